@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One boot of the virtual kernel: start it, watch it, say what went wrong."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ccbench.errors import EngineError
+
+if TYPE_CHECKING:
+    from ccbench.emulate.kernel.build import KernelBuild
+
+__all__ = ["boot"]
+
+#: A guest whose clock stands still for this long of the host's time hangs.
+HANG_S = 60.0
+
+#: The guest's clock starts here, whatever the host's says: 2020-01-01, in ns.
+_EPOCH_NS = 1_577_836_800 * 10**9
+
+_POLL_S = 0.05
+_CONSOLE_LINES = 20
+_FINISHED = "ccbench: finished"
+_FAILED = "ccbench: failed: "
+
+
+def boot(
+    build: KernelBuild,
+    directory: Path,
+    *,
+    memory_mb: int,
+    seed: int,
+    on_progress: Callable[[float], None] | None = None,
+    hang_s: float = HANG_S,
+) -> None:
+    """Run the guest on the plan in `directory` until it powers off.
+
+    Parameters
+    ----------
+    build : KernelBuild
+        The kernel, its modules and its init.
+    directory : Path
+        Holds ``plan``, ``link.bin`` and ``flows.bin``; results are written there.
+    memory_mb : int
+        Memory of the guest.
+    seed : int
+        Of everything that the guest's kernel draws at random.
+    on_progress : callable, optional
+        Called now and then with the seconds of virtual time that have passed.
+    hang_s : float
+        How long the guest's clock may stand still, in seconds of the host's time.
+
+    Raises
+    ------
+    EngineError
+        If the guest does not get to the end of its plan; it carries the console's last lines.
+    """
+    for path in (build.root, directory):
+        if any(character.isspace() or character in ",\"" for character in str(path)):
+            message = f"directory {path}: the virtual kernel takes no spaces, commas or quotes in it: set CCBENCH_CACHE and TMPDIR to directories without"
+            raise EngineError(message)
+    console = directory / "console"
+    command = [
+        str(build.linux),
+        f"mem={memory_mb}M",
+        "root=/dev/root",
+        "rootfstype=hostfs",
+        f"rootflags={build.root}",
+        "ro",
+        "init=/init",
+        "con=null",
+        "con0=null,fd:1",
+        "loglevel=5",
+        "oops=panic",
+        "panic=-1",
+        "time-travel=inf-cpu",
+        f"time-travel-start={_EPOCH_NS}",
+        f"uml_dir={directory}/",
+        "umid=guest",
+        f"CCBENCH_RUN={directory}",
+    ]
+    # UML keeps the guest's memory in an unlinked file there.
+    environment = {"TMPDIR": "/dev/shm", "CCBENCH_SEED": str(seed), "PATH": os.defpath}
+    with console.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            cwd=directory,
+            start_new_session=True,
+        )
+        try:
+            hung = not _watch(process, directory / "progress.bin", on_progress, hang_s)
+        finally:
+            _kill(process)
+    lines = console.read_text(errors="replace").splitlines()
+    if _FINISHED in lines:
+        return
+    raise EngineError(_reason(lines, process.returncode, hung, hang_s), lines[-_CONSOLE_LINES:])
+
+
+def _watch(
+    process: subprocess.Popen[bytes],
+    progress: Path,
+    on_progress: Callable[[float], None] | None,
+    hang_s: float,
+) -> bool:
+    """Wait for the end of the process; False if the guest's clock has stopped."""
+    seen = -1.0
+    moved = time.monotonic()
+    while True:
+        try:
+            process.wait(timeout=_POLL_S)
+        except subprocess.TimeoutExpired:
+            pass
+        else:
+            return True
+        now_s = _progress_s(progress)
+        if now_s != seen:
+            seen, moved = now_s, time.monotonic()
+            if on_progress is not None:
+                on_progress(max(now_s, 0.0))
+        elif time.monotonic() - moved > hang_s:
+            return False
+
+
+def _progress_s(progress: Path) -> float:
+    """Return the guest's virtual time in seconds, -1 before it has started."""
+    try:
+        with progress.open("rb") as file:
+            file.seek(-8, os.SEEK_END)
+            (time_ns,) = struct.unpack("=Q", file.read(8))
+    except (OSError, struct.error):
+        return -1.0
+    return float(time_ns) / 1e9
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End the guest and the processes that it has made, which share its session."""
+    try:
+        os.killpg(process.pid, 9)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def _reason(lines: list[str], status: int, hung: bool, hang_s: float) -> str:
+    if hung:
+        return f"the virtual kernel hangs: its clock has stood still for {hang_s:g} s"
+    for line in lines:
+        if line.startswith(_FAILED):
+            return f"the virtual kernel could not carry out the scenario: {line.removeprefix(_FAILED)}"
+        if "Kernel panic" in line:
+            return f"the virtual kernel panicked: {line[line.index('Kernel panic') :]}"
+    return f"the virtual kernel ended early, with exit status {status}"

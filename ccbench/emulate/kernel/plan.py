@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the guest's init has to do for a scenario, one step a line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.emulate.kernel import rtnetlink
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ccbench.scenario import Scenario
+
+__all__ = ["guest_memory_mb", "plan"]
+
+SENDER = "10.0.0.1"
+RECEIVER = "10.0.0.2"
+
+#: Where the guest's init finds the directory of the run.
+RUN = "/run"
+
+#: Index of the path's device in a host's namespace: the loopback device is the first.
+_HOST_INTERFACE = 2
+
+#: Socket buffers must not be what limits a flow, whatever the path: bytes.
+_LARGEST_BUFFER = 1 << 29
+
+#: Settings of both hosts. The scenario's own come after them.
+_HOST_SYSCTLS = {
+    "net.ipv4.tcp_rmem": f"4096 131072 {_LARGEST_BUFFER}",
+    "net.ipv4.tcp_wmem": f"4096 16384 {_LARGEST_BUFFER}",
+    # Flows stand for different pairs of hosts: none starts from what another has learnt.
+    "net.ipv4.tcp_no_metrics_save": "1",
+    # Packets carry the number of their flow as their mark, in both directions.
+    "net.ipv4.tcp_fwmark_accept": "1",
+    "net.ipv4.fwmark_reflect": "1",
+    # So many short flows may have ended within a minute.
+    "net.ipv4.ip_local_port_range": "1024 65535",
+}
+
+#: Limits of the whole guest.
+_GUEST_SYSCTLS = {
+    "net.ipv4.tcp_mem": "4000000 4000000 4000000",
+    "net.core.somaxconn": "65535",
+}
+
+
+def plan(scenario: Scenario, modules: tuple[str, ...], host_directory: str) -> str:
+    """Return the plan for a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    modules : tuple of str
+        Files of further modules to load (those of CCAs and qdiscs), as the guest sees them.
+    host_directory : str
+        The directory of the run, as the host sees it; results go there.
+    """
+    return "".join(f"{step}\n" for step in _steps(scenario, modules, host_directory))
+
+
+def _steps(scenario: Scenario, modules: tuple[str, ...], host_directory: str) -> Iterator[str]:
+    yield f"module /modules/ccbench_link.ko out={host_directory}"
+    yield "module /modules/ccbench_flows.ko"
+    for module in modules:
+        yield f"module {module}"
+    for name, value in _GUEST_SYSCTLS.items():
+        yield _sysctl(name, value)
+
+    yield f"feed /proc/ccbench/link {RUN}/link.bin"
+    for index, bottleneck in enumerate(scenario.bottlenecks):
+        interface = _HOST_INTERFACE + index
+        assert bottleneck.queue_packets is not None  # a scenario has resolved queue_bdp
+        options = dict(bottleneck.qdisc_options)
+        # The queue must be in place when the interface comes up, or it gets a default one.
+        yield _netlink(rtnetlink.set_up(interface))
+        yield _netlink(
+            rtnetlink.set_qdisc(interface, bottleneck.qdisc, bottleneck.queue_packets, options)
+        )
+    for host, address in (("sender", SENDER), ("receiver", RECEIVER)):
+        yield "netns"
+        yield f"write /proc/ccbench/host {host}"
+        yield _netlink(rtnetlink.add_address(_HOST_INTERFACE, address, 24))
+        yield _netlink(rtnetlink.set_up(_HOST_INTERFACE))
+        own = {"net.ipv4.tcp_ecn": "1"} if scenario.ecn else {"net.ipv4.tcp_ecn": "0"}
+        for name, value in {**_HOST_SYSCTLS, **own, **dict(scenario.sysctls)}.items():
+            yield _sysctl(name, value)
+
+    yield f"feed /proc/ccbench/flows {RUN}/flows.bin"
+    yield "wait /proc/ccbench/flows"
+
+
+def _sysctl(name: str, value: str) -> str:
+    return f"write /proc/sys/{name.replace('.', '/')} {value}"
+
+
+def _netlink(request: bytes) -> str:
+    return f"netlink {request.hex()}"
+
+
+def guest_memory_mb(scenario: Scenario) -> int:
+    """Return the memory that the guest may use, in MB; it takes from the host only what it touches.
+
+    Every packet on its way, waiting or unacknowledged, costs about two kilobytes of the guest's
+    bookkeeping, every flow about eight; the rest is the kernel itself.
+    """
+    longest_rtt_ms = scenario.rtt_ms + max(flow.extra_rtt_ms for flow in scenario.flows)
+    fastest_mbps = max(bottleneck.mean_mbps for bottleneck in scenario.bottlenecks)
+    in_flight = fastest_mbps * 1e3 * longest_rtt_ms / (8 * 1500)
+    waiting = sum(bottleneck.queue_packets or 0 for bottleneck in scenario.bottlenecks)
+    packets = 4 * (in_flight + waiting)
+    needed_mb = 64 + (packets * 2 + scenario.flow_count * 8) / 1024
+    # In powers of two, so that neighbouring scenarios run in the same machine.
+    return max(256, 1 << int(needed_mb - 1).bit_length())

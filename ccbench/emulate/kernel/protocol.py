@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What host and guest say to each other: the twins of ``kernel_modules/include/ccbench.h``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ccbench.scenario import Bottleneck, Scenario
+
+__all__ = [
+    "COMPLETION_RECORD",
+    "FLOW_RECORD",
+    "FLOW_STATES",
+    "QUEUE_EVENTS",
+    "QUEUE_RECORD",
+    "describe_flows",
+    "describe_link",
+]
+
+_PROTOCOL = 1
+
+#: One event of one packet at one bottleneck.
+QUEUE_RECORD = np.dtype(
+    [
+        ("time_ns", "u8"),
+        ("flow", "u4"),
+        ("backlog_bytes", "u4"),
+        ("backlog_packets", "u4"),
+        ("bytes", "u2"),
+        ("event", "u1"),
+        ("bottleneck", "u1"),
+    ]
+)
+QUEUE_EVENTS = ("enqueue", "dequeue", "drop", "mark", "loss")
+
+#: One sample of one flow.
+FLOW_RECORD = np.dtype(
+    [
+        ("time_ns", "u8"),
+        ("delivered_bytes", "u8"),
+        ("throughput_bytes", "u8"),
+        ("pacing_rate_bps", "u8"),
+        ("flow", "u4"),
+        ("cwnd_packets", "u4"),
+        ("ssthresh_packets", "u4"),
+        ("inflight_packets", "u4"),
+        ("srtt_us", "u4"),
+        ("min_rtt_us", "u4"),
+        ("retransmits", "u4"),
+        ("lost", "u4"),
+        ("drops", "u4"),
+        ("state", "u4"),
+    ]
+)
+FLOW_STATES = ("open", "disorder", "cwr", "recovery", "loss")
+
+#: What became of one flow.
+COMPLETION_RECORD = np.dtype(
+    [
+        ("start_ns", "i8"),
+        ("end_ns", "i8"),
+        ("delivered_bytes", "u8"),
+        ("sent_bytes", "u8"),
+        ("retransmits", "u4"),
+        ("error", "i4"),
+    ]
+)
+
+_LINK_HEADER = np.dtype(
+    [
+        ("protocol", "u4"),
+        ("bottlenecks", "u4"),
+        ("flows", "u4"),
+        ("queue_log", "u4"),
+        ("rtt_ns", "u8"),
+        ("seed", "u8"),
+    ]
+)
+_BOTTLENECK = np.dtype([("rate_bps", "u8"), ("trace_length", "u4"), ("loss", "u4")])
+_FLOWS_HEADER = np.dtype(
+    [
+        ("protocol", "u4"),
+        ("flows", "u4"),
+        ("duration_ns", "u8"),
+        ("sample_interval_ns", "u8"),
+        ("seed", "u8"),
+    ]
+)
+_FLOW_SPEC = np.dtype(
+    [
+        ("start_ns", "u8"),
+        ("stop_ns", "u8"),
+        ("size_bytes", "u8"),
+        ("rate_bps", "u8"),
+        ("on_ns", "u8"),
+        ("off_ns", "u8"),
+        ("kind", "u4"),
+        ("packet_bytes", "u4"),
+        ("cca", "S16"),
+    ]
+)
+_FLOW_KINDS = ("bulk", "bytes", "rate", "onoff", "cbr", "poisson")
+
+
+def describe_link(scenario: Scenario) -> bytes:
+    """Return the description of the path: header, bottlenecks, traces, extra delays."""
+    header = np.array(
+        (
+            _PROTOCOL,
+            len(scenario.bottlenecks),
+            scenario.flow_count,
+            scenario.queue_log,
+            round(scenario.rtt_ms * 1e6),
+            scenario.seed,
+        ),
+        dtype=_LINK_HEADER,
+    )
+    bottlenecks = np.array([_bottleneck(b) for b in scenario.bottlenecks], dtype=_BOTTLENECK)
+    traces = [
+        np.array(b.trace.opportunities_ms, dtype="u4") for b in scenario.bottlenecks if b.trace
+    ]
+    extra_us = np.round(scenario.flow_table()["extra_rtt_ms"].to_numpy() * 1e3).astype("u4")
+    return b"".join(part.tobytes() for part in (header, bottlenecks, *traces, extra_us))
+
+
+def _bottleneck(bottleneck: Bottleneck) -> tuple[int, int, int]:
+    rate_bps = round((bottleneck.bandwidth_mbps or 0) * 1e6)
+    trace_length = len(bottleneck.trace.opportunities_ms) if bottleneck.trace else 0
+    return rate_bps, trace_length, min(round(bottleneck.loss * 2**32), 2**32 - 1)
+
+
+def describe_flows(scenario: Scenario) -> bytes:
+    """Return the description of the traffic: header, one specification per flow."""
+    header = np.array(
+        (
+            _PROTOCOL,
+            scenario.flow_count,
+            round(scenario.duration_s * 1e9),
+            round(scenario.sample_interval_ms * 1e6),
+            scenario.seed,
+        ),
+        dtype=_FLOWS_HEADER,
+    )
+    table = scenario.flow_table()
+    groups = [scenario.flows[group] for group in table["group"]]
+    specs = np.zeros(len(table), dtype=_FLOW_SPEC)
+    specs["start_ns"] = _nanoseconds(table["start_s"])
+    specs["stop_ns"] = _nanoseconds(table["stop_s"])
+    specs["size_bytes"] = table["size_bytes"].fillna(0)
+    specs["rate_bps"] = np.round(table["rate_mbps"].fillna(0) * 1e6)
+    specs["on_ns"] = _nanoseconds([group.on_s or 0 for group in groups])
+    specs["off_ns"] = _nanoseconds([group.off_s or 0 for group in groups])
+    specs["kind"] = [_FLOW_KINDS.index(group.kind) for group in groups]
+    specs["packet_bytes"] = [group.packet_bytes for group in groups]
+    specs["cca"] = [group.cca.encode() for group in groups]
+    return header.tobytes() + specs.tobytes()
+
+
+def _nanoseconds(seconds: object) -> np.ndarray:
+    return np.round(np.asarray(seconds, dtype=float) * 1e9).astype("u8")

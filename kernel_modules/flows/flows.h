@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The traffic, made and drained in the kernel: no system call is made for it,
+ * which in a guest of User-Mode Linux would cost a hundred times the packet.
+ *
+ * Timers run in softirq context and may not use sockets, so whatever happens
+ * to a flow is done by its work item; it looks at the flow to see what is due.
+ */
+#ifndef _CCBENCH_FLOWS_H
+#define _CCBENCH_FLOWS_H
+
+#include <linux/hrtimer.h>
+#include <linux/list.h>
+#include <linux/net.h>
+#include <linux/prandom.h>
+#include <linux/workqueue.h>
+
+#include "ccbench.h"
+
+#define SENDER_ADDRESS		0x0a000001	/* 10.0.0.1 */
+#define RECEIVER_ADDRESS	0x0a000002	/* 10.0.0.2 */
+
+#define UNLIMITED		U64_MAX
+
+struct flow {
+	const struct ccbench_flow_spec *spec;
+	u32 id;
+	int error;
+
+	/* The sending application. */
+	struct socket *tx;
+	struct work_struct work;
+	struct hrtimer timer;		/* produces data, or a packet */
+	u64 produced;			/* bytes (UDP: packets) not yet sent */
+	u64 timer_rest;			/* what the timer's rounding left over */
+	bool on;			/* CCBENCH_ONOFF */
+	bool stop;
+	bool closed;			/* nothing more will be sent */
+
+	/* The receiving application. */
+	struct socket *rx;
+	struct work_struct rx_work;
+	u64 delivered_bytes;
+	s64 end_ns;
+
+	/* Of the sender's socket, kept when it goes. */
+	u64 sent_bytes;
+	u32 retransmits;
+
+	/* While it is sampled. */
+	struct list_head sampled;
+	u64 sampled_bytes;
+};
+
+/* ---- main.c ---- */
+
+extern struct flow *flows;
+extern u32 flow_count;
+extern struct workqueue_struct *flow_queue;
+extern struct rnd_state flow_random;	/* draws for the traffic itself */
+extern struct page *zeroes;
+
+struct flow *flow_of_mark(u32 mark);
+void flow_fail(struct flow *flow, int error);
+/* Sets the flow's timer to the time in ns since the start of the experiment. */
+void flow_timer_start(struct flow *flow, u64 time_ns);
+
+static inline bool flow_is_udp(const struct flow *flow)
+{
+	return flow->spec->kind == CCBENCH_CBR || flow->spec->kind == CCBENCH_POISSON;
+}
+
+/* ---- tcp.c ---- */
+
+int tcp_listen_for(const char *cca);
+void tcp_work(struct flow *flow);
+void tcp_rx_work(struct work_struct *work);
+enum hrtimer_restart tcp_timer(struct hrtimer *timer);
+void tcp_collect(struct flow *flow);
+
+/* ---- udp.c ---- */
+
+int udp_listen(void);
+void udp_work(struct flow *flow);
+enum hrtimer_restart udp_timer(struct hrtimer *timer);
+
+/* ---- sample.c ---- */
+
+int sample_init(u64 interval_ns);
+void sample_start(void);
+void sample_add(struct flow *flow);
+void sample_last(void);
+
+#endif /* _CCBENCH_FLOWS_H */

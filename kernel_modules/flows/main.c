@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What happens when, and how it is set up.
+ *
+ * /proc/ccbench/flows takes the description of the traffic (struct
+ * ccbench_flows_header and what follows it), once. Reading it runs the
+ * experiment and returns when its time is over and its results are written.
+ *
+ * As the path, the traffic is never taken down: the guest ends instead.
+ */
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/proc_fs.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "flows.h"
+
+/* From the read that starts the experiment to its time 0. */
+#define LEAD_NS		NSEC_PER_MSEC
+/* How often the host is told how far the experiment is. */
+#define PROGRESS_STEPS	256
+
+struct flow *flows;
+u32 flow_count;
+struct workqueue_struct *flow_queue;
+struct rnd_state flow_random;
+struct page *zeroes;
+
+/* A flow starts, or stops. */
+struct event {
+	u64 time_ns;
+	struct flow *flow;
+	bool stop;
+};
+
+static struct event *events;
+static u32 event_count, next_event;
+static u64 duration_ns;
+static u64 epoch_ns;
+static struct hrtimer event_timer, progress_timer, end_timer;
+static struct ccbench_log *progress_log, *completion_log;
+static DECLARE_COMPLETION(finished);
+
+struct flow *flow_of_mark(u32 mark)
+{
+	u32 flow = ccbench_flow(mark);
+
+	return flow < flow_count ? &flows[flow] : NULL;
+}
+
+void flow_fail(struct flow *flow, int error)
+{
+	flow->error = error;
+}
+
+void flow_timer_start(struct flow *flow, u64 time_ns)
+{
+	hrtimer_start(&flow->timer, ns_to_ktime(epoch_ns + time_ns), HRTIMER_MODE_ABS_SOFT);
+}
+
+static void flow_work(struct work_struct *work)
+{
+	struct flow *flow = container_of(work, struct flow, work);
+
+	if (flow_is_udp(flow))
+		udp_work(flow);
+	else
+		tcp_work(flow);
+}
+
+/* ---- the course of the experiment ------------------------------------- */
+
+static enum hrtimer_restart event_tick(struct hrtimer *timer)
+{
+	u64 now = ccbench_now_ns();
+
+	for (; next_event < event_count && events[next_event].time_ns <= now; next_event++) {
+		struct event *event = &events[next_event];
+
+		event->flow->stop = event->stop;
+		queue_work(flow_queue, &event->flow->work);
+	}
+	if (next_event == event_count)
+		return HRTIMER_NORESTART;
+	hrtimer_set_expires(timer, ns_to_ktime(epoch_ns + events[next_event].time_ns));
+	return HRTIMER_RESTART;
+}
+
+static enum hrtimer_restart progress_tick(struct hrtimer *timer)
+{
+	*(u64 *)ccbench_log_append(progress_log, sizeof(u64)) = ccbench_now_ns();
+	ccbench_log_flush(progress_log);
+	hrtimer_add_expires_ns(timer, duration_ns / PROGRESS_STEPS + 1);
+	return HRTIMER_RESTART;
+}
+
+static void write_completions(void)
+{
+	u32 i;
+
+	for (i = 0; i < flow_count; i++) {
+		struct flow *flow = &flows[i];
+		struct ccbench_completion_record *r;
+
+		if (!flow_is_udp(flow))
+			tcp_collect(flow);
+		r = ccbench_log_append(completion_log, sizeof(*r));
+		*r = (struct ccbench_completion_record) {
+			.start_ns = flow->spec->start_ns,
+			.end_ns = flow->end_ns,
+			.delivered_bytes = flow->delivered_bytes,
+			.sent_bytes = flow->sent_bytes,
+			.retransmits = flow->retransmits,
+			.error = flow->error,
+		};
+	}
+}
+
+static enum hrtimer_restart end_tick(struct hrtimer *timer)
+{
+	hrtimer_cancel(&event_timer);
+	hrtimer_cancel(&progress_timer);
+	sample_last();
+	write_completions();
+	ccbench_flush_all_logs();
+	complete(&finished);
+	return HRTIMER_NORESTART;
+}
+
+static void start(void)
+{
+	ktime_t epoch = ktime_add_ns(ktime_get(), LEAD_NS);
+
+	epoch_ns = ktime_to_ns(epoch);
+	ccbench_clock_start(epoch);
+	sample_start();
+	hrtimer_start(&event_timer, epoch, HRTIMER_MODE_ABS_SOFT);
+	hrtimer_start(&progress_timer, epoch, HRTIMER_MODE_ABS_SOFT);
+	/* Just after the last sample, which may be due at the same instant. */
+	hrtimer_start(&end_timer, ktime_add_ns(epoch, duration_ns + NSEC_PER_USEC),
+		      HRTIMER_MODE_ABS_SOFT);
+}
+
+/* ---- setting up ------------------------------------------------------- */
+
+static int compare_events(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	/* At one instant in the order of the flows: sort() is not stable. */
+	if (x->flow != y->flow)
+		return x->flow < y->flow ? -1 : 1;
+	return x->stop - y->stop;
+}
+
+static int create_events(void)
+{
+	u32 i;
+
+	events = kvmalloc_array(2 * flow_count, sizeof(*events), GFP_KERNEL);
+	if (!events)
+		return -ENOMEM;
+	for (i = 0; i < flow_count; i++) {
+		const struct ccbench_flow_spec *spec = flows[i].spec;
+
+		events[event_count++] = (struct event) { spec->start_ns, &flows[i], false };
+		if (spec->stop_ns < duration_ns)
+			events[event_count++] = (struct event) { spec->stop_ns, &flows[i], true };
+	}
+	sort(events, event_count, sizeof(*events), compare_events, NULL);
+	return 0;
+}
+
+static int create_flow(struct flow *flow, u32 id, const struct ccbench_flow_spec *spec)
+{
+	flow->spec = spec;
+	flow->id = id;
+	flow->end_ns = -1;
+	INIT_WORK(&flow->work, flow_work);
+	INIT_WORK(&flow->rx_work, tcp_rx_work);
+	hrtimer_setup(&flow->timer, flow_is_udp(flow) ? udp_timer : tcp_timer,
+		      CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	return flow_is_udp(flow) ? udp_listen() : tcp_listen_for(spec->cca);
+}
+
+static int create_flows(const void *description, size_t bytes)
+{
+	const struct ccbench_flows_header *header = description;
+	const struct ccbench_flow_spec *specs = description + sizeof(*header);
+	u32 i;
+	int err;
+
+	if (bytes < sizeof(*header) || header->protocol != CCBENCH_PROTOCOL ||
+	    bytes - sizeof(*header) != array_size(header->flows, sizeof(*specs)))
+		return -EINVAL;
+	if (!ccbench_sender_net() || !ccbench_receiver_net())
+		return -ENETDOWN;
+
+	flows = kvcalloc(header->flows, sizeof(*flows), GFP_KERNEL);
+	if (!flows)
+		return -ENOMEM;
+	flow_count = header->flows;
+	duration_ns = header->duration_ns;
+	prandom_seed_state(&flow_random, header->seed);
+	for (i = 0; i < flow_count; i++) {
+		err = create_flow(&flows[i], i, &specs[i]);
+		if (err)
+			return err;
+	}
+	err = create_events();
+	if (err)
+		return err;
+
+	progress_log = ccbench_log_open("progress.bin", sizeof(u64));
+	if (IS_ERR(progress_log))
+		return PTR_ERR(progress_log);
+	completion_log = ccbench_log_open("completions.bin", PAGE_SIZE);
+	if (IS_ERR(completion_log))
+		return PTR_ERR(completion_log);
+	return sample_init(header->sample_interval_ns);
+}
+
+static ssize_t flows_write(struct file *file, const char __user *from, size_t bytes,
+			   loff_t *offset)
+{
+	void *description;
+
+	if (flows)
+		return -EBUSY;
+	/* The specifications stay where they are. */
+	description = vmemdup_user(from, bytes);
+	if (IS_ERR(description))
+		return PTR_ERR(description);
+	return create_flows(description, bytes) ?: bytes;
+}
+
+static ssize_t flows_read(struct file *file, char __user *to, size_t bytes, loff_t *offset)
+{
+	if (!flows)
+		return -ENODATA;
+	start();
+	wait_for_completion(&finished);
+	return 0;
+}
+
+static const struct proc_ops flows_proc_ops = {
+	.proc_write = flows_write,
+	.proc_read = flows_read,
+};
+
+static int __init flows_init(void)
+{
+	zeroes = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	/* One worker: what is due at one instant is done in the order it came up. */
+	flow_queue = alloc_ordered_workqueue("ccbench", WQ_HIGHPRI);
+	if (!zeroes || !flow_queue)
+		return -ENOMEM;
+	hrtimer_setup(&event_timer, event_tick, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	hrtimer_setup(&progress_timer, progress_tick, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	hrtimer_setup(&end_timer, end_tick, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	return proc_create("ccbench/flows", 0600, NULL, &flows_proc_ops) ? 0 : -ENOMEM;
+}
+module_init(flows_init);
+
+MODULE_DESCRIPTION("Traffic made and drained in the kernel");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The state of every flow, at multiples of the sampling interval. */
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "compat.h"
+#include "flows.h"
+
+#define BUFFER_BYTES	(256 * 1024)
+
+static struct ccbench_log *log;
+static struct hrtimer timer;
+static u64 interval_ns;
+static LIST_HEAD(sampled);
+
+static void sample_tcp(struct ccbench_flow_record *r, const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	unsigned long pacing_rate = READ_ONCE(sk->sk_pacing_rate);
+
+	/* The socket's "no limit" is everybody's 0. */
+	r->pacing_rate_bps = pacing_rate == ~0UL ? 0 : pacing_rate * BITS_PER_BYTE;
+	r->cwnd_packets = tcp_snd_cwnd(tp);
+	r->ssthresh_packets = tp->snd_ssthresh;
+	r->inflight_packets = tcp_packets_in_flight(tp);
+	r->srtt_us = tp->srtt_us >> 3;
+	r->min_rtt_us = tcp_min_rtt(tp);
+	r->retransmits = tp->total_retrans;
+	r->lost = tp->lost_out;
+	r->state = inet_csk(sk)->icsk_ca_state;
+}
+
+static void sample(struct flow *flow, u64 time_ns)
+{
+	const struct ccbench_path_counters *path = ccbench_path_counters(flow->id);
+	struct ccbench_flow_record *r = ccbench_log_append(log, sizeof(*r));
+
+	*r = (struct ccbench_flow_record) {
+		.time_ns = time_ns,
+		.delivered_bytes = flow->delivered_bytes,
+		.throughput_bytes = path->departed_bytes,
+		.flow = flow->id,
+		.drops = path->drops,
+	};
+	if (flow->tx && !flow_is_udp(flow))
+		sample_tcp(r, flow->tx->sk);
+	else
+		r->retransmits = flow->retransmits;
+}
+
+static void sample_all(u64 time_ns)
+{
+	struct flow *flow, *next;
+
+	list_for_each_entry_safe(flow, next, &sampled, sampled) {
+		u64 departed_bytes = ccbench_path_counters(flow->id)->departed_bytes;
+
+		sample(flow, time_ns);
+		/* A closed flow counts until its last packets have left the path. */
+		if (flow->closed && flow->sampled_bytes == departed_bytes)
+			list_del(&flow->sampled);
+		flow->sampled_bytes = departed_bytes;
+	}
+}
+
+static enum hrtimer_restart sample_timer(struct hrtimer *t)
+{
+	sample_all(ccbench_now_ns() / interval_ns * interval_ns);
+	hrtimer_add_expires_ns(t, interval_ns);
+	return HRTIMER_RESTART;
+}
+
+void sample_add(struct flow *flow)
+{
+	local_bh_disable();
+	list_add_tail(&flow->sampled, &sampled);
+	local_bh_enable();
+}
+
+/* The end of the experiment, where it is no multiple of the interval. */
+void sample_last(void)
+{
+	u64 now = ccbench_now_ns();
+
+	hrtimer_cancel(&timer);
+	if (now % interval_ns > interval_ns / 2)
+		sample_all(now);
+}
+
+void sample_start(void)
+{
+	hrtimer_start(&timer, ns_to_ktime(ktime_get_ns() - ccbench_now_ns() + interval_ns),
+		      HRTIMER_MODE_ABS_SOFT);
+}
+
+int sample_init(u64 interval)
+{
+	interval_ns = interval;
+	hrtimer_setup(&timer, sample_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	log = ccbench_log_open("samples.bin", BUFFER_BYTES);
+	return PTR_ERR_OR_ZERO(log);
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0
+/* TCP flows: bulk, a number of bytes, application-limited, on and off. */
+#include <linux/in.h>
+#include <linux/math64.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "compat.h"
+#include "flows.h"
+
+#define FIRST_PORT	5001
+/* What an application passes to one send(2); iperf3's default. */
+#define WRITE_BYTES	(128 * 1024)
+/* An application-limited flow produces about a segment, but not more often. */
+#define SEGMENT_BYTES	1448
+#define SHORTEST_TICK_NS	NSEC_PER_MSEC
+#define MAX_LISTENERS	64
+
+/*
+ * Connections are accepted by a socket that uses the flow's own CCA: some
+ * (dctcp) need it at both ends, and a child takes it from its listener.
+ */
+static struct listener {
+	char cca[CCBENCH_CCA_MAX];
+	struct socket *sock;
+} listeners[MAX_LISTENERS];
+static u32 listener_count;
+
+static int set_cca(struct socket *sock, const char *cca)
+{
+	return sock_common_setsockopt(sock, SOL_TCP, TCP_CONGESTION,
+				      KERNEL_SOCKPTR((char *)cca), strlen(cca));
+}
+
+/* ---- the receiver ----------------------------------------------------- */
+
+static int discard(read_descriptor_t *desc, struct sk_buff *skb,
+		   unsigned int offset, size_t bytes)
+{
+	return bytes;
+}
+
+static void rx_data_ready(struct sock *sk)
+{
+	struct flow *flow = sk->sk_user_data;
+	read_descriptor_t desc = { .count = 1 };
+	int bytes;
+
+	/* Nobody has accepted the connection yet: it inherits this function. */
+	if (!flow)
+		return;
+	bytes = tcp_read_sock(sk, &desc, discard);
+	if (bytes <= 0)
+		return;
+	flow->delivered_bytes += bytes;
+	if (flow->spec->kind == CCBENCH_BYTES &&
+	    flow->delivered_bytes == flow->spec->size_bytes)
+		flow->end_ns = ccbench_now_ns();
+}
+
+static void rx_state_change(struct sock *sk)
+{
+	struct flow *flow = sk->sk_user_data;
+
+	if (flow && (sk->sk_state == TCP_CLOSE_WAIT || sk->sk_state == TCP_CLOSE))
+		queue_work(flow_queue, &flow->rx_work);
+}
+
+/* The sender has closed: so do we. */
+void tcp_rx_work(struct work_struct *work)
+{
+	struct flow *flow = container_of(work, struct flow, rx_work);
+
+	if (!flow->rx)
+		return;
+	sock_release(flow->rx);
+	flow->rx = NULL;
+}
+
+static void accept_one(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	struct flow *flow;
+
+	lock_sock(sk);
+	/* The first packet's mark, which tcp_fwmark_accept hands on. */
+	flow = flow_of_mark(sk->sk_mark);
+	if (!flow || flow->rx) {
+		release_sock(sk);
+		sock_release(sock);
+		return;
+	}
+	flow->rx = sock;
+	sk->sk_user_data = flow;
+	sk->sk_data_ready = rx_data_ready;
+	sk->sk_state_change = rx_state_change;
+	rx_data_ready(sk);
+	rx_state_change(sk);
+	release_sock(sk);
+}
+
+static void accept_all(struct work_struct *work)
+{
+	struct socket *sock;
+	u32 i;
+
+	for (i = 0; i < listener_count; i++)
+		while (!kernel_accept(listeners[i].sock, &sock, O_NONBLOCK))
+			accept_one(sock);
+}
+static DECLARE_WORK(accept_work, accept_all);
+
+static void listener_data_ready(struct sock *sk)
+{
+	if (sk->sk_state == TCP_LISTEN)
+		queue_work(flow_queue, &accept_work);
+}
+
+static int port_of(const char *cca)
+{
+	u32 i;
+
+	for (i = 0; i < listener_count; i++)
+		if (!strcmp(listeners[i].cca, cca))
+			return FIRST_PORT + i;
+	return -ENOENT;
+}
+
+int tcp_listen_for(const char *cca)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons(FIRST_PORT + listener_count),
+	};
+	struct listener *listener = &listeners[listener_count];
+	struct socket *sock;
+	int err;
+
+	if (port_of(cca) > 0)
+		return 0;
+	if (listener_count == MAX_LISTENERS)
+		return -E2BIG;
+	err = sock_create_kern(ccbench_receiver_net(), AF_INET, SOCK_STREAM,
+			       IPPROTO_TCP, &sock);
+	if (err)
+		return err;
+	sock->sk->sk_data_ready = listener_data_ready;
+	sock->sk->sk_user_data = NULL;
+	err = set_cca(sock, cca);
+	if (err) {
+		pr_err("ccbench: congestion control '%s' cannot be used: error %d\n", cca, err);
+		return err;
+	}
+	err = kernel_bind(sock, (struct sockaddr *)&address, sizeof(address));
+	if (!err)
+		err = kernel_listen(sock, SOMAXCONN);
+	if (err)
+		return err;
+	strscpy(listener->cca, cca, sizeof(listener->cca));
+	listener->sock = sock;
+	listener_count++;
+	return 0;
+}
+
+/* ---- the sender ------------------------------------------------------- */
+
+static void tx_write_space(struct sock *sk)
+{
+	struct flow *flow = sk->sk_user_data;
+
+	if (!flow || !sk->sk_socket || !sk_stream_is_writeable(sk))
+		return;
+	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	queue_work(flow_queue, &flow->work);
+}
+
+static void tx_state_change(struct sock *sk)
+{
+	struct flow *flow = sk->sk_user_data;
+
+	if (flow)
+		queue_work(flow_queue, &flow->work);
+}
+
+static void tx_open(struct flow *flow)
+{
+	const struct ccbench_flow_spec *spec = flow->spec;
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(RECEIVER_ADDRESS),
+	};
+	struct socket *sock;
+	int err;
+
+	err = sock_create_kern(ccbench_sender_net(), AF_INET, SOCK_STREAM,
+			       IPPROTO_TCP, &sock);
+	if (err)
+		goto fail;
+	flow->tx = sock;
+	sock->sk->sk_mark = ccbench_mark(flow->id);
+	sock->sk->sk_user_data = flow;
+	sock->sk->sk_write_space = tx_write_space;
+	sock->sk->sk_state_change = tx_state_change;
+	err = set_cca(sock, spec->cca);
+	if (err)
+		goto fail;
+	address.sin_port = htons(port_of(spec->cca));
+	err = kernel_connect(sock, (struct sockaddr *)&address, sizeof(address), O_NONBLOCK);
+	if (err && err != -EINPROGRESS)
+		goto fail;
+
+	switch (spec->kind) {
+	case CCBENCH_BULK:
+		flow->produced = UNLIMITED;
+		break;
+	case CCBENCH_BYTES:
+		flow->produced = spec->size_bytes;
+		break;
+	default:
+		flow_timer_start(flow, spec->start_ns);
+	}
+	sample_add(flow);
+	return;
+
+fail:
+	flow_fail(flow, err);
+}
+
+/*
+ * Writes what the application has produced. The payload is one page of zeroes
+ * over and over, handed to the socket by reference.
+ */
+static void tx_pump(struct flow *flow)
+{
+	while (flow->produced) {
+		int sent = ccbench_send_zeroes(flow->tx, zeroes,
+					       min_t(u64, flow->produced, WRITE_BYTES));
+
+		if (sent <= 0)
+			return;
+		if (flow->produced != UNLIMITED)
+			flow->produced -= sent;
+	}
+	if (flow->spec->kind == CCBENCH_BYTES)
+		kernel_sock_shutdown(flow->tx, SHUT_WR);
+}
+
+/* Keeps what the socket has counted. */
+void tcp_collect(struct flow *flow)
+{
+	const struct tcp_sock *tp;
+
+	if (!flow->tx)
+		return;
+	tp = tcp_sk(flow->tx->sk);
+	flow->sent_bytes = tp->bytes_sent;
+	flow->retransmits = tp->total_retrans;
+}
+
+static void tx_close(struct flow *flow)
+{
+	struct socket *sock = flow->tx;
+
+	tcp_collect(flow);
+	hrtimer_cancel(&flow->timer);
+	sock->sk->sk_user_data = NULL;
+	flow->tx = NULL;
+	flow->closed = true;
+	sock_release(sock);
+}
+
+void tcp_work(struct flow *flow)
+{
+	struct sock *sk;
+
+	if (flow->closed)
+		return;
+	if (!flow->tx) {
+		tx_open(flow);
+		return;
+	}
+	sk = flow->tx->sk;
+	if (flow->stop) {
+		/* Data that waits in the socket is not sent: a reset ends it. */
+		sock_no_linger(sk);
+		tx_close(flow);
+		return;
+	}
+	switch (sk->sk_state) {
+	case TCP_ESTABLISHED:
+		tx_pump(flow);
+		break;
+	case TCP_CLOSE:
+		flow_fail(flow, sock_error(sk));
+		tx_close(flow);
+		break;
+	}
+}
+
+/* ---- applications that do not always have data ------------------------ */
+
+static u64 rate_tick(struct flow *flow)
+{
+	const u64 rate = flow->spec->rate_bps;
+	u64 tick = max_t(u64, SHORTEST_TICK_NS,
+			 div64_u64((u64)SEGMENT_BYTES * BITS_PER_BYTE * NSEC_PER_SEC, rate));
+
+	flow->timer_rest += rate * tick;
+	flow->produced += div64_u64_rem(flow->timer_rest, BITS_PER_BYTE * NSEC_PER_SEC,
+					&flow->timer_rest);
+	return tick;
+}
+
+static u64 onoff_tick(struct flow *flow)
+{
+	flow->on = !flow->on;
+	flow->produced = flow->on ? UNLIMITED : 0;
+	return flow->on ? flow->spec->on_ns : flow->spec->off_ns;
+}
+
+enum hrtimer_restart tcp_timer(struct hrtimer *timer)
+{
+	struct flow *flow = container_of(timer, struct flow, timer);
+	u64 tick = flow->spec->kind == CCBENCH_RATE ? rate_tick(flow) : onoff_tick(flow);
+
+	queue_work(flow_queue, &flow->work);
+	hrtimer_add_expires_ns(timer, tick);
+	return HRTIMER_RESTART;
+}

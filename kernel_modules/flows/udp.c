@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0
+/* UDP flows: packets at a constant bit rate, or as a Poisson process. */
+#include <linux/in.h>
+#include <linux/math64.h>
+#include <linux/mm.h>
+#include <linux/udp.h>
+#include <net/sock.h>
+#include <net/udp.h>
+
+#include "flows.h"
+
+#define PORT		5000
+#define HEADER_BYTES	(sizeof(struct iphdr) + sizeof(struct udphdr))
+
+/* ---- the receiver: one socket for all flows --------------------------- */
+
+static int rx_packet(struct sock *sk, struct sk_buff *skb)
+{
+	struct flow *flow = flow_of_mark(skb->mark);
+
+	if (flow)
+		flow->delivered_bytes += skb->len - sizeof(struct udphdr);
+	consume_skb(skb);
+	return 0;
+}
+
+int udp_listen(void)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons(PORT),
+	};
+	static struct socket *sock;
+	int err;
+
+	if (sock)
+		return 0;
+	err = sock_create_kern(ccbench_receiver_net(), AF_INET, SOCK_DGRAM,
+			       IPPROTO_UDP, &sock);
+	if (err)
+		return err;
+	/* Packets go to the function that decapsulates tunnels: no queue, no wake-up. */
+	udp_sk(sock->sk)->encap_type = 1;
+	udp_sk(sock->sk)->encap_rcv = rx_packet;
+	udp_encap_enable();
+	return kernel_bind(sock, (struct sockaddr *)&address, sizeof(address));
+}
+
+/* ---- the sender ------------------------------------------------------- */
+
+static void tx_open(struct flow *flow)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(RECEIVER_ADDRESS),
+		.sin_port = htons(PORT),
+	};
+	int err;
+
+	err = sock_create_kern(ccbench_sender_net(), AF_INET, SOCK_DGRAM,
+			       IPPROTO_UDP, &flow->tx);
+	if (!err) {
+		flow->tx->sk->sk_mark = ccbench_mark(flow->id);
+		err = kernel_connect(flow->tx, (struct sockaddr *)&address,
+				     sizeof(address), 0);
+	}
+	if (err) {
+		flow_fail(flow, err);
+		return;
+	}
+	flow_timer_start(flow, flow->spec->start_ns);
+	sample_add(flow);
+}
+
+static void tx_send(struct flow *flow)
+{
+	size_t bytes = flow->spec->packet_bytes - HEADER_BYTES;
+	struct kvec vec = { .iov_base = page_address(zeroes), .iov_len = bytes };
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT };
+
+	if (kernel_sendmsg(flow->tx, &msg, &vec, 1, bytes) > 0)
+		flow->sent_bytes += bytes;
+}
+
+void udp_work(struct flow *flow)
+{
+	if (flow->closed)
+		return;
+	if (!flow->tx) {
+		tx_open(flow);
+		return;
+	}
+	if (flow->stop) {
+		hrtimer_cancel(&flow->timer);
+		sock_release(flow->tx);
+		flow->tx = NULL;
+		flow->closed = true;
+		return;
+	}
+	for (; flow->produced; flow->produced--)
+		tx_send(flow);
+}
+
+/*
+ * A draw from the exponential distribution with mean 1, in units of 2^-32, by
+ * von Neumann's method: whole numbers and comparisons only. The length of a run
+ * of falling uniform draws is odd with probability e^-x, x being the first.
+ */
+static u64 random_exponential(void)
+{
+	u64 whole = 0;
+
+	for (;; whole += 1ULL << 32) {
+		u32 first = prandom_u32_state(&flow_random);
+		u32 last = first;
+		bool odd = true;
+
+		for (;;) {
+			u32 next = prandom_u32_state(&flow_random);
+
+			if (next >= last)
+				break;
+			last = next;
+			odd = !odd;
+		}
+		if (odd)
+			return whole + first;
+	}
+}
+
+enum hrtimer_restart udp_timer(struct hrtimer *timer)
+{
+	struct flow *flow = container_of(timer, struct flow, timer);
+	const u64 rate = flow->spec->rate_bps;
+	u64 gap_ns;
+
+	flow->timer_rest += (u64)flow->spec->packet_bytes * BITS_PER_BYTE * NSEC_PER_SEC;
+	gap_ns = div64_u64_rem(flow->timer_rest, rate, &flow->timer_rest);
+	if (flow->spec->kind == CCBENCH_POISSON)
+		gap_ns = mul_u64_u64_shr(gap_ns, random_exponential(), 32);
+
+	flow->produced++;
+	queue_work(flow_queue, &flow->work);
+	hrtimer_add_expires_ns(timer, gap_ns);
+	return HRTIMER_RESTART;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the virtual kernel's modules share: the records that they write for the
+ * host, the descriptions that they read, and the calls between them.
+ *
+ * Host and guest are the same machine, so records are native-endian structs
+ * without padding; ccbench/emulate/kernel/protocol.py holds their twins.
+ */
+#ifndef _CCBENCH_H
+#define _CCBENCH_H
+
+#include <linux/types.h>
+
+#define CCBENCH_PROTOCOL	1
+#define CCBENCH_MAX_BOTTLENECKS	8
+
+/* ---- records, guest to host ------------------------------------------- */
+
+enum ccbench_event {
+	CCBENCH_ENQUEUE,
+	CCBENCH_DEQUEUE,
+	CCBENCH_DROP,
+	CCBENCH_MARK,
+	CCBENCH_LOSS,
+};
+
+/* One thing that happened to one packet at one bottleneck (queue.bin). */
+struct ccbench_queue_record {
+	__u64 time_ns;
+	__u32 flow;
+	__u32 backlog_bytes;	/* after the event, waiting packets only */
+	__u32 backlog_packets;
+	__u16 bytes;		/* of the packet, IP header included */
+	__u8 event;
+	__u8 bottleneck;
+};
+
+/* The state of one flow at one sampling instant (samples.bin). */
+struct ccbench_flow_record {
+	__u64 time_ns;
+	__u64 delivered_bytes;	/* payload that reached the application */
+	__u64 throughput_bytes;	/* IP bytes that left the last bottleneck */
+	__u64 pacing_rate_bps;	/* bits per second */
+	__u32 flow;
+	__u32 cwnd_packets;
+	__u32 ssthresh_packets;
+	__u32 inflight_packets;
+	__u32 srtt_us;
+	__u32 min_rtt_us;
+	__u32 retransmits;
+	__u32 lost;
+	__u32 drops;
+	__u32 state;		/* enum tcp_ca_state */
+};
+
+/* What became of one flow (completions.bin), in the order of the flows. */
+struct ccbench_completion_record {
+	__s64 start_ns;
+	__s64 end_ns;		/* -1: the receiver never had every byte */
+	__u64 delivered_bytes;
+	__u64 sent_bytes;
+	__u32 retransmits;
+	__s32 error;		/* negative errno that ended the flow, or 0 */
+};
+
+/* ---- descriptions, host to guest -------------------------------------- */
+
+/* link.bin: header, bottlenecks, their traces, one extra delay per flow. */
+struct ccbench_link_header {
+	__u32 protocol;
+	__u32 bottlenecks;
+	__u32 flows;
+	__u32 queue_log;	/* record every packet event? */
+	__u64 rtt_ns;
+	__u64 seed;
+};
+
+struct ccbench_bottleneck {
+	__u64 rate_bps;		/* 0: driven by a trace */
+	__u32 trace_length;	/* delivery opportunities, in ms, follow */
+	__u32 loss;		/* probability in units of 2^-32 */
+};
+
+enum ccbench_flow_kind {
+	CCBENCH_BULK,
+	CCBENCH_BYTES,
+	CCBENCH_RATE,
+	CCBENCH_ONOFF,
+	CCBENCH_CBR,
+	CCBENCH_POISSON,
+};
+
+#define CCBENCH_CCA_MAX	16
+
+/* flows.bin: header, then one specification per flow. */
+struct ccbench_flows_header {
+	__u32 protocol;
+	__u32 flows;
+	__u64 duration_ns;
+	__u64 sample_interval_ns;
+	__u64 seed;
+};
+
+struct ccbench_flow_spec {
+	__u64 start_ns;
+	__u64 stop_ns;		/* at or after the duration: never stopped */
+	__u64 size_bytes;	/* CCBENCH_BYTES */
+	__u64 rate_bps;		/* CCBENCH_RATE: payload; UDP: IP bytes */
+	__u64 on_ns;		/* CCBENCH_ONOFF */
+	__u64 off_ns;
+	__u32 kind;
+	__u32 packet_bytes;	/* UDP: size of the IP packet */
+	char cca[CCBENCH_CCA_MAX];
+};
+
+#ifdef __KERNEL__
+#include <linux/ktime.h>
+#include <net/net_namespace.h>
+
+/*
+ * Packets carry the number of their flow, plus one, in skb->mark: 0 means none.
+ * The highest bit says that the packet arrived at the queue with CE set.
+ */
+#define CCBENCH_MARK_CE		BIT(31)
+
+static inline u32 ccbench_mark(u32 flow)
+{
+	return flow + 1;
+}
+
+static inline u32 ccbench_flow(u32 mark)
+{
+	return (mark & ~CCBENCH_MARK_CE) - 1;
+}
+
+/* What the path has counted for one flow. */
+struct ccbench_path_counters {
+	u64 departed_bytes;	/* left the last bottleneck */
+	u32 drops;		/* by any bottleneck's queue */
+};
+
+const struct ccbench_path_counters *ccbench_path_counters(u32 flow);
+struct net *ccbench_sender_net(void);
+struct net *ccbench_receiver_net(void);
+
+/* The clock of the experiment: it starts when the traffic does. */
+void ccbench_clock_start(ktime_t epoch);
+u64 ccbench_now_ns(void);
+
+/* A file of records on the host, written in large pieces. */
+struct ccbench_log;
+
+struct ccbench_log *ccbench_log_open(const char *name, size_t buffer_bytes);
+void *ccbench_log_append(struct ccbench_log *log, size_t bytes);
+void ccbench_log_flush(struct ccbench_log *log);
+void ccbench_flush_all_logs(void);
+#endif /* __KERNEL__ */
+
+#endif /* _CCBENCH_H */

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What differs between the kernels (6.1 and later) that the modules build on. */
+#ifndef _CCBENCH_COMPAT_H
+#define _CCBENCH_COMPAT_H
+
+#include <linux/bvec.h>
+#include <linux/hrtimer.h>
+#include <linux/net.h>
+#include <linux/netdevice.h>
+#include <linux/uio.h>
+#include <linux/version.h>
+
+/* 6.13 sets a timer's function together with its clock. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*fn)(struct hrtimer *),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = fn;
+}
+#endif
+
+/* 6.12 made lockless transmission a flag of its own. */
+static inline void ccbench_set_lockless_xmit(struct net_device *dev)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+	dev->features |= NETIF_F_LLTX;
+#else
+	dev->lltx = true;
+#endif
+}
+
+/*
+ * Sends bytes from one page of zeroes, over and over, without copying it.
+ * Returns the bytes taken or a negative errno; never sleeps. 6.5 made splicing
+ * a flag of sendmsg.
+ */
+#define CCBENCH_SEND_PAGES	32
+
+static inline int ccbench_send_zeroes(struct socket *sock, struct page *zeroes, size_t bytes)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+	size_t sent = 0;
+
+	while (sent < bytes) {
+		size_t part = min_t(size_t, bytes - sent, PAGE_SIZE);
+		bool more = sent + part < bytes;
+		int n = kernel_sendpage(sock, zeroes, 0, part, MSG_DONTWAIT |
+					(more ? MSG_MORE | MSG_SENDPAGE_NOTLAST : 0));
+
+		if (n <= 0)
+			return sent ?: n;
+		sent += n;
+	}
+	return sent;
+#else
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_SPLICE_PAGES };
+	struct bio_vec pages[CCBENCH_SEND_PAGES];
+	unsigned int count;
+
+	bytes = min_t(size_t, bytes, CCBENCH_SEND_PAGES * PAGE_SIZE);
+	for (count = 0; count * PAGE_SIZE < bytes; count++)
+		bvec_set_page(&pages[count], zeroes, PAGE_SIZE, 0);
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, pages, count, bytes);
+	return sock_sendmsg(sock, &msg);
+#endif
+}
+
+#endif /* _CCBENCH_COMPAT_H */

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The virtual kernel's only program.
+ *
+ * It carries out a plan, one step a line, and powers the guest off. The host
+ * writes the plan; what a scenario means is decided there, not here.
+ *
+ *	netns			enter a new network namespace
+ *	module FILE [OPTIONS]	load a kernel module
+ *	write PATH TEXT		write a text to a file, as for a sysctl
+ *	feed PATH FILE		write the whole of FILE to PATH, in one call
+ *	netlink HEX		send an rtnetlink request, wait for its answer
+ *	wait PATH		read from PATH, once
+ *
+ * The first step that fails is reported on the console and ends the plan.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PLAN "/run/plan"
+
+/* Every step returns 0, or -1 with errno set. */
+
+static int step_netns(void)
+{
+	return unshare(CLONE_NEWNET);
+}
+
+static int step_module(const char *file, const char *options)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	int result;
+
+	if (fd < 0)
+		return -1;
+	result = syscall(SYS_finit_module, fd, options, 0);
+	close(fd);
+	return result;
+}
+
+static int write_once(const char *path, const void *data, size_t bytes)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	ssize_t written;
+
+	if (fd < 0)
+		return -1;
+	written = write(fd, data, bytes);
+	close(fd);
+	if (written < 0)
+		return -1;
+	if ((size_t)written != bytes) {
+		errno = EIO;
+		return -1;
+	}
+	return 0;
+}
+
+static int step_feed(const char *path, const char *file)
+{
+	struct stat status;
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	void *data;
+	int result;
+
+	if (fd < 0 || fstat(fd, &status))
+		return -1;
+	data = mmap(NULL, status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	if (data == MAP_FAILED)
+		return -1;
+	result = write_once(path, data, status.st_size);
+	munmap(data, status.st_size);
+	return result;
+}
+
+static int step_wait(const char *path)
+{
+	char byte;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got;
+
+	if (fd < 0)
+		return -1;
+	got = read(fd, &byte, 1);
+	close(fd);
+	return got < 0 ? -1 : 0;
+}
+
+static int hex_digit(char c)
+{
+	return c <= '9' ? c - '0' : c - 'a' + 10;
+}
+
+static int step_netlink(const char *hex)
+{
+	union {
+		struct nlmsghdr header;
+		char bytes[8192];
+	} message;
+	struct nlmsgerr *answer = NLMSG_DATA(&message.header);
+	size_t bytes = strlen(hex) / 2;
+	ssize_t got;
+	int fd;
+
+	if (bytes > sizeof(message)) {
+		errno = EMSGSIZE;
+		return -1;
+	}
+	for (size_t i = 0; i < bytes; i++)
+		message.bytes[i] = hex_digit(hex[2 * i]) << 4 | hex_digit(hex[2 * i + 1]);
+
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	if (fd < 0)
+		return -1;
+	if (send(fd, &message, bytes, 0) < 0 ||
+	    (got = recv(fd, &message, sizeof(message), 0)) < 0) {
+		close(fd);
+		return -1;
+	}
+	close(fd);
+	if ((size_t)got < NLMSG_LENGTH(sizeof(*answer)) ||
+	    message.header.nlmsg_type != NLMSG_ERROR) {
+		errno = EPROTO;
+		return -1;
+	}
+	errno = -answer->error;
+	return answer->error ? -1 : 0;
+}
+
+static int take_step(char *line)
+{
+	const char *verb = strsep(&line, " ");
+	const char *what = line ? strsep(&line, " ") : "";
+	const char *rest = line ? line : "";
+
+	if (!strcmp(verb, "netns"))
+		return step_netns();
+	if (!strcmp(verb, "module"))
+		return step_module(what, rest);
+	if (!strcmp(verb, "write"))
+		return write_once(what, rest, strlen(rest));
+	if (!strcmp(verb, "feed"))
+		return step_feed(what, rest);
+	if (!strcmp(verb, "netlink"))
+		return step_netlink(what);
+	if (!strcmp(verb, "wait"))
+		return step_wait(what);
+	errno = ENOSYS;
+	return -1;
+}
+
+static void carry_out_plan(void)
+{
+	static char line[32768];
+	char shown[120];
+	FILE *plan = fopen(PLAN, "re");
+
+	if (!plan) {
+		printf("ccbench: failed: cannot open the plan: %s\n", strerror(errno));
+		return;
+	}
+	while (fgets(line, sizeof(line), plan)) {
+		line[strcspn(line, "\n")] = '\0';
+		snprintf(shown, sizeof(shown), "%.100s", line);
+		if (take_step(line)) {
+			printf("ccbench: failed: %s: %s\n", shown, strerror(errno));
+			return;
+		}
+	}
+	printf("ccbench: finished\n");
+}
+
+int main(void)
+{
+	const char *run_directory = getenv("CCBENCH_RUN");
+
+	if (mount("none", "/proc", "proc", 0, NULL) ||
+	    mount("none", "/run", "hostfs", 0, run_directory))
+		printf("ccbench: failed: cannot mount %s: %s\n", run_directory,
+		       strerror(errno));
+	else
+		carry_out_plan();
+	fflush(stdout);
+	reboot(RB_POWER_OFF);
+	return EXIT_FAILURE;
+}

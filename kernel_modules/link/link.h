@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The emulated path.
+ *
+ *   sender ──▶ bottleneck 0 ──▶ … ──▶ bottleneck n-1 ──▶ receiver
+ *      ▲                                                    │
+ *      └────────────── delay (the whole base RTT) ◀─────────┘
+ *
+ * What a congestion control algorithm, or a queue, can see of propagation is
+ * the sum over the loop, so all of it stands on the way back. That saves a
+ * timer for every data packet: what leaves the last bottleneck arrives at once.
+ */
+#ifndef _CCBENCH_LINK_H
+#define _CCBENCH_LINK_H
+
+#include <linux/hrtimer.h>
+#include <linux/netdevice.h>
+#include <linux/prandom.h>
+#include <linux/skbuff.h>
+
+#include "ccbench.h"
+
+/* ---- bottleneck.c ---- */
+
+/*
+ * A link with a queue. The queue is the root qdisc of a network device, so any
+ * qdisc can be attached to it; the link takes one packet at a time from it.
+ */
+struct bottleneck {
+	struct net_device *dev;
+	u8 index;
+	bool last;
+
+	/* The link: a constant rate, or else a trace. */
+	u64 rate_bps;
+	const u32 *trace_ms;
+	u32 trace_length;
+	u32 trace_next;		/* index of the next opportunity */
+	u64 trace_base_ms;	/* when the current round of the trace began */
+
+	struct hrtimer timer;
+	struct sk_buff *in_service;
+	u64 free_ns;		/* when the link has sent what it carries */
+	u64 free_rest;		/* the part of free_ns below 1 ns, in 1/rate_bps ns */
+	u32 credit_bytes;	/* of the current opportunity */
+	u32 sent_bytes;		/* of the packet in service */
+
+	/* The queue. */
+	u32 backlog_packets;
+	u32 backlog_bytes;
+	u32 loss;		/* probability in units of 2^-32 */
+	struct rnd_state random;
+};
+
+int bottleneck_create(struct bottleneck *link, u8 index, bool last,
+		      const struct ccbench_bottleneck *spec,
+		      const u32 *trace_ms, u64 seed);
+void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb);
+
+/* ---- delay.c ---- */
+
+int delay_create(u64 rtt_ns, u32 flows, const u32 *extra_us);
+void delay_receive(struct sk_buff *skb, struct net_device *dest);
+
+/* ---- main.c ---- */
+
+extern struct ccbench_log *queue_log;	/* NULL: packet events are not recorded */
+
+/* A packet has crossed the given bottleneck. */
+void path_forward(struct sk_buff *skb, const struct bottleneck *from);
+void path_count_drop(u32 mark);
+/* Puts a packet into the stack of the host that dev belongs to. */
+void path_deliver(struct sk_buff *skb, struct net_device *dev);
+/* A device that carries bare IP packets, has no addresses and needs none. */
+void path_setup_device(struct net_device *dev);
+
+#endif /* _CCBENCH_LINK_H */

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The two ends of the emulated path, and how it is set up.
+ *
+ * /proc/ccbench/link takes the description of the path (struct
+ * ccbench_link_header and what follows it), once. /proc/ccbench/host then takes
+ * "sender" and "receiver", each written from within the network namespace that
+ * is to be that host, and creates its device there.
+ *
+ * The guest lives for one run, and a failed set-up ends it: nothing is ever
+ * taken down, and the module cannot be unloaded.
+ */
+#include <linux/if_arp.h>
+#include <linux/ip.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/nsproxy.h>
+#include <linux/proc_fs.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <net/dst.h>
+
+#include "compat.h"
+#include "link.h"
+
+#define QUEUE_LOG_BUFFER_BYTES	(1 << 20)
+
+struct ccbench_log *queue_log;
+
+static struct bottleneck *bottlenecks;
+static struct net_device *sender, *receiver;
+static struct ccbench_path_counters *counters;
+static u32 flow_count;
+static u64 epoch_ns;
+
+/* ---- the clock -------------------------------------------------------- */
+
+void ccbench_clock_start(ktime_t epoch)
+{
+	epoch_ns = ktime_to_ns(epoch);
+}
+EXPORT_SYMBOL_GPL(ccbench_clock_start);
+
+u64 ccbench_now_ns(void)
+{
+	return ktime_get_ns() - epoch_ns;
+}
+EXPORT_SYMBOL_GPL(ccbench_now_ns);
+
+/* ---- packets ---------------------------------------------------------- */
+
+void path_deliver(struct sk_buff *skb, struct net_device *dev)
+{
+	skb->dev = dev;
+	skb->pkt_type = PACKET_HOST;
+	skb_reset_mac_header(skb);
+	memset(skb->cb, 0, sizeof(skb->cb));
+	netif_receive_skb(skb);
+}
+
+void path_forward(struct sk_buff *skb, const struct bottleneck *from)
+{
+	if (!from->last) {
+		bottleneck_receive(&bottlenecks[from->index + 1], skb);
+		return;
+	}
+	if (skb->mark)
+		counters[ccbench_flow(skb->mark)].departed_bytes += skb->len;
+	path_deliver(skb, receiver);
+}
+
+void path_count_drop(u32 mark)
+{
+	if (mark & ~CCBENCH_MARK_CE)
+		counters[ccbench_flow(mark)].drops++;
+}
+
+/* A packet leaves a host: nothing of that host must go with it. */
+static void leave_host(struct sk_buff *skb)
+{
+	skb_orphan(skb);
+	skb_dst_drop(skb);
+	skb_clear_hash(skb);
+	skb->tstamp = 0;
+	skb->priority = 0;
+	/* Only the flows' own numbers can be looked up. */
+	if (unlikely(skb->mark > flow_count))
+		skb->mark = 0;
+}
+
+static netdev_tx_t sender_xmit(struct sk_buff *skb, struct net_device *dev)
+{
+	leave_host(skb);
+	bottleneck_receive(&bottlenecks[0], skb);
+	return NETDEV_TX_OK;
+}
+
+static netdev_tx_t receiver_xmit(struct sk_buff *skb, struct net_device *dev)
+{
+	leave_host(skb);
+	delay_receive(skb, sender);
+	return NETDEV_TX_OK;
+}
+
+const struct ccbench_path_counters *ccbench_path_counters(u32 flow)
+{
+	return &counters[flow];
+}
+EXPORT_SYMBOL_GPL(ccbench_path_counters);
+
+/* ---- devices ---------------------------------------------------------- */
+
+void path_setup_device(struct net_device *dev)
+{
+	dev->type = ARPHRD_NONE;
+	dev->flags = IFF_POINTOPOINT | IFF_NOARP;
+	dev->mtu = ETH_DATA_LEN;
+	ccbench_set_lockless_xmit(dev);
+}
+
+/*
+ * Hosts checksum in "hardware", and segment in software on their way out (the
+ * devices do not claim TSO), so that they keep GSO and the path sees packets.
+ */
+static void setup_host(struct net_device *dev)
+{
+	path_setup_device(dev);
+	dev->priv_flags |= IFF_NO_QUEUE;
+	dev->hw_features = NETIF_F_SG | NETIF_F_FRAGLIST | NETIF_F_HW_CSUM | NETIF_F_HIGHDMA;
+	dev->features |= dev->hw_features;
+}
+
+static const struct net_device_ops sender_ops = { .ndo_start_xmit = sender_xmit };
+static const struct net_device_ops receiver_ops = { .ndo_start_xmit = receiver_xmit };
+
+static int create_host(struct net_device **host, const struct net_device_ops *ops)
+{
+	struct net_device *dev;
+	int err;
+
+	if (!bottlenecks || *host)
+		return -EBUSY;
+	dev = alloc_netdev(0, "path", NET_NAME_ENUM, setup_host);
+	if (!dev)
+		return -ENOMEM;
+	dev->netdev_ops = ops;
+	/* The namespace stays when init goes on to the next one. */
+	dev_net_set(dev, get_net(current->nsproxy->net_ns));
+	err = register_netdev(dev);
+	if (err) {
+		free_netdev(dev);
+		return err;
+	}
+	*host = dev;
+	return 0;
+}
+
+struct net *ccbench_sender_net(void)
+{
+	return sender ? dev_net(sender) : NULL;
+}
+EXPORT_SYMBOL_GPL(ccbench_sender_net);
+
+struct net *ccbench_receiver_net(void)
+{
+	return receiver ? dev_net(receiver) : NULL;
+}
+EXPORT_SYMBOL_GPL(ccbench_receiver_net);
+
+/* ---- setting up ------------------------------------------------------- */
+
+/* Takes the next `bytes` of the description, or NULL where it ends too soon. */
+static const void *take(const void **cursor, const void *end, size_t bytes)
+{
+	const void *taken = *cursor;
+
+	if (bytes > (size_t)(end - taken))
+		return NULL;
+	*cursor += bytes;
+	return taken;
+}
+
+static int create_path(const void *cursor, const void *end)
+{
+	const struct ccbench_link_header *header = take(&cursor, end, sizeof(*header));
+	const struct ccbench_bottleneck *specs;
+	const u32 *extra_us;
+	u32 i;
+	int err;
+
+	if (!header || header->protocol != CCBENCH_PROTOCOL || !header->bottlenecks ||
+	    header->bottlenecks > CCBENCH_MAX_BOTTLENECKS)
+		return -EINVAL;
+	specs = take(&cursor, end, array_size(header->bottlenecks, sizeof(*specs)));
+	if (!specs)
+		return -EINVAL;
+	bottlenecks = kcalloc(header->bottlenecks, sizeof(*bottlenecks), GFP_KERNEL);
+	counters = kvcalloc(max(header->flows, 1U), sizeof(*counters), GFP_KERNEL);
+	flow_count = header->flows;
+	if (!bottlenecks || !counters)
+		return -ENOMEM;
+
+	for (i = 0; i < header->bottlenecks; i++) {
+		const u32 length = specs[i].trace_length;
+		const u32 *trace_ms = take(&cursor, end, array_size(length, sizeof(u32)));
+
+		/* Either a rate, or a trace, which must not stand still at 0 ms. */
+		if (!trace_ms || !specs[i].rate_bps == !length ||
+		    (length && !trace_ms[length - 1]))
+			return -EINVAL;
+		err = bottleneck_create(&bottlenecks[i], i, i == header->bottlenecks - 1,
+					&specs[i], length ? trace_ms : NULL, header->seed);
+		if (err)
+			return err;
+	}
+
+	extra_us = take(&cursor, end, array_size(header->flows, sizeof(u32)));
+	if (!extra_us)
+		return -EINVAL;
+	err = delay_create(header->rtt_ns, header->flows, extra_us);
+	if (err)
+		return err;
+
+	if (header->queue_log) {
+		struct ccbench_log *log =
+			ccbench_log_open("queue.bin", QUEUE_LOG_BUFFER_BYTES);
+
+		if (IS_ERR(log))
+			return PTR_ERR(log);
+		queue_log = log;
+	}
+	return 0;
+}
+
+static ssize_t link_write(struct file *file, const char __user *from, size_t bytes,
+			  loff_t *offset)
+{
+	void *description;
+
+	if (bottlenecks)
+		return -EBUSY;
+	/* Traces stay where they are. */
+	description = vmemdup_user(from, bytes);
+	if (IS_ERR(description))
+		return PTR_ERR(description);
+	return create_path(description, description + bytes) ?: bytes;
+}
+
+static ssize_t host_write(struct file *file, const char __user *from, size_t bytes,
+			  loff_t *offset)
+{
+	char word[16] = { };
+	int err;
+
+	if (bytes >= sizeof(word) || copy_from_user(word, from, bytes))
+		return -EINVAL;
+	if (!strcmp(word, "sender"))
+		err = create_host(&sender, &sender_ops);
+	else if (!strcmp(word, "receiver"))
+		err = create_host(&receiver, &receiver_ops);
+	else
+		err = -EINVAL;
+	return err ?: bytes;
+}
+
+static const struct proc_ops link_proc_ops = { .proc_write = link_write };
+static const struct proc_ops host_proc_ops = { .proc_write = host_write };
+
+static int __init link_init(void)
+{
+	if (!proc_mkdir("ccbench", NULL))
+		return -ENOMEM;
+	if (!proc_create("ccbench/link", 0200, NULL, &link_proc_ops) ||
+	    !proc_create("ccbench/host", 0200, NULL, &host_proc_ops))
+		return -ENOMEM;
+	return 0;
+}
+module_init(link_init);
+
+MODULE_DESCRIPTION("The emulated path: bottlenecks and propagation delay");
+MODULE_LICENSE("GPL");
