@@ -28,8 +28,6 @@ enum ccbench_event {
 struct ccbench_queue_record {
 	__u64 time_ns;
 	__u32 flow;
-	__u32 backlog_bytes;	/* after the event, waiting packets only */
-	__u32 backlog_packets;
 	__u16 bytes;		/* of the packet, IP header included */
 	__u8 event;
 	__u8 bottleneck;

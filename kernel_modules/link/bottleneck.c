@@ -16,18 +16,10 @@
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
 
-#include "compat.h"
 #include "link.h"
 
 /* A delivery opportunity of a Mahimahi trace carries this many bytes. */
 #define OPPORTUNITY_BYTES	1500
-
-/*
- * Timers may fire this late (the guest programs its clock no closer than half a
- * microsecond ahead). A link that was busy until less than this ago has had
- * packets to send all along, so the next one starts where the last one ended.
- */
-#define TIMER_SLACK_NS		1000
 
 static struct bottleneck *bottleneck_of(struct net_device *dev)
 {
@@ -46,17 +38,9 @@ static void record(const struct bottleneck *link, const struct sk_buff *skb,
 	r = ccbench_log_append(queue_log, sizeof(*r));
 	r->time_ns = ccbench_now_ns();
 	r->flow = ccbench_flow(skb->mark);
-	r->backlog_bytes = link->backlog_bytes;
-	r->backlog_packets = link->backlog_packets;
 	r->bytes = skb->len;
 	r->event = event;
 	r->bottleneck = link->index;
-}
-
-static void backlog_remove(struct bottleneck *link, const struct sk_buff *skb)
-{
-	link->backlog_packets--;
-	link->backlog_bytes -= skb->len;
 }
 
 /*
@@ -65,11 +49,8 @@ static void backlog_remove(struct bottleneck *link, const struct sk_buff *skb)
  */
 static void dropped_by_queue(struct sk_buff *skb)
 {
-	struct bottleneck *link = bottleneck_of(skb->dev);
-
-	backlog_remove(link, skb);
 	path_count_drop(skb->mark);
-	record(link, skb, CCBENCH_DROP);
+	record(bottleneck_of(skb->dev), skb, CCBENCH_DROP);
 }
 
 static bool is_ce(struct sk_buff *skb)
@@ -128,23 +109,24 @@ static void trace_advance(struct bottleneck *link)
 	link->trace_base_ms += link->trace_ms[link->trace_length - 1];
 }
 
-/* Wait for the first opportunity at or after now; earlier ones are lost. */
-static ktime_t trace_next(struct bottleneck *link)
+/* Wait for the first opportunity from now on; earlier ones are lost. */
+static void trace_wait(struct bottleneck *link)
 {
-	u64 now = ccbench_now_ns();
 	u64 period_ms = link->trace_ms[link->trace_length - 1];
+	u64 period_ns = period_ms * NSEC_PER_MSEC;
+	u64 now = ccbench_now_ns();
 
-	if (now > trace_time_ns(link) + period_ms * NSEC_PER_MSEC) {
-		link->trace_base_ms = div64_u64(now, period_ms * NSEC_PER_MSEC) * period_ms;
+	if (now > trace_time_ns(link) + period_ns) {
+		link->trace_base_ms = div64_u64(now, period_ns) * period_ms;
 		link->trace_next = 0;
 	}
 	while (trace_time_ns(link) < now)
 		trace_advance(link);
-	return ns_to_ktime(ktime_get_ns() - now + trace_time_ns(link));
+	path_event_set(&link->sent, path_now_ns() + trace_time_ns(link) - now);
 }
 
-/* Spend the current opportunity on the packet in service. */
-static bool trace_send(struct bottleneck *link)
+/* Spend the current opportunity on the packet in service: has it left? */
+static bool trace_spend(struct bottleneck *link)
 {
 	u32 bytes = min(link->credit_bytes, link->in_service->len - link->sent_bytes);
 
@@ -153,52 +135,39 @@ static bool trace_send(struct bottleneck *link)
 	return link->sent_bytes == link->in_service->len;
 }
 
-static enum hrtimer_restart trace_timer(struct hrtimer *timer)
+static void trace_opportunity(struct path_event *event)
 {
-	struct bottleneck *link = container_of(timer, struct bottleneck, timer);
+	struct bottleneck *link = container_of(event, struct bottleneck, sent);
 	u64 now = ccbench_now_ns();
 
 	rcu_read_lock_bh();
+	link->spending = true;
 	/* A millisecond may hold many opportunities. */
 	while (link->in_service && trace_time_ns(link) <= now) {
 		trace_advance(link);
 		link->credit_bytes = OPPORTUNITY_BYTES;
 		/* What is left of one goes to the packets behind; then it is gone. */
-		while (link->in_service && link->credit_bytes && trace_send(link))
+		while (link->in_service && link->credit_bytes && trace_spend(link))
 			link_finish(link);
 	}
+	link->spending = false;
 	rcu_read_unlock_bh();
-	if (!link->in_service)
-		return HRTIMER_NORESTART;
-	hrtimer_set_expires(timer, trace_next(link));
-	return HRTIMER_RESTART;
+	if (link->in_service)
+		trace_wait(link);
 }
 
-static enum hrtimer_restart rate_timer(struct hrtimer *timer)
+static void rate_sent(struct path_event *event)
 {
-	struct bottleneck *link = container_of(timer, struct bottleneck, timer);
-
 	rcu_read_lock_bh();
-	link_finish(link);
+	link_finish(container_of(event, struct bottleneck, sent));
 	rcu_read_unlock_bh();
-	if (!link->in_service)
-		return HRTIMER_NORESTART;
-	hrtimer_set_expires(timer, ns_to_ktime(link->free_ns));
-	return HRTIMER_RESTART;
-}
-
-/* Is the link's timer function running, which will set the timer again? */
-static bool in_timer(const struct bottleneck *link)
-{
-	return hrtimer_callback_running((struct hrtimer *)&link->timer);
 }
 
 static void link_start(struct bottleneck *link, struct sk_buff *skb)
 {
-	u64 now = ktime_get_ns();
+	u64 now = path_now_ns();
 
 	skb->destructor = NULL;
-	backlog_remove(link, skb);
 	if (!(skb->mark & CCBENCH_MARK_CE) && is_ce(skb))
 		record(link, skb, CCBENCH_MARK);
 	record(link, skb, CCBENCH_DEQUEUE);
@@ -209,19 +178,19 @@ static void link_start(struct bottleneck *link, struct sk_buff *skb)
 
 	if (link->trace_ms) {
 		link->sent_bytes = 0;
-		if (!in_timer(link))
-			hrtimer_start(&link->timer, trace_next(link), HRTIMER_MODE_ABS_SOFT);
+		if (!link->spending)
+			trace_wait(link);
 		return;
 	}
 
-	if (now > link->free_ns + TIMER_SLACK_NS) {
+	/* Back to back, packets take exactly their time, to the fraction of a ns. */
+	if (now > link->free_ns) {
 		link->free_ns = now;
 		link->free_rest = 0;
 	}
 	link->free_rest += (u64)skb->len * BITS_PER_BYTE * NSEC_PER_SEC;
 	link->free_ns += div64_u64_rem(link->free_rest, link->rate_bps, &link->free_rest);
-	if (!in_timer(link))
-		hrtimer_start(&link->timer, ns_to_ktime(link->free_ns), HRTIMER_MODE_ABS_SOFT);
+	path_event_set(&link->sent, link->free_ns);
 }
 
 /* ---- the queue -------------------------------------------------------- */
@@ -243,8 +212,6 @@ void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
 		return;
 	}
 
-	link->backlog_packets++;
-	link->backlog_bytes += skb->len;
 	record(link, skb, CCBENCH_ENQUEUE);
 	if (is_ce(skb))
 		skb->mark |= CCBENCH_MARK_CE;
@@ -304,8 +271,7 @@ int bottleneck_create(struct bottleneck *link, u8 index, bool last,
 	link->loss = spec->loss;
 	/* Every bottleneck has a stream of its own. */
 	prandom_seed_state(&link->random, seed + ((u64)index << 32));
-	hrtimer_setup(&link->timer, trace_ms ? trace_timer : rate_timer,
-		      CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	path_event_init(&link->sent, trace_ms ? trace_opportunity : rate_sent);
 
 	return register_netdev(dev);
 }

@@ -13,12 +13,33 @@
 #ifndef _CCBENCH_LINK_H
 #define _CCBENCH_LINK_H
 
-#include <linux/hrtimer.h>
 #include <linux/netdevice.h>
 #include <linux/prandom.h>
 #include <linux/skbuff.h>
+#include <linux/timerqueue.h>
 
 #include "ccbench.h"
+
+/* ---- events.c ---- */
+
+/* Something that is to happen to packets; it calls fn once, in softirq context. */
+struct path_event {
+	struct timerqueue_node node;
+	void (*fn)(struct path_event *event);
+};
+
+static inline void path_event_init(struct path_event *event,
+				   void (*fn)(struct path_event *event))
+{
+	timerqueue_init(&event->node);
+	event->fn = fn;
+}
+
+void path_events_init(void);
+/* Sets an event that is not pending to a time of the monotonic clock. */
+void path_event_set(struct path_event *event, u64 time_ns);
+/* The monotonic clock. */
+u64 path_now_ns(void);
 
 /* ---- bottleneck.c ---- */
 
@@ -38,16 +59,14 @@ struct bottleneck {
 	u32 trace_next;		/* index of the next opportunity */
 	u64 trace_base_ms;	/* when the current round of the trace began */
 
-	struct hrtimer timer;
+	struct path_event sent;	/* the packet in service, or a piece of it */
 	struct sk_buff *in_service;
 	u64 free_ns;		/* when the link has sent what it carries */
 	u64 free_rest;		/* the part of free_ns below 1 ns, in 1/rate_bps ns */
 	u32 credit_bytes;	/* of the current opportunity */
 	u32 sent_bytes;		/* of the packet in service */
+	bool spending;		/* an opportunity is being used */
 
-	/* The queue. */
-	u32 backlog_packets;
-	u32 backlog_bytes;
 	u32 loss;		/* probability in units of 2^-32 */
 	struct rnd_state random;
 };

@@ -44,7 +44,7 @@ EXPORT_SYMBOL_GPL(ccbench_clock_start);
 
 u64 ccbench_now_ns(void)
 {
-	return ktime_get_ns() - epoch_ns;
+	return path_now_ns() - epoch_ns;
 }
 EXPORT_SYMBOL_GPL(ccbench_now_ns);
 
@@ -269,6 +269,7 @@ static const struct proc_ops host_proc_ops = { .proc_write = host_write };
 
 static int __init link_init(void)
 {
+	path_events_init();
 	if (!proc_mkdir("ccbench", NULL))
 		return -ENOMEM;
 	if (!proc_create("ccbench/link", 0200, NULL, &link_proc_ops) ||

@@ -27,8 +27,6 @@ QUEUE_RECORD = np.dtype(
     [
         ("time_ns", "u8"),
         ("flow", "u4"),
-        ("backlog_bytes", "u4"),
-        ("backlog_packets", "u4"),
         ("bytes", "u2"),
         ("event", "u1"),
         ("bottleneck", "u1"),

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * When packets move: the events of all links and delays, in order of time.
+ *
+ * One event of the virtual clock stands for the first of them. While nothing
+ * else can happen before the next one, the clock is moved on to it right here
+ * (see um/clock.h).
+ */
+#include <linux/interrupt.h>
+#include <linux/sched.h>
+
+#include "link.h"
+
+/* Provided by the kernel that ccbench builds, see um/clock.h. */
+void ccbench_clock_call(void (*fn)(void), u64 delay_ns);
+bool ccbench_clock_advance(u64 delay_ns);
+
+static struct timerqueue_head pending;
+static struct tasklet_struct tasklet;
+static bool running;
+static u64 running_now_ns;
+
+u64 path_now_ns(void)
+{
+	return running ? running_now_ns : ktime_get_ns();
+}
+
+static void clock_interrupt(void)
+{
+	tasklet_schedule(&tasklet);
+}
+
+void path_event_set(struct path_event *event, u64 time_ns)
+{
+	bool first;
+
+	event->node.expires = time_ns;
+	first = timerqueue_add(&pending, &event->node);
+	if (first && !running)
+		ccbench_clock_call(clock_interrupt, time_ns - ktime_get_ns());
+}
+
+/*
+ * Is there nothing that the guest could do now? Only then may time go on:
+ * softirqs that packets have raised and threads that they have woken come first.
+ */
+static bool guest_idle(void)
+{
+	return is_idle_task(current) && !need_resched() && !local_softirq_pending();
+}
+
+static void run_events(struct tasklet_struct *unused)
+{
+	struct timerqueue_node *next;
+
+	running_now_ns = ktime_get_ns();
+	running = true;
+	while ((next = timerqueue_getnext(&pending))) {
+		struct path_event *event = container_of(next, struct path_event, node);
+
+		if (next->expires > running_now_ns) {
+			if (!guest_idle() ||
+			    !ccbench_clock_advance(next->expires - running_now_ns))
+				break;
+			running_now_ns = next->expires;
+		}
+		timerqueue_del(&pending, next);
+		event->fn(event);
+	}
+	running = false;
+	if (next)
+		ccbench_clock_call(clock_interrupt, next->expires - running_now_ns);
+}
+
+void path_events_init(void)
+{
+	timerqueue_init_head(&pending);
+	tasklet_setup(&tasklet, run_events);
+}
