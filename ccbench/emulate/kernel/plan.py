@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING
 from ccbench.emulate.kernel import rtnetlink
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ccbench.scenario import Scenario
 
-__all__ = ["guest_memory_mb", "plan"]
+__all__ = ["HERE", "guest_memory_mb", "plan"]
 
 SENDER = "10.0.0.1"
 RECEIVER = "10.0.0.2"
 
-#: Where the guest's init finds the directory of the run.
-RUN = "/run"
+#: The directory of the run as the guest's own process sees it, and as its programs do.
+HERE = "/proc/self/cwd"
+_RUN = "/run"
 
 #: Index of the path's device in a host's namespace: the loopback device is the first.
 _HOST_INTERFACE = 2
@@ -46,29 +47,26 @@ _GUEST_SYSCTLS = {
 }
 
 
-def plan(scenario: Scenario, modules: tuple[str, ...], host_directory: str) -> str:
+def plan(scenario: Scenario, modules: Iterable[str]) -> str:
     """Return the plan for a scenario.
 
     Parameters
     ----------
     scenario : Scenario
-    modules : tuple of str
-        Files of further modules to load (those of CCAs and qdiscs), as the guest sees them.
-    host_directory : str
-        The directory of the run, as the host sees it; results go there.
+    modules : iterable of str
+        Names of the modules to load besides ccbench's own.
     """
-    return "".join(f"{step}\n" for step in _steps(scenario, modules, host_directory))
+    return "".join(f"{step}\n" for step in _steps(scenario, modules))
 
 
-def _steps(scenario: Scenario, modules: tuple[str, ...], host_directory: str) -> Iterator[str]:
-    yield f"module /modules/ccbench_link.ko out={host_directory}"
-    yield "module /modules/ccbench_flows.ko"
-    for module in modules:
-        yield f"module {module}"
+def _steps(scenario: Scenario, modules: Iterable[str]) -> Iterator[str]:
+    yield f"module /modules/ccbench_link.ko out={HERE}"
+    for module in ("ccbench_flows", *modules):
+        yield f"module /modules/{module}.ko"
     for name, value in _GUEST_SYSCTLS.items():
         yield _sysctl(name, value)
 
-    yield f"feed /proc/ccbench/link {RUN}/link.bin"
+    yield f"feed /proc/ccbench/link {_RUN}/link.bin"
     for index, bottleneck in enumerate(scenario.bottlenecks):
         interface = _HOST_INTERFACE + index
         assert bottleneck.queue_packets is not None  # a scenario has resolved queue_bdp
@@ -87,7 +85,7 @@ def _steps(scenario: Scenario, modules: tuple[str, ...], host_directory: str) ->
         for name, value in {**_HOST_SYSCTLS, **own, **dict(scenario.sysctls)}.items():
             yield _sysctl(name, value)
 
-    yield f"feed /proc/ccbench/flows {RUN}/flows.bin"
+    yield f"feed /proc/ccbench/flows {_RUN}/flows.bin"
     yield "wait /proc/ccbench/flows"
 
 

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+
+BIN := .venv/bin
+# How pytest is run, e.g. `make test PYTEST_ARGS="-k droptail"`. A worker per core.
+PYTEST_ARGS ?= -n auto
+DEMO_DIR ?= demo-results
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test unit lint format clean
+
+help: ## say what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## install what is missing, build the virtual kernel, search for networks where BBR harms CUBIC
+	@scripts/bootstrap.sh
+	@$(BIN)/ccbench kernel build
+	@$(BIN)/ccbench raygen --alpha bbr --beta cubic --budget 12 --population 8 --duration 30 --seed 1 -o $(DEMO_DIR)
+
+test: lint ## everything: ruff, mypy (strict), all tests on the virtual kernel
+	@$(BIN)/ccbench kernel build
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+unit: ## only the tests that need no virtual kernel (seconds)
+	@scripts/bootstrap.sh dev
+	$(BIN)/pytest $(PYTEST_ARGS) tests/unit ccbench
+
+lint: ## ruff and mypy
+	@scripts/bootstrap.sh dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: ## let ruff put the code into its form
+	@scripts/bootstrap.sh dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove what was made here; the virtual kernel and finished runs stay in the user's cache
+	rm -rf .venv $(DEMO_DIR) dist build .pytest_cache .mypy_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmarks of congestion control on the real Linux TCP stack in virtual time.
+
+An experiment is data: a :class:`Scenario` says what to run, :func:`ccbench.emulate.run` runs it on
+an engine, and the :class:`Run` it returns says what happened.
+
+Examples
+--------
+>>> import ccbench
+>>> scenario = ccbench.Scenario(
+...     flows=(ccbench.Flow(cca="bbr"), ccbench.Flow(cca="cubic")),
+...     bottlenecks=(ccbench.Bottleneck(bandwidth_mbps=100, queue_bdp=1),),
+...     rtt_ms=40,
+...     duration_s=60,
+... )
+>>> ccbench.emulate.run(scenario).throughput()  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ccbench import emulate
+    from ccbench.bottleneck import Bottleneck
+    from ccbench.flow import Flow
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+    from ccbench.trace import Trace
+
+    __version__: str
+
+__all__ = ["Bottleneck", "Flow", "Run", "Scenario", "Trace", "__version__", "emulate"]
+
+# Imported when they are first used: pandas and pyarrow take most of a second, and the command
+# line's --help needs neither.
+_HOMES = {
+    "Bottleneck": "ccbench.bottleneck",
+    "Flow": "ccbench.flow",
+    "Run": "ccbench.run",
+    "Scenario": "ccbench.scenario",
+    "Trace": "ccbench.trace",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return importlib.metadata.version("ccbench")
+    if name == "emulate":
+        return importlib.import_module("ccbench.emulate")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

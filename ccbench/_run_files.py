@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of a saved run: Parquet files, and a JSON file that says how they were made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from ccbench import _atomic, _frames
+from ccbench.errors import DamagedRun, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import pandas as pd
+
+__all__ = ["FORMAT", "TABLES", "load", "save"]
+
+#: Version of the folder's format.
+FORMAT = 1
+#: The tables of a run; each is a file of its own.
+TABLES = ("queue", "flows", "completions")
+
+_DESCRIPTION = "run.json"
+_FILES = {_DESCRIPTION, *(f"{table}.parquet" for table in TABLES)}
+
+
+def save(
+    folder: Path,
+    tables: Mapping[str, pd.DataFrame],
+    description: Mapping[str, Any],
+    *,
+    replace: bool,
+) -> None:
+    """Write a run's folder; see :meth:`ccbench.run.Run.save`."""
+    _check_target(folder)
+    with _atomic.new_folder(folder, replace=replace) as temporary:
+        files = {}
+        for table in TABLES:
+            path = temporary / f"{table}.parquet"
+            _frames.write(tables[table], path)
+            files[path.name] = {"bytes": path.stat().st_size, "sha256": _digest(path.read_bytes())}
+        document = {"format": FORMAT, **description, "files": files}
+        document["sha256"] = _document_digest(document)
+        text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        (temporary / _DESCRIPTION).write_text(text, encoding="utf-8")
+
+
+def load(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
+    """Read what :func:`save` wrote: the description and the tables.
+
+    Raises
+    ------
+    DamagedRun
+        If a file is missing, differs from what was written, or has another format.
+    """
+    try:
+        document = json.loads((folder / _DESCRIPTION).read_bytes())
+        stated = document.pop("sha256")
+        kind = document["format"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        message = f"{folder / _DESCRIPTION} cannot be read ({error!r}): run the scenario again"
+        raise DamagedRun(message) from error
+    if kind != FORMAT:
+        message = f"{folder} has format {kind}; this ccbench reads {FORMAT}: run the scenario again"
+        raise DamagedRun(message)
+    if stated != _document_digest(document):
+        raise DamagedRun(f"{folder / _DESCRIPTION} was changed: run the scenario again")
+    tables = {table: _load_table(folder, table, document["files"]) for table in TABLES}
+    return document, tables
+
+
+def _load_table(folder: Path, table: str, files: Mapping[str, Any]) -> pd.DataFrame:
+    path = folder / f"{table}.parquet"
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        message = f"{path} cannot be read ({error}): run the scenario again"
+        raise DamagedRun(message) from error
+    if _digest(data) != files[path.name]["sha256"]:
+        stated = files[path.name]["bytes"]
+        message = f"{path} was changed ({len(data)} bytes, {stated} were written)"
+        raise DamagedRun(f"{message}: run the scenario again")
+    return _frames.read(data)
+
+
+def _check_target(folder: Path) -> None:
+    """Refuse to replace anything but a run."""
+    if folder.is_file():
+        raise InputError(f"{folder} is a file: name a folder for the run")
+    strangers = []
+    with suppress(FileNotFoundError, NotADirectoryError):  # the usual case: it is new
+        strangers = sorted({path.name for path in folder.iterdir()} - _FILES)
+    if strangers:
+        message = f"{folder} holds {strangers[0]}, and saving a run there would remove it"
+        raise InputError(f"{message}: name another folder")
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _document_digest(document: Mapping[str, Any]) -> str:
+    return _digest(json.dumps(document, sort_keys=True, separators=(",", ":")).encode())

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of single values.
+
+Each function returns the value in its normal form (an ``int`` where a ``float`` is meant becomes a
+``float``, so that equal scenarios compare and hash equal) or raises an
+:class:`~ccbench.errors.InputError` that starts with the field's name. A caller that knows where the
+field sits puts that in front with :func:`within`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ccbench.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["Range", "bad", "flag", "number", "one_line", "text", "unknown_key", "whole", "within"]
+
+_SHOWN_CHARACTERS = 60
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers from `low` to `high`, which belong to it unless it is open at that end."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    low_open: bool = False
+    high_open: bool = False
+
+    def __contains__(self, value: float) -> bool:
+        above = self.low < value if self.low_open else self.low <= value
+        below = value < self.high if self.high_open else value <= self.high
+        return above and below
+
+    def __str__(self) -> str:
+        low = f"{'above' if self.low_open else 'at least'} {self.low:.15g}"
+        high = f"{'below' if self.high_open else 'at most'} {self.high:.15g}"
+        return " and ".join(
+            words for words, limit in ((low, self.low), (high, self.high)) if not math.isinf(limit)
+        )
+
+
+def bad(field: str, value: object, allowed: str, step: str) -> InputError:
+    """Make the error for `value` of `field`: what it is, what it must be, what to do."""
+    shown = repr(value)
+    if len(shown) > _SHOWN_CHARACTERS:
+        shown = shown[: _SHOWN_CHARACTERS - 3] + "..."
+    return InputError(f"{field} is {shown}; it must be {allowed}: {step}")
+
+
+def unknown_key(name: str, known: Iterable[str]) -> InputError:
+    """Make the error for a setting that does not exist, with the closest one that does."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    step = f"did you mean {close[0]}?" if close else "remove it."
+    return InputError(f"{name} is not a setting; {step} Settings here: {', '.join(names)}")
+
+
+@contextmanager
+def within(where: str) -> Iterator[None]:
+    """Put `where` in front of the message of an :class:`InputError` raised inside."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{where}{error}") from error.__cause__
+
+
+def number(field: str, value: object, allowed: Range, *, example: float) -> float:
+    """Return `value` as a float if it is a finite number within `allowed`."""
+    if isinstance(value, numbers.Real) and not _is_bool(value):
+        result = float(value) + 0.0  # + 0.0 turns -0.0 into 0.0: equal, but printed differently
+        if math.isfinite(result) and result in allowed:
+            return result
+    step = f"write for example {_last(field)} = {example:g}"
+    raise bad(field, value, f"a number {allowed}".rstrip(), step)
+
+
+def whole(field: str, value: object, allowed: Range, *, example: int) -> int:
+    """Return `value` as an int if it is a whole number within `allowed`."""
+    if isinstance(value, numbers.Integral) and not _is_bool(value):
+        result = int(value)
+        if result in allowed:
+            return result
+    step = f"write for example {_last(field)} = {example}"
+    raise bad(field, value, f"a whole number {allowed}", step)
+
+
+def flag(field: str, value: object) -> bool:
+    """Return `value` if it is a bool."""
+    if not isinstance(value, bool):
+        raise bad(field, value, "true or false", f"write for example {_last(field)} = true")
+    return value
+
+
+def text(field: str, value: object, pattern: str, allowed: str, *, example: str) -> str:
+    """Return `value` if it is a string that matches the regular expression `pattern` as a whole."""
+    if not isinstance(value, str) or not re.fullmatch(pattern, value):
+        raise bad(field, value, allowed, f'write for example {_last(field)} = "{example}"')
+    return value
+
+
+def one_line(field: str, value: object) -> str:
+    """Return `value` if it is a string without line breaks."""
+    return text(field, value, r"[^\r\n]*", "one line of text", example="my first")
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool)  # which Python counts among the numbers
+
+
+def _last(field: str) -> str:
+    return field.rpartition(".")[2]

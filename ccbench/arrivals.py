@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of short flows: when each starts and how much it sends."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeAlias
+
+from ccbench import _validate
+from ccbench._validate import Range
+from ccbench.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["Arrivals", "checked", "from_file"]
+
+#: Pairs of start in seconds and payload in bytes, in order of the start.
+Arrivals: TypeAlias = tuple[tuple[float, int], ...]
+
+_COLUMNS = ["start_s", "size_bytes"]
+
+
+def checked(arrivals: object) -> Arrivals:
+    """Return `arrivals` in its normal form.
+
+    Raises
+    ------
+    InputError
+        If it is not a sequence of pairs in order of their start.
+    """
+    example = "write for example arrivals = [[0.5, 20000]]"
+    pair_form = "a pair [start_s, size_bytes]"
+    if not isinstance(arrivals, Iterable) or isinstance(arrivals, str):
+        raise _validate.bad("arrivals", arrivals, "a list of pairs [start_s, size_bytes]", example)
+    result: list[tuple[float, int]] = []
+    earliest = 0.0
+    for i, pair in enumerate(arrivals):
+        if not isinstance(pair, tuple | list) or len(pair) != len(_COLUMNS):
+            raise _validate.bad(f"arrivals[{i}]", pair, pair_form, example)
+        start = f"arrivals[{i}].start_s"
+        start_s = _validate.number(start, pair[0], Range(0, 1e6), example=0.5)
+        if start_s < earliest:
+            allowed = f"at least {earliest:g}, the start before it"
+            raise _validate.bad(start, start_s, allowed, "sort the arrivals by start_s")
+        size = f"arrivals[{i}].size_bytes"
+        result.append((start_s, _validate.whole(size, pair[1], Range(1, 2**53), example=20_000)))
+        earliest = start_s
+    return tuple(result)
+
+
+def from_file(path: Path) -> list[tuple[float, int]]:
+    """Read a CSV file with the header ``start_s,size_bytes``.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read; the message names the file and the line.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.reader(file))
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"arrivals file {path} cannot be read ({error}): name a CSV file"
+        raise InputError(message) from error
+    header = [cell.strip() for cell in rows[0]] if rows else []
+    if header != _COLUMNS:
+        line, allowed = f"arrivals file {path} line 1", f"the header {','.join(_COLUMNS)}"
+        raise _validate.bad(line, ",".join(header), allowed, "add it at the top")
+    return [_pair(path, line, row) for line, row in enumerate(rows[1:], start=2)]
+
+
+def _pair(path: Path, line: int, row: list[str]) -> tuple[float, int]:
+    try:
+        start_s, size_bytes = row
+        return float(start_s), int(size_bytes)
+    except ValueError:
+        field = f"arrivals file {path} line {line}"
+        allowed = "two numbers, start_s and size_bytes"
+        raise _validate.bad(field, ",".join(row), allowed, "correct the line") from None

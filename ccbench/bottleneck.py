@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bottlenecks: the queues and links that a scenario's flows share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from ccbench import _fields, _validate
+from ccbench._validate import Range
+from ccbench.errors import InputError
+from ccbench.trace import Trace
+
+__all__ = ["Bottleneck"]
+
+Option: TypeAlias = int | float | str | bool
+
+_QDISC_NAME = '"droptail" or the Linux name of a qdisc'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bottleneck:
+    """A queue and the link that drains it.
+
+    Parameters
+    ----------
+    bandwidth_mbps : float
+        Rate of the link in Mbit/s of IP bytes. Exactly one of `bandwidth_mbps` and `trace` is
+        given.
+    trace : Trace
+        A link of varying rate. In TOML the name of a Mahimahi trace file, relative to the TOML
+        file.
+    queue_packets : int
+        Room in the queue in packets; the packet in transmission does not count. Exactly one of
+        `queue_packets` and `queue_bdp` is given.
+    queue_bdp : float
+        The same as a multiple of the bandwidth-delay product; :class:`~ccbench.scenario.Scenario`,
+        which knows the round-trip time, replaces it by `queue_packets`.
+    qdisc : str
+        ``"droptail"`` (a FIFO of exactly `queue_packets`) or the name of a Linux queueing
+        discipline such as ``"fq_codel"``.
+    qdisc_options : tuple of (str, value)
+        Options of the queueing discipline; in TOML a table, ``qdisc_options = {target_ms = 5}``.
+    loss : float
+        Probability, 0 or more and below 1, that a packet is lost at random before it reaches the
+        queue.
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range or two settings exclude each other.
+
+    Examples
+    --------
+    >>> Bottleneck(bandwidth_mbps=100, queue_packets=333).mean_mbps
+    100.0
+    """
+
+    bandwidth_mbps: float | None = None
+    trace: Trace | None = None
+    queue_packets: int | None = None
+    queue_bdp: float | None = None
+    qdisc: str = "droptail"
+    qdisc_options: tuple[tuple[str, Option], ...] = ()
+    loss: float = 0.0
+
+    def __post_init__(self) -> None:
+        number, whole = _validate.number, _validate.whole
+        self._exactly_one("bandwidth_mbps", "trace", "bandwidth_mbps = 100")
+        self._exactly_one("queue_packets", "queue_bdp", "queue_bdp = 1")
+        qdisc = _validate.text("qdisc", self.qdisc, r"[a-z0-9_]{1,15}", _QDISC_NAME, example="pie")
+        options = _checked_options(self.qdisc_options)
+        if qdisc == "droptail" and options:
+            allowed = "left out for droptail, whose only setting is the size of the queue"
+            raise _validate.bad("qdisc_options", dict(options), allowed, "remove it, name a qdisc")
+        if self.trace is not None and not isinstance(self.trace, Trace):
+            raise _validate.bad("trace", self.trace, "a Trace", "read one with Trace.from_file")
+        values: dict[str, object] = {
+            "qdisc": qdisc,
+            "qdisc_options": options,
+            "loss": number("loss", self.loss, Range(0, 1, high_open=True), example=0.01),
+        }
+        if self.bandwidth_mbps is not None:
+            rate = Range(0, 100_000, low_open=True)
+            values["bandwidth_mbps"] = number(
+                "bandwidth_mbps", self.bandwidth_mbps, rate, example=100
+            )
+        if self.queue_packets is not None:
+            room = Range(1, 1_000_000)
+            values["queue_packets"] = whole("queue_packets", self.queue_packets, room, example=100)
+        if self.queue_bdp is not None:
+            multiple = Range(0, 1000, low_open=True)
+            values["queue_bdp"] = number("queue_bdp", self.queue_bdp, multiple, example=1)
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def mean_mbps(self) -> float:
+        """Rate of the link in Mbit/s; of a trace, its mean."""
+        if self.trace is not None:
+            return self.trace.mean_mbps
+        return cast("float", self.bandwidth_mbps)  # exactly one of the two is there
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as a dictionary of plain values, without those that are empty."""
+        values = _fields.present(self)
+        if self.trace is not None:
+            times = list(self.trace.opportunities_ms)
+            values["trace"] = {"name": self.trace.name, "opportunities_ms": times}
+        if self.qdisc_options:
+            values["qdisc_options"] = dict(self.qdisc_options)
+        return values
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object], base_dir: Path = Path()) -> Bottleneck:
+        """Make a bottleneck from a dictionary; a string as `trace` is a file below `base_dir`."""
+
+        def read_trace(value: object) -> Trace:
+            if isinstance(value, str):
+                with _validate.within("trace "):
+                    return Trace.from_file(base_dir / value)
+            if not isinstance(value, Mapping):
+                allowed, step = "the name of a Mahimahi trace file", "write one"
+                raise _validate.bad("trace", value, allowed, step)
+            with _validate.within("trace."):
+                return _fields.build(Trace, value, {})
+
+        return _fields.build(cls, data, {"trace": read_trace})
+
+    def _exactly_one(self, first: str, second: str, example: str) -> None:
+        has_first, has_second = getattr(self, first) is not None, getattr(self, second) is not None
+        if has_first and has_second:
+            raise InputError(f"{first} and {second} exclude each other: remove one of them")
+        if not has_first and not has_second:
+            raise InputError(f"{first} or {second} is missing: write for example {example}")
+
+
+def _checked_options(options: Any) -> tuple[tuple[str, Option], ...]:
+    try:
+        pairs: Mapping[object, object] = dict(options)
+    except (TypeError, ValueError):
+        example = "write for example {target_ms = 5}"
+        raise _validate.bad("qdisc_options", options, "a table", example) from None
+    result: dict[str, Option] = {}
+    allowed = "a name of lower-case letters, digits and _"
+    for key, value in pairs.items():
+        name = _validate.text("qdisc_options", key, r"[a-z0-9_]+", allowed, example="target_ms")
+        field = f"qdisc_options.{name}"
+        if isinstance(value, str):
+            result[name] = _validate.text(field, value, r"\S+", "one word", example="dual")
+        elif isinstance(value, bool | int):
+            result[name] = value
+        else:
+            result[name] = _validate.number(field, value, Range(), example=5)
+    return tuple(sorted(result.items()))

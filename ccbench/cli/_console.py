@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How results and progress are shown.
+
+Results go to standard output: tables for people, one JSON document for machines. Progress goes to
+standard error, and only where a person is watching (a tty).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
+
+__all__ = ["print_json", "print_pairs", "print_table", "progress"]
+
+#: Width of tables that go to a file or a pipe: wide enough for every table of ours.
+_PLAIN_WIDTH = 140
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """Print `document` on standard output; NaN and infinities, unknown to JSON, become null."""
+    click.echo(json.dumps(_plain(document), indent=2, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """Turn `value` into what JSON knows."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [_plain(item) for item in value]
+    if hasattr(value, "item"):  # a number of numpy's
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    return str(value)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "") -> None:
+    """Print a table on standard output; the first column holds text, the others are aligned right.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Headings.
+    rows : iterable of sequence of str
+        Cells, ready to print.
+    title : str, optional
+        A line above the table.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(file=sys.stdout, highlight=False)
+    if not console.is_terminal:
+        console = Console(file=sys.stdout, highlight=False, width=_PLAIN_WIDTH)
+    table = Table(box=box.SIMPLE_HEAD, title=Text(title) if title else None, title_justify="left")
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)
+
+
+def print_pairs(pairs: Mapping[str, str]) -> None:
+    """Print names and values in two columns on standard output."""
+    width = max(map(len, pairs), default=0)
+    for name, value in pairs.items():
+        click.echo(f"{name:<{width}}  {value}")
+
+
+def progress(*columns: ProgressColumn | str) -> Progress:
+    """Make a progress display: a bar, `columns` and the time left.
+
+    Use it as a context manager. It is silent where standard error is no tty, and wiped when it
+    ends: the result says what was done.
+    """
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        *columns,
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=Console(file=sys.stderr),
+        disable=not sys.stderr.isatty(),
+        transient=True,
+        # Steps may be minutes long: the speed is that of the last ten minutes, not of rich's 30 s.
+        speed_estimate_period=600,
+    )

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that several commands have, and the kinds of values that options take."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import click
+
+__all__ = [
+    "alpha_option",
+    "beta_option",
+    "duration_option",
+    "json_option",
+    "positive",
+    "queue",
+    "seed_option",
+]
+
+
+def positive(text: str | float) -> float:
+    """Read a finite number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        message = f"{text!r} is not a number above 0"
+        raise click.BadParameter(message)
+    return number
+
+
+def cca(text: str) -> str:
+    """Read the name of a congestion control; which exist, the engine knows."""
+    if not text:
+        message = "it is empty; name a congestion control such as cubic"
+        raise click.BadParameter(message)
+    return text
+
+
+def queue(text: str) -> dict[str, float | int]:
+    """Read the length of a bottleneck's queue, as the setting that the library knows.
+
+    Examples
+    --------
+    >>> queue("1.5bdp")
+    {'queue_bdp': 1.5}
+    >>> queue("64packets") == queue("64")
+    True
+    """
+    setting: dict[str, float | int] = {}
+    if match := re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*bdp\s*", text, re.ASCII | re.IGNORECASE):
+        setting = {"queue_bdp": float(match[1])}
+    elif match := re.fullmatch(r"\s*(\d{1,9})\s*(packets?)?\s*", text, re.ASCII | re.IGNORECASE):
+        setting = {"queue_packets": int(match[1])}
+    if not any(setting.values()):
+        allowed = "a number of BDPs or of packets above 0, such as 1.5bdp or 64packets"
+        message = f"{text!r} is not {allowed}"
+        raise click.BadParameter(message)
+    return setting
+
+
+alpha_option = click.option(
+    "--alpha", type=cca, required=True, metavar="CCA", help="The new congestion control."
+)
+beta_option = click.option(
+    "--beta", type=cca, required=True, metavar="CCA", help="The deployed one, which may be harmed."
+)
+duration_option = click.option(
+    "--duration",
+    type=positive,
+    metavar="S",
+    default=180.0,
+    show_default=True,
+    help="Length of each run in seconds.",
+)
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="For everything random: another seed gives another draw.",
+)
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document instead of text."
+)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ccbench kernel build`` and ``ccbench kernel info``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ccbench.cli._console import print_json, print_pairs, progress
+from ccbench.cli._options import json_option
+
+if TYPE_CHECKING:
+    from ccbench.emulate.kernel.build import KernelBuild
+
+__all__ = ["kernel"]
+
+
+@click.group()
+def kernel() -> None:
+    """Build the virtual kernel, or say what is built."""
+
+
+@kernel.command()
+@click.option(
+    "--source",
+    metavar="DIR|TARBALL",
+    type=click.Path(path_type=Path),
+    help="Linux 6.1 or newer to build.  [default: the distribution's linux-source package]",
+)
+@click.option(
+    "--hz", type=int, default=1000, show_default=True, help="The kernel's timer ticks per second."
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Compilers side by side.  [default: one per core]"
+)
+def build(*, source: Path | None, hz: int, jobs: int | None) -> None:
+    """Compile the virtual kernel, its modules and its init; what has not changed is kept.
+
+    It needs no root and writes to the user's cache folder only.
+    """
+    from ccbench.emulate.kernel import build as library
+
+    with progress() as bar:
+        task = bar.add_task("", total=1.0)
+        made = library.build(
+            source,
+            hz=hz,
+            jobs=jobs,
+            on_progress=lambda what, part: bar.update(task, description=what, completed=part),
+        )
+    _print(made)
+
+
+@kernel.command()
+@json_option
+def info(*, as_json: bool) -> None:
+    """Say what is built: version, HZ, congestion controls, queueing disciplines, modules."""
+    from ccbench.emulate.kernel.build import installed
+
+    made = installed()
+    if as_json:
+        print_json(asdict(made))
+    else:
+        _print(made)
+
+
+def _print(made: KernelBuild) -> None:
+    print_pairs(
+        {
+            "Linux": made.release,
+            "HZ": str(made.hz),
+            "congestion controls": ", ".join(made.ccas),
+            "queueing disciplines": ", ".join(("droptail", *made.qdiscs)),
+            "modules": ", ".join(made.modules),
+            "version": made.version,
+            "folder": str(made.path),
+        }
+    )

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program ``ccbench``: its commands, and what becomes of errors.
+
+Every error that a person can do something about is one line on standard error and an exit status of
+:class:`~ccbench.cli._status.ExitStatus`; a traceback appears only with ``--debug``.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from ccbench.cli._status import ExitStatus
+from ccbench.cli.doctor import doctor
+from ccbench.cli.harm import harm
+from ccbench.cli.kernel import kernel
+from ccbench.cli.raygen import raygen
+from ccbench.cli.run import run
+from ccbench.errors import CcbenchError, EngineError, InputError
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+__all__ = ["main", "program"]
+
+
+class _Program(click.Group):
+    """A click group whose every way out is an `ExitStatus`."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (CcbenchError, click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except BrokenPipeError:  # the reader has gone (`ccbench ... | head`): click ends quietly
+            raise
+        except Exception as error:
+            if ctx.params["debug"]:
+                raise
+            if isinstance(error, OSError) and error.filename is not None:
+                raise CcbenchError(f"{error.filename}: {error.strerror}") from error
+            raise CcbenchError(
+                f"{type(error).__name__}: {error} (a fault of ccbench; "
+                f"`ccbench --debug {ctx.invoked_subcommand} ...` shows where)"
+            ) from error
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        try:
+            # Where it does not raise, a command returns its status or nothing, and --help a 0.
+            status = super().main(*args, **{**extra, "standalone_mode": False}) or ExitStatus.OK
+        except click.ClickException as error:
+            status = _refuse(error)
+        except InputError as error:
+            _complain(str(error))
+            status = ExitStatus.BAD_INPUT
+        except CcbenchError as error:
+            _complain(str(error))
+            if isinstance(error, EngineError):
+                for line in error.console:
+                    click.echo(f"  | {line}", err=True)
+            status = ExitStatus.FAILED
+        except (click.Abort, KeyboardInterrupt):
+            _complain("interrupted; what was finished is kept")
+            status = ExitStatus.INTERRUPTED
+        sys.exit(status)
+
+
+def _refuse(error: click.ClickException) -> ExitStatus:
+    """Report what click itself finds wrong with the command line, in one line too."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()
+        return ExitStatus.BAD_INPUT
+    message = " ".join(error.format_message().split()).rstrip(".")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    _complain(f"{message}. See: {context.command_path if context else 'ccbench'} --help")
+    return ExitStatus.BAD_INPUT
+
+
+def _complain(message: str) -> None:
+    click.echo(f"{click.style('ccbench:', fg='red')} {message}", err=True)
+
+
+@click.group("ccbench", cls=_Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="ccbench", message="%(prog)s %(version)s")
+@click.option("--debug", is_flag=True, help="Show a traceback when ccbench itself is at fault.")
+def program(*, debug: bool) -> None:
+    """Benchmarks of congestion control on the real Linux TCP stack in virtual time.
+
+    Start with `ccbench doctor`: it says what this machine can run and what to install for the rest.
+    """
+
+
+for _command in (doctor, kernel, run, harm, raygen):
+    program.add_command(_command)
+
+
+def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
+    sys.exit(ExitStatus.TERMINATED)
+
+
+def main() -> NoReturn:
+    """Run the program on ``sys.argv`` and exit."""
+    # `kill` then unwinds the stack as Ctrl-C does: running kernels are stopped on the way out.
+    signal.signal(signal.SIGTERM, _terminate)
+    sys.exit(program(prog_name="ccbench"))

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ccbench run``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ccbench.cli._console import print_json, print_pairs, print_table, progress
+from ccbench.cli._options import json_option
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.run import Run
+
+__all__ = ["run"]
+
+#: With more flows than this, one row stands for a group of them.
+_MOST_ROWS = 30
+
+
+@click.command()
+@click.argument("scenario", metavar="SCENARIO.toml", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder to keep the run in.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Draw throughput and queue over time, as .png, .pdf or .svg.",
+)
+@click.option("--fresh", is_flag=True, help="Run even if the store has this run already.")
+@click.option("--engine", default="kernel", show_default=True, help="What runs it.")
+@json_option
+def run(
+    *,
+    scenario: Path,
+    output: Path | None,
+    plot: Path | None,
+    fresh: bool,
+    engine: str,
+    as_json: bool,
+) -> None:
+    """Run a scenario and print what each flow got.
+
+    A scenario is a TOML file; the README and examples/ show some. A scenario that was run before
+    comes out of the store.
+    """
+    from ccbench import emulate, plots
+    from ccbench.scenario import Scenario
+
+    if plot is not None:
+        plots.check_path(plot)
+    loaded = Scenario.load(scenario)
+    with progress("{task.completed:.0f} of {task.total:g} s") as bar:
+        task = bar.add_task("running", total=loaded.duration_s)
+        result = emulate.run(
+            loaded,
+            engine=engine,
+            fresh=fresh,
+            on_progress=lambda time_s: bar.update(task, completed=time_s),
+        )
+    if output is not None:
+        result.save(output)
+    if plot is not None:
+        plots.save(plots.throughput_and_queue(result), plot)
+    if as_json:
+        document = {
+            "scenario": loaded.to_dict(),
+            "flows": result.summary().reset_index().to_dict("records"),
+            "bottlenecks": _bottlenecks(result),
+            "provenance": result.provenance,
+        }
+        print_json(document)
+        return
+    _print_flows(result)
+    _print_bottlenecks(result)
+    kept = {"run kept in": output, "plot": plot}
+    print_pairs({what: str(where) for what, where in kept.items() if where is not None})
+
+
+def _print_flows(run: Run) -> None:
+    """Print a row for each flow, or for each group where there are many."""
+    summary = run.summary()
+    first = "flow"
+    if len(summary) > _MOST_ROWS:
+        first = "flows"
+        summary = _by_group(summary, run.scenario.flow_table()["group"])
+    print_table(
+        [first, "label", "cca", "throughput", "goodput", "mean srtt", "retransmits", "drops"],
+        [
+            [
+                str(name),
+                flow["label"],
+                flow["cca"],
+                f"{flow['throughput_mbps']:.2f} Mbit/s",
+                f"{flow['goodput_mbps']:.2f} Mbit/s",
+                "-" if math.isnan(flow["srtt_ms"]) else f"{flow['srtt_ms']:.1f} ms",
+                str(flow["retransmits"]),
+                str(flow["drops"]),
+            ]
+            for name, flow in zip(summary.index, summary.to_dict("records"), strict=True)
+        ],
+        title=run.scenario.name,
+    )
+
+
+def _by_group(summary: pd.DataFrame, group: pd.Series[int]) -> pd.DataFrame:
+    """Return a row for each group of flows: mean rates and round-trip times, sums of packets."""
+    how = {
+        "label": "first",
+        "cca": "first",
+        "throughput_mbps": "mean",
+        "goodput_mbps": "mean",
+        "srtt_ms": "mean",
+        "retransmits": "sum",
+        "drops": "sum",
+    }
+    sizes = group.value_counts(sort=False)
+    return summary.groupby(group).agg(how).set_axis([f"mean of {n}" for n in sizes])
+
+
+def _bottlenecks(run: Run) -> list[dict[str, Any]]:
+    """Return what each bottleneck did; None stands for what only a queue log could tell."""
+    scenario = run.scenario
+    rows = []
+    for i, bottleneck in enumerate(scenario.bottlenecks):
+        sent_bytes = _sent_bytes(run, i)
+        room_bytes = bottleneck.mean_mbps * 1e6 / 8 * scenario.duration_s
+        rows.append(
+            {
+                "bandwidth_mbps": bottleneck.mean_mbps,
+                "qdisc": bottleneck.qdisc,
+                "queue_packets": bottleneck.queue_packets,
+                "utilisation": None if sent_bytes is None else sent_bytes / room_bytes,
+                "mean_queue_packets": (
+                    run.occupancy(bottleneck=i).mean() if scenario.queue_log else None
+                ),
+            }
+        )
+    return rows
+
+
+def _sent_bytes(run: Run, bottleneck: int) -> int | None:
+    if bottleneck == len(run.scenario.bottlenecks) - 1:  # the flows' samples count what left it
+        return int(run.flows.groupby("flow")["throughput_bytes"].last().sum())
+    if not run.scenario.queue_log:
+        return None
+    left = (run.queue["bottleneck"] == bottleneck) & (run.queue["event"] == "dequeue")
+    return int(run.queue.loc[left, "bytes"].sum())
+
+
+def _print_bottlenecks(run: Run) -> None:
+    def shown(value: float | None, form: str) -> str:
+        return "-" if value is None else format(value, form)
+
+    print_table(
+        ["bottleneck", "rate", "queue", "utilisation", "mean queue"],
+        [
+            [
+                str(i),
+                f"{row['bandwidth_mbps']:g} Mbit/s",
+                f"{row['qdisc']}, {row['queue_packets']} packets",
+                shown(row["utilisation"], ".1%"),
+                shown(row["mean_queue_packets"], ".1f"),
+            ]
+            for i, row in enumerate(_bottlenecks(run))
+        ],
+    )

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One scenario."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.emulate.engine import Engine, get_engine
+from ccbench.emulate.store import Store
+
+if TYPE_CHECKING:
+    from ccbench.emulate.engine import Progress
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+__all__ = ["DEFAULT_STORE", "resolve", "run"]
+
+#: The store in the user's cache folder.
+DEFAULT_STORE = Store()
+
+
+def run(
+    scenario: Scenario,
+    *,
+    engine: str | Engine = "kernel",
+    store: Store | None = DEFAULT_STORE,
+    fresh: bool = False,
+    on_progress: Progress | None = None,
+) -> Run:
+    """Run a scenario, or return what came of it the last time.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What to run.
+    engine : str or Engine
+        What runs it.
+    store : Store or None
+        Where finished runs are kept and looked up; None: nowhere.
+    fresh : bool
+        Whether to run even if the store has this run; the new one then takes its place.
+    on_progress : callable, optional
+        Is called with the seconds of the scenario that are done, several times a second. An
+        exception that it raises ends the run.
+
+    Returns
+    -------
+    Run
+        What happened.
+
+    Raises
+    ------
+    InputError
+        If the engine cannot run this scenario.
+    MissingRequirement
+        If the engine is not installed.
+    EngineError
+        If the run fails.
+
+    Examples
+    --------
+    >>> run(Scenario.load("examples/bbr-vs-cubic.toml")).summary()  # doctest: +SKIP
+    """
+    engine = resolve(engine)
+    engine.check(scenario)
+    if store is not None and not fresh:
+        stored = store.get(scenario, engine)
+        if stored is not None:
+            return stored
+    result = engine.run(scenario, on_progress=on_progress)
+    if store is not None:
+        store.put(result, overwrite=fresh)
+    return result
+
+
+def resolve(engine: str | Engine) -> Engine:
+    """Return the engine that is meant."""
+    return get_engine(engine) if isinstance(engine, str) else engine

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engines: what can run a scenario."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from ccbench import _validate
+
+if TYPE_CHECKING:
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+__all__ = ["ENGINES", "Check", "Engine", "Progress", "get_engine"]
+
+#: Is called with the seconds of the scenario that are done.
+Progress: TypeAlias = Callable[[float], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One thing that an engine needs of this machine.
+
+    Parameters
+    ----------
+    name : str
+        What it is.
+    ok : bool
+        Whether it is there.
+    detail : str
+        What was found, in one line.
+    remedy : str
+        What to do if it is not there, in one line.
+    """
+
+    name: str
+    ok: bool
+    detail: str = ""
+    remedy: str = ""
+
+
+class Engine(Protocol):
+    """Runs scenarios.
+
+    An engine may be used by several threads at once.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name that :func:`get_engine` knows it by."""
+
+    def version(self) -> str:
+        """Return what identifies everything in the engine that can change a result."""
+
+    def check(self, scenario: Scenario) -> None:
+        """Raise an :class:`~ccbench.errors.InputError` if this engine cannot run `scenario`.
+
+        Starts nothing, and raises :class:`~ccbench.errors.MissingRequirement` if the engine itself
+        is not installed.
+        """
+
+    def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
+        """Run `scenario`.
+
+        Parameters
+        ----------
+        scenario : Scenario
+            What to run.
+        on_progress : callable, optional
+            Is called several times a second. An exception that it raises ends the run: the engine
+            stops what it started and lets the exception through.
+
+        Raises
+        ------
+        EngineError
+            If the run fails. Nothing is left running.
+        """
+
+    def doctor(self) -> list[Check]:
+        """Return what the engine needs of this machine, and whether it is there."""
+
+
+#: Where each engine is. They are imported when they are asked for, as they need different packages.
+ENGINES = {"kernel": ("ccbench.emulate.kernel.engine", "KernelEngine")}
+
+
+def get_engine(name: str) -> Engine:
+    """Return the engine of that name.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if name not in ENGINES:
+        allowed = f"one of {', '.join(ENGINES)}"
+        raise _validate.bad("engine", name, allowed, 'write for example engine = "kernel"')
+    module, cls = ENGINES[name]
+    engine: Engine = getattr(importlib.import_module(module), cls)()
+    return engine

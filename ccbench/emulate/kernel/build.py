@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Building the virtual kernel, and finding what was built.
+
+Two stages, each kept in the cache under what decides its content: the kernel tree (source,
+configuration, HZ, changes of the source), which takes minutes, and the guest (our modules and our
+init, for one tree), which takes seconds. ::
+
+    <cache>/kernel/
+      sources/          tarballs of the kernel's source
+      trees/KEY/        compiled kernel trees
+      builds/VERSION/   a kernel with its guest: linux, root/init, root/modules/*.ko, build.json
+      logs/             what make printed
+      current           the tree that is in use: a link into trees/
+
+Folders appear complete or not at all, and one build runs at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
+
+from ccbench._atomic import LEFTOVER, new_folder, remove
+from ccbench.cache import cache_dir
+from ccbench.emulate.kernel import guest, names, toolchain
+from ccbench.emulate.kernel import source as kernel_sources
+from ccbench.emulate.kernel.command import Builder
+from ccbench.emulate.kernel.tree import CFLAGS, KernelTree, Recipe, compile_tree, load_tree
+from ccbench.errors import InputError, MissingRequirement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+__all__ = ["KernelBuild", "build", "installed"]
+
+_HZ_RANGE = (100, 1000)
+
+#: Kernel trees to keep: the one in use and those used before it.
+_TREES_KEPT = 3
+
+#: The part of a build's time that is spent on the kernel tree.
+_TREE_PART = 0.95
+
+_TRY_THIS = "run: ccbench kernel build"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelBuild:
+    """A virtual kernel that is ready to run.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder in the cache.
+    release : str
+        The kernel's release, as ``uname -r`` says it.
+    hz : int
+        Timer ticks per second.
+    ccas : tuple of str
+        Names of the congestion control algorithms, of kernel and modules, sorted.
+    qdiscs : tuple of str
+        Names of the qdiscs that can be a bottleneck's queue, of kernel and modules, sorted.
+    modules : tuple of str
+        Names of our modules, sorted.
+    version : str
+        16 hexadecimal digits that change with everything that can change results: the kernel's
+        source and configuration, HZ, our changes, our modules and our init.
+    """
+
+    path: Path
+    release: str
+    hz: int
+    ccas: tuple[str, ...]
+    qdiscs: tuple[str, ...]
+    modules: tuple[str, ...]
+    version: str
+
+    @property
+    def linux(self) -> Path:
+        """The kernel, a program."""
+        return self.path / "linux"
+
+    @property
+    def root(self) -> Path:
+        """The folder that is the guest's root: ``init``, ``modules`` and folders to mount on."""
+        return self.path / "root"
+
+    @property
+    def init(self) -> Path:
+        """The guest's only program."""
+        return self.root / "init"
+
+    def module(self, name: str) -> Path:
+        """Return the file of one of our modules.
+
+        Raises
+        ------
+        InputError
+            If there is no such module.
+        """
+        if name not in self.modules:
+            raise InputError(f"module: there is no {name}, but {', '.join(self.modules)}")
+        return self.root / "modules" / f"{name}.ko"
+
+
+def build(
+    source: Path | None = None,
+    *,
+    hz: int = 1000,
+    jobs: int | None = None,
+    on_progress: Callable[[str, float], None] | None = None,
+) -> KernelBuild:
+    """Build the virtual kernel, or what is not built yet of it, and make it the one in use.
+
+    Parameters
+    ----------
+    source : Path, optional
+        A kernel tree or tarball, 6.1 or newer; it is not changed. By default the source of Debian's
+        ``linux-source-6.12``, or else the newest ``linux-source-*`` that apt knows.
+    hz : int, optional
+        Timer ticks per second, 100 to 1000.
+    jobs : int, optional
+        How many compilers may run at once; by default one for each processor.
+    on_progress : callable, optional
+        Called with what is being done and which part of the whole has been done, 0 to 1.
+
+    Raises
+    ------
+    InputError
+        If `hz`, `jobs` or the source cannot be used.
+    MissingRequirement
+        If a program is not installed, or the source cannot be downloaded.
+    BuildError
+        If something does not compile.
+    """
+    low, high = _HZ_RANGE
+    if not low <= hz <= high:
+        raise InputError(f"hz: {hz} is not between {low} and {high}; 1000 has the finest timers")
+    if jobs is not None and jobs < 1:
+        raise InputError(f"jobs: {jobs} is not at least 1; leave it out for one per processor")
+    processors = jobs or os.cpu_count() or 1
+    report = on_progress or _nothing
+    toolchain.check()
+    sources = guest.sources_dir()
+    cache = _cache()
+    with _only_one(cache, report):
+        report("fetching the kernel's source", 0.0)
+        kernel_source = kernel_sources.find(source, cache / "sources")
+        recipe = Recipe.of(kernel_sources.digest(kernel_source), sources, hz)
+        path = cache / "trees" / recipe.key
+        if not path.exists():
+            with new_folder(path, replace=False) as folder:
+                compile_tree(
+                    kernel_source,
+                    recipe,
+                    folder,
+                    _builder(cache, f"kernel-{recipe.key}", processors),
+                    lambda what, part: report(what, _TREE_PART * part),
+                )
+        built = _with_guest(load_tree(path), cache, sources, processors, report)
+        _use(path, cache)
+    report("done", 1.0)
+    return built
+
+
+def installed() -> KernelBuild:
+    """Return the virtual kernel in use.
+
+    If the sources of the modules or the init are others than they were built from, they are built
+    again, which takes seconds.
+
+    Raises
+    ------
+    MissingRequirement
+        If there is no kernel, or only one that another version of ccbench has built.
+    BuildError
+        If the modules or the init do not compile.
+    """
+    cache, sources = _cache(), guest.sources_dir()
+    try:
+        tree = load_tree((cache / "current").resolve())
+    except FileNotFoundError:
+        raise MissingRequirement(f"the virtual kernel is not built; {_TRY_THIS}") from None
+    if Recipe.of(tree.source_digest, sources, tree.hz).key != tree.key:
+        raise MissingRequirement(
+            f"the virtual kernel was built with other settings than this ccbench has; {_TRY_THIS}"
+        )
+    path = _build_path(tree, cache, sources)
+    if path.exists():
+        return _load(path)
+    toolchain.check()
+    with _only_one(cache, _nothing):
+        return _with_guest(tree, cache, sources, os.cpu_count() or 1, _nothing)
+
+
+def _with_guest(
+    tree: KernelTree,
+    cache: Path,
+    sources: Path,
+    jobs: int,
+    report: Callable[[str, float], None],
+) -> KernelBuild:
+    """Return a kernel tree's build with the guest as its sources are now."""
+    path = _build_path(tree, cache, sources)
+    if not path.exists():
+        report("compiling the modules", _TREE_PART)
+        with new_folder(path, replace=False) as folder:
+            modules = guest.compile_guest(
+                tree.path, sources, folder, _builder(cache, f"modules-{path.name}", jobs)
+            )
+            ours = list(guest.module_sources(sources))
+            os.link(tree.path / "linux", folder / "linux")
+            description = {
+                "release": tree.release,
+                "hz": tree.hz,
+                "ccas": sorted({*tree.ccas, *names.ccas(ours)}),
+                "qdiscs": sorted({*tree.qdiscs, *names.qdiscs(ours)}),
+                "modules": modules,
+                "version": path.name,
+                "source": tree.source_name,
+            }
+            (folder / "build.json").write_text(json.dumps(description, indent=2), encoding="utf-8")
+    return _load(path)
+
+
+def _build_path(tree: KernelTree, cache: Path, sources: Path) -> Path:
+    text = f"{tree.key} {guest.guest_digest(sources)}"
+    return cache / "builds" / hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _load(path: Path) -> KernelBuild:
+    known = json.loads((path / "build.json").read_text(encoding="utf-8"))
+    return KernelBuild(
+        path=path,
+        release=known["release"],
+        hz=known["hz"],
+        ccas=tuple(known["ccas"]),
+        qdiscs=tuple(known["qdiscs"]),
+        modules=tuple(known["modules"]),
+        version=known["version"],
+    )
+
+
+def _use(path: Path, cache: Path) -> None:
+    """Make a tree the current one and forget those that have not been it for longest."""
+    link = cache / "current.new"
+    link.unlink(missing_ok=True)
+    link.symlink_to(path.relative_to(cache))
+    link.replace(cache / "current")
+    os.utime(path)
+    by_age = sorted((cache / "trees").iterdir(), key=lambda tree: tree.stat().st_mtime)
+    for old in by_age[:-_TREES_KEPT]:
+        remove(old)
+
+
+def _cache() -> Path:
+    cache = cache_dir() / "kernel"
+    if re.search(r"[\s:]", str(cache)):
+        raise InputError(
+            f"CCBENCH_CACHE: no kernel can be built in {cache}, as make takes no spaces and colons; "
+            "set it to a folder without them"
+        )
+    return cache
+
+
+def _builder(cache: Path, name: str, jobs: int) -> Builder:
+    log = cache / "logs" / f"{name}.log"
+    log.unlink(missing_ok=True)
+    return Builder(log=log, jobs=jobs, cflags=CFLAGS)
+
+
+@contextmanager
+def _only_one(cache: Path, report: Callable[[str, float], None]) -> Iterator[None]:
+    """Wait until no other process builds, and keep the others waiting."""
+    for folder in ("sources", "trees", "builds", "logs"):
+        (cache / folder).mkdir(parents=True, exist_ok=True)
+    lock = FileLock(cache / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        report("waiting for another build", 0.0)
+        lock.acquire()
+    try:
+        # Nobody else builds now, so these are of builds that were killed.
+        for folder in ("trees", "builds"):
+            for leftover in (cache / folder).glob(LEFTOVER):
+                shutil.rmtree(leftover)
+        for leftover in (cache / "sources").glob(".download-*"):
+            shutil.rmtree(leftover)
+        yield
+    finally:
+        lock.release()
+
+
+def _nothing(_what: str, _part: float) -> None:
+    """Report to nobody."""

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ccbench changes in the kernel's source: only in ``arch/um``, only what no option can do.
+
+Nothing outside ``arch/um`` is touched: the TCP stack, its algorithms and the qdiscs are the
+kernel's own.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ccbench.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+__all__ = ["ADDITIONS", "EDITS", "Edit", "apply_edits"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edit:
+    r"""One change of one file.
+
+    Parameters
+    ----------
+    file : str
+        The file, from the top of the kernel's tree.
+    find : str
+        A regular expression (in which ``^`` and ``$`` match at every line) that must match exactly
+        once.
+    replace : str
+        What to put there, with the groups of `find` as ``\1`` and the chosen HZ as ``@HZ@``.
+    reason : str
+        Why, to be read after "ccbench changes there ...".
+    """
+
+    file: str
+    find: str
+    replace: str
+    reason: str
+
+    def applied(self, text: str, *, hz: int) -> str:
+        r"""Return the file's text with the change made.
+
+        Raises
+        ------
+        InputError
+            If the place to change is not there exactly once.
+
+        Examples
+        --------
+        >>> edit = Edit(file="Kconfig", find=r"default \d+", replace="default @HZ@", reason="HZ")
+        >>> edit.applied("config HZ default 100", hz=1000)
+        'config HZ default 1000'
+        """
+        changed, count = re.subn(
+            self.find, self.replace.replace("@HZ@", str(hz)), text, flags=re.MULTILINE
+        )
+        if count != 1:
+            raise InputError(
+                f"source: {self.file} has {count} places, not 1, to change as ccbench must "
+                f"({self.reason}): this kernel is too different from those that ccbench knows; "
+                "use Linux 6.12 or 6.1"
+            )
+        return changed
+
+
+EDITS = (
+    Edit(
+        file="arch/um/Kconfig",
+        find=r"^(config HZ\n(?:[ \t]+.*\n)*?[ \t]+default )\d+$",
+        replace=r"\g<1>@HZ@",
+        reason="HZ, the fineness of TCP's timers, is not an option on this architecture",
+    ),
+    Edit(
+        file="arch/um/os-Linux/util.c",
+        find=r"^#include <os\.h>$",
+        replace=r'#include <os.h>\n#include "ccbench_entropy.h"',
+        reason="the kernel's random numbers come from the scenario's seed",
+    ),
+    Edit(
+        file="arch/um/os-Linux/util.c",
+        find=r"\bgetrandom\(buf, len, flags\);",
+        replace="ccbench_getrandom(buf, len, flags);",
+        reason="the kernel's random numbers come from the scenario's seed",
+    ),
+    # The guest's memory begins where the host's heap ends. Hosts put the heap at random, up to 1 GB
+    # further up, and the kernel adds the gap to its memory: every run would have another amount of
+    # memory, so other TCP limits and hash sizes, and spend time on initialising it. The rest
+    # lets the memory begin right behind the program, where no heap is since nobody makes one.
+    Edit(
+        file="arch/um/kernel/um_arch.c",
+        find=r"\bbrk_start = \(unsigned long\) ?sbrk\(0\);",
+        replace="brk_start = (unsigned long) &_end;",
+        reason="the guest's memory must not depend on where the host has put the heap",
+    ),
+    Edit(
+        file="arch/um/kernel/mem.c",
+        find=r"\bbrk_end = .*\bsbrk\(0\)\);",
+        replace="brk_end = (unsigned long) UML_ROUND_UP(brk_start);",
+        reason="the guest's memory must not depend on where the host has put the heap",
+    ),
+    Edit(
+        file="arch/um/os-Linux/main.c",
+        find=r"^#include <stdlib\.h>$",
+        replace=r"#include <stdlib.h>\n#include <malloc.h>",
+        reason="the C library must not make a heap where the guest's memory is",
+    ),
+    Edit(
+        file="arch/um/os-Linux/main.c",
+        find=r"^\tset_stklim\(\);$",
+        replace=r"\tset_stklim();\n\tmallopt(M_MMAP_THRESHOLD, 0);",
+        reason="the C library must not make a heap where the guest's memory is",
+    ),
+)
+
+#: Files of ours that the changes use: where they go in the kernel's tree, and where they are below
+#: the folder of module sources.
+ADDITIONS = {"arch/um/os-Linux/ccbench_entropy.h": "um/entropy.h"}
+
+
+def apply_edits(
+    tree: Path, edits: Iterable[Edit], additions: Mapping[str, str], *, hz: int
+) -> None:
+    """Change a kernel's source tree.
+
+    Parameters
+    ----------
+    tree : Path
+        The tree: a copy of our own.
+    edits : iterable of Edit
+        The changes, made one after the other.
+    additions : mapping of str to str
+        Files to add: where they go in the tree, and their texts.
+    hz : int
+        Timer ticks per second.
+
+    Raises
+    ------
+    InputError
+        If the tree is not one that the changes fit.
+    """
+    for edit in edits:
+        file = tree / edit.file
+        try:
+            text = file.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise InputError(
+                f"source: there is no {edit.file}, so this is not the source of a Linux kernel "
+                "that runs in user mode; name a complete kernel tree or tarball, 6.1 or newer"
+            ) from None
+        file.write_text(edit.applied(text, hz=hz), encoding="utf-8")
+    for target, added in additions.items():
+        (tree / target).write_text(added, encoding="utf-8")

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The virtual kernel as an engine."""
+
+from __future__ import annotations
+
+import difflib
+import platform
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ccbench.emulate.engine import Check
+from ccbench.emulate.kernel import build, protocol, rtnetlink
+from ccbench.emulate.kernel.boot import boot
+from ccbench.emulate.kernel.plan import guest_memory_mb, plan
+from ccbench.emulate.kernel.results import read_run
+from ccbench.emulate.kernel.workspace import workspace
+from ccbench.errors import InputError
+
+if TYPE_CHECKING:
+    from ccbench.emulate.engine import Progress
+    from ccbench.emulate.kernel.build import KernelBuild
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+__all__ = ["KernelEngine"]
+
+#: Changes when the same scenario in the same kernel would give another Run: the plan, the reading
+#: of results. What the guest is made of has a version of its own.
+_VERSION = 1
+
+#: Modules of every run; the others are CCAs and qdiscs.
+_OWN_MODULES = ("ccbench_link", "ccbench_flows")
+
+
+class KernelEngine:
+    """Runs scenarios on the real Linux TCP stack, in virtual time.
+
+    Every run is a boot of Linux as an ordinary program of the user, on one core.
+
+    Parameters
+    ----------
+    kernel : KernelBuild, optional
+        The kernel to run. By default the one that ``ccbench kernel build`` has built last.
+
+    Examples
+    --------
+    >>> run = KernelEngine().run(Scenario.load("examples/bbr-vs-cubic.toml"))  # doctest: +SKIP
+    """
+
+    name = "kernel"
+
+    def __init__(self, kernel: KernelBuild | None = None) -> None:
+        self._given = kernel
+
+    @cached_property
+    def kernel(self) -> KernelBuild:
+        """The kernel that runs.
+
+        Raises
+        ------
+        MissingRequirement
+            If none has been built.
+        """
+        return self._given or build.installed()
+
+    def version(self) -> str:
+        """Return what identifies everything that can change a result."""
+        return f"{_VERSION}-{self.kernel.version}"
+
+    def check(self, scenario: Scenario) -> None:
+        """Raise an InputError if the kernel does not have what the scenario names."""
+        for i, flow in enumerate(scenario.flows):
+            if not flow.is_udp and flow.cca not in self.kernel.ccas:
+                close = difflib.get_close_matches(flow.cca, self.kernel.ccas, n=1)
+                hint = f"did you mean {close[0]!r}?" if close else "choose one of these"
+                allowed = ", ".join(self.kernel.ccas)
+                message = (
+                    f"flows[{i}].cca = {flow.cca!r}: the virtual kernel has {allowed}: {hint}"
+                )
+                raise InputError(message)
+        for i, bottleneck in enumerate(scenario.bottlenecks):
+            try:
+                rtnetlink.check_qdisc_options(bottleneck.qdisc, dict(bottleneck.qdisc_options))
+            except InputError as error:
+                message = f"bottlenecks[{i}].{error}"
+                raise InputError(message) from None
+
+    def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
+        """Run a scenario; see :meth:`ccbench.emulate.engine.Engine.run`."""
+        self.check(scenario)
+        kernel = self.kernel
+        modules = [module for module in kernel.modules if module not in _OWN_MODULES]
+        memory_mb = guest_memory_mb(scenario)
+        with workspace() as directory:
+            (directory / "plan").write_text(plan(scenario, modules), encoding="utf-8")
+            (directory / "link.bin").write_bytes(protocol.describe_link(scenario))
+            (directory / "flows.bin").write_bytes(protocol.describe_flows(scenario))
+            boot(
+                kernel,
+                directory,
+                memory_mb=memory_mb,
+                seed=scenario.seed,
+                on_progress=on_progress,
+            )
+            return read_run(scenario, directory, self._provenance(scenario))
+
+    def _provenance(self, scenario: Scenario) -> dict[str, object]:
+        from ccbench import __version__  # the package imports engines only when they are used
+
+        return {
+            "ccbench": __version__,
+            "engine": self.name,
+            "engine_version": self.version(),
+            "kernel_release": self.kernel.release,
+            "kernel_build": self.kernel.version,
+            "hz": self.kernel.hz,
+            "modules": list(self.kernel.modules),
+            "machine": platform.machine(),
+            "scenario_key": scenario.key(),
+            "seed": scenario.seed,
+        }

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel's configuration: the options that we ask for, and whether they took effect."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["OPTIONAL", "not_in_effect", "parse_config"]
+
+#: Options of the fragment that only some kernel versions know.
+OPTIONAL = frozenset(
+    {
+        "CONFIG_BASE_FULL",  # 6.1; in 6.12 BASE_SMALL, which is off, has taken its place
+        "CONFIG_NET_SCH_DUALPI2",  # since 6.17
+        "CONFIG_RANDOM_TRUST_BOOTLOADER",  # 6.1; 6.12 always does
+        "CONFIG_RANDOM_TRUST_CPU",  # the same
+    }
+)
+
+_LINE = re.compile(r"^(?:(CONFIG_\w+)=(.*)|# (CONFIG_\w+) is not set)$", re.MULTILINE)
+
+
+def parse_config(text: str) -> dict[str, str]:
+    r"""Return the options that a configuration sets, "n" for those that it turns off.
+
+    Examples
+    --------
+    >>> parse_config("CONFIG_NET=y\n# CONFIG_IPV6 is not set\n")
+    {'CONFIG_NET': 'y', 'CONFIG_IPV6': 'n'}
+    """
+    options = {}
+    for name, value, off in _LINE.findall(text):
+        options[off or name] = "n" if off else value
+    return options
+
+
+def not_in_effect(fragment: str, config: str) -> list[str]:
+    r"""Return the options of a fragment that are otherwise in a whole configuration.
+
+    Parameters
+    ----------
+    fragment : str
+        What was asked for.
+    config : str
+        The ``.config`` that the kernel made of it.
+
+    Returns
+    -------
+    list of str
+        The names, in the order of the fragment. An optional one counts only if it is set to another
+        value, not if the kernel does not know it.
+
+    Examples
+    --------
+    >>> not_in_effect("CONFIG_NET=y\nCONFIG_IPV6=n", "CONFIG_NET=m\n")
+    ['CONFIG_NET']
+    """
+    actual = parse_config(config)
+    return [
+        name
+        for name, value in parse_config(fragment).items()
+        if actual.get(name, value if name in OPTIONAL else "n") != value
+    ]

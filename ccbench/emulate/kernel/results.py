@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the record files of a guest to a :class:`~ccbench.run.Run`."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ccbench.emulate.kernel import protocol
+from ccbench.errors import EngineError
+from ccbench.run import EVENT_DTYPE, EVENTS, STATE_DTYPE, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from ccbench.scenario import Scenario
+
+__all__ = ["read_run"]
+
+#: What each event does to the number of waiting packets.
+_BACKLOG_STEP = {"enqueue": 1, "dequeue": -1, "drop": -1, "mark": 0, "loss": 0}
+
+
+def read_run(scenario: Scenario, directory: Path, provenance: Mapping[str, Any]) -> Run:
+    """Read what a guest has recorded.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What was run.
+    directory : Path
+        Where the record files lie.
+    provenance : mapping
+        What made the run.
+
+    Raises
+    ------
+    EngineError
+        If a flow failed for another reason than the network's, or records are missing.
+    """
+    completions = np.fromfile(directory / "completions.bin", protocol.COMPLETION_RECORD)
+    if len(completions) != scenario.flow_count:
+        message = f"the virtual kernel reported {len(completions)} of {scenario.flow_count} flows"
+        raise EngineError(message)
+    _check_errors(completions["error"])
+    return Run(
+        scenario=scenario,
+        queue=_queue(scenario, directory),
+        flows=_flows(np.fromfile(directory / "samples.bin", protocol.FLOW_RECORD)),
+        completions=pd.DataFrame(
+            {name: completions[name] for name in completions.dtype.names or () if name != "error"}
+        ),
+        provenance=provenance,
+    )
+
+
+def _check_errors(errors: npt.NDArray[np.int32]) -> None:
+    """Let only those flows pass that the network let down: a time-out is a result."""
+    failed = np.flatnonzero((errors != 0) & (errors != -errno.ETIMEDOUT))
+    if len(failed):
+        flow = int(failed[0])
+        message = f"flow {flow} failed in the virtual kernel: {os.strerror(-int(errors[flow]))}"
+        raise EngineError(message)
+
+
+def _queue(scenario: Scenario, directory: Path) -> pd.DataFrame:
+    path = directory / "queue.bin"
+    if scenario.queue_log:
+        records = np.fromfile(path, protocol.QUEUE_RECORD)
+    else:
+        records = np.empty(0, protocol.QUEUE_RECORD)
+    step = np.array([_BACKLOG_STEP[event] for event in EVENTS], dtype=np.int32)[records["event"]]
+    packets = np.zeros(len(records), dtype=np.uint32)
+    size = np.zeros(len(records), dtype=np.uint32)
+    for bottleneck in range(len(scenario.bottlenecks)):
+        here = _rows_of(bottleneck, records, len(scenario.bottlenecks))
+        packets[here] = np.cumsum(step[here])
+        size[here] = np.cumsum(step[here] * records["bytes"][here], dtype=np.int64)
+    return pd.DataFrame(
+        {
+            "time_ns": records["time_ns"].astype(np.int64),
+            "bottleneck": records["bottleneck"],
+            "event": pd.Categorical.from_codes(records["event"].view(np.int8), dtype=EVENT_DTYPE),
+            "flow": records["flow"],
+            "bytes": records["bytes"],
+            "backlog_packets": packets,
+            "backlog_bytes": size,
+        }
+    )
+
+
+def _rows_of(bottleneck: int, records: npt.NDArray[Any], count: int) -> Any:
+    # The usual case spares a copy of millions of rows.
+    return slice(None) if count == 1 else records["bottleneck"] == bottleneck
+
+
+def _flows(records: npt.NDArray[Any]) -> pd.DataFrame:
+    columns: dict[str, Any] = {name: records[name] for name in records.dtype.names or ()}
+    columns["time_ns"] = records["time_ns"].astype(np.int64)
+    columns["state"] = pd.Categorical.from_codes(
+        records["state"].astype(np.int8), dtype=STATE_DTYPE
+    )
+    return pd.DataFrame(columns)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Folders that a run works in, which are gone afterwards, whatever happens."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ccbench.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["workspace"]
+
+
+@contextmanager
+def workspace() -> Iterator[Path]:
+    """Make a folder for one run and remove it at the end.
+
+    Its owner holds a lock on it. Those of processes that were killed have none, and are removed by
+    the next run.
+
+    Raises
+    ------
+    EngineError
+        If somebody else has made the folder that they lie in.
+    """
+    parent = Path(tempfile.gettempdir()) / f"ccbench-{os.getuid()}"
+    parent.mkdir(mode=0o700, exist_ok=True)
+    if parent.is_symlink() or parent.stat().st_uid != os.getuid():
+        message = f"{parent} belongs to somebody else: set TMPDIR to a folder of your own"
+        raise EngineError(message)
+    # One at a time, so that nobody sweeps away a folder that is not locked yet.
+    with _locked(parent, wait=True):
+        _sweep(parent)
+        folder = Path(tempfile.mkdtemp(dir=parent))
+        lock = _lock(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+        os.close(lock)
+
+
+def _lock(folder: Path, *, wait: bool = False) -> int:
+    """Return a descriptor that holds the folder's lock.
+
+    Raises
+    ------
+    BlockingIOError
+        If somebody else holds it and we do not wait.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+@contextmanager
+def _locked(folder: Path, *, wait: bool = False) -> Iterator[None]:
+    descriptor = _lock(folder, wait=wait)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _sweep(parent: Path) -> None:
+    """Remove the folders that nobody holds."""
+    for folder in parent.iterdir():
+        # The owner of a folder may just be using or removing it.
+        with suppress(BlockingIOError, FileNotFoundError), _locked(folder):
+            shutil.rmtree(folder)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The store: no scenario is run twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ccbench import _atomic, _run_files
+from ccbench.cache import cache_dir
+from ccbench.errors import CcbenchError, DamagedRun
+from ccbench.run import Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ccbench.emulate.engine import Engine
+    from ccbench.scenario import Scenario
+
+__all__ = ["Store", "Usage", "run_key"]
+
+_log = logging.getLogger(__name__)
+
+#: A half-written folder of this age was left by a process that was killed.
+_LEFTOVER_AGE_S = 24 * 3600
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """What a store holds: the number of runs and their size in bytes."""
+
+    runs: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Store:
+    """Runs by what they are runs of.
+
+    Any number of processes may use a store at once.
+
+    Parameters
+    ----------
+    root : Path, optional
+        Its folder. Left out: ``runs`` in the cache folder (:func:`ccbench.cache.cache_dir`).
+
+    Examples
+    --------
+    >>> store = Store(Path("/tmp/runs"))  # doctest: +SKIP
+    >>> store.get(scenario, engine)  # doctest: +SKIP
+    """
+
+    root: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The store's folder."""
+        return self.root if self.root is not None else cache_dir() / "runs"
+
+    def path_for(self, key: str) -> Path:
+        """Return the folder of the run with this key (:func:`run_key`)."""
+        return self.folder / key[:2] / key
+
+    def has(self, scenario: Scenario, engine: Engine) -> bool:
+        """Whether a run of `scenario` on `engine` is there, maybe damaged."""
+        return self._path(scenario, engine).is_dir()
+
+    def get(self, scenario: Scenario, engine: Engine) -> Run | None:
+        """Return the run of `scenario` on this version of `engine`, or None if it is not there.
+
+        A damaged one is removed with a warning in the log. The run's scenario is `scenario`, with
+        its name and labels, whatever they were when it was stored.
+        """
+        path = self._path(scenario, engine)
+        if not path.is_dir():
+            return None
+        try:
+            return replace(Run.load(path), scenario=scenario)
+        except DamagedRun as error:
+            _log.warning("removed a damaged run from the store: %s", error)
+            _atomic.remove(path)
+            return None
+
+    def put(self, run: Run, *, overwrite: bool = False) -> Path:
+        """Keep a run and return its folder.
+
+        Parameters
+        ----------
+        run : Run
+            Its provenance names the ``engine`` and the ``engine_version`` that it belongs to.
+        overwrite : bool
+            Whether it takes the place of one that is there already.
+
+        Raises
+        ------
+        CcbenchError
+            If the store cannot be written.
+        """
+        engine, version = run.provenance["engine"], run.provenance["engine_version"]
+        path = self.path_for(run_key(run.scenario, engine, version))
+        try:
+            run.save(path, replace=overwrite)
+            self._sweep(path.parent)
+        except OSError as error:
+            message = f"cannot write to the store {self.folder} ({error}): make room, or set"
+            raise CcbenchError(f"{message} CCBENCH_CACHE to another folder") from error
+        return path
+
+    def usage(self) -> Usage:
+        """Return how many runs the store holds and how large they are."""
+        sizes = []
+        for folder in self.folder.glob("??/[!.]*"):
+            with suppress(FileNotFoundError):  # removed by another process meanwhile
+                sizes.append(sum(file.stat().st_size for file in folder.iterdir()))
+        return Usage(runs=len(sizes), size_bytes=sum(sizes))
+
+    def _path(self, scenario: Scenario, engine: Engine) -> Path:
+        return self.path_for(run_key(scenario, engine.name, engine.version()))
+
+    @staticmethod
+    def _sweep(folder: Path) -> None:
+        """Remove what killed processes left half-written."""
+        for leftover in folder.glob(_atomic.LEFTOVER):
+            with suppress(FileNotFoundError):  # its process may be alive, and be done with it
+                if leftover.stat().st_mtime < time.time() - _LEFTOVER_AGE_S:
+                    _atomic.remove(leftover)
+
+
+def run_key(scenario: Scenario, engine: str, engine_version: str) -> str:
+    """Return the SHA-256 in hexadecimal of all that decides what a stored run looks like."""
+    parts = [_run_files.FORMAT, scenario.key(), engine, engine_version]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

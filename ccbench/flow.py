@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flows: what the senders of a scenario send."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ccbench import _fields, _validate, arrivals
+from ccbench._validate import Range
+from ccbench.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ccbench.arrivals import Arrivals
+
+__all__ = ["KINDS", "MAX_FLOWS", "MTU_BYTES", "UDP_KINDS", "Flow"]
+
+#: Size of a full IP packet in bytes. Every rate in ccbench counts IP bytes, so a full packet counts
+#: as this many.
+MTU_BYTES = 1500
+
+#: Every kind of flow and the settings that it needs.
+KINDS: dict[str, tuple[str, ...]] = {
+    "bulk": (),
+    "bytes": ("size_bytes",),
+    "rate": ("rate_mbps",),
+    "onoff": ("on_s", "off_s"),
+    "cbr": ("rate_mbps",),
+    "poisson": ("rate_mbps",),
+}
+#: The kinds that are UDP and so have no congestion control.
+UDP_KINDS = frozenset({"cbr", "poisson"})
+
+#: Most single flows that a scenario may have.
+MAX_FLOWS = 1_000_000
+
+_SECONDS = Range(0, 1e6)
+_PHASE = Range(0, 1e6, low_open=True)
+_RATE = Range(0, 100_000, low_open=True)
+_EXTRA_RTT = Range(0, 10_000)
+_CCA_NAME = "a Linux name: 1 to 15 lower-case letters, digits, - and _"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow:
+    """A group of identical flows, or a list of short ones.
+
+    Parameters
+    ----------
+    cca : str
+        Congestion control algorithm by its Linux name. Left out: ``"cubic"``, or nothing for the
+        UDP kinds, which have none.
+    kind : str
+        ``"bulk"`` (TCP, always has data), ``"bytes"`` (TCP, `size_bytes` and done), ``"rate"``
+        (TCP, the application offers `rate_mbps`), ``"onoff"`` (TCP, bulk for `on_s`, silent for
+        `off_s`, and so on; starts on), ``"cbr"`` (UDP, evenly spaced packets at `rate_mbps`) or
+        ``"poisson"`` (UDP, exponentially spaced packets, `rate_mbps` on average).
+    count : int
+        Number of flows in the group.
+    start_s, stop_s : float
+        When the flows start and stop sending, in seconds of the scenario. `stop_s` left out: at the
+        end.
+    size_bytes : int
+        For ``"bytes"``: bytes of payload to send.
+    rate_mbps : float
+        For ``"rate"``: payload that the application offers, in Mbit/s. For the UDP kinds: IP bytes
+        in Mbit/s.
+    on_s, off_s : float
+        For ``"onoff"``: length of the sending and of the silent phases in seconds.
+    packet_bytes : int
+        For the UDP kinds: size of the IP packets, 64 to 1500.
+    extra_rtt_ms : float
+        Added to the scenario's base round-trip time for these flows, in milliseconds.
+    arrivals : tuple of (float, int)
+        For ``"bytes"``: many short flows as pairs of `start_s` and `size_bytes` in order of their
+        start, in place of `count`, `start_s`, `stop_s` and `size_bytes`. In TOML also the name of a
+        CSV file with these two columns.
+    label : str
+        For people; left out, reports show the CCA or the kind. Not part of the flow's identity.
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range, missing for this kind or without meaning for it.
+
+    Examples
+    --------
+    >>> Flow(cca="bbr", count=2).is_udp
+    False
+    >>> Flow(kind="cbr", rate_mbps=5).cca
+    ''
+    """
+
+    cca: str = ""
+    kind: str = "bulk"
+    count: int = 1
+    start_s: float = 0.0
+    stop_s: float | None = None
+    size_bytes: int | None = None
+    rate_mbps: float | None = None
+    on_s: float | None = None
+    off_s: float | None = None
+    packet_bytes: int = MTU_BYTES
+    extra_rtt_ms: float = 0.0
+    arrivals: Arrivals = ()
+    label: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        number, whole = _validate.number, _validate.whole
+        if self.kind not in tuple(KINDS):
+            allowed = f"one of {', '.join(KINDS)}"
+            raise _validate.bad("kind", self.kind, allowed, 'write for example kind = "bulk"')
+        packet = Range(64, MTU_BYTES)
+        values: dict[str, object] = {
+            "cca": self._checked_cca(),
+            "count": whole("count", self.count, Range(1, MAX_FLOWS), example=1),
+            "start_s": number("start_s", self.start_s, _SECONDS, example=10),
+            "packet_bytes": whole("packet_bytes", self.packet_bytes, packet, example=1500),
+            "extra_rtt_ms": number("extra_rtt_ms", self.extra_rtt_ms, _EXTRA_RTT, example=20),
+            "arrivals": arrivals.checked(self.arrivals),
+            "label": _validate.one_line("label", self.label),
+        }
+        if self.stop_s is not None:
+            values["stop_s"] = number("stop_s", self.stop_s, _SECONDS, example=30)
+        for name in ("size_bytes", "rate_mbps", "on_s", "off_s"):
+            values[name] = self._checked_setting(name)
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        self._check_combination()
+
+    @property
+    def is_udp(self) -> bool:
+        """Whether these are UDP flows, which have no congestion control."""
+        return self.kind in UDP_KINDS
+
+    @property
+    def flow_count(self) -> int:
+        """Number of single flows that this stands for."""
+        return len(self.arrivals) or self.count
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as a dictionary of plain values, without those that are empty."""
+        values = _fields.present(self)
+        if self.arrivals:
+            values["arrivals"] = [list(pair) for pair in self.arrivals]
+        return values
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object], base_dir: Path = Path()) -> Flow:
+        """Make a flow from a dictionary; a string as `arrivals` is a CSV file below `base_dir`."""
+
+        def read_arrivals(value: object) -> object:
+            return arrivals.from_file(base_dir / value) if isinstance(value, str) else value
+
+        return _fields.build(cls, data, {"arrivals": read_arrivals})
+
+    def _checked_cca(self) -> str:
+        if self.is_udp:
+            self._must_be_default("cca", "", f"for kind {self.kind!r}, which is UDP")
+            return ""
+        if self.cca == "":
+            return "cubic"
+        return _validate.text("cca", self.cca, r"[a-z0-9_-]{1,15}", _CCA_NAME, example="cubic")
+
+    def _checked_setting(self, name: str) -> float | None:
+        """Check a setting that some kinds need and that has no meaning for the others."""
+        value = getattr(self, name)
+        if name not in KINDS[self.kind]:
+            self._must_be_default(name, None, f"for kind {self.kind!r}")
+            return None
+        if name == "size_bytes" and self.arrivals:
+            self._must_be_default(name, None, "with arrivals")
+            return None
+        if value is None:
+            raise InputError(f"{name} is missing: add it, as kind {self.kind!r} needs it")
+        if name == "size_bytes":
+            return _validate.whole(name, value, Range(1, 2**53), example=100_000)
+        return _validate.number(name, value, _RATE if name == "rate_mbps" else _PHASE, example=5)
+
+    def _check_combination(self) -> None:
+        if self.stop_s is not None and self.stop_s <= self.start_s:
+            allowed, step = f"above start_s = {self.start_s:g}", "stop later, or remove it"
+            raise _validate.bad("stop_s", self.stop_s, allowed, step)
+        if not self.is_udp:
+            self._must_be_default("packet_bytes", MTU_BYTES, f"for kind {self.kind!r}")
+        if self.kind != "bytes":
+            self._must_be_default("arrivals", (), f"for kind {self.kind!r}")
+        if self.arrivals:
+            self._must_be_default("count", 1, "with arrivals")
+            self._must_be_default("start_s", 0.0, "with arrivals")
+            self._must_be_default("stop_s", None, "with arrivals")
+
+    def _must_be_default(self, name: str, default: object, reason: str) -> None:
+        value = getattr(self, name)
+        if value != default:
+            raise _validate.bad(name, value, f"left out {reason}", f"remove {name}")

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One measurement of harm: what to run, and what the two runs say (Ware section 5.3)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ccbench import _validate
+from ccbench.harm.convergence import converged_at, measured_from
+from ccbench.harm.metrics import expected_harm, harm, jain_index, relative_harm
+from ccbench.scenario import Bottleneck, Flow, Scenario
+
+if TYPE_CHECKING:
+    from ccbench.run import Run
+
+__all__ = ["INTERVAL_S", "Experiment", "HarmResult", "flow_names", "long_flows", "measure"]
+
+#: Throughput is taken over windows of this many seconds (section 5.3.3.1).
+INTERVAL_S = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """The same network twice: with the beta flows alone, and with the alpha flows added.
+
+    Parameters
+    ----------
+    alpha, beta : tuple of Flow
+        The new flows and those that they may harm.
+    bottlenecks : tuple of Bottleneck
+        As in :class:`~ccbench.scenario.Scenario`.
+    rtt_ms : float
+        Base round-trip time in milliseconds.
+    duration_s : float
+        Length of each of the two runs in seconds; the thesis runs 180.
+    seed : int
+        For everything random in both runs.
+    queue_log : bool
+        Whether the runs record every packet event. Harm does not need it.
+
+    Raises
+    ------
+    InputError
+        If one of the two scenarios is not valid.
+
+    Examples
+    --------
+    >>> experiment = long_flows(
+    ...     alpha="bbr", beta="cubic", bandwidth_mbps=100, rtt_ms=40, queue_bdp=1
+    ... )
+    >>> experiment.solo.flow_count, experiment.competing.flow_count
+    (1, 2)
+    >>> experiment.describe()
+    '1 bbr against 1 cubic, 40 ms, 100 Mbit/s, 333 packets (1 BDP)'
+    """
+
+    alpha: tuple[Flow, ...]
+    beta: tuple[Flow, ...]
+    bottlenecks: tuple[Bottleneck, ...]
+    rtt_ms: float
+    duration_s: float = 180.0
+    seed: int = 1
+    queue_log: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.alpha:
+            raise _validate.bad(
+                "alpha", self.alpha, "one or more Flows", "add the flows that may harm"
+            )
+        _ = self.solo, self.competing  # a mistake shows here and not when the experiment is run
+
+    @cached_property
+    def solo(self) -> Scenario:
+        """The beta flows alone.
+
+        Nothing in it depends on alpha, so that experiments share their solo runs.
+        """
+        return self._scenario(self.beta, f"{flow_names(self.beta)} alone")
+
+    @cached_property
+    def competing(self) -> Scenario:
+        """The beta flows and after them the alpha flows, so that beta keeps its flow numbers."""
+        name = f"{flow_names(self.alpha)} against {flow_names(self.beta)}"
+        return self._scenario(self.beta + self.alpha, name)
+
+    def describe(self) -> str:
+        """Return the experiment in one line for people."""
+        links = " and ".join(
+            f"{link.mean_mbps:g} Mbit/s, {link.queue_packets} packets "
+            f"({(link.queue_packets or 0) / self.competing.bdp_packets(i):.2g} BDP)"
+            for i, link in enumerate(self.competing.bottlenecks)
+        )
+        return f"{self.competing.name}, {self.rtt_ms:g} ms, {links}"
+
+    def _scenario(self, flows: tuple[Flow, ...], name: str) -> Scenario:
+        return Scenario(
+            flows=flows,
+            bottlenecks=self.bottlenecks,
+            rtt_ms=self.rtt_ms,
+            duration_s=self.duration_s,
+            seed=self.seed,
+            queue_log=self.queue_log,
+            name=name,
+        )
+
+
+def long_flows(  # noqa: PLR0913 - a network has this many numbers; all are named
+    *,
+    alpha: str,
+    beta: str,
+    bandwidth_mbps: float,
+    rtt_ms: float,
+    queue_bdp: float | None = None,
+    queue_packets: int | None = None,
+    alpha_flows: int = 1,
+    beta_flows: int = 1,
+    duration_s: float = 180.0,
+    seed: int = 1,
+) -> Experiment:
+    """Return the thesis's experiment: endless flows of two CCAs through a drop-tail queue (5.4).
+
+    Parameters
+    ----------
+    alpha, beta : str
+        The new CCA and the one that it may harm, by their Linux names.
+    bandwidth_mbps : float
+        Rate of the link in Mbit/s.
+    rtt_ms : float
+        Base round-trip time in milliseconds.
+    queue_bdp, queue_packets : float, int
+        Room in the queue; exactly one of the two.
+    alpha_flows, beta_flows : int
+        Number of flows of each CCA. All start at 0 s.
+    duration_s : float
+        Length of each run in seconds.
+    seed : int
+        For everything random in both runs.
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range; the message names it.
+    """
+    for side, cca in (("alpha", alpha), ("beta", beta)):
+        if cca == "":  # which a Flow would take for its default
+            raise _validate.bad(side, cca, "the name of a CCA", f'write for example {side} = "bbr"')
+    with _validate.within("alpha: "):
+        alpha_group = Flow(cca=alpha, count=alpha_flows)
+    with _validate.within("beta: "):
+        beta_group = Flow(cca=beta, count=beta_flows)
+    bottleneck = Bottleneck(
+        bandwidth_mbps=bandwidth_mbps, queue_bdp=queue_bdp, queue_packets=queue_packets
+    )
+    return Experiment(
+        alpha=(alpha_group,),
+        beta=(beta_group,),
+        bottlenecks=(bottleneck,),
+        rtt_ms=rtt_ms,
+        duration_s=duration_s,
+        seed=seed,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class HarmResult:
+    """Harm and the parts that it is made of.
+
+    Attributes
+    ----------
+    relative : float
+        `absolute` minus `expected`: above 0, alpha harms beta more than equal sharing would.
+    absolute : float
+        Fraction of its solo throughput that beta loses.
+    expected : float
+        The fraction that it would lose if all flows shared equally.
+    solo_mbps, competing_mbps : float
+        Throughput of all beta flows together in Mbit/s, alone and in competition.
+    alpha_mbps : float
+        Throughput of all alpha flows together in Mbit/s.
+    jain : float
+        Jain's index of all single flows in competition.
+    n_alpha, n_beta : int
+        Number of flows.
+    from_s, to_s : float
+        The part of both runs that was measured, in seconds.
+    converged_at_s : float or None
+        When the competition had converged; None if it did not.
+    """
+
+    relative: float
+    absolute: float
+    expected: float
+    solo_mbps: float
+    competing_mbps: float
+    alpha_mbps: float
+    jain: float
+    n_alpha: int
+    n_beta: int
+    from_s: float
+    to_s: float
+    converged_at_s: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the parts as a dictionary of plain values (JSON-able)."""
+        return asdict(self)
+
+
+def measure(solo: Run, competing: Run) -> HarmResult:
+    """Compute the harm done to the flows of `solo` by those that `competing` has in addition.
+
+    Both runs are measured over the same part: from the point at which the competition has converged
+    to the end, or, if it does not converge, without the first minute (of a run of less than two
+    minutes: without its first half).
+
+    Parameters
+    ----------
+    solo, competing : Run
+        Runs of an :class:`Experiment`'s two scenarios.
+
+    Raises
+    ------
+    InputError
+        If the runs differ in more than the alpha flows (and the seed), if a flow has no samples, if
+        the solo run moved no data, or if nobody moved any in competition: a failed measurement is
+        never a harm.
+    """
+    n_beta, n_alpha = _counts(solo.scenario, competing.scenario)
+    _check_samples(solo, "solo run")
+    _check_samples(competing, "competing run")
+    together = competing.throughput(INTERVAL_S)
+    converged_at_s = converged_at(together)
+    from_s = measured_from(converged_at_s, competing.scenario.duration_s)
+    means = together[together.index > from_s].mean()
+    alone = solo.throughput(INTERVAL_S)
+    solo_mbps = float(alone[alone.index > from_s].mean().sum())
+    competing_mbps = float(means.iloc[:n_beta].sum())
+    with _validate.within("throughput of the beta flows: "):
+        absolute = harm(solo_mbps, competing_mbps)
+    with _validate.within("throughput of the flows in competition: "):
+        jain = jain_index(means.to_numpy())
+    return HarmResult(
+        relative=relative_harm(solo_mbps, competing_mbps, n_alpha=n_alpha, n_beta=n_beta),
+        absolute=absolute,
+        expected=expected_harm(n_alpha=n_alpha, n_beta=n_beta),
+        solo_mbps=solo_mbps,
+        competing_mbps=competing_mbps,
+        alpha_mbps=float(means.iloc[n_beta:].sum()),
+        jain=jain,
+        n_alpha=n_alpha,
+        n_beta=n_beta,
+        from_s=from_s,
+        to_s=float(together.index[-1]),
+        converged_at_s=converged_at_s,
+    )
+
+
+def _counts(solo: Scenario, competing: Scenario) -> tuple[int, int]:
+    """Return the numbers of beta and of alpha flows of two scenarios that belong together."""
+    shared = len(solo.flows)
+    step = "run the two scenarios of one Experiment"
+    if len(competing.flows) <= shared:
+        allowed = f"more than the {shared} of the solo run"
+        raise _validate.bad("flow groups of the competing run", len(competing.flows), allowed, step)
+    without_alpha = replace(
+        competing,
+        flows=competing.flows[:shared],
+        seed=solo.seed,
+        sample_interval_ms=solo.sample_interval_ms,
+        queue_log=solo.queue_log,
+    )
+    if without_alpha.key() != solo.key():
+        ours, theirs = solo.to_dict(), without_alpha.to_dict()
+        names = [name for name in theirs if name != "name" and ours.get(name) != theirs[name]]
+        allowed = "the same in both runs but for the flows that the competing run adds"
+        raise _validate.bad("network and beta flows", ", ".join(names), allowed, step)
+    return solo.flow_count, competing.flow_count - solo.flow_count
+
+
+def _check_samples(run: Run, name: str) -> None:
+    sampled = set(run.flows["flow"].unique())
+    for flow in range(run.scenario.flow_count):
+        if flow not in sampled:
+            raise _validate.bad(f"{name}: samples of flow {flow}", 0, "1 or more", "run it again")
+
+
+def flow_names(flows: tuple[Flow, ...]) -> str:
+    """Return groups of flows for people, such as ``"2 bbr"``."""
+    return " + ".join(f"{flow.flow_count} {flow.label or flow.cca or flow.kind}" for flow in flows)

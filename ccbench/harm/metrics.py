@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Harm, relative harm and Jain's fairness index as numbers in, number out.
+
+A failed measurement is never a harm: a value that is missing, negative or not finite, or a solo run
+that achieved nothing, is an error and not a harm of 1.
+
+References
+----------
+R. Ware's thesis defines harm in section 4.3.1 and relative harm in section 5.3.1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ccbench import _validate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["expected_harm", "harm", "jain_index", "relative_harm"]
+
+
+def harm(solo: float, competing: float, *, less_is_better: bool = False) -> float:
+    """Return the fraction of its solo performance that a flow loses (Ware section 4.3.1).
+
+    Parameters
+    ----------
+    solo, competing : float
+        The metric without and with the competitor, in the same unit, at least 0.
+    less_is_better : bool
+        False for throughput and the like, ``(solo - competing) / solo``; True for delay and the
+        like, ``(competing - solo) / competing``.
+
+    Returns
+    -------
+    float
+        0 for no harm, 1 for the greatest harm; negative where competition made the metric better.
+
+    Raises
+    ------
+    InputError
+        A value is not finite or negative, or what we would divide by is 0.
+
+    Examples
+    --------
+    >>> round(harm(15.0, 10.0), 2)
+    0.33
+    >>> round(harm(40.0, 50.0, less_is_better=True), 2)
+    0.2
+    """
+    for name, value in (("solo", solo), ("competing", competing)):
+        if not (math.isfinite(value) and value >= 0):
+            raise _validate.bad(name, value, "a finite number of at least 0", "check the run")
+    if less_is_better:
+        if (
+            solo == competing
+        ):  # also 0 and 0, such as no losses in either run: nothing changed, no harm
+            return 0.0
+        if competing == 0:
+            allowed = f"above 0 where less is better and solo is {solo:g}"
+            raise _validate.bad("competing", competing, allowed, "check the competing run")
+        return (competing - solo) / competing
+    if solo == 0:
+        step = "check why nothing was achieved alone"
+        raise _validate.bad("solo", solo, "above 0 where more is better", step)
+    return (solo - competing) / solo
+
+
+def expected_harm(*, n_alpha: int, n_beta: int) -> float:
+    """Return the harm that equal sharing would do to beta, ``1 - n_beta / (n_alpha + n_beta)``.
+
+    Parameters
+    ----------
+    n_alpha, n_beta : int
+        Number of flows of the new CCA (alpha) and of the deployed CCA (beta), at least 1 each.
+
+    Raises
+    ------
+    InputError
+        There is no flow on one of the sides.
+
+    Examples
+    --------
+    >>> expected_harm(n_alpha=1, n_beta=1)
+    0.5
+    """
+    for name, value in (("n_alpha", n_alpha), ("n_beta", n_beta)):
+        if value < 1:
+            raise _validate.bad(name, value, "at least 1", "harm needs flows on both sides")
+    return 1 - n_beta / (n_alpha + n_beta)
+
+
+def relative_harm(solo: float, competing: float, *, n_alpha: int, n_beta: int) -> float:
+    """Return harm minus the harm that equal sharing would have done (Ware section 5.3.1).
+
+    It can be compared between scenarios with different numbers of flows. The thesis says that
+    "anything above 1" is harm; its formula says anything above 0, which is what its figures show
+    and what is meant here.
+
+    Parameters
+    ----------
+    solo, competing : float
+        The beta flows' throughput without and with the alpha flows (both the sum over the beta
+        flows, or both the mean).
+    n_alpha, n_beta : int
+        Number of flows of each side.
+
+    Returns
+    -------
+    float
+        0: shared equally. Above 0: alpha takes more than its share; ``n_beta / (n_alpha + n_beta)``
+        is the most. Below 0: beta takes more than its share.
+
+    Raises
+    ------
+    InputError
+        As :func:`harm` and :func:`expected_harm`.
+
+    Examples
+    --------
+    Halved by one competitor is equal sharing; left a sixth by two is not:
+
+    >>> relative_harm(30.0, 15.0, n_alpha=1, n_beta=1)
+    0.0
+    >>> round(relative_harm(30.0, 5.0, n_alpha=2, n_beta=1), 2)
+    0.17
+    """
+    return harm(solo, competing) - expected_harm(n_alpha=n_alpha, n_beta=n_beta)
+
+
+def jain_index(x: Sequence[float] | npt.NDArray[np.float64]) -> float:
+    """Return Jain's fairness index of the flows' allocations ``x``, shape (n_flows,).
+
+    Returns
+    -------
+    float
+        From 1/n (one flow has everything) to 1 (all equal).
+
+    Raises
+    ------
+    InputError
+        `x` is empty, is all zero, or has a value that is missing, negative or infinite.
+
+    Examples
+    --------
+    >>> round(jain_index([10.0, 90.0]), 2)
+    0.61
+    """
+    values = np.asarray(x, dtype=np.float64)
+    if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all() or (values < 0).any():
+        raise _validate.bad("x", x, "one or more finite numbers of at least 0", "check the run")
+    peak = values.max()
+    if peak == 0:
+        raise _validate.bad("x", x, "above 0 somewhere", "check why no flow achieved anything")
+    scaled = values / peak  # so that squaring neither overflows nor underflows
+    return float(scaled.sum() ** 2 / (scaled.size * np.square(scaled).sum()))

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where one congestion control algorithm (alpha) hurts another (beta) most.
+
+:func:`search` looks for the scenarios with the greatest relative harm, by the genetic algorithm of
+the thesis, and returns a :class:`SearchResult`.
+
+Examples
+--------
+>>> from ccbench import raygen
+>>> config = raygen.SearchConfig(alpha="bbr", beta="cubic", budget=12, population=8, duration_s=30)
+>>> raygen.search(config).top_table()  # doctest: +SKIP
+"""
+
+from ccbench.raygen.config import SearchConfig
+from ccbench.raygen.genetic import Candidate, Genetic
+from ccbench.raygen.report import RESULTS_CSV, SEARCH_JSON, WORST_PNG, throughput_figure
+from ccbench.raygen.result import Evaluation, SearchResult
+from ccbench.raygen.search import Progress, search
+from ccbench.raygen.space import DEFAULT_SPACE, Chromosome, Gene, Space
+
+__all__ = [
+    "DEFAULT_SPACE",
+    "RESULTS_CSV",
+    "SEARCH_JSON",
+    "WORST_PNG",
+    "Candidate",
+    "Chromosome",
+    "Evaluation",
+    "Gene",
+    "Genetic",
+    "Progress",
+    "SearchConfig",
+    "SearchResult",
+    "Space",
+    "search",
+    "throughput_figure",
+]

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of a search."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from ccbench.harm import Experiment, long_flows
+from ccbench.raygen.genetic import Genetic
+from ccbench.raygen.space import DEFAULT_SPACE, Chromosome, Space
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["SearchConfig"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchConfig:
+    """What to search for, and where. Equal settings give equal results.
+
+    Parameters
+    ----------
+    alpha, beta : str
+        The new CCA and the one that it may harm, by their Linux names.
+    budget : int
+        Most experiments, at least `population`. An experiment is one chromosome: a solo run and a
+        competing run. A generation that would exceed the budget is not begun.
+    population : int
+        Size of the genetic algorithm's population, a multiple of 4.
+    duration_s : float
+        Length of each run in seconds.
+    seed : int
+        Of the search and of every run.
+    space : Space
+        Where to search.
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range.
+
+    Examples
+    --------
+    >>> SearchConfig(alpha="bbr", beta="cubic", budget=320).planned
+    300
+    """
+
+    alpha: str
+    beta: str
+    budget: int = 300
+    population: int = 60
+    duration_s: float = 180.0
+    seed: int = 1
+    space: Space = DEFAULT_SPACE
+
+    def __post_init__(self) -> None:
+        self.strategy()
+        # If the corners of the space are valid experiments, so is everything between them.
+        self.corner("low")
+        self.corner("high")
+
+    @property
+    def planned(self) -> int:
+        """Number of experiments that whole generations make of the budget."""
+        return self.strategy().planned
+
+    def strategy(self) -> Genetic:
+        """Return a new genetic algorithm with these settings."""
+        return Genetic(self.space, budget=self.budget, population=self.population, seed=self.seed)
+
+    def experiment(self, chromosome: Chromosome) -> Experiment:
+        """Return the experiment that a chromosome of the space stands for."""
+        values: Mapping[str, Any] = self.space.values(chromosome)
+        return long_flows(
+            alpha=self.alpha,
+            beta=self.beta,
+            duration_s=self.duration_s,
+            seed=self.seed,
+            **values,
+        )
+
+    def corner(self, end: Literal["low", "high"]) -> Experiment:
+        """Return the experiment whose genes are all at that end of their range."""
+        return self.experiment(tuple(getattr(gene, end) for gene in self.space.genes))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as a dictionary of plain values (JSON-able)."""
+        values = asdict(self)
+        values["space"] = [asdict(gene) for gene in self.space.genes]
+        return values

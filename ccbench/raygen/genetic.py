@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The genetic algorithm of Ware section 5.4: it proposes scenarios and learns how harmful they are.
+
+It is kept apart from running them: :meth:`Genetic.ask` returns a generation, :meth:`Genetic.tell`
+takes its fitness, in the same order. All randomness comes from one generator of its own, so what it
+proposes depends on the seed and on the fitness, and on nothing else.
+
+Where the paper leaves room
+---------------------------
+What an experiment is
+    A chromosome takes two runs (solo and competing), and the budget is 300 "experiments". We count
+    chromosomes: section 5.5 calls 300 harm values "300 random experiments", it has "6 generations"
+    end at "only 200 experiments" (60 + 5 * 30 = 210), and 60 + 8 * 30 is 300 exactly.
+What the budget counts
+    Every chromosome that is proposed, also one that equals an earlier one (a child that was neither
+    crossed nor mutated is a copy of its parent). The copy costs no run: the store has it.
+Where blending happens
+    On the scale of the gene, with a fresh coin and a fresh weight for each gene.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from deap import base, tools
+
+from ccbench import _validate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ccbench.raygen.space import Chromosome, Space
+
+__all__ = ["Candidate", "Genetic", "cross", "mutate"]
+
+#: Probability that a pair of parents crosses a gene: "we flip a coin".
+CROSSOVER = 0.5
+#: Probability that a child mutates ...
+MUTATION = 0.3
+#: ... and that it then takes a random value for a gene.
+GENE_MUTATION = 0.4
+
+#: Half of the population mates, in pairs.
+_POPULATION_STEP = 4
+
+#: A chromosome and the numbers of its parents.
+_Proposal: TypeAlias = "tuple[Chromosome, tuple[int, ...]]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A chromosome that was proposed.
+
+    Attributes
+    ----------
+    number : int
+        Position in the order of proposal, from 0.
+    generation : int
+        From 1, the random one.
+    chromosome : tuple of float
+        Its values.
+    parents : tuple of int
+        Numbers of the two candidates it comes from; empty in the first generation.
+    """
+
+    number: int
+    generation: int
+    chromosome: Chromosome
+    parents: tuple[int, ...] = ()
+
+
+class _Fitness(base.Fitness):  # type: ignore[misc] # deap has no annotations
+    weights = (1.0,)  # one objective, to be maximised
+
+
+class _Individual:
+    """A member of the population, in the form that DEAP's operators expect."""
+
+    def __init__(self, candidate: Candidate, fitness: float) -> None:
+        self.candidate = candidate
+        self.fitness = _Fitness((fitness,))
+
+
+class Genetic:
+    """Proposes generations: parents are the fitter half, and they live on with their children.
+
+    Parameters
+    ----------
+    space : Space
+        Where to search.
+    budget : int
+        Most chromosomes to propose, at least `population`.
+    population : int
+        Size of the population, a multiple of 4.
+    seed : int
+        Of all random choices.
+
+    Raises
+    ------
+    InputError
+        If `population` or `budget` is not as described.
+
+    Examples
+    --------
+    Find the highest bandwidth:
+
+    >>> from ccbench.raygen import DEFAULT_SPACE
+    >>> search = Genetic(DEFAULT_SPACE, budget=300, population=60, seed=1)
+    >>> while candidates := search.ask():
+    ...     search.tell([candidate.chromosome[0] for candidate in candidates])
+    >>> search.generations, search.planned
+    (9, 300)
+    """
+
+    def __init__(self, space: Space, *, budget: int, population: int, seed: int) -> None:
+        at_least = _validate.Range(_POPULATION_STEP)
+        _validate.whole("population", population, at_least, example=60)
+        if population % _POPULATION_STEP:
+            lower = population - population % _POPULATION_STEP
+            allowed = f"a multiple of {_POPULATION_STEP}, as the fitter half mates in pairs"
+            step = f"take {lower} or {lower + _POPULATION_STEP}"
+            raise _validate.bad("population", population, allowed, step)
+        _validate.whole("budget", budget, _validate.Range(1), example=300)
+        if budget < population:
+            allowed = f"at least the population, {population}"
+            raise _validate.bad("budget", budget, allowed, "raise it or take a smaller population")
+        self._space = space
+        self._size = population
+        self._born = population // 2
+        self.generations = 1 + (budget - population) // self._born
+        self.planned = population + (self.generations - 1) * self._born
+        self._rng = random.Random(seed)
+        self._toolbox: Any = base.Toolbox()
+        # Of DEAP's own operators only those that draw no random numbers: they would take them from
+        # Python's global generator.
+        self._toolbox.register("select", tools.selBest, k=self._born)
+        self._toolbox.register("mate", cross, space, rng=self._rng)
+        self._toolbox.register("mutate", mutate, space, rng=self._rng)
+        self._survivors: list[_Individual] = []
+        self._population: list[_Individual] = []
+        self._pending: tuple[Candidate, ...] = ()
+        self._asked = 0
+        self._generation = 0
+
+    def ask(self) -> tuple[Candidate, ...]:
+        """Return the next generation's new chromosomes; none if they would exceed the budget."""
+        if self._pending:
+            raise RuntimeError("ask() was called before tell() for the generation before")
+        if self._generation == self.generations:
+            return ()
+        self._generation += 1
+        if self._generation == 1:
+            proposals = [self._stranger() for _ in range(self._size)]
+        else:
+            proposals = self._children()
+        first = self._asked
+        self._asked += len(proposals)
+        self._pending = tuple(
+            Candidate(
+                number=number, generation=self._generation, chromosome=chromosome, parents=parents
+            )
+            for number, (chromosome, parents) in enumerate(proposals, start=first)
+        )
+        return self._pending
+
+    def tell(self, fitness: Sequence[float]) -> None:
+        """Take the fitness of the chromosomes that :meth:`ask` returned, in their order."""
+        newborn = [
+            _Individual(candidate, value)
+            for candidate, value in zip(self._pending, fitness, strict=True)
+        ]
+        self._population = self._survivors + newborn
+        self._pending = ()
+
+    @property
+    def population(self) -> tuple[Candidate, ...]:
+        """The present population: the parents first, then their children."""
+        return tuple(individual.candidate for individual in self._population)
+
+    def _stranger(self) -> _Proposal:
+        return self._space.random(self._rng), ()
+
+    def _children(self) -> list[_Proposal]:
+        """Let the fitter half mate: two children of each random pair. The others die."""
+        self._survivors = self._toolbox.select(self._population)
+        parents = [individual.candidate for individual in self._survivors]
+        self._rng.shuffle(parents)
+        children: list[_Proposal] = []
+        for first, second in zip(parents[::2], parents[1::2], strict=True):
+            for child in self._toolbox.mate(first.chromosome, second.chromosome):
+                mutates = self._rng.random() < MUTATION
+                chromosome = self._toolbox.mutate(child) if mutates else child
+                children.append((chromosome, (first.number, second.number)))
+        return children
+
+
+def cross(
+    space: Space, first: Chromosome, second: Chromosome, *, rng: random.Random
+) -> tuple[Chromosome, Chromosome]:
+    """Return two children by uniform crossover: each gene of the parents is blended or kept.
+
+    A blended gene of the first child lies a random part of the way from the first parent to the
+    second, that of the second child as far from the second to the first.
+    """
+    one, other = list(first), list(second)
+    for i, gene in enumerate(space.genes):
+        if rng.random() < CROSSOVER:
+            weight = rng.random()
+            one[i] = gene.blend(first[i], second[i], weight)
+            other[i] = gene.blend(second[i], first[i], weight)
+    return tuple(one), tuple(other)
+
+
+def mutate(space: Space, chromosome: Chromosome, *, rng: random.Random) -> Chromosome:
+    """Return `chromosome` with each gene replaced by a random value with probability 40 %."""
+    return tuple(
+        gene.random(rng) if rng.random() < GENE_MUTATION else value
+        for gene, value in zip(space.genes, chromosome, strict=True)
+    )

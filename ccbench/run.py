@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs: what happened.
+
+Every engine returns a :class:`Run`, and everything that analyses starts from one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ccbench import _frames, _run_files, _validate
+from ccbench._frames import EVENT_DTYPE, EVENTS, STATE_DTYPE, STATES
+from ccbench.errors import DamagedRun, InputError
+from ccbench.scenario import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+__all__ = ["EVENTS", "EVENT_DTYPE", "STATES", "STATE_DTYPE", "Run"]
+
+_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Run:
+    """One run of a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What was run.
+    queue : DataFrame
+        One row per event at a bottleneck, in order of time; no rows without `queue_log`. Columns:
+        ``time_ns``; ``bottleneck`` from 0; ``event``; ``flow``; ``bytes`` of the IP packet;
+        ``backlog_packets`` and ``backlog_bytes`` that wait after the event, the packet in
+        transmission not counted. Events are
+
+        ``enqueue``
+            A packet arrived at the queue. If the queue refuses it, its ``drop`` follows at once, so
+            that per flow enqueued = dequeued + dropped + left over.
+        ``dequeue``
+            It left the queue for the link.
+        ``drop``
+            The queue dropped it.
+        ``mark``
+            It leaves the queue marked "congestion experienced"; its ``dequeue`` follows at once.
+        ``loss``
+            It was lost at random before the queue, and never arrived there.
+    flows : DataFrame
+        Samples of each flow from its start on, on multiples of the scenario's `sample_interval_ms`
+        and at the end, in order of time. Columns: ``time_ns``; ``flow``; the running totals
+        ``delivered_bytes`` (payload handed to the receiving application), ``throughput_bytes`` (IP
+        bytes that left the last bottleneck), ``retransmits`` (packets) and ``drops`` (by the queues
+        of all bottlenecks, in packets); and the sender's ``cwnd_packets``, ``ssthresh_packets``,
+        ``srtt_us``, ``min_rtt_us``, ``pacing_rate_bps`` (bits per second), ``lost`` (packets now
+        thought lost), ``state`` (``open``, ``disorder``, ``cwr``, ``recovery``, ``loss``) and
+        ``inflight_packets``.
+    completions : DataFrame
+        One row per flow; index ``flow``. Columns: ``start_ns``; ``end_ns``, when the receiver had
+        every byte (-1: it never had); ``delivered_bytes``; ``sent_bytes``, with retransmissions;
+        ``retransmits`` in packets.
+    provenance : mapping
+        JSON-able values that say what made the run, among them ``engine`` and ``engine_version``.
+
+    Raises
+    ------
+    ValueError
+        If a table does not have these columns: a mistake in an engine.
+    """
+
+    scenario: Scenario
+    queue: pd.DataFrame = field(repr=False)
+    flows: pd.DataFrame = field(repr=False)
+    completions: pd.DataFrame = field(repr=False)
+    provenance: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        completions = _frames.normal("completions", self.completions, _frames.COMPLETION_COLUMNS)
+        if len(completions) != self.scenario.flow_count:
+            message = f"completions has {len(completions)} rows, not {self.scenario.flow_count}"
+            raise ValueError(message)
+        tables = {
+            "queue": _frames.normal("queue", self.queue, _frames.QUEUE_COLUMNS),
+            "flows": _frames.normal("flows", self.flows, _frames.FLOW_COLUMNS),
+            "completions": completions.set_axis(pd.RangeIndex(len(completions), name="flow")),
+        }
+        for name, frame in tables.items():
+            object.__setattr__(self, name, frame)
+
+    def throughput(self, interval_s: float = 1.0) -> pd.DataFrame:
+        """Return each flow's throughput over time: IP bytes that leave the last bottleneck.
+
+        Parameters
+        ----------
+        interval_s : float
+            Length of the intervals in seconds; a multiple of the scenario's `sample_interval_ms`.
+
+        Returns
+        -------
+        DataFrame
+            Mbit/s; index ``time_s``, the end of each interval, the first of which ends at
+            `interval_s`; one column per flow. A rest at the end that fills no interval is left out.
+
+        Raises
+        ------
+        InputError
+            If `interval_s` is no multiple of the scenario's `sample_interval_ms`.
+        """
+        return self._rates("throughput_bytes", interval_s)
+
+    def goodput(self, interval_s: float = 1.0) -> pd.DataFrame:
+        """Return each flow's goodput over time: payload handed to the receiving application.
+
+        Parameters, result and errors are those of :meth:`throughput`.
+        """
+        return self._rates("delivered_bytes", interval_s)
+
+    def occupancy(self, interval_s: float = 0.01, bottleneck: int = 0) -> pd.Series[int]:
+        """Return the queue occupancy over time.
+
+        Parameters
+        ----------
+        interval_s : float
+            Time between two samples in seconds.
+        bottleneck : int
+            Position of the bottleneck in the scenario.
+
+        Returns
+        -------
+        Series
+            Packets that wait in the queue at that instant; index ``time_s`` from 0 to the end.
+
+        Raises
+        ------
+        InputError
+            If the run has no queue log or the scenario no such bottleneck.
+        """
+        if not self.scenario.queue_log:
+            raise InputError(
+                "queue_log is False, so this run has no queue occupancy: run with queue_log = true"
+            )
+        last = len(self.scenario.bottlenecks) - 1
+        _validate.whole("bottleneck", bottleneck, _validate.Range(0, last), example=0)
+        interval_ns = _interval_ns(interval_s)
+        events = self.queue
+        if last > 0:
+            events = events[events["bottleneck"] == bottleneck]
+        grid = np.arange(self._duration_ns // interval_ns + 1) * interval_ns
+        # Position of the last event at or before each instant; before the first the queue is empty.
+        latest = np.searchsorted(events["time_ns"].to_numpy(), grid, side="right")
+        backlog = np.concatenate([[0], events["backlog_packets"].to_numpy()])
+        return pd.Series(backlog[latest], index=_time_index(grid), name="occupancy_packets")
+
+    def summary(self) -> pd.DataFrame:
+        """Return one row per flow with what it got.
+
+        Returns
+        -------
+        DataFrame
+            Index ``flow``; columns ``label``, ``cca``, ``throughput_mbps`` and ``goodput_mbps``
+            (means from the flow's start to its completion or, if it has none, its stop),
+            ``srtt_ms`` (mean over the samples, NaN without any), ``retransmits`` and ``drops``
+            (packets).
+        """
+        table = self.scenario.flow_table()
+        samples = self.flows.groupby("flow")
+        totals = samples[["throughput_bytes", "drops"]].last().reindex(table.index, fill_value=0)
+        srtt_us = self.flows.loc[self.flows["srtt_us"] > 0].groupby("flow")["srtt_us"].mean()
+        done = self.completions
+        end_s = (done["end_ns"] / _NS).where(done["end_ns"] >= 0, table["stop_s"])
+        active_us = (end_s - done["start_ns"] / _NS) * 1e6
+        return pd.DataFrame(
+            {
+                "label": table["label"],
+                "cca": table["cca"],
+                "throughput_mbps": totals["throughput_bytes"] * 8 / active_us,
+                "goodput_mbps": done["delivered_bytes"] * 8 / active_us,
+                "srtt_ms": srtt_us.reindex(table.index) / 1e3,
+                "retransmits": done["retransmits"],
+                "drops": totals["drops"],
+            }
+        )
+
+    def save(self, folder: str | Path, *, replace: bool = True) -> None:
+        """Write the run to a folder: three Parquet files and ``run.json``.
+
+        The folder appears complete or not at all, whatever happens meanwhile.
+
+        Parameters
+        ----------
+        folder : path
+            Where to; made with its parents.
+        replace : bool
+            What to do with a run that is there already: replace it, or keep it and write nothing.
+
+        Raises
+        ------
+        InputError
+            If the folder holds anything but a run.
+        """
+        tables = {"queue": self.queue, "flows": self.flows, "completions": self.completions}
+        description = {"scenario": self.scenario.to_dict(), "provenance": dict(self.provenance)}
+        _run_files.save(Path(folder), tables, description, replace=replace)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Run:
+        """Read a run from a folder.
+
+        Raises
+        ------
+        DamagedRun
+            If a file is missing, differs from what was written, or has another format.
+        """
+        description, tables = _run_files.load(Path(folder))
+        try:
+            scenario = Scenario.from_dict(description["scenario"])
+            return cls(scenario=scenario, provenance=description["provenance"], **tables)
+        except (KeyError, ValueError) as error:
+            message = f"{folder} does not hold a run ({error}): run the scenario again"
+            raise DamagedRun(message) from error
+
+    @property
+    def _duration_ns(self) -> int:
+        return round(self.scenario.duration_s * _NS)
+
+    def _rates(self, column: str, interval_s: float) -> pd.DataFrame:
+        """Return the growth of a running total per interval in Mbit/s."""
+        interval_ns = _interval_ns(interval_s)
+        sample_ns = round(self.scenario.sample_interval_ms * 1e6)
+        if interval_ns % sample_ns:
+            allowed = f"a multiple of the scenario's sample_interval_ms = {sample_ns / 1e6:g}"
+            nearest = max(1, round(interval_ns / sample_ns)) * sample_ns / _NS
+            raise _validate.bad("interval_s", interval_s, allowed, f"for example {nearest:g}")
+        intervals = self._duration_ns // interval_ns
+        # A sample may be taken a little after the multiple that it stands for; one between two
+        # multiples (a flow's last, say) counts for the later one.
+        time_ns = self.flows["time_ns"].to_numpy() - sample_ns // 10
+        sample = -(-time_ns // sample_ns)
+        # Those at multiples 1 to k end or lie in the first interval, and so on.
+        interval = (sample - 1) // (interval_ns // sample_ns)
+        inside = (sample > 0) & (interval < intervals)
+        totals = np.zeros((intervals, self.scenario.flow_count), dtype=np.uint64)
+        cell = interval * self.scenario.flow_count + self.flows["flow"].to_numpy()
+        np.maximum.at(totals.reshape(-1), cell[inside], self.flows[column].to_numpy()[inside])
+        np.maximum.accumulate(totals, axis=0, out=totals)  # where a flow has no sample, it stood
+        grown = np.diff(totals, axis=0, prepend=np.uint64(0))
+        ends = np.arange(1, intervals + 1) * interval_ns
+        flows = pd.RangeIndex(self.scenario.flow_count, name="flow")
+        return pd.DataFrame(grown * (8e3 / interval_ns), index=_time_index(ends), columns=flows)
+
+
+def _interval_ns(interval_s: float) -> int:
+    allowed = _validate.Range(1e-9, 1e6)
+    return round(_validate.number("interval_s", interval_s, allowed, example=1) * _NS)
+
+
+def _time_index(time_ns: npt.NDArray[np.int64]) -> pd.Index[float]:
+    return pd.Index(time_ns / _NS, name="time_s")

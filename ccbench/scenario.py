@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenarios: what to run.
+
+A :class:`Scenario` is a value: it can be compared, hashed, written to a file and read back, and
+running the same scenario on the same engine gives the same result. Every rate counts IP bytes: a
+full packet is 1500 of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from ccbench import _fields, _toml, _validate
+from ccbench._validate import Range
+from ccbench.bottleneck import Bottleneck
+from ccbench.errors import InputError
+from ccbench.flow import MAX_FLOWS, MTU_BYTES, Flow
+from ccbench.trace import Trace
+
+__all__ = ["MSS_BYTES", "MTU_BYTES", "Bottleneck", "Flow", "Scenario", "Trace"]
+
+#: TCP payload of a full packet in bytes: what 20 bytes of IP header, 20 of TCP header and 12 of
+#: timestamps leave.
+MSS_BYTES = MTU_BYTES - 52
+
+MAX_BOTTLENECKS = 8
+_RTT = Range(0, 10_000, low_open=True)
+_DURATION = Range(0, 1e6, low_open=True)
+_INTERVAL = Range(1, 1e9)
+
+_Part = TypeVar("_Part", Flow, Bottleneck)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """One experiment: flows from a sender to a receiver through one or more bottlenecks in a row.
+
+    Parameters
+    ----------
+    flows : tuple of Flow
+        Groups of flows. Single flows are numbered from 0, group by group.
+    bottlenecks : tuple of Bottleneck
+        1 to 8 of them, in the order in which packets pass. A `queue_bdp` is replaced by the
+        `queue_packets` it stands for.
+    rtt_ms : float
+        Base round-trip time in milliseconds: without queueing and without the time on the links.
+    duration_s : float
+        Length in seconds.
+    seed : int
+        For everything random: another seed gives another draw.
+    sample_interval_ms : float
+        Time between two samples of a flow, 1 ms or more. Samples lie on multiples of it.
+    queue_log : bool
+        Whether every event of every packet at the queues is recorded. Large searches that do not
+        need it leave it off.
+    ecn : bool
+        Whether the end hosts negotiate ECN.
+    sysctls : tuple of (str, str)
+        Settings below ``net.`` for both end hosts; in TOML a table.
+    name : str
+        For people. Not part of the scenario's identity.
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range; the message starts with the setting's place, such as
+        ``bottlenecks[0].bandwidth_mbps``.
+
+    Examples
+    --------
+    >>> scenario = Scenario(
+    ...     flows=(Flow(cca="bbr"), Flow(cca="cubic")),
+    ...     bottlenecks=(Bottleneck(bandwidth_mbps=100, queue_bdp=1),),
+    ...     rtt_ms=40,
+    ...     duration_s=60,
+    ... )
+    >>> scenario.bottlenecks[0].queue_packets
+    333
+    """
+
+    flows: tuple[Flow, ...]
+    bottlenecks: tuple[Bottleneck, ...]
+    rtt_ms: float
+    duration_s: float
+    seed: int = 1
+    sample_interval_ms: float = 100.0
+    queue_log: bool = True
+    ecn: bool = False
+    sysctls: tuple[tuple[str, str], ...] = ()
+    name: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        number, whole, flag = _validate.number, _validate.whole, _validate.flag
+        interval = self.sample_interval_ms
+        values: dict[str, object] = {
+            "flows": _checked_parts("flows", self.flows, Flow),
+            "bottlenecks": _checked_parts("bottlenecks", self.bottlenecks, Bottleneck),
+            "rtt_ms": number("rtt_ms", self.rtt_ms, _RTT, example=40),
+            "duration_s": number("duration_s", self.duration_s, _DURATION, example=60),
+            "seed": whole("seed", self.seed, Range(0, 2**63 - 1), example=1),
+            "sample_interval_ms": number("sample_interval_ms", interval, _INTERVAL, example=100),
+            "queue_log": flag("queue_log", self.queue_log),
+            "ecn": flag("ecn", self.ecn),
+            "sysctls": _checked_sysctls(self.sysctls),
+            "name": _validate.one_line("name", self.name),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        if len(self.bottlenecks) > MAX_BOTTLENECKS:
+            allowed, step = f"1 to {MAX_BOTTLENECKS} of them", "remove some"
+            raise _validate.bad("bottlenecks", len(self.bottlenecks), allowed, step)
+        if self.flow_count > MAX_FLOWS:
+            allowed, step = f"at most {MAX_FLOWS} single flows", "lower the counts"
+            raise _validate.bad("flows", self.flow_count, allowed, step)
+        for i, flow in enumerate(self.flows):
+            self._check_times(f"flows[{i}]", flow)
+        sized = tuple(map(self._with_queue_packets, range(len(self.bottlenecks))))
+        object.__setattr__(self, "bottlenecks", sized)
+
+    @property
+    def flow_count(self) -> int:
+        """Number of single flows."""
+        return sum(flow.flow_count for flow in self.flows)
+
+    def bdp_packets(self, bottleneck: int = 0) -> float:
+        """Bandwidth-delay product of a bottleneck in full packets: its (mean) rate times `rtt_ms`.
+
+        Examples
+        --------
+        >>> link = Bottleneck(bandwidth_mbps=12, queue_bdp=1)
+        >>> Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=50, duration_s=60).bdp_packets()
+        50.0
+        """
+        return self.bottlenecks[bottleneck].mean_mbps * 1e3 * self.rtt_ms / (8 * MTU_BYTES)
+
+    def flow_table(self) -> pd.DataFrame:
+        """Return one row per single flow.
+
+        Returns
+        -------
+        DataFrame
+            Index ``flow`` from 0; columns ``group`` (position in `flows`), ``label``, ``kind``,
+            ``cca``, ``start_s``, ``stop_s`` (`duration_s` where the flow has none), ``size_bytes``
+            (missing where the kind has none), ``rate_mbps`` (likewise) and ``extra_rtt_ms``.
+
+        Examples
+        --------
+        >>> link = Bottleneck(bandwidth_mbps=10, queue_bdp=1)
+        >>> flows = (Flow(cca="bbr", count=2), Flow(kind="cbr", rate_mbps=1))
+        >>> scenario = Scenario(flows=flows, bottlenecks=(link,), rtt_ms=40, duration_s=60)
+        >>> list(scenario.flow_table()["label"])
+        ['bbr', 'bbr', 'cbr']
+        """
+        groups = pd.DataFrame(
+            {
+                "group": range(len(self.flows)),
+                "label": [flow.label or flow.cca or flow.kind for flow in self.flows],
+                "kind": [flow.kind for flow in self.flows],
+                "cca": [flow.cca for flow in self.flows],
+                "start_s": [flow.start_s for flow in self.flows],
+                "stop_s": [flow.stop_s or self.duration_s for flow in self.flows],
+                "size_bytes": pd.array([flow.size_bytes for flow in self.flows], dtype="Int64"),
+                "rate_mbps": pd.Series([flow.rate_mbps for flow in self.flows], dtype="float64"),
+                "extra_rtt_ms": [flow.extra_rtt_ms for flow in self.flows],
+            }
+        )
+        counts = [flow.flow_count for flow in self.flows]
+        table = groups.loc[groups.index.repeat(counts)].reset_index(drop=True)
+        table.index.name = "flow"
+        for i, flow in enumerate(self.flows):
+            if flow.arrivals:
+                first = sum(counts[:i])
+                rows = slice(first, first + counts[i] - 1)  # label slices include their end
+                table.loc[rows, "start_s"] = [start_s for start_s, _ in flow.arrivals]
+                table.loc[rows, "size_bytes"] = [size for _, size in flow.arrivals]
+        return table
+
+    def key(self) -> str:
+        """Return the SHA-256 in hexadecimal of everything that can change the result.
+
+        That is all but the name, the labels and the names of traces.
+        """
+        document = self.to_dict()
+        document.pop("name", None)
+        for flow in document["flows"]:
+            flow.pop("label", None)
+        for bottleneck in document["bottlenecks"]:
+            bottleneck.get("trace", {}).pop("name", None)
+        canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scenario as a dictionary of JSON-able values, without those that are empty."""
+        values = _fields.present(self)
+        values["flows"] = [flow.to_dict() for flow in self.flows]
+        values["bottlenecks"] = [bottleneck.to_dict() for bottleneck in self.bottlenecks]
+        if self.sysctls:
+            values["sysctls"] = dict(self.sysctls)
+        return values
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object], base_dir: str | Path = ".") -> Scenario:
+        """Make a scenario from a dictionary such as :meth:`to_dict` returns.
+
+        Parameters
+        ----------
+        data : mapping
+            Settings. Unknown ones are errors.
+        base_dir : path
+            Where the files lie that it names (traces, arrivals).
+
+        Raises
+        ------
+        InputError
+            If it is not a scenario; the message starts with the place of the mistake.
+        """
+        base = Path(base_dir)
+
+        def read_flows(value: object) -> list[Flow]:
+            return _read_parts("flows", value, lambda item: Flow.from_dict(item, base))
+
+        def read_bottlenecks(value: object) -> list[Bottleneck]:
+            return _read_parts("bottlenecks", value, lambda item: Bottleneck.from_dict(item, base))
+
+        readers: _fields.Readers = {
+            "flows": read_flows,
+            "bottlenecks": read_bottlenecks,
+            "sysctls": _read_sysctls,
+        }
+        return _fields.build(cls, data, readers)
+
+    def to_toml(self) -> str:
+        """Return the scenario as a TOML document that needs no other file.
+
+        Settings at their defaults are left out.
+        """
+        document = _fields.without_defaults(Scenario, self.to_dict())
+        for name, cls in (("flows", Flow), ("bottlenecks", Bottleneck)):
+            document[name] = [_fields.without_defaults(cls, part) for part in document[name]]
+        return _toml.dumps(document)
+
+    @classmethod
+    def from_toml(cls, text: str, base_dir: str | Path = ".") -> Scenario:
+        """Read a scenario from a TOML document; `base_dir` is where the files lie that it names."""
+        return cls.from_dict(_toml.loads(text), base_dir)
+
+    def save(self, path: str | Path) -> None:
+        """Write the scenario to a TOML file."""
+        Path(path).write_text(self.to_toml(), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Scenario:
+        """Read a scenario from a TOML file.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read or is not a scenario; the message names the file.
+        """
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            message = f"scenario file {path} cannot be read ({error}): name a TOML file"
+            raise InputError(message) from error
+        with _validate.within(f"{path}: "):
+            return cls.from_toml(text, path.parent)
+
+    def _check_times(self, where: str, flow: Flow) -> None:
+        last = len(flow.arrivals) - 1
+        start_s = flow.arrivals[last][0] if flow.arrivals else flow.start_s
+        if start_s >= self.duration_s:
+            name = f"{where}.arrivals[{last}].start_s" if flow.arrivals else f"{where}.start_s"
+            allowed, step = f"below duration_s = {self.duration_s:g}", "start earlier or run longer"
+            raise _validate.bad(name, start_s, allowed, step)
+        if flow.stop_s is not None and flow.stop_s > self.duration_s:
+            allowed, step = f"at most duration_s = {self.duration_s:g}", "remove it to stop there"
+            raise _validate.bad(f"{where}.stop_s", flow.stop_s, allowed, step)
+
+    def _with_queue_packets(self, i: int) -> Bottleneck:
+        bottleneck = self.bottlenecks[i]
+        if bottleneck.queue_bdp is None:
+            return bottleneck
+        packets = max(1, round(bottleneck.queue_bdp * self.bdp_packets(i)))
+        with _validate.within(f"bottlenecks[{i}].queue_bdp = {bottleneck.queue_bdp:g}: "):
+            return replace(bottleneck, queue_bdp=None, queue_packets=packets)
+
+
+def _checked_parts(name: str, parts: object, cls: type) -> tuple[Any, ...]:
+    allowed = f"a list of one {cls.__name__} or more"
+    step = f"add one; in TOML it is a table headed [[{name}]]"
+    if not isinstance(parts, tuple | list) or not parts:
+        raise _validate.bad(name, parts, allowed, step)
+    for i, part in enumerate(parts):
+        if not isinstance(part, cls):
+            raise _validate.bad(f"{name}[{i}]", part, f"a {cls.__name__}", "make one")
+    return tuple(parts)
+
+
+def _read_parts(
+    name: str, value: object, read: Callable[[Mapping[str, object]], _Part]
+) -> list[_Part]:
+    if not isinstance(value, list | tuple):
+        raise _validate.bad(name, value, "a list of tables", f"head each with [[{name}]]")
+    parts = []
+    for i, item in enumerate(value):
+        if not isinstance(item, Mapping):
+            raise _validate.bad(f"{name}[{i}]", item, "a table", f"head each with [[{name}]]")
+        with _validate.within(f"{name}[{i}]."):
+            parts.append(read(item))
+    return parts
+
+
+def _checked_sysctls(sysctls: Any) -> tuple[tuple[str, str], ...]:
+    try:
+        pairs: Mapping[object, object] = dict(sysctls)
+    except (TypeError, ValueError):
+        step = 'write for example {"net.ipv4.tcp_sack" = "0"}'
+        raise _validate.bad("sysctls", sysctls, "a table", step) from None
+    form = "the dotted name of a setting below net."
+    checked = {}
+    for key, value in pairs.items():
+        pattern = r"net(\.[A-Za-z0-9_-]+)+"
+        name = _validate.text("sysctls", key, pattern, form, example="net.ipv4.tcp_sack")
+        checked[name] = _validate.one_line(f"sysctls.{name}", value)
+    return tuple(sorted(checked.items()))
+
+
+def _read_sysctls(value: object) -> object:
+    """Flatten the table and make its numbers strings.
+
+    TOML reads an unquoted ``net.ipv4.tcp_sack = 0`` as a number in a table in a table.
+    """
+    if not isinstance(value, Mapping):
+        return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    flat: dict[str, object] = {}
+    for name, item in value.items():
+        inner = _read_sysctls(item)
+        if isinstance(inner, dict):
+            flat.update({f"{name}.{rest}": setting for rest, setting in inner.items()})
+        else:
+            flat[name] = inner
+    return flat

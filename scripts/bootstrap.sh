@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Makes ready what ccbench needs here: the system packages that are missing and
+# the virtual environment .venv with ccbench in it. Run again it changes nothing.
+#
+#   scripts/bootstrap.sh        to use ccbench
+#   scripts/bootstrap.sh dev    to work on it as well (pytest, ruff, mypy, ...)
+#
+# As root it installs system packages with apt-get; as an ordinary user it prints
+# the one command that somebody with root has to run, and stops.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+extras=${1:-}
+venv=.venv
+
+say() { printf '[ccbench] %s\n' "$*"; }
+stop() {
+  printf '[ccbench] %s\n' "$*" >&2
+  exit 1
+}
+
+have() { command -v "$1" >/dev/null; }
+# Each check tries what will really be done, wherever the tool came from.
+has_venv() { python3 -c 'import ensurepip, venv' 2>/dev/null; }
+has_static_libc() { echo 'int main(void) { return 0; }' | gcc -static -x c -o /dev/null - 2>/dev/null; }
+
+missing=()
+needs() { # PACKAGE REASON CHECK...
+  local package=$1 reason=$2
+  shift 2
+  if ! "$@"; then
+    missing+=("$package")
+    say "missing: $package ($reason)"
+  fi
+}
+
+check_system() {
+  missing=()
+  needs python3-venv "makes the virtual environment $venv" has_venv
+  needs gcc "compiles the virtual kernel" have gcc
+  needs libc6-dev "C library that the virtual kernel and its init are linked with" has_static_libc
+  needs make "runs the kernel's build" have make
+  needs flex "the kernel's build generates parsers with it" have flex
+  needs bison "the kernel's build generates parsers with it" have bison
+  needs bc "the kernel's build computes its time constants with it" have bc
+  needs xz-utils "unpacks the kernel's source" have xz
+}
+
+# `ccbench kernel build` downloads the kernel's source as a package, for which apt must know it.
+knows_kernel_source() { apt-cache --names-only search '^linux-source-[0-9.]+$' 2>/dev/null | grep -q .; }
+
+[ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] ||
+  stop "this is $(uname -s) on $(uname -m); the virtual kernel needs Linux on x86-64"
+
+check_system
+if [ "$(id -u)" -eq 0 ] && have apt-get; then
+  if [ ${#missing[@]} -gt 0 ] || ! knows_kernel_source; then
+    say "updating apt's package lists"
+    apt-get -q update
+  fi
+  if [ ${#missing[@]} -gt 0 ]; then
+    say "installing ${missing[*]}"
+    DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]}"
+    check_system
+    [ ${#missing[@]} -eq 0 ] || stop "still missing after the installation: ${missing[*]}"
+  fi
+elif [ ${#missing[@]} -gt 0 ]; then
+  stop "run this once, then try again:  sudo apt-get update && sudo apt-get install -y ${missing[*]}"
+fi
+
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+  stop "$(python3 --version) is too old: ccbench needs Python 3.10 or newer"
+
+# Installing takes a while: done again only when what is to be installed has changed.
+wanted="$(cksum <pyproject.toml) [$extras]"
+stamp=$venv/.ccbench-installed
+installed=$(cat "$stamp" 2>/dev/null || true)
+# What is installed for working on ccbench serves for using it.
+if [ "$installed" != "$wanted" ] && [ "$installed" != "${wanted/"[]"/[dev]}" ]; then
+  if ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
+    say "making the virtual environment $venv"
+    python3 -m venv --clear "$venv"
+  fi
+  say "installing ccbench and the Python packages it needs into $venv"
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable ".${extras:+[$extras]}"
+  printf '%s' "$wanted" >"$stamp"
+fi

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same scenario gives the same bytes."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench import Flow
+from tests.kernel.conftest import dumbbell
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ccbench import Run
+    from ccbench.emulate.kernel import KernelEngine
+
+pytestmark = pytest.mark.kernel
+
+# fq_codel hashes flows with a random key, CUBIC's and BBR's start-up draw random numbers, and so
+# do loss and Poisson traffic.
+SCENARIO = dumbbell(
+    Flow(cca="bbr", count=2),
+    Flow(cca="cubic", count=2),
+    Flow(kind="poisson", rate_mbps=1),
+    bandwidth_mbps=20,
+    qdisc="fq_codel",
+    loss=0.001,
+    duration_s=10,
+)
+
+
+def content(run: Run, folder: Path) -> dict[str, bytes]:
+    run.save(folder)
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+class TestSeed:
+    def test_same_seed_same_bytes(self, engine: KernelEngine, tmp_path: Path) -> None:
+        """Two runs of a scenario, also at the same time, are saved as the same bytes."""
+        with ThreadPoolExecutor(2) as executor:
+            first, second = executor.map(engine.run, [SCENARIO, SCENARIO])
+        assert content(first, tmp_path / "first") == content(second, tmp_path / "second")
+
+    def test_directory_does_not_matter(
+        self, engine: KernelEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Where the run works makes no difference, not even a name with spaces."""
+        first = engine.run(SCENARIO)
+        elsewhere = tmp_path / "else where"
+        elsewhere.mkdir()
+        monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
+        second = engine.run(SCENARIO)
+        assert content(first, tmp_path / "first") == content(second, tmp_path / "second")
+
+    def test_other_seed_other_draw(self, engine: KernelEngine) -> None:
+        """Another seed gives other random losses and other arrivals."""
+        first, second = engine.run(SCENARIO), engine.run(replace(SCENARIO, seed=2))
+        losses = [
+            tuple(run.queue.loc[run.queue["event"] == "loss", "time_ns"]) for run in (first, second)
+        ]
+        assert losses[0] != losses[1]
+
+    def test_kernel_random_numbers_come_from_the_seed(self, engine: KernelEngine) -> None:
+        """Where only the kernel itself draws (BBR's phase), the seed still makes the difference."""
+        scenario = dumbbell(Flow(cca="bbr", count=4), duration_s=10)
+        runs = [engine.run(replace(scenario, seed=seed)) for seed in (1, 1, 2)]
+        first, again, other = (run.queue["time_ns"].to_numpy() for run in runs)
+        assert first.tobytes() == again.tobytes()
+        assert first.tobytes() != other.tobytes()

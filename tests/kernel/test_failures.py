@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong in the guest is said, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench import Flow
+from ccbench.emulate.kernel import boot as boot_module
+from ccbench.emulate.kernel import engine as engine_module
+from ccbench.errors import EngineError, InputError
+from tests.kernel.conftest import dumbbell
+
+if TYPE_CHECKING:
+    from ccbench.emulate.kernel import KernelEngine
+
+pytestmark = pytest.mark.kernel
+
+
+def guests() -> set[int]:
+    """Return the processes that run a virtual kernel."""
+    found = set()
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                command = (process / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if b"time-travel=inf-cpu" in command:
+                found.add(int(process.name))
+    return found
+
+
+def workspaces() -> list[Path]:
+    parent = Path(tempfile.gettempdir()) / f"ccbench-{os.getuid()}"
+    return list(parent.iterdir()) if parent.exists() else []
+
+
+@pytest.fixture
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the test a folder for temporary files of its own."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return tmp_path
+
+
+LONG = dumbbell(bandwidth_mbps=1000, queue_packets=3000, duration_s=1000)
+
+
+def steps(plan: str, *, before: str, step: str) -> str:
+    """Put a step into a plan."""
+    assert before in plan
+    return plan.replace(before, f"{step}\n{before}", 1)
+
+
+class TestErrors:
+    def test_unknown_cca(self, engine: KernelEngine) -> None:
+        """A CCA that the kernel does not have is bad input, with the nearest name."""
+        with pytest.raises(InputError, match=r"flows\[0\].cca = 'cubix'.*did you mean 'cubic'"):
+            engine.run(dumbbell(Flow(cca="cubix")))
+
+    def test_unknown_qdisc(self, engine: KernelEngine) -> None:
+        """So is a qdisc, and an option that the qdisc does not take."""
+        with pytest.raises(InputError, match=r"bottlenecks\[0\].qdisc = 'cobalt'"):
+            engine.run(dumbbell(qdisc="cobalt"))
+
+    def test_step_that_fails(
+        self, engine: KernelEngine, alone: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A module that does not load is an error that says which, with the console's last lines."""
+        plan = engine_module.plan
+        monkeypatch.setattr(
+            engine_module,
+            "plan",
+            lambda *args: steps(plan(*args), before="feed", step="module /modules/none.ko"),
+        )
+        with pytest.raises(EngineError, match=r"module /modules/none\.ko: No such file") as caught:
+            engine.run(dumbbell())
+        assert caught.value.console
+        assert not workspaces()
+
+    def test_unknown_sysctl(self, engine: KernelEngine) -> None:
+        """A sysctl that does not exist is an error that names it."""
+        scenario = dumbbell(sysctls=(("net.ipv4.no_such_thing", "1"),))
+        with pytest.raises(EngineError, match="no_such_thing"):
+            engine.run(scenario)
+
+    def test_panic(
+        self, engine: KernelEngine, alone: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A panic is an error with the kernel's own words."""
+        plan = engine_module.plan
+        monkeypatch.setattr(
+            engine_module,
+            "plan",
+            lambda *args: steps(
+                plan(*args), before="wait", step="write /proc/sysrq-trigger c"
+            ),
+        )
+        with pytest.raises(EngineError, match=r"panic"):
+            engine.run(dumbbell())
+        assert not guests()
+        assert not workspaces()
+
+    def test_hang(
+        self, engine: KernelEngine, alone: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A guest whose clock stands still is ended and reported."""
+        monkeypatch.setattr(boot_module, "HANG_S", 1.0)
+        before = guests()
+
+        def stop(_: float) -> None:
+            for guest in guests() - before:
+                os.kill(guest, signal.SIGSTOP)
+
+        with pytest.raises(EngineError, match=r"clock has stood still for 1 s"):
+            engine.run(LONG, on_progress=stop)
+        assert not guests() - before
+        assert not workspaces()
+
+
+SCRIPT = """
+from ccbench.emulate.kernel import KernelEngine
+from tests.kernel.test_failures import LONG
+
+def started(_):
+    print("started", flush=True)
+
+KernelEngine().run(LONG, on_progress=started)
+"""
+
+
+class TestInterruption:
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+    def test_no_process_stays(self, tmp_path: Path, number: signal.Signals) -> None:
+        """Ctrl-C, kill and kill -9 of ccbench end the guest too."""
+        before = guests()
+        environment = {**os.environ, "TMPDIR": str(tmp_path)}
+        with subprocess.Popen(
+            [sys.executable, "-c", SCRIPT],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            cwd=Path(__file__).parents[2],
+        ) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            assert guests() - before
+            process.send_signal(number)
+        deadline = time.monotonic() + 5
+        while guests() - before and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not guests() - before
+
+    def test_workspaces_of_the_killed_are_swept(
+        self, engine: KernelEngine, alone: Path
+    ) -> None:
+        """What a killed run has left is removed by the next one; a live one's stays."""
+        dead = alone / f"ccbench-{os.getuid()}" / "dead"
+        dead.mkdir(parents=True)
+        (dead / "queue.bin").write_bytes(b"half")
+        engine.run(dumbbell(duration_s=0.1))
+        assert not workspaces()
+
+    def test_exception_in_on_progress_stops_the_run(
+        self, engine: KernelEngine, alone: Path
+    ) -> None:
+        """An exception that the caller's callback raises ends the run and comes through."""
+
+        class StopError(Exception):
+            pass
+
+        def stop(_: float) -> None:
+            raise StopError
+
+        with pytest.raises(StopError):
+            engine.run(LONG, on_progress=stop)
+        assert not workspaces()

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulated path keeps the laws of links and queues."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from ccbench import Bottleneck, Flow, Scenario, Trace
+from tests.kernel.conftest import dumbbell, run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench import Run
+
+pytestmark = pytest.mark.kernel
+
+MIXED = (Flow(cca="bbr"), Flow(cca="cubic"), Flow(kind="cbr", rate_mbps=1))
+
+QDISCS = (
+    "droptail",
+    "bfifo",
+    "pfifo_head_drop",
+    "sfq",
+    "codel",
+    "pie",
+    "fq",
+    "fq_codel",
+    "fq_pie",
+    "cake",
+    "hhf",
+)
+
+
+def events(run: Run, event: str, bottleneck: int = 0) -> pd.DataFrame:
+    queue = run.queue
+    return queue[(queue["event"] == event) & (queue["bottleneck"] == bottleneck)]
+
+
+class TestConservation:
+    @pytest.mark.parametrize("qdisc", QDISCS)
+    def test_packets(self, qdisc: str) -> None:
+        """Of each flow, enqueued = dequeued + dropped + left over, whatever the qdisc drops when."""
+        result = run(dumbbell(*MIXED, qdisc=qdisc))
+        counts = result.queue.groupby(["flow", "event"], observed=False).size().unstack()
+        left = counts["enqueue"] - counts["dequeue"] - counts["drop"]
+        assert (left >= 0).all()
+        assert left.sum() == result.queue["backlog_packets"].iloc[-1]
+        assert (counts["dequeue"] > 0).all()
+
+    def test_backlog(self) -> None:
+        """The backlog is never negative, in packets and in bytes, and it is empty in both at once."""
+        queue = run(dumbbell(*MIXED)).queue
+        packets, size = queue["backlog_packets"], queue["backlog_bytes"]
+        assert packets.max() <= 65  # 64 and one that is being refused
+        assert ((packets == 0) == (size == 0)).all()
+        assert (size <= 1500 * packets).all()
+
+    def test_order(self) -> None:
+        """Events are recorded in order of time, and none after the end."""
+        queue = run(dumbbell(*MIXED)).queue
+        assert queue["time_ns"].is_monotonic_increasing
+        assert queue["time_ns"].between(0, 10_000_000_000 + 1_000).all()
+
+    def test_samples_agree_with_the_log(self) -> None:
+        """The running totals of the samples are those of the queue log at the same instant."""
+        result = run(dumbbell(*MIXED))
+        for flow in range(3):
+            samples = result.flows[result.flows["flow"] == flow]
+            mine = result.queue[result.queue["flow"] == flow]
+            drops = np.sort(mine.loc[mine["event"] == "drop", "time_ns"])
+            counted = np.searchsorted(drops, samples["time_ns"], side="right")
+            assert np.array_equal(counted, samples["drops"])
+            departed = mine.loc[mine["event"] == "dequeue", "bytes"].sum()
+            # What was taken from the queue has left the link, but for the last packet.
+            assert 0 <= departed - samples["throughput_bytes"].iloc[-1] <= 1500
+
+    def test_every_drop_is_retransmitted_or_still_missing(self) -> None:
+        """A bulk flow retransmits what the queue dropped, and not much more."""
+        summary = run(dumbbell(Flow(cca="reno"), duration_s=30)).summary()
+        assert summary["drops"].iloc[0] > 0
+        assert summary["drops"].iloc[0] == pytest.approx(summary["retransmits"].iloc[0], abs=3)
+
+
+class TestLink:
+    @pytest.mark.parametrize("bandwidth_mbps", [0.5, 10, 123.4])
+    def test_rate(self, bandwidth_mbps: float) -> None:
+        """Between any two departures the link has sent no more than its rate allows."""
+        result = run(dumbbell(*MIXED, bandwidth_mbps=bandwidth_mbps, duration_s=5))
+        departures = events(result, "dequeue")
+        # A packet is taken when the one before has been sent, so the gap is its time on the link.
+        gaps_ns = np.diff(departures["time_ns"])
+        needed_ns = departures["bytes"].to_numpy()[:-1] * 8e3 / bandwidth_mbps
+        assert (gaps_ns >= needed_ns - 1).all()
+
+    def test_busy_link_is_exact(self) -> None:
+        """A link that always has packets sends at exactly its rate, without rounding errors."""
+        result = run(dumbbell(Flow(kind="cbr", rate_mbps=20), bandwidth_mbps=9.9))
+        departures = events(result, "dequeue")
+        busy = departures[departures["time_ns"] > 1_000_000_000]
+        bits = busy["bytes"].iloc[:-1].sum() * 8
+        elapsed_ns = busy["time_ns"].iloc[-1] - busy["time_ns"].iloc[0]
+        assert bits / elapsed_ns * 1e3 == pytest.approx(9.9, rel=1e-8)
+
+    def test_utilisation(self) -> None:
+        """CUBIC with a queue of a BDP keeps the link full."""
+        result = run(dumbbell(queue_packets=34, duration_s=30))
+        assert result.throughput(1.0).iloc[5:].to_numpy().mean() == pytest.approx(10, rel=0.01)
+
+    def test_packets_are_no_larger_than_the_mtu(self) -> None:
+        """Senders use GSO, yet no packet at the bottleneck is above 1500 bytes."""
+        result = run(dumbbell(bandwidth_mbps=400, queue_packets=1000, duration_s=2))
+        arrivals = events(result, "enqueue")
+        assert arrivals["bytes"].max() == 1500
+        # With GSO, packets come in bursts of one instant.
+        assert (np.diff(arrivals["time_ns"]) == 0).mean() > 0.5
+
+    def test_trace(self, engine: object) -> None:
+        """A trace-driven link sends 1500 bytes at each of its opportunities, and nothing between."""
+        opportunities = (3, 3, 4, 10, 11, 11, 11, 25, 40)
+        scenario = Scenario(
+            flows=(Flow(kind="cbr", rate_mbps=20),),
+            bottlenecks=(
+                Bottleneck(trace=Trace(name="t", opportunities_ms=opportunities), queue_packets=50),
+            ),
+            rtt_ms=20,
+            duration_s=2,
+        )
+        departures = events(run(scenario), "dequeue")
+        # A full packet takes a whole opportunity: it is taken from the queue when the one before
+        # has been sent, so from the second on departures are at opportunities.
+        actual_ms = departures["time_ns"].to_numpy()[1:] / 1e6
+        rounds = np.arange(2000 // 40 + 1)[:, None] * 40
+        expected_ms = (rounds + np.array(opportunities)).ravel()
+        assert np.array_equal(expected_ms[expected_ms <= 2000][: len(actual_ms)], actual_ms)
+        assert len(actual_ms) >= (expected_ms < 2000).sum() - 1
+
+    def test_trace_serves_small_packets_together(self) -> None:
+        """Several small packets share one opportunity of 1500 bytes."""
+        scenario = Scenario(
+            flows=(Flow(kind="cbr", rate_mbps=10, packet_bytes=500),),
+            bottlenecks=(
+                Bottleneck(trace=Trace(name="t", opportunities_ms=(10,)), queue_packets=100),
+            ),
+            rtt_ms=20,
+            duration_s=2,
+        )
+        per_opportunity = events(run(scenario), "dequeue").groupby("time_ns")["bytes"].sum()
+        assert (per_opportunity.iloc[10:-1] == 1500).all()
+
+    def test_several_bottlenecks(self) -> None:
+        """What leaves one bottleneck arrives at the next after its time on the link."""
+        links = tuple(Bottleneck(bandwidth_mbps=rate, queue_packets=100) for rate in (20, 10, 15))
+        scenario = Scenario(flows=MIXED, bottlenecks=links, rtt_ms=30, duration_s=5)
+        result = run(scenario)
+        for i in (0, 1):
+            taken = events(result, "dequeue", i)
+            arrived = events(result, "enqueue", i + 1)
+            count = len(arrived)
+            assert len(taken) - count in (0, 1)
+            on_link_ns = taken["bytes"].to_numpy()[:count] * 8e3 / links[i].mean_mbps
+            due_ns = taken["time_ns"].to_numpy()[:count] + on_link_ns
+            assert np.allclose(arrived["time_ns"], due_ns, rtol=0, atol=1)
+        assert result.throughput(1.0).iloc[2:].sum(axis=1).max() <= 10 + 1e-6
+
+
+class TestDelay:
+    def test_base_rtt(self) -> None:
+        """The smallest RTT is the base RTT and the time of a packet on the link, within 0.1 ms."""
+        result = run(dumbbell(Flow(kind="rate", rate_mbps=1), rtt_ms=73, duration_s=5))
+        min_rtt_ms = result.flows["min_rtt_us"].iloc[-1] / 1e3
+        # The first packets are small (a SYN has 60 bytes), so they are on the link for less.
+        assert 73 <= min_rtt_ms <= 73 + 0.1
+
+    def test_extra_rtt(self) -> None:
+        """A flow's extra delay is added for this flow alone."""
+        flows = (
+            Flow(kind="rate", rate_mbps=1),
+            Flow(kind="rate", rate_mbps=1, extra_rtt_ms=35.5),
+            Flow(kind="rate", rate_mbps=1, extra_rtt_ms=10),
+        )
+        result = run(dumbbell(*flows, duration_s=5))
+        min_rtt_ms = result.flows.groupby("flow")["min_rtt_us"].last() / 1e3
+        assert np.allclose(min_rtt_ms, [40, 75.5, 50], rtol=0, atol=0.1)
+
+    def test_full_queue(self) -> None:
+        """With a queue kept full, the RTT is base RTT + waiting packets' time on the link."""
+        result = run(dumbbell(Flow(kind="cbr", rate_mbps=11), Flow(cca="cubic"), duration_s=10))
+        tcp = result.flows[(result.flows["flow"] == 1) & (result.flows["time_ns"] > 5e9)]
+        full_ms = 40 + 65 * 1.2
+        assert tcp["srtt_us"].max() / 1e3 <= full_ms + 0.1
+
+
+class TestQueue:
+    @pytest.mark.parametrize("limit", [1, 2, 63, 64, 500])
+    def test_pfifo_limit(self, limit: int) -> None:
+        """A drop-tail queue holds exactly its limit, and drops only when it holds that."""
+        result = run(dumbbell(Flow(kind="cbr", rate_mbps=20), queue_packets=limit, duration_s=3))
+        queue = result.queue
+        held = queue.loc[queue["event"] != "enqueue", "backlog_packets"]
+        assert held.max() == limit
+        assert (queue.loc[queue["event"] == "drop", "backlog_packets"] == limit).all()
+
+    def test_fifo(self) -> None:
+        """Drop-tail serves packets in the order of their arrival."""
+        queue = run(dumbbell(*MIXED)).queue
+        dropped = queue["event"].eq("drop")
+        # A refused packet's drop follows its enqueue at once.
+        refused = dropped.shift(-1, fill_value=False)
+        arrived = queue.loc[queue["event"].eq("enqueue") & ~refused, "flow"].to_numpy()
+        served = queue.loc[queue["event"].eq("dequeue"), "flow"].to_numpy()
+        assert np.array_equal(arrived[: len(served)], served)
+
+    def test_codel_controls_delay(self) -> None:
+        """CoDel keeps the standing queue near its target where drop-tail fills the buffer."""
+        delay = {
+            qdisc: run(dumbbell(qdisc=qdisc, queue_packets=500, duration_s=30)).occupancy().mean()
+            for qdisc in ("codel", "droptail")
+        }
+        assert delay["codel"] < delay["droptail"] / 3
+
+    def test_fq_codel_isolates(self) -> None:
+        """FQ-CoDel gives a CUBIC flow its half against an unresponsive one; drop-tail does not."""
+        flows = (Flow(cca="cubic"), Flow(kind="cbr", rate_mbps=10))
+        share = {
+            qdisc: run(dumbbell(*flows, qdisc=qdisc, duration_s=20)).throughput(1.0)[0].mean()
+            for qdisc in ("fq_codel", "droptail")
+        }
+        assert share["fq_codel"] == pytest.approx(5, rel=0.05)
+        assert share["droptail"] < 2
+
+    def test_ecn_marks(self) -> None:
+        """With ECN, CoDel marks instead of dropping, and nothing is retransmitted."""
+        bottleneck = Bottleneck(
+            bandwidth_mbps=10, queue_packets=500, qdisc="codel", qdisc_options=(("ecn", 1),)
+        )
+        scenario = replace(dumbbell(duration_s=20), bottlenecks=(bottleneck,), ecn=True)
+        result = run(scenario)
+        marks = events(result, "mark")
+        assert len(marks) > 10
+        assert result.summary()["retransmits"].iloc[0] == 0
+        following = result.queue["event"].shift(-1)[marks.index]
+        assert (following == "dequeue").all()
+
+    def test_options_reach_the_qdisc(self) -> None:
+        """CoDel's target, given as an option, is the queueing delay that it aims for."""
+        occupancy = {}
+        for target_ms in (5, 40):
+            bottleneck = Bottleneck(
+                bandwidth_mbps=10,
+                queue_packets=500,
+                qdisc="codel",
+                qdisc_options=(("target_ms", target_ms), ("interval_ms", 100)),
+            )
+            scenario = replace(dumbbell(duration_s=30), bottlenecks=(bottleneck,))
+            occupancy[target_ms] = run(scenario).occupancy().loc[5:].mean()
+        assert occupancy[40] > 2 * occupancy[5]
+
+
+class TestRandomLoss:
+    def test_rate(self) -> None:
+        """Packets are lost at the given probability, within four standard deviations."""
+        probability = 0.02
+        flow = Flow(kind="cbr", rate_mbps=8)
+        result = run(dumbbell(flow, loss=probability, duration_s=60))
+        lost, arrived = len(events(result, "loss")), len(events(result, "enqueue"))
+        count = lost + arrived
+        deviation = (count * probability * (1 - probability)) ** 0.5
+        assert abs(lost - count * probability) < 4 * deviation
+
+    def test_losses_are_independent(self) -> None:
+        """After a loss the next packet is lost no more often than any other."""
+        probability = 0.2
+        flow = Flow(kind="cbr", rate_mbps=8)
+        result = run(dumbbell(flow, loss=probability, duration_s=60))
+        fate = result.queue[result.queue["event"].isin(["loss", "enqueue"])]
+        lost = fate["event"].eq("loss").to_numpy()
+        after_a_loss = lost[1:][lost[:-1]]
+        deviation = (probability * (1 - probability) / len(after_a_loss)) ** 0.5
+        assert abs(after_a_loss.mean() - probability) < 4 * deviation

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The traffic is what the scenario says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ccbench import Flow
+from tests.kernel.conftest import dumbbell, run
+
+pytestmark = pytest.mark.kernel
+
+
+class TestUdp:
+    def test_cbr(self) -> None:
+        """A constant-bit-rate flow sends packets of its size at exactly even gaps."""
+        result = run(dumbbell(Flow(kind="cbr", rate_mbps=3, packet_bytes=900)))
+        arrivals = result.queue[result.queue["event"] == "enqueue"]
+        assert (arrivals["bytes"] == 900).all()
+        gaps_us = np.diff(arrivals["time_ns"]) / 1e3
+        assert np.allclose(gaps_us, 900 * 8 / 3, rtol=0, atol=0.5)
+        assert len(arrivals) == pytest.approx(10e6 / (900 * 8 / 3), abs=1)
+
+    def test_poisson(self) -> None:
+        """Gaps of a Poisson flow are exponential: their mean and deviation are equal."""
+        result = run(dumbbell(Flow(kind="poisson", rate_mbps=5), duration_s=60))
+        arrivals = result.queue[result.queue["event"] == "enqueue"]
+        gaps_us = np.diff(arrivals["time_ns"]) / 1e3
+        mean_us = 1500 * 8 / 5
+        assert gaps_us.mean() == pytest.approx(mean_us, rel=4 / len(gaps_us) ** 0.5)
+        assert gaps_us.std() == pytest.approx(mean_us, rel=0.05)
+        # Half of them are below the median of the exponential distribution.
+        assert (gaps_us < mean_us * np.log(2)).mean() == pytest.approx(0.5, abs=0.02)
+
+    def test_delivery(self) -> None:
+        """The receiver counts the payload of what was not dropped."""
+        result = run(dumbbell(Flow(kind="cbr", rate_mbps=3, packet_bytes=900)))
+        dequeued = (result.queue["event"] == "dequeue").sum()
+        delivered = result.completions["delivered_bytes"].iloc[0] / (900 - 28)
+        assert dequeued - delivered in (0, 1)
+
+
+class TestTimes:
+    def test_start_and_stop(self) -> None:
+        """A flow sends nothing before its start and nothing new after its stop."""
+        flow = Flow(cca="cubic", start_s=2, stop_s=5)
+        queue = run(dumbbell(Flow(cca="cubic"), flow)).queue
+        mine = queue[(queue["flow"] == 1) & (queue["event"] == "enqueue")]
+        assert mine["time_ns"].min() / 1e9 == pytest.approx(2, abs=1e-3)
+        assert mine["time_ns"].max() / 1e9 == pytest.approx(5, abs=1e-2)
+
+    def test_udp_stop(self) -> None:
+        """A UDP flow ends at its stop too."""
+        queue = run(dumbbell(Flow(kind="cbr", rate_mbps=1, start_s=1, stop_s=4))).queue
+        assert queue["time_ns"].min() / 1e9 == pytest.approx(1, abs=1e-3)
+        assert queue["time_ns"].max() / 1e9 == pytest.approx(4, abs=0.02)
+
+    def test_samples(self) -> None:
+        """Flows are sampled at multiples of the interval, from their start to the end."""
+        flows = (Flow(cca="cubic"), Flow(cca="cubic", start_s=2.5))
+        samples = run(dumbbell(*flows, sample_interval_ms=50)).flows
+        for flow, start_s in ((0, 0.0), (1, 2.5)):
+            time_s = samples.loc[samples["flow"] == flow, "time_ns"].to_numpy() / 1e9
+            expected = np.arange(round(start_s / 0.05), 201) * 0.05
+            assert np.allclose(time_s[-200:], expected[-len(time_s) :][-200:], rtol=0, atol=1e-9)
+            assert abs(len(time_s) - len(expected)) <= 1
+
+    def test_finest_samples(self) -> None:
+        """The interval may be as short as 1 ms."""
+        samples = run(dumbbell(duration_s=2, sample_interval_ms=1)).flows
+        assert np.allclose(np.diff(samples["time_ns"]), 1_000_000)
+        assert len(samples) in (2000, 2001)
+
+
+class TestSizes:
+    def test_short_flows(self) -> None:
+        """A flow of N bytes delivers exactly N, in no less than two round trips and its time on the link."""
+        sizes = (1, 1_000, 15_000, 1_000_000)
+        flows = tuple(Flow(kind="bytes", size_bytes=size) for size in sizes)
+        done = run(dumbbell(*flows)).completions
+        assert tuple(done["delivered_bytes"]) == sizes
+        took_s = (done["end_ns"] - done["start_ns"]) / 1e9
+        # The receiver has the data half a handshake after the sender's side of it: the path's delay
+        # is on the way back, so the data arrive with the second round trip's first half.
+        assert (took_s >= 0.040).all()
+        assert took_s.iloc[0] == pytest.approx(0.040, abs=0.02)
+        assert took_s.iloc[3] >= 1_000_000 * 8 / 10e6
+
+    def test_unfinished_flow(self) -> None:
+        """A flow that is not done at the end has no completion."""
+        done = run(dumbbell(Flow(kind="bytes", size_bytes=10**9), duration_s=2)).completions
+        assert done["end_ns"].iloc[0] == -1
+        assert 0 < done["delivered_bytes"].iloc[0] < 10**9
+
+    def test_many_arrivals(self) -> None:
+        """A hundred thousand short flows all start, send their bytes and end."""
+        rng = np.random.default_rng(1)
+        count = 100_000
+        starts = np.sort(rng.uniform(0, 55, count))
+        arrivals = tuple((float(start), 1_000) for start in starts)
+        flow = Flow(kind="bytes", arrivals=arrivals)
+        scenario = dumbbell(
+            flow,
+            bandwidth_mbps=100,
+            rtt_ms=20,
+            queue_packets=1000,
+            duration_s=60,
+            queue_log=False,
+            sample_interval_ms=10_000,
+        )
+        done = run(scenario).completions
+        assert (done["delivered_bytes"] == 1_000).all()
+        assert (done["end_ns"] > done["start_ns"]).all()
+
+
+class TestApplications:
+    def test_application_limited(self) -> None:
+        """An application-limited flow delivers what it offers, and leaves the queue empty."""
+        result = run(dumbbell(Flow(kind="rate", rate_mbps=4)))
+        assert result.goodput(1.0)[0].iloc[2:].to_numpy() == pytest.approx(4, rel=0.01)
+        assert result.summary()["drops"].iloc[0] == 0
+        assert result.occupancy().mean() < 2
+
+    def test_application_limited_by_the_network(self) -> None:
+        """A flow that offers more than the link carries is limited by the link."""
+        result = run(dumbbell(Flow(kind="rate", rate_mbps=40)))
+        assert result.throughput(1.0)[0].iloc[3:].mean() == pytest.approx(10, rel=0.02)
+
+    def test_on_off(self) -> None:
+        """An on/off flow sends in its phases and is silent between them."""
+        flow = Flow(kind="onoff", on_s=1, off_s=1)
+        result = run(dumbbell(flow, duration_s=20, rtt_ms=10))
+        rate = result.throughput(0.5)[0].to_numpy().reshape(10, 4)
+        # Phases: on (two halves), off (two halves); what the socket still holds drains at first.
+        assert (rate[:, 1] > 5).all()
+        assert (rate[:, 3] == 0).all()
+
+    def test_each_flow_has_its_own_cca(self) -> None:
+        """Flows of one run use the congestion control that each of them names."""
+        flows = (Flow(cca="reno"), Flow(cca="vegas"), Flow(cca="bbr"))
+        samples = run(dumbbell(*flows, queue_packets=100)).flows
+        paced = samples.groupby("flow")["pacing_rate_bps"].min()
+        assert list(paced > 0) == [False, False, True]

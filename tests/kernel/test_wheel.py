@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The built wheel, installed where there is no checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench.cache import cache_dir
+from ccbench.emulate.kernel.build import installed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+CHECKOUT = Path(__file__).parents[2]
+
+SCENARIO = """
+rtt_ms = 10
+duration_s = 2
+[[flows]]
+cca = "reno"
+[[bottlenecks]]
+bandwidth_mbps = 5
+queue_bdp = 2
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel."""
+    folder = tmp_path_factory.mktemp("dist")
+    options = ["--wheel", "--no-isolation", "--outdir", str(folder)]
+    command = [sys.executable, "-m", "build", *options, str(CHECKOUT)]
+    subprocess.run(command, check=True, capture_output=True)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def cache() -> Iterator[Path]:
+    """Make a cache folder in which there are a kernel's source and tree, but no build.
+
+    It lies in the user's: a build makes hard links.
+    """
+    installed()  # that is, the source and the tree are there
+    kept = cache_dir() / "kernel"
+    with tempfile.TemporaryDirectory(dir=cache_dir(), prefix="wheel-") as name:
+        kernel = Path(name) / "kernel"
+        for kind in ("sources", "trees"):
+            (kernel / kind).mkdir(parents=True)
+            for path in (kept / kind).iterdir():
+                (kernel / kind / path.name).symlink_to(path)
+        yield Path(name)
+
+
+@pytest.fixture(scope="module")
+def ccbench(
+    wheel: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., str]:
+    """Install the wheel into a new virtual environment; run its program and return the output."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    subprocess.run([sys.executable, "-m", "venv", "venv"], cwd=folder, check=True)
+    scripts = folder / "venv" / "bin"
+    pip = [str(scripts / "python"), "-m", "pip", "install", "--quiet", "--no-compile"]
+    subprocess.run([*pip, str(wheel)], cwd=folder, check=True)
+    (folder / "scenario.toml").write_text(SCENARIO)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+
+    def run(*arguments: str) -> str:
+        return subprocess.run(
+            [scripts / "ccbench", *arguments],
+            cwd=folder,
+            env={**environment, "CCBENCH_CACHE": str(cache)},
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        ).stdout
+
+    return run
+
+
+class TestWheel:
+    def test_content(self, wheel: Path) -> None:
+        """The wheel carries annotations, licences and the sources of modules and init, no more."""
+        with zipfile.ZipFile(wheel) as archive:
+            names = archive.namelist()
+        sources = [name for name in names if name.startswith("ccbench/kernel_modules/")]
+        assert "ccbench/py.typed" in names
+        assert "ccbench/kernel_modules/COPYING" in names
+        assert "ccbench/kernel_modules/um.config" in names
+        assert "ccbench/kernel_modules/init/init.c" in names
+        assert [] == [
+            name for name in sources if Path(name).suffix in {".ko", ".o", ".mod", ".cmd"}
+        ]
+        assert [] == [name for name in names if name.startswith(("tests/", "benchmarks/"))]
+
+    @pytest.mark.kernel
+    def test_build_and_run(self, ccbench: Callable[..., str]) -> None:
+        """Installed from the wheel alone, ccbench builds its virtual kernel and runs a scenario."""
+        ccbench("kernel", "build")
+        assert installed().version == json.loads(ccbench("kernel", "info", "--json"))["version"]
+        (flow,) = json.loads(ccbench("run", "scenario.toml", "--json"))["flows"]
+        assert 4 < flow["throughput_mbps"] <= 5

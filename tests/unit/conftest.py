@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs made of arithmetic, for tests of what is computed from runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ccbench._frames import FLOW_COLUMNS, QUEUE_COLUMNS
+from ccbench.errors import InputError
+from ccbench.run import STATE_DTYPE, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    from ccbench.emulate import Check
+    from ccbench.scenario import Scenario
+
+MakeRun: TypeAlias = "Callable[[Scenario, Any], Run]"
+
+
+def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike) -> Run:
+    """Make a run in which the flows get `mbps`, shape (seconds, flows) or (flows,)."""
+    seconds, flows = int(scenario.duration_s), scenario.flow_count
+    rates = np.broadcast_to(np.asarray(mbps, dtype=np.float64), (seconds, flows))
+    totals = np.rint(np.cumsum(rates, axis=0) * 1e6 / 8).astype(np.uint64)
+    samples = pd.DataFrame(
+        {
+            "time_ns": np.repeat(np.arange(1, seconds + 1) * 1_000_000_000, flows),
+            "flow": np.tile(np.arange(flows, dtype=np.uint32), seconds),
+            "delivered_bytes": totals.ravel(),
+            "throughput_bytes": totals.ravel(),
+            "state": pd.Categorical(["open"] * (seconds * flows), dtype=STATE_DTYPE),
+        }
+    )
+    samples = samples.reindex(columns=list(FLOW_COLUMNS), fill_value=0)
+    queue = pd.DataFrame({name: [] for name in QUEUE_COLUMNS})
+    completions = pd.DataFrame(
+        {
+            "start_ns": 0,
+            "end_ns": -1,
+            "delivered_bytes": totals[-1],
+            "sent_bytes": totals[-1],
+            "retransmits": 0,
+        },
+        index=pd.RangeIndex(flows, name="flow"),
+    )
+    return Run(
+        scenario=scenario,
+        queue=queue,
+        flows=samples,
+        completions=completions,
+        provenance={"engine": "arithmetic", "engine_version": "1"},
+    )
+
+
+@pytest.fixture
+def make_run() -> MakeRun:
+    """Give :func:`run_with_rates`."""
+    return run_with_rates
+
+
+class ArithmeticEngine:
+    """An engine whose runs are arithmetic: the share of a flow depends on its CCA and the network.
+
+    An "even" flow has a weight of 1. A "greedy" one weighs more the less the queue holds and the
+    longer the round trip is, so that the scenarios in which it does most harm are known.
+    """
+
+    name = "arithmetic"
+
+    def __init__(self) -> None:
+        self.ran: list[Scenario] = []
+
+    def version(self) -> str:
+        """Return the version of the arithmetic."""
+        return "1"
+
+    def check(self, scenario: Scenario) -> None:
+        """Know two CCAs."""
+        for i, flow in enumerate(scenario.flows):
+            if flow.cca not in {"even", "greedy"}:
+                raise InputError(f"flows[{i}].cca is {flow.cca!r}; it must be even or greedy")
+
+    def run(self, scenario: Scenario, *, on_progress: Callable[[float], None] | None = None) -> Run:
+        """Divide the link by weight."""
+        self.ran.append(scenario)
+        if on_progress is not None:
+            on_progress(scenario.duration_s)
+        (bottleneck,) = scenario.bottlenecks
+        room_bdp = (bottleneck.queue_packets or 0) / scenario.bdp_packets()
+        greedy = 1 + scenario.rtt_ms / 320 + 1 / (1 + room_bdp)
+        weights = np.where(scenario.flow_table()["cca"] == "greedy", greedy, 1.0)
+        return run_with_rates(scenario, bottleneck.mean_mbps * weights / weights.sum())
+
+    def doctor(self) -> list[Check]:
+        """Need nothing."""
+        return []
+
+
+@pytest.fixture
+def engine() -> ArithmeticEngine:
+    """Give an :class:`ArithmeticEngine`."""
+    return ArithmeticEngine()

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import math
+import random
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from ccbench.errors import InputError
+from ccbench.raygen import DEFAULT_SPACE, Candidate, Chromosome, Genetic
+from ccbench.raygen.genetic import cross, mutate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+
+def _distance(chromosome: Chromosome) -> float:
+    """Fitness with one peak, inside the space."""
+    peak = (60.0, 50.0, 0.7, 4, 2)
+    return -sum(abs(math.log(ours / best)) for ours, best in zip(chromosome, peak, strict=True))
+
+
+def _generations(
+    search: Genetic, fitness: Callable[[Chromosome], float] = _distance
+) -> list[tuple[Candidate, ...]]:
+    generations = []
+    while candidates := search.ask():
+        search.tell([fitness(candidate.chromosome) for candidate in candidates])
+        generations.append(candidates)
+    return generations
+
+
+def _search(budget: int = 300, population: int = 60, seed: int = 1) -> Genetic:
+    return Genetic(DEFAULT_SPACE, budget=budget, population=population, seed=seed)
+
+
+class TestBudget:
+    @pytest.mark.parametrize(
+        ("budget", "population", "sizes"),
+        [
+            (300, 60, [60] + [30] * 8),  # the thesis: the budget is used up exactly
+            (329, 60, [60] + [30] * 8),  # one short of another generation
+            (330, 60, [60] + [30] * 9),
+            (60, 60, [60]),
+            (89, 60, [60]),
+            (12, 8, [8, 4]),
+            (12, 4, [4, 2, 2, 2, 2]),
+        ],
+    )
+    def test_stops_before_the_budget_is_exceeded(
+        self, budget: int, population: int, sizes: list[int]
+    ) -> None:
+        """A generation is run if and only if all of it fits into the budget (section 5.4)."""
+        search = _search(budget, population)
+        assert [len(generation) for generation in _generations(search)] == sizes
+        assert (search.generations, search.planned) == (len(sizes), sum(sizes))
+
+    @pytest.mark.parametrize("population", [0, 2, 3, 30, 61])
+    def test_population_mates_in_pairs(self, population: int) -> None:
+        """Half of the population must be a number of pairs."""
+        with pytest.raises(InputError, match=rf"^population is {population}; it must be "):
+            _search(population=population)
+
+    def test_budget_below_the_population(self) -> None:
+        """A budget that does not even pay the first generation is refused."""
+        with pytest.raises(InputError, match=r"^budget is 59; it must be at least the population"):
+            _search(budget=59)
+
+
+class TestGenerations:
+    def test_best_never_gets_worse(self) -> None:
+        """Parents live on, so the best of the population never falls."""
+        search = _search()
+        best = []
+        while candidates := search.ask():
+            search.tell([_distance(candidate.chromosome) for candidate in candidates])
+            best.append(max(_distance(member.chromosome) for member in search.population))
+        assert best == sorted(best)
+
+    def test_beats_chance(self) -> None:
+        """With the same budget it comes nearer to the peak than random search, on average."""
+        ours, chance = [], []
+        for seed in range(10):
+            found = [c.chromosome for g in _generations(_search(seed=seed)) for c in g]
+            ours.append(max(map(_distance, found)))
+            rng = random.Random(seed)
+            chance.append(max(_distance(DEFAULT_SPACE.random(rng)) for _ in range(300)))
+        assert np.mean(ours) > np.mean(chance)
+
+    def test_population_keeps_its_size(self) -> None:
+        """The parents and their children are as many as the population was."""
+        search = _search()
+        while candidates := search.ask():
+            search.tell([_distance(candidate.chromosome) for candidate in candidates])
+            assert len(search.population) == 60
+
+    def test_fitter_half_survives_and_mates(self) -> None:
+        """The parents of a generation are the fitter half of the population before it."""
+        search = _search()
+        first = search.ask()
+        search.tell([_distance(candidate.chromosome) for candidate in first])
+        ranked = sorted(first, key=lambda c: _distance(c.chromosome), reverse=True)
+        children = search.ask()
+        search.tell([_distance(candidate.chromosome) for candidate in children])
+        assert search.population == (*ranked[:30], *children)
+        pairs = [child.parents for child in children]
+        assert sorted(n for pair in pairs[::2] for n in pair) == sorted(
+            c.number for c in ranked[:30]
+        )
+        assert pairs[::2] == pairs[1::2]  # two children of each pair
+
+    def test_children_stay_between_their_parents(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Without mutation every gene of a child lies between those of its parents."""
+        monkeypatch.setattr("ccbench.raygen.genetic.MUTATION", 0.0)
+        generations = _generations(_search())
+        chromosomes = {c.number: c.chromosome for g in generations for c in g}
+        for child in (c for g in generations[1:] for c in g):
+            first, second = (chromosomes[number] for number in child.parents)
+            for value, a, b in zip(child.chromosome, first, second, strict=True):
+                assert min(a, b) <= value <= max(a, b)
+
+    def test_numbers_and_generations(self) -> None:
+        """Candidates are numbered in the order of proposal; generations count from 1."""
+        generations = _generations(_search())
+        assert [c.number for g in generations for c in g] == list(range(300))
+        assert [{c.generation for c in g} for g in generations] == [{n} for n in range(1, 10)]
+
+    def test_same_seed_same_search(self) -> None:
+        """The seed decides everything; another one searches elsewhere."""
+        assert _generations(_search(seed=7)) == _generations(_search(seed=7))
+        assert _generations(_search(seed=7)) != _generations(_search(seed=8))
+
+    def test_global_random_numbers_are_left_alone(self) -> None:
+        """Neither does the search draw from Python's generator, nor do others' draws change it."""
+        random.seed(1)
+        state = random.getstate()
+        undisturbed = _generations(_search())
+        assert random.getstate() == state
+        search, disturbed = _search(), []
+        while candidates := search.ask():
+            random.random()
+            search.tell([_distance(candidate.chromosome) for candidate in candidates])
+            disturbed.append(candidates)
+        assert disturbed == undisturbed
+
+    def test_equal_fitness(self) -> None:
+        """Where nothing is fitter than anything else, the search still runs to its end."""
+        assert len(_generations(_search(), fitness=lambda _: 0.0)) == 9
+
+    def test_generations_take_turns(self) -> None:
+        """A generation cannot be asked for before the fitness of the last one is told."""
+        search = _search()
+        search.ask()
+        with pytest.raises(RuntimeError, match="before tell"):
+            search.ask()
+
+    def test_every_candidate_needs_its_fitness(self) -> None:
+        """Fitness for fewer or more candidates than were asked for is refused."""
+        search = _search()
+        search.ask()
+        with pytest.raises(ValueError, match="zip"):
+            search.tell([0.0])
+
+
+class TestCross:
+    def test_children_mirror_each_other(self) -> None:
+        """Blended or not, what one child takes from a parent the other leaves (on the scale)."""
+        rng = random.Random(1)
+        a, b = (25.0, 10.0, 0.25, 1, 5), (400.0, 320.0, 5.0, 1, 5)
+        for _ in range(200):
+            one, other = cross(DEFAULT_SPACE, a, b, rng=rng)
+            for i in (0, 1):
+                assert one[i] * other[i] == pytest.approx(a[i] * b[i], rel=0.01)
+
+    def test_each_gene_has_its_own_coin(self) -> None:
+        """Half of the genes are blended on average, in all combinations, each by its own weight."""
+        rng = random.Random(1)
+        a, b = (25.0, 10.0, 0.25, 1, 1), (400.0, 320.0, 5.0, 1, 1)
+        children = [cross(DEFAULT_SPACE, a, b, rng=rng)[0] for _ in range(4000)]
+        blended = np.array([[child[i] != a[i] for i in range(3)] for child in children])
+        assert blended.mean(axis=0) == pytest.approx(0.5, abs=0.03)
+        assert len(np.unique(blended, axis=0)) == 8
+        both = [child for child, row in zip(children, blended, strict=True) if row[0] and row[1]]
+        weights = np.log([[child[0] / 25 for child in both], [child[1] / 10 for child in both]])
+        correlation: npt.NDArray[np.float64] = np.corrcoef(weights)
+        assert abs(correlation[0, 1]) < 0.1
+
+    def test_equal_parents(self) -> None:
+        """The children of equal parents are their copies."""
+        parent = DEFAULT_SPACE.random(random.Random(1))
+        assert cross(DEFAULT_SPACE, parent, parent, rng=random.Random(2)) == (parent, parent)
+
+
+class TestMutate:
+    def test_two_genes_in_five(self) -> None:
+        """Each gene takes a random value with probability 40 %: 2 of 5 on average."""
+        rng = random.Random(1)
+        chromosome = (25.0, 10.0, 0.25, 1, 1)
+        mutants = [mutate(DEFAULT_SPACE, chromosome, rng=rng) for _ in range(4000)]
+        changed = np.mean([[mutant[i] != chromosome[i] for i in range(3)] for mutant in mutants])
+        assert changed == pytest.approx(0.4, abs=0.02)
+
+    def test_three_children_in_ten(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """30 % of the children mutate."""
+        monkeypatch.setattr("ccbench.raygen.genetic.CROSSOVER", 0.0)  # others are copies, then
+        monkeypatch.setattr("ccbench.raygen.genetic.GENE_MUTATION", 1.0)
+        mutants = 0
+        for seed in range(200):
+            first, children = _generations(_search(budget=90, seed=seed))
+            known = {candidate.chromosome for candidate in first}
+            mutants += sum(child.chromosome not in known for child in children)
+        assert mutants / (200 * 30) == pytest.approx(0.3, abs=0.02)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ccbench.cache import cache_dir
+from ccbench.emulate import Store
+from ccbench.errors import CcbenchError
+from ccbench.scenario import Bottleneck, Flow, Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ccbench.run import Run
+
+SCENARIO = Scenario(
+    flows=(Flow(),),
+    bottlenecks=(Bottleneck(bandwidth_mbps=12, queue_packets=50),),
+    rtt_ms=50,
+    duration_s=10,
+)
+
+
+@dataclass(frozen=True)
+class NamedEngine:
+    """As much of an engine as a store needs."""
+
+    name: str = "arithmetic"
+    number: str = "1"
+
+    def version(self) -> str:
+        """Return the number."""
+        return self.number
+
+
+ENGINE: Any = NamedEngine()
+
+
+def put_many(store: Store, runs: list[Run], _: int) -> None:
+    """Put every run several times, as another process would."""
+    for _ in range(5):
+        for run in runs:
+            store.put(run, overwrite=True)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Make a store in a new folder."""
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def result(make_run: Callable[..., Run]) -> Run:
+    """Make a run of SCENARIO."""
+    return make_run(SCENARIO, 6.0)
+
+
+class TestCacheDir:
+    def test_override(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """CCBENCH_CACHE moves the cache folder, and the default store with it, at any time."""
+        monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path))
+        assert cache_dir() == tmp_path
+        assert Store().folder == tmp_path / "runs"
+
+    def test_default(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Otherwise it is in the user's cache folder, as the desktop's standard has it."""
+        monkeypatch.delenv("CCBENCH_CACHE", raising=False)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        assert cache_dir() == tmp_path / "ccbench"
+
+
+class TestStore:
+    def test_unknown(self, store: Store) -> None:
+        """A store has no run that was not put there."""
+        assert not store.has(SCENARIO, ENGINE)
+        assert store.get(SCENARIO, ENGINE) is None
+
+    def test_known(self, store: Store, result: Run) -> None:
+        """What was put there is found again."""
+        folder = store.put(result)
+        assert folder.is_relative_to(store.folder)
+        assert store.has(SCENARIO, ENGINE)
+        found = store.get(SCENARIO, ENGINE)
+        assert found is not None
+        assert found.throughput().equals(result.throughput())
+
+    @pytest.mark.parametrize(
+        ("scenario", "engine"),
+        [
+            (replace(SCENARIO, seed=2), ENGINE),
+            (SCENARIO, NamedEngine(name="other")),
+            (SCENARIO, NamedEngine(number="2")),
+        ],
+    )
+    def test_others(self, store: Store, result: Run, scenario: Scenario, engine: Any) -> None:
+        """Another scenario, engine or version of the engine is another run."""
+        store.put(result)
+        assert store.get(scenario, engine) is None
+
+    def test_names(self, store: Store, result: Run) -> None:
+        """A run that is found bears the names and labels that were asked for."""
+        store.put(result)
+        named = replace(SCENARIO, name="mine", flows=(Flow(label="my flow"),))
+        found = store.get(named, ENGINE)
+        assert found is not None
+        assert found.scenario.name == "mine"
+        assert list(found.summary()["label"]) == ["my flow"]
+
+    def test_overwrite(self, store: Store, result: Run) -> None:
+        """The first run stays, unless it is to be overwritten."""
+        later = replace(result, provenance={**result.provenance, "wall_s": 5})
+        store.put(result)
+        store.put(later)
+        assert "wall_s" not in getattr(store.get(SCENARIO, ENGINE), "provenance", {})
+        store.put(later, overwrite=True)
+        assert "wall_s" in getattr(store.get(SCENARIO, ENGINE), "provenance", {})
+
+    def test_damaged(self, store: Store, result: Run, caplog: pytest.LogCaptureFixture) -> None:
+        """A damaged run is removed with a warning, and can be put again."""
+        folder = store.put(result)
+        (folder / "flows.parquet").write_bytes(b"rust")
+        assert store.get(SCENARIO, ENGINE) is None
+        assert "removed a damaged run" in caplog.text
+        assert not folder.exists()
+        store.put(result)
+        assert store.get(SCENARIO, ENGINE) is not None
+
+    def test_usage(self, store: Store, result: Run) -> None:
+        """A store counts its runs and their size."""
+        assert (store.usage().runs, store.usage().size_bytes) == (0, 0)
+        folders = [store.put(replace(result, scenario=replace(SCENARIO, seed=i))) for i in range(3)]
+        size = sum(file.stat().st_size for folder in folders for file in folder.iterdir())
+        assert (store.usage().runs, store.usage().size_bytes) == (3, size)
+
+    def test_leftovers(self, store: Store, result: Run) -> None:
+        """What a killed process left is removed when it is old, and never counts as a run."""
+        folder = store.put(result).parent
+        for name, age_s in ((".old.tmp", 48 * 3600), (".new.tmp", 60)):
+            (folder / name).mkdir()
+            os.utime(folder / name, (time.time() - age_s,) * 2)
+        store.put(result)
+        assert not (folder / ".old.tmp").exists()
+        assert (folder / ".new.tmp").exists()
+        assert store.usage().runs == 1
+
+    def test_not_writable(self, tmp_path: Path, result: Run) -> None:
+        """A store that cannot be written says where it is and what to do."""
+        (tmp_path / "file").touch()
+        with pytest.raises(CcbenchError, match=r"cannot write to the store .*CCBENCH_CACHE"):
+            Store(tmp_path / "file").put(result)
+
+    def test_many_processes(self, store: Store, result: Run) -> None:
+        """Processes that write the same runs at once leave each run whole, and nothing else."""
+        runs = [replace(result, scenario=replace(SCENARIO, seed=i)) for i in range(3)]
+        with ProcessPoolExecutor(4, mp_context=get_context("fork")) as pool:
+            list(pool.map(partial(put_many, store, runs), range(4)))
+        for run in runs:
+            assert store.get(run.scenario, ENGINE) is not None
+        assert [path.name for path in store.folder.glob("*/.*")] == []
+        assert store.usage().runs == 3
