@@ -30,7 +30,7 @@ void ccbench_clock_call(void (*fn)(void), u64 delay_ns)
 {
 	ccbench_clock_fn = fn;
 	time_travel_del_event(&ccbench_clock_event);
-	time_travel_add_event_rel(&ccbench_clock_event, delay_ns);
+	time_travel_add_event(&ccbench_clock_event, time_travel_time + delay_ns);
 }
 EXPORT_SYMBOL_GPL(ccbench_clock_call);
 

@@ -266,7 +266,7 @@ def _cache() -> Path:
     cache = cache_dir() / "kernel"
     if re.search(r"[\s:]", str(cache)):
         raise InputError(
-            f"CCBENCH_CACHE: no kernel can be built in {cache}, as make takes no spaces and colons; "
+            f"CCBENCH_CACHE: no kernel can be built in {cache}: make takes no spaces and colons; "
             "set it to a folder without them"
         )
     return cache

@@ -12,8 +12,8 @@ from ccbench.errors import MissingRequirement
 
 __all__ = ["check", "missing"]
 
-#: Each program, and Debian's and Ubuntu's package that brings it. Found out by building with nothing
-#: in PATH but these and what every such system has: perl, python3, cpio, kmod, rsync, libelf and
+#: Each program, and Debian's and Ubuntu's package that brings it. Found out by building with these
+#: alone in PATH, and what every such system has: perl, python3, cpio, kmod, rsync, libelf and
 #: openssl are not needed, whatever the kernel's own documentation says.
 _PROGRAMS = {
     "gcc": "gcc",

@@ -27,7 +27,7 @@ __all__ = ["CFLAGS", "KernelTree", "Recipe", "compile_tree", "load_tree"]
 CFLAGS = ""
 
 #: About so many lines does make print for a whole kernel. Only for the progress bar.
-_LINES_OF_MAKE = 900
+_LINES_OF_MAKE = 1080
 
 #: The folders of a compiled tree that compiling modules takes; the rest is removed.
 _KEPT_FOLDERS = ("arch", "include", "scripts")
