@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["print_json", "print_pairs", "print_table", "progress"]
 
-#: Width of tables that go to a file or a pipe: wide enough for every table of ours.
-_PLAIN_WIDTH = 140
+#: Tables are no wider than this. Terminals are asked for nothing: most of our tables fit into 80
+#: columns, and of one that does not a terminal breaks lines, which is better than broken numbers.
+_WIDTH = 140
 
 
 def print_json(document: Mapping[str, Any]) -> None:
@@ -50,7 +51,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title:
     Parameters
     ----------
     columns : sequence of str
-        Headings.
+        Headings; a second line has the unit, so that tables fit into 80 columns.
     rows : iterable of sequence of str
         Cells, ready to print.
     title : str, optional
@@ -61,10 +62,9 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title:
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=sys.stdout, highlight=False)
-    if not console.is_terminal:
-        console = Console(file=sys.stdout, highlight=False, width=_PLAIN_WIDTH)
-    table = Table(box=box.SIMPLE_HEAD, title=Text(title) if title else None, title_justify="left")
+    console = Console(file=sys.stdout, highlight=False, width=_WIDTH)
+    heading = Text(title) if title else None
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title=heading, title_justify="left")
     for i, column in enumerate(columns):
         table.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
     for row in rows:
@@ -90,15 +90,13 @@ def progress(*columns: ProgressColumn | str) -> Progress:
         BarColumn,
         Progress,
         TextColumn,
-        TimeElapsedColumn,
         TimeRemainingColumn,
     )
 
     return Progress(
         TextColumn("{task.description}"),
-        BarColumn(),
+        BarColumn(bar_width=20),  # leaves room for the rest in 80 columns
         *columns,
-        TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
         console=Console(file=sys.stderr),

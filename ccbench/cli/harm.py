@@ -121,7 +121,7 @@ def _print(experiment: Experiment, result: HarmResult, *, alpha: str, beta: str)
             "alpha with beta": f"{result.alpha_mbps:.2f} Mbit/s",
             "absolute harm": f"{result.absolute:.3f}",
             "expected harm": f"{result.expected:.3f} (sharing by number of flows)",
-            "relative harm": f"{result.relative:+.3f} (absolute - expected; above 0: too much)",
+            "relative harm": f"{result.relative:+.3f} (absolute - expected)",
             "Jain's index": f"{result.jain:.3f} (all flows, 1 is equal)",
         }
     )

@@ -104,8 +104,8 @@ def raygen(
             bar.update(
                 task,
                 completed=now.fraction,
-                description=f"generation {now.generation} of {now.generations}",
-                state=f"{now.done} of {now.planned} experiments{best}",
+                description=f"generation {now.generation}/{now.generations}",
+                state=f"{now.done}/{now.planned} done{best}",
             )
 
         result = library.search(
@@ -115,7 +115,18 @@ def raygen(
         print_json({**result.to_dict(), "output": folder})
         return
     print_table(
-        ["", "harm", "rate", "RTT", "queue", "flows", f"{beta} alone", "together", alpha],
+        [
+            "",
+            "harm",
+            "link\nMbit/s",
+            "RTT\nms",
+            "queue\nBDP",
+            f"{alpha}\nflows",
+            f"{beta}\nflows",
+            f"{beta} alone\nMbit/s",
+            f"{beta}\nMbit/s",
+            f"{alpha}\nMbit/s",
+        ],
         [_row(rank, evaluation) for rank, evaluation in enumerate(result.worst(), start=1)],
         title=f"Networks in which {alpha} harms {beta} most, of {len(result.evaluations)} tried:",
     )
@@ -133,10 +144,11 @@ def _row(rank: int, evaluation: Evaluation) -> list[str]:
     return [
         str(rank),
         f"{harm.relative:+.3f}",
-        f"{bottleneck.mean_mbps:.1f} Mbit/s",
-        f"{scenario.rtt_ms:.1f} ms",
-        f"{room} ({room / scenario.bdp_packets():.2f} BDP)",
-        f"{harm.n_alpha} against {harm.n_beta}",
+        f"{bottleneck.mean_mbps:.1f}",
+        f"{scenario.rtt_ms:.1f}",
+        f"{room / scenario.bdp_packets():.2f}",
+        str(harm.n_alpha),
+        str(harm.n_beta),
         f"{harm.solo_mbps:.2f}",
         f"{harm.competing_mbps:.2f}",
         f"{harm.alpha_mbps:.2f}",

@@ -95,15 +95,24 @@ def _print_flows(run: Run) -> None:
         first = "flows"
         summary = _by_group(summary, run.scenario.flow_table()["group"])
     print_table(
-        [first, "label", "cca", "throughput", "goodput", "mean srtt", "retransmits", "drops"],
+        [
+            first,
+            "label",
+            "cca",
+            "throughput\nMbit/s",
+            "goodput\nMbit/s",
+            "mean srtt\nms",
+            "retransmits\npackets",
+            "drops\npackets",
+        ],
         [
             [
                 str(name),
                 flow["label"],
                 flow["cca"],
-                f"{flow['throughput_mbps']:.2f} Mbit/s",
-                f"{flow['goodput_mbps']:.2f} Mbit/s",
-                "-" if math.isnan(flow["srtt_ms"]) else f"{flow['srtt_ms']:.1f} ms",
+                f"{flow['throughput_mbps']:.2f}",
+                f"{flow['goodput_mbps']:.2f}",
+                "-" if math.isnan(flow["srtt_ms"]) else f"{flow['srtt_ms']:.1f}",
                 str(flow["retransmits"]),
                 str(flow["drops"]),
             ]
@@ -163,12 +172,20 @@ def _print_bottlenecks(run: Run) -> None:
         return "-" if value is None else format(value, form)
 
     print_table(
-        ["bottleneck", "rate", "queue", "utilisation", "mean queue"],
+        [
+            "bottleneck",
+            "rate\nMbit/s",
+            "queue\npackets",
+            "qdisc",
+            "utilisation",
+            "mean queue\npackets",
+        ],
         [
             [
                 str(i),
-                f"{row['bandwidth_mbps']:g} Mbit/s",
-                f"{row['qdisc']}, {row['queue_packets']} packets",
+                f"{row['bandwidth_mbps']:g}",
+                str(row["queue_packets"]),
+                row["qdisc"],
                 shown(row["utilisation"], ".1%"),
                 shown(row["mean_queue_packets"], ".1f"),
             ]

@@ -13,11 +13,20 @@ struct delay_line {
 	struct sk_buff_head packets;
 	struct net_device *dest;
 	u64 delay_ns;
+	u64 last_ns;			/* when its last packet arrives */
 };
 
 static struct delay_line *lines;
 static u32 line_count;
 static u32 *line_of_flow;
+static u32 jitter_ns;
+static struct rnd_state random;
+
+/* What the host takes to answer: uniform from 0 to jitter_ns. */
+static u32 jitter_draw_ns(void)
+{
+	return jitter_ns ? reciprocal_scale(prandom_u32_state(&random), jitter_ns) : 0;
+}
 
 /* Each packet waits with its time of arrival in its control buffer. */
 static u64 *arrival_ns(struct sk_buff *skb)
@@ -40,9 +49,13 @@ void delay_receive(struct sk_buff *skb, struct net_device *dest)
 {
 	/* What belongs to no flow takes the line without extra delay. */
 	struct delay_line *line = &lines[skb->mark ? line_of_flow[ccbench_flow(skb->mark)] : 0];
+	u64 due_ns;
 
 	line->dest = dest;
-	*arrival_ns(skb) = path_now_ns() + line->delay_ns;
+	due_ns = path_now_ns() + line->delay_ns + jitter_draw_ns();
+	/* Packets do not overtake each other. */
+	line->last_ns = max(line->last_ns, due_ns);
+	*arrival_ns(skb) = line->last_ns;
 	if (skb_queue_empty(&line->packets))
 		path_event_set(&line->arrival, *arrival_ns(skb));
 	__skb_queue_tail(&line->packets, skb);
@@ -62,7 +75,7 @@ static u32 line_find_or_add(u64 delay_ns)
 	return i;
 }
 
-int delay_create(u64 rtt_ns, u32 flows, const u32 *extra_us)
+int delay_create(u64 rtt_ns, u32 jitter, u64 seed, u32 flows, const u32 *extra_us)
 {
 	u32 distinct = 1;
 	u32 i;
@@ -75,6 +88,8 @@ int delay_create(u64 rtt_ns, u32 flows, const u32 *extra_us)
 	if (!lines || !line_of_flow)
 		return -ENOMEM;
 
+	jitter_ns = jitter;
+	prandom_seed_state(&random, seed);
 	line_find_or_add(rtt_ns);
 	for (i = 0; i < flows; i++)
 		line_of_flow[i] = line_find_or_add(rtt_ns + extra_us[i] * NSEC_PER_USEC);

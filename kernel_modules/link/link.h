@@ -78,7 +78,7 @@ void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb);
 
 /* ---- delay.c ---- */
 
-int delay_create(u64 rtt_ns, u32 flows, const u32 *extra_us);
+int delay_create(u64 rtt_ns, u32 jitter_ns, u64 seed, u32 flows, const u32 *extra_us);
 void delay_receive(struct sk_buff *skb, struct net_device *dest);
 
 /* ---- main.c ---- */

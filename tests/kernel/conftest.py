@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench import Bottleneck, Flow, Scenario
-from ccbench.emulate.kernel import KernelEngine
+from ccbench.emulate.kernel.engine import KernelEngine
 
 if TYPE_CHECKING:
     from ccbench import Run

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ccbench import Run
-    from ccbench.emulate.kernel import KernelEngine
+    from ccbench.emulate.kernel.engine import KernelEngine
 
 pytestmark = pytest.mark.kernel
 

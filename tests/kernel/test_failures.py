@@ -21,7 +21,7 @@ from ccbench.errors import EngineError, InputError
 from tests.kernel.conftest import dumbbell
 
 if TYPE_CHECKING:
-    from ccbench.emulate.kernel import KernelEngine
+    from ccbench.emulate.kernel.engine import KernelEngine
 
 pytestmark = pytest.mark.kernel
 
@@ -128,7 +128,7 @@ class TestErrors:
 
 
 SCRIPT = """
-from ccbench.emulate.kernel import KernelEngine
+from ccbench.emulate.kernel.engine import KernelEngine
 from tests.kernel.test_failures import LONG
 
 def started(_):

@@ -257,7 +257,7 @@ class TestRun:
         result = ccbench("run", scenario)
         assert ExitStatus.OK == result.exit_code, result.output
         assert "even" in result.stdout
-        assert "10.00 Mbit/s" in result.stdout
+        assert " 10.00 " in result.stdout
         assert "100.0%" in result.stdout
         assert "" == result.stderr
 
@@ -266,7 +266,7 @@ class TestRun:
         """With many flows there is a row for each group of them."""
         scenario.write_text(SCENARIO.replace('"even"', '"even"\ncount = 50'))
         rows = [line.split() for line in ccbench("run", scenario).stdout.splitlines()]
-        assert ["mean", "of", "50", "even", "even", "0.20", "Mbit/s"] in [row[:7] for row in rows]
+        assert ["mean", "of", "50", "even", "even", "0.20"] in [row[:6] for row in rows]
 
     @pytest.mark.usefixtures("arithmetic")
     def test_json(self, scenario: Path) -> None:
@@ -498,4 +498,4 @@ class TestRaygen:
         options = {**RAYGEN, "--budget": "6", "--population": "4", "--duration": "5"}
         command("raygen", options, output=str(tmp_path))
         result = command("raygen", options, output=str(tmp_path), seed="2")
-        assert_refused(result, "output folder", "another folder")
+        assert_refused(result, "output folder", "another")

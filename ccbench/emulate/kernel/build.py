@@ -293,9 +293,9 @@ def _only_one(cache: Path, report: Callable[[str, float], None]) -> Iterator[Non
         # Nobody else builds now, so these are of builds that were killed.
         for folder in ("trees", "builds"):
             for leftover in (cache / folder).glob(LEFTOVER):
-                shutil.rmtree(leftover)
+                shutil.rmtree(leftover, ignore_errors=True)
         for leftover in (cache / "sources").glob(".download-*"):
-            shutil.rmtree(leftover)
+            shutil.rmtree(leftover, ignore_errors=True)
         yield
     finally:
         lock.release()

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Building the real virtual kernel; see tests/unit for all that a make-believe one can show."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench.cache import cache_dir
+from ccbench.emulate.kernel import guest
+from ccbench.emulate.kernel.build import installed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.kernel
+
+#: Every qdisc of mainline Linux in which packets can wait.
+QUEUES = (
+    "bfifo",
+    "cake",
+    "cbs",
+    "choke",
+    "codel",
+    "drr",
+    "dualpi2",
+    "etf",
+    "ets",
+    "fq",
+    "fq_codel",
+    "fq_pie",
+    "gred",
+    "hfsc",
+    "hhf",
+    "htb",
+    "mqprio",
+    "multiq",
+    "netem",
+    "pfifo",
+    "pfifo_fast",
+    "pfifo_head_drop",
+    "pie",
+    "plug",
+    "prio",
+    "qfq",
+    "red",
+    "sfb",
+    "sfq",
+    "skbprio",
+    "taprio",
+    "tbf",
+)
+
+INSTALLED = "from ccbench.emulate.kernel.build import installed; print(installed().version)"
+
+
+@pytest.fixture
+def other_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give the kernel part of a cache in which there is the user's kernel tree, but no build.
+
+    It lies in the user's: a build makes hard links.
+    """
+    tree = Path(installed().path.parents[1] / "current").resolve()
+    with tempfile.TemporaryDirectory(dir=cache_dir(), prefix="build-") as name:
+        kernel = Path(name) / "kernel"
+        (kernel / "trees").mkdir(parents=True)
+        (kernel / "trees" / tree.name).symlink_to(tree)
+        (kernel / "current").symlink_to(f"trees/{tree.name}")
+        monkeypatch.setenv("CCBENCH_CACHE", name)
+        yield kernel
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """Boot the kernel, ask it what it has, and give its answers."""
+    root = tmp_path_factory.mktemp("root")
+    (root / "proc").mkdir()
+    (root / "qdiscs").write_text("".join(f"{name}\n" for name in QUEUES))
+    source = Path(__file__).parent / "ask_kernel.c"
+    subprocess.run(["gcc", "-static", "-o", root / "init", source], check=True)
+    command = [
+        str(installed().linux),
+        "mem=128M",
+        f"uml_dir={root}/",
+        "time-travel=inf-cpu",
+        "rootfstype=hostfs",
+        f"rootflags={root}",
+        "init=/init",
+        "con=null",
+        "con0=null,fd:1",
+        "quiet",
+    ]
+    answer = subprocess.run(
+        command,
+        env={"TMPDIR": "/dev/shm"},  # noqa: S108 - the guest's memory must be in memory
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
+    answers: dict[str, set[str]] = {"tick": set(), "ccas": set(), "qdisc": set()}
+    for line in answer.splitlines():
+        key, *values = line.split() or [""]
+        if key in answers:
+            answers[key].update(values)
+    return answers
+
+
+class TestKernelBuild:
+    def test_hz(self, said: dict[str, set[str]]) -> None:
+        """The HZ that a build reports is that of the running kernel."""
+        assert {str(1_000_000_000 // installed().hz)} == said["tick"]
+
+    def test_ccas(self, said: dict[str, set[str]]) -> None:
+        """Of CCAs it reports those that the running kernel has, and those of the modules."""
+        missing = said["ccas"] - set(installed().ccas)
+        more = set(installed().ccas) - said["ccas"]
+        modules = "\n".join(guest.module_sources(guest.sources_dir()))
+        assert (missing, {cca for cca in more if f'"{cca}"' not in modules}) == (set(), set())
+        assert {"reno", "cubic", "bbr"} <= said["ccas"]
+
+    def test_qdiscs(self, said: dict[str, set[str]]) -> None:
+        """Of the qdiscs of Linux it reports those that the running kernel knows, and no other."""
+        assert said["qdisc"] == set(QUEUES) & set(installed().qdiscs)
+        assert {"pfifo", "codel", "fq_codel", "pie", "cake", "red"} <= said["qdisc"]
+
+    def test_files(self) -> None:
+        """Kernel, init and modules are there, and the init needs no other file."""
+        built = installed()
+        assert [] == [name for name in built.modules if not built.module(name).is_file()]
+        assert {"ccbench_flows", "ccbench_link"} <= set(built.modules)
+        for file in (built.linux, built.init):
+            assert file.stat().st_mode & 0o111
+        command = ["readelf", "--program-headers", str(built.init)]
+        headers = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+        assert b"INTERP" not in headers
+
+
+class TestInstalled:
+    def test_changed_module(
+        self, other_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """After a change of a module only the modules are compiled again, not the kernel."""
+        before = installed()
+        sources = Path(shutil.copytree(guest.sources_dir(), tmp_path / "kernel_modules"))
+        with (sources / "link" / "main.c").open("a") as file:
+            file.write('MODULE_INFO(test, "changed");\n')
+        monkeypatch.setattr(guest, "sources_dir", lambda: sources)
+        after = installed()
+        assert b"test=changed" in after.module("ccbench_link").read_bytes()
+        assert b"test=changed" not in before.module("ccbench_link").read_bytes()
+        assert after.linux.samefile(before.linux)
+        assert after.version != before.version
+        logs = {path.name.split("-")[0] for path in (other_cache / "logs").iterdir()}
+        assert logs == {"modules"}
+
+    def test_side_by_side(self, other_cache: Path) -> None:
+        """Several processes that need the modules at once all get them, compiled once."""
+        command = [sys.executable, "-c", INSTALLED]
+        processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+        versions = {process.communicate()[0].strip() for process in processes}
+        assert versions == {installed().version}
+        assert [path.name for path in (other_cache / "builds").iterdir()] == list(versions)
+        assert len(list((other_cache / "logs").iterdir())) == 1
+
+
+class TestCommand:
+    def build(self, source: Path) -> subprocess.CompletedProcess[str]:
+        """Build from a source with the program."""
+        program = str(Path(sys.executable).parent / "ccbench")
+        command = [program, "kernel", "build", "--source", str(source)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    @pytest.mark.usefixtures("other_cache")
+    def test_too_old(self, tmp_path: Path) -> None:
+        """A kernel that is too old is refused with one line and exit status 2."""
+        makefile = "VERSION = 5\nPATCHLEVEL = 15\nSUBLEVEL = 0\nEXTRAVERSION =\n"
+        (tmp_path / "Makefile").write_text(makefile)
+        done = self.build(tmp_path)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+        assert "Linux 5.15.0" in done.stderr
+        assert "6.1 or newer" in done.stderr
+
+    @pytest.mark.usefixtures("other_cache")
+    def test_no_kernel(self, tmp_path: Path) -> None:
+        """A folder without a kernel's source is refused with one line and exit status 2."""
+        done = self.build(tmp_path)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+        assert "not the source of a Linux kernel" in done.stderr
