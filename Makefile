@@ -15,6 +15,7 @@ demo: ## install what is missing, build the virtual kernel, search for networks 
 	@scripts/bootstrap.sh
 	@$(BIN)/ccbench kernel build
 	@$(BIN)/ccbench raygen --alpha bbr --beta cubic --budget 12 --population 8 --duration 30 --seed 1 -o $(DEMO_DIR)
+	@echo 'ccbench is in $(BIN):  . $(BIN)/activate  makes it a command'
 
 test: lint ## everything: ruff, mypy (strict), all tests on the virtual kernel
 	@$(BIN)/ccbench kernel build

@@ -33,6 +33,7 @@ MSS_BYTES = MTU_BYTES - 52
 MAX_BOTTLENECKS = 8
 _RTT = Range(0, 10_000, low_open=True)
 _DURATION = Range(0, 1e6, low_open=True)
+_JITTER = Range(0, 1_000)
 _INTERVAL = Range(1, 1e9)
 
 _Part = TypeVar("_Part", Flow, Bottleneck)
@@ -55,6 +56,12 @@ class Scenario:
         Length in seconds.
     seed : int
         For everything random: another seed gives another draw.
+    jitter_ms : float
+        What the receiving host takes for an answer, at random from 0 to this, in milliseconds;
+        answers do not overtake each other. Without it two flows of unlike RTTs and no randomness of
+        their own (Reno, CUBIC) can lock in step at a drop-tail queue, one of them meeting all the
+        losses: the phase effects of Floyd and Jacobson, "On traffic phase effects in packet-switched
+        gateways", 1992.
     sample_interval_ms : float
         Time between two samples of a flow, 1 ms or more. Samples lie on multiples of it.
     queue_log : bool
@@ -90,6 +97,7 @@ class Scenario:
     rtt_ms: float
     duration_s: float
     seed: int = 1
+    jitter_ms: float = 0.0
     sample_interval_ms: float = 100.0
     queue_log: bool = True
     ecn: bool = False
@@ -105,6 +113,7 @@ class Scenario:
             "rtt_ms": number("rtt_ms", self.rtt_ms, _RTT, example=40),
             "duration_s": number("duration_s", self.duration_s, _DURATION, example=60),
             "seed": whole("seed", self.seed, Range(0, 2**63 - 1), example=1),
+            "jitter_ms": number("jitter_ms", self.jitter_ms, _JITTER, example=0.1),
             "sample_interval_ms": number("sample_interval_ms", interval, _INTERVAL, example=100),
             "queue_log": flag("queue_log", self.queue_log),
             "ecn": flag("ecn", self.ecn),

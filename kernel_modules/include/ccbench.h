@@ -70,6 +70,7 @@ struct ccbench_link_header {
 	__u32 flows;
 	__u32 queue_log;	/* record every packet event? */
 	__u64 rtt_ns;
+	__u64 jitter_ns;	/* of the receiving host's answers */
 	__u64 seed;
 };
 

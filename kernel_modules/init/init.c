@@ -9,7 +9,7 @@
  *	module FILE [OPTIONS]	load a kernel module
  *	write PATH TEXT		write a text to a file, as for a sysctl
  *	feed PATH FILE		write the whole of FILE to PATH, in one call
- *	netlink HEX		send an rtnetlink request, wait for its answer
+ *	netlink NAME HEX	send an rtnetlink request, wait for its answer
  *	wait PATH		read from PATH, once
  *
  * The first step that fails is reported on the console and ends the plan.
@@ -156,7 +156,7 @@ static int take_step(char *line)
 	if (!strcmp(verb, "feed"))
 		return step_feed(what, rest);
 	if (!strcmp(verb, "netlink"))
-		return step_netlink(what);
+		return step_netlink(rest);
 	if (!strcmp(verb, "wait"))
 		return step_wait(what);
 	errno = ENOSYS;

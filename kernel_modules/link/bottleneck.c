@@ -49,8 +49,15 @@ static void record(const struct bottleneck *link, const struct sk_buff *skb,
  */
 static void dropped_by_queue(struct sk_buff *skb)
 {
+	struct bottleneck *link = bottleneck_of(skb->dev);
+
+	/* On arrival, packets are put aside to be freed; this one is only orphaned (by fq). */
+	if (skb == link->arriving) {
+		link->orphaned = true;
+		return;
+	}
 	path_count_drop(skb->mark);
-	record(bottleneck_of(skb->dev), skb, CCBENCH_DROP);
+	record(link, skb, CCBENCH_DROP);
 }
 
 static bool is_ce(struct sk_buff *skb)
@@ -223,9 +230,14 @@ void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
 	q = rcu_dereference_bh(netdev_get_tx_queue(link->dev, 0)->qdisc);
 	lock = qdisc_lock(q);
 	qdisc_skb_cb(skb)->pkt_len = skb->len;
+	link->arriving = skb;
+	link->orphaned = false;
 	spin_lock(lock);
 	qdisc_enqueue(skb, q, &to_free);
 	spin_unlock(lock);
+	link->arriving = NULL;
+	if (link->orphaned)
+		skb->destructor = dropped_by_queue;
 	if (unlikely(to_free))
 		kfree_skb_list(to_free);
 	if (!link->in_service)

@@ -3,6 +3,7 @@
  * Propagation delay: one first-in first-out line per distinct delay, so that
  * a packet costs the same however many flows and delays there are.
  */
+#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
@@ -19,13 +20,13 @@ struct delay_line {
 static struct delay_line *lines;
 static u32 line_count;
 static u32 *line_of_flow;
-static u32 jitter_ns;
+static u64 jitter_ns;
 static struct rnd_state random;
 
-/* What the host takes to answer: uniform from 0 to jitter_ns. */
-static u32 jitter_draw_ns(void)
+/* What a host takes to answer: uniform from 0 to jitter_ns. */
+static u64 jitter_draw_ns(void)
 {
-	return jitter_ns ? reciprocal_scale(prandom_u32_state(&random), jitter_ns) : 0;
+	return jitter_ns ? mul_u64_u32_shr(jitter_ns, prandom_u32_state(&random), 32) : 0;
 }
 
 /* Each packet waits with its time of arrival in its control buffer. */
@@ -75,8 +76,9 @@ static u32 line_find_or_add(u64 delay_ns)
 	return i;
 }
 
-int delay_create(u64 rtt_ns, u32 jitter, u64 seed, u32 flows, const u32 *extra_us)
+int delay_create(const struct ccbench_link_header *header, const u32 *extra_us)
 {
+	const u32 flows = header->flows;
 	u32 distinct = 1;
 	u32 i;
 
@@ -88,10 +90,10 @@ int delay_create(u64 rtt_ns, u32 jitter, u64 seed, u32 flows, const u32 *extra_u
 	if (!lines || !line_of_flow)
 		return -ENOMEM;
 
-	jitter_ns = jitter;
-	prandom_seed_state(&random, seed);
-	line_find_or_add(rtt_ns);
+	jitter_ns = header->jitter_ns;
+	prandom_seed_state(&random, header->seed);
+	line_find_or_add(header->rtt_ns);
 	for (i = 0; i < flows; i++)
-		line_of_flow[i] = line_find_or_add(rtt_ns + extra_us[i] * NSEC_PER_USEC);
+		line_of_flow[i] = line_find_or_add(header->rtt_ns + extra_us[i] * NSEC_PER_USEC);
 	return 0;
 }

@@ -67,6 +67,9 @@ struct bottleneck {
 	u32 sent_bytes;		/* of the packet in service */
 	bool spending;		/* an opportunity is being used */
 
+	/* The queue. */
+	const struct sk_buff *arriving;	/* what is being given to the qdisc */
+	bool orphaned;		/* the qdisc has taken the destructor from it */
 	u32 loss;		/* probability in units of 2^-32 */
 	struct rnd_state random;
 };
@@ -78,7 +81,7 @@ void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb);
 
 /* ---- delay.c ---- */
 
-int delay_create(u64 rtt_ns, u32 jitter_ns, u64 seed, u32 flows, const u32 *extra_us);
+int delay_create(const struct ccbench_link_header *header, const u32 *extra_us);
 void delay_receive(struct sk_buff *skb, struct net_device *dest);
 
 /* ---- main.c ---- */

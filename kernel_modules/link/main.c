@@ -27,7 +27,6 @@
 #define QUEUE_LOG_BUFFER_BYTES	(1 << 20)
 
 struct ccbench_log *queue_log;
-static int jit_param; module_param(jit_param, int, 0);
 
 static struct bottleneck *bottlenecks;
 static struct net_device *sender, *receiver;
@@ -219,7 +218,7 @@ static int create_path(const void *cursor, const void *end)
 	extra_us = take(&cursor, end, array_size(header->flows, sizeof(u32)));
 	if (!extra_us)
 		return -EINVAL;
-	err = delay_create(header->rtt_ns, jit_param, header->seed, header->flows, extra_us);
+	err = delay_create(header, extra_us);
 	if (err)
 		return err;
 

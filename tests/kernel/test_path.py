@@ -165,7 +165,8 @@ class TestLink:
             on_link_ns = taken["bytes"].to_numpy()[:count] * 8e3 / links[i].mean_mbps
             due_ns = taken["time_ns"].to_numpy()[:count] + on_link_ns
             assert np.allclose(arrived["time_ns"], due_ns, rtol=0, atol=1)
-        assert result.throughput(1.0).iloc[2:].sum(axis=1).max() <= 10 + 1e-6
+        # A packet more may leave within a second than fits into it from its start on.
+        assert result.throughput(1.0).iloc[2:].sum(axis=1).max() <= 10 + 0.012
 
 
 class TestDelay:
@@ -180,8 +181,8 @@ class TestDelay:
         """A flow's extra delay is added for this flow alone."""
         flows = (
             Flow(kind="rate", rate_mbps=1),
-            Flow(kind="rate", rate_mbps=1, extra_rtt_ms=35.5),
-            Flow(kind="rate", rate_mbps=1, extra_rtt_ms=10),
+            Flow(kind="rate", rate_mbps=1, extra_rtt_ms=35.5, start_s=0.1),
+            Flow(kind="rate", rate_mbps=1, extra_rtt_ms=10, start_s=0.2),
         )
         result = run(dumbbell(*flows, duration_s=5))
         min_rtt_ms = result.flows.groupby("flow")["min_rtt_us"].last() / 1e3

@@ -74,9 +74,7 @@ class KernelEngine:
                 close = difflib.get_close_matches(flow.cca, self.kernel.ccas, n=1)
                 hint = f"did you mean {close[0]!r}?" if close else "choose one of these"
                 allowed = ", ".join(self.kernel.ccas)
-                message = (
-                    f"flows[{i}].cca = {flow.cca!r}: the virtual kernel has {allowed}: {hint}"
-                )
+                message = f"flows[{i}].cca = {flow.cca!r}: the virtual kernel has {allowed}: {hint}"
                 raise InputError(message)
         for i, bottleneck in enumerate(scenario.bottlenecks):
             try:

@@ -71,16 +71,14 @@ def _steps(scenario: Scenario, modules: Iterable[str]) -> Iterator[str]:
         interface = _HOST_INTERFACE + index
         assert bottleneck.queue_packets is not None  # a scenario has resolved queue_bdp
         options = dict(bottleneck.qdisc_options)
-        # The queue must be in place when the interface comes up, or it gets a default one.
-        yield _netlink(rtnetlink.set_up(interface))
-        yield _netlink(
-            rtnetlink.set_qdisc(interface, bottleneck.qdisc, bottleneck.queue_packets, options)
-        )
+        qdisc = rtnetlink.set_qdisc(interface, bottleneck.qdisc, bottleneck.queue_packets, options)
+        yield _netlink(f"bottleneck{index}-up", rtnetlink.set_up(interface))
+        yield _netlink(f"bottleneck{index}-{bottleneck.qdisc}", qdisc)
     for host, address in (("sender", SENDER), ("receiver", RECEIVER)):
         yield "netns"
         yield f"write /proc/ccbench/host {host}"
-        yield _netlink(rtnetlink.add_address(_HOST_INTERFACE, address, 24))
-        yield _netlink(rtnetlink.set_up(_HOST_INTERFACE))
+        yield _netlink(f"{host}-address", rtnetlink.add_address(_HOST_INTERFACE, address, 24))
+        yield _netlink(f"{host}-up", rtnetlink.set_up(_HOST_INTERFACE))
         own = {"net.ipv4.tcp_ecn": "1"} if scenario.ecn else {"net.ipv4.tcp_ecn": "0"}
         for name, value in {**_HOST_SYSCTLS, **own, **dict(scenario.sysctls)}.items():
             yield _sysctl(name, value)
@@ -93,8 +91,8 @@ def _sysctl(name: str, value: str) -> str:
     return f"write /proc/sys/{name.replace('.', '/')} {value}"
 
 
-def _netlink(request: bytes) -> str:
-    return f"netlink {request.hex()}"
+def _netlink(name: str, request: bytes) -> str:
+    return f"netlink {name} {request.hex()}"
 
 
 def guest_memory_mb(scenario: Scenario) -> int:

@@ -74,6 +74,7 @@ _LINK_HEADER = np.dtype(
         ("flows", "u4"),
         ("queue_log", "u4"),
         ("rtt_ns", "u8"),
+        ("jitter_ns", "u8"),
         ("seed", "u8"),
     ]
 )
@@ -112,6 +113,7 @@ def describe_link(scenario: Scenario) -> bytes:
             scenario.flow_count,
             scenario.queue_log,
             round(scenario.rtt_ms * 1e6),
+            round(scenario.jitter_ms * 1e6),
             scenario.seed,
         ),
         dtype=_LINK_HEADER,

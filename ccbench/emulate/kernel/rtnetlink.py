@@ -33,6 +33,7 @@ _IFA_ADDRESS = 1
 _IFA_LOCAL = 2
 _TCA_KIND = 1
 _TCA_OPTIONS = 2
+_NLA_F_NESTED = 0x8000
 _TC_H_ROOT = 0xFFFFFFFF
 _ROOT_HANDLE = 0x00010000  # 1:
 
@@ -61,7 +62,9 @@ def add_address(interface: int, address: str, prefix: int) -> bytes:
     return _message(_RTM_NEWADDR, _NLM_F_CREATE, header + attributes)
 
 
-def set_qdisc(interface: int, qdisc: str, queue_packets: int, options: Mapping[str, Value]) -> bytes:
+def set_qdisc(
+    interface: int, qdisc: str, queue_packets: int, options: Mapping[str, Value]
+) -> bytes:
     """Return the request that makes a qdisc the root of an interface.
 
     Parameters
@@ -78,7 +81,8 @@ def set_qdisc(interface: int, qdisc: str, queue_packets: int, options: Mapping[s
     kind = QDISCS[qdisc]
     header = struct.pack("=BxxxiIII", 0, interface, _ROOT_HANDLE, _TC_H_ROOT, 0)
     name = _attribute(_TCA_KIND, kind.name.encode() + b"\0")
-    body = _attribute(_TCA_OPTIONS, kind.encode(queue_packets, options))
+    nested = _NLA_F_NESTED if kind.nested else 0
+    body = _attribute(_TCA_OPTIONS | nested, kind.encode(queue_packets, options))
     return _message(_RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, header + name + body)
 
 
@@ -99,7 +103,9 @@ def check_qdisc_options(qdisc: str, options: Mapping[str, Value]) -> None:
     for name, value in options.items():
         if name not in allowed:
             names = ", ".join(allowed) or "none"
-            message = f"qdisc_options.{name}: {qdisc} takes {names}: remove it or choose one of these"
+            message = (
+                f"qdisc_options.{name}: {qdisc} takes {names}: remove it or choose one of these"
+            )
             raise InputError(message)
         allowed[name].encode(name, value)
 
@@ -114,7 +120,9 @@ class _Option:
 
     def encode(self, name: str, value: Value) -> bytes:
         if isinstance(value, str) or value < 0 or (scaled := round(value * self.scale)) >= 2**32:
-            message = f"qdisc_options.{name} = {value!r}: must be a number from 0 up: write a number"
+            message = (
+                f"qdisc_options.{name} = {value!r}: must be a number from 0 up: write a number"
+            )
             raise InputError(message)
         return _attribute(self.attribute, struct.pack(self.form, scaled))
 
@@ -126,6 +134,11 @@ class _Qdisc:
     name: str
     limit: Callable[[int], bytes]
     options: Mapping[str, _Option] = field(default_factory=dict)
+
+    @property
+    def nested(self) -> bool:
+        """Whether the options are attributes of their own rather than one structure."""
+        return bool(self.options)
 
     def encode(self, queue_packets: int, options: Mapping[str, Value]) -> bytes:
         encoded = [self.options[name].encode(name, value) for name, value in options.items()]
