@@ -60,8 +60,7 @@ class Scenario:
         What the receiving host takes for an answer, at random from 0 to this, in milliseconds;
         answers do not overtake each other. Without it two flows of unlike RTTs and no randomness of
         their own (Reno, CUBIC) can lock in step at a drop-tail queue, one of them meeting all the
-        losses: the phase effects of Floyd and Jacobson, "On traffic phase effects in packet-switched
-        gateways", 1992.
+        losses (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
     sample_interval_ms : float
         Time between two samples of a flow, 1 ms or more. Samples lie on multiples of it.
     queue_log : bool

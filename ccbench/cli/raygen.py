@@ -167,7 +167,7 @@ def _executor(scheduler: str | None) -> Iterator[Executor | None]:
     try:
         from distributed import Client
     except ImportError:
-        message = "--scheduler needs dask, which is not installed: pip install 'ccbench[cluster]'"
+        message = "--scheduler needs dask, which is not installed: pip install 'dask[distributed]'"
         raise MissingRequirement(message) from None
     try:
         client = Client(scheduler, timeout=10)

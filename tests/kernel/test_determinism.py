@@ -34,6 +34,7 @@ SCENARIO = dumbbell(
 
 
 def content(run: Run, folder: Path) -> dict[str, bytes]:
+    """Return the files that a run is saved as."""
     run.save(folder)
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 

@@ -18,6 +18,7 @@ import pytest
 from ccbench import Flow
 from ccbench.emulate.kernel import boot as boot_module
 from ccbench.emulate.kernel import engine as engine_module
+from ccbench.emulate.kernel import plan as plan_module
 from ccbench.errors import EngineError, InputError
 from tests.kernel.conftest import dumbbell
 
@@ -39,6 +40,7 @@ def guests(folder: Path) -> set[int]:
 
 
 def workspaces() -> list[Path]:
+    """Return the folders that runs work in, or have left behind."""
     parent = Path(tempfile.gettempdir()) / f"ccbench-{os.getuid()}"
     return list(parent.iterdir()) if parent.exists() else []
 
@@ -70,11 +72,10 @@ class TestErrors:
         with pytest.raises(InputError, match=r"bottlenecks\[0\].qdisc = 'cobalt'"):
             engine.run(dumbbell(qdisc="cobalt"))
 
-    def test_step_that_fails(
-        self, engine: KernelEngine, alone: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """A module that does not load is an error that says which, with the console's last lines."""
-        plan = engine_module.plan
+    @pytest.mark.usefixtures("alone")
+    def test_step_that_fails(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A module that does not load is an error that says which, with the last console lines."""
+        plan = plan_module.plan
         monkeypatch.setattr(
             engine_module,
             "plan",
@@ -158,9 +159,8 @@ class TestInterruption:
         engine.run(dumbbell(duration_s=0.1))
         assert not workspaces()
 
-    def test_exception_in_on_progress_stops_the_run(
-        self, engine: KernelEngine, alone: Path
-    ) -> None:
+    @pytest.mark.usefixtures("alone")
+    def test_exception_in_on_progress_stops_the_run(self, engine: KernelEngine) -> None:
         """An exception that the caller's callback raises ends the run and comes through."""
 
         class StopError(Exception):

@@ -16,6 +16,23 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kernel
 
+OTHER_CCAS = (
+    "bic",
+    "cdg",
+    "dctcp",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "lp",
+    "nv",
+    "scalable",
+    "vegas",
+    "veno",
+    "westwood",
+    "yeah",
+)
+
 
 class TestReno:
     @pytest.fixture
@@ -92,11 +109,7 @@ class TestSharing:
         assert share[33] > 0.65
         assert share[267] < 0.5
 
-    @pytest.mark.parametrize(
-        "cca",
-        ["bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv"]
-        + ["scalable", "vegas", "veno", "westwood", "yeah"],
-    )
+    @pytest.mark.parametrize("cca", OTHER_CCAS)
     def test_every_cca_uses_the_link(self, cca: str) -> None:
         """Each of the kernel's algorithms, alone, fills most of the link."""
         result = run(dumbbell(Flow(cca=cca), duration_s=20))

@@ -77,7 +77,7 @@ class TestTimes:
 
 class TestSizes:
     def test_short_flows(self) -> None:
-        """A flow of N bytes delivers exactly N, in no less than two round trips and its time on the link."""
+        """A flow of N bytes delivers exactly N, in no less than the path and the link take."""
         sizes = (1, 1_000, 15_000, 1_000_000)
         flows = tuple(Flow(kind="bytes", size_bytes=size) for size in sizes)
         done = run(dumbbell(*flows)).completions

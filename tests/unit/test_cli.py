@@ -469,7 +469,7 @@ class TestRaygen:
         """Without dask installed, --scheduler says how to install it."""
         monkeypatch.setitem(__import__("sys").modules, "distributed", None)
         result = command("raygen", RAYGEN, scheduler="tcp://head:8786")
-        assert_refused(result, "pip install 'ccbench[cluster]'", status=ExitStatus.FAILED)
+        assert_refused(result, "pip install 'dask[distributed]'", status=ExitStatus.FAILED)
 
     @pytest.mark.usefixtures("arithmetic")
     def test_search(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import struct
 import subprocess
 import time
-from pathlib import Path
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ccbench.emulate.kernel.plan import HERE
 from ccbench.errors import EngineError
 
 if TYPE_CHECKING:
-    from ccbench.emulate.kernel.build import KernelBuild
+    from pathlib import Path
+
     from ccbench.emulate.engine import Progress
+    from ccbench.emulate.kernel.build import KernelBuild
 
 __all__ = ["boot"]
 
@@ -47,6 +50,9 @@ _COMMAND_LINE = (
     "slab_min_order=2",
     f"CCBENCH_RUN={HERE}",
 )
+
+#: Where the guest keeps its memory, as an unlinked file: it has to be in memory itself.
+MEMORY_FOLDER = "/dev/shm"  # noqa: S108 - no name in it can be guessed: UML makes the file
 
 #: How often progress is reported, in seconds.
 _POLL_S = 0.1
@@ -87,8 +93,7 @@ def boot(
     console = directory / "console"
     (directory / "root").symlink_to(build.root)
     command = [str(build.linux), f"mem={memory_mb}M", *_COMMAND_LINE]
-    # The guest's memory is an unlinked file in TMPDIR, which has to be in memory itself.
-    environment = {"TMPDIR": "/dev/shm", "CCBENCH_SEED": str(seed), "PATH": os.defpath}
+    environment = {"TMPDIR": MEMORY_FOLDER, "CCBENCH_SEED": str(seed), "PATH": os.defpath}
     with console.open("wb") as output:
         process = subprocess.Popen(
             command,
@@ -118,7 +123,7 @@ def _watch(
     seen = -1.0
     moved = time.monotonic()
     # A descriptor that becomes readable when the process ends: it is noticed at once.
-    with open(os.pidfd_open(process.pid)) as ended:
+    with os.fdopen(os.pidfd_open(process.pid)) as ended:
         while not select.select([ended], [], [], _POLL_S)[0]:
             now_s = _progress_s(progress)
             if now_s != seen:
@@ -143,10 +148,8 @@ def _progress_s(progress: Path) -> float:
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """End the guest and the processes that it has made, which share its session."""
-    try:
-        os.killpg(process.pid, 9)
-    except ProcessLookupError:
-        pass
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 

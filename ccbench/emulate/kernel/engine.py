@@ -6,10 +6,10 @@ from __future__ import annotations
 import difflib
 import platform
 from functools import cached_property
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from ccbench.emulate.engine import Check
-from ccbench.emulate.kernel import build, protocol, rtnetlink
+from ccbench.emulate.kernel import build, doctor, protocol, rtnetlink
 from ccbench.emulate.kernel.boot import boot
 from ccbench.emulate.kernel.plan import guest_memory_mb, plan
 from ccbench.emulate.kernel.results import read_run
@@ -17,7 +17,7 @@ from ccbench.emulate.kernel.workspace import workspace
 from ccbench.errors import InputError
 
 if TYPE_CHECKING:
-    from ccbench.emulate.engine import Progress
+    from ccbench.emulate.engine import Check, Progress
     from ccbench.emulate.kernel.build import KernelBuild
     from ccbench.run import Run
     from ccbench.scenario import Scenario
@@ -102,11 +102,13 @@ class KernelEngine:
             )
             return read_run(scenario, directory, self._provenance(scenario))
 
-    def _provenance(self, scenario: Scenario) -> dict[str, object]:
-        from ccbench import __version__  # the package imports engines only when they are used
+    def doctor(self) -> list[Check]:
+        """Return what the virtual kernel needs of this machine, and whether it is there."""
+        return doctor.checks()
 
+    def _provenance(self, scenario: Scenario) -> dict[str, object]:
         return {
-            "ccbench": __version__,
+            "ccbench": version("ccbench"),
             "engine": self.name,
             "engine_version": self.version(),
             "kernel_release": self.kernel.release,

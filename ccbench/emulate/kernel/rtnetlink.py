@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import difflib
 import struct
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
 
 from ccbench.errors import InputError
 from ccbench.flow import MTU_BYTES
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
 __all__ = ["QDISCS", "add_address", "check_qdisc_options", "set_qdisc", "set_up"]
 
-Value = int | float | str | bool
+Value: TypeAlias = "int | float | str | bool"
 
 _NLM_F_REQUEST = 0x1
 _NLM_F_ACK = 0x4
@@ -158,7 +161,7 @@ def _sfq(queue_packets: int) -> bytes:
     return struct.pack("=IiIII", 0, 0, queue_packets, 0, 0)
 
 
-def _none(queue_packets: int) -> bytes:
+def _none(_: int) -> bytes:
     return b""
 
 

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the virtual kernel needs of a machine, and whether it is there."""
+
+from __future__ import annotations
+
+import mmap
+import platform
+import shutil
+import tempfile
+from pathlib import Path
+
+from ccbench.cache import cache_dir
+from ccbench.emulate.engine import Check
+from ccbench.emulate.kernel import build, toolchain
+from ccbench.emulate.kernel.boot import MEMORY_FOLDER
+from ccbench.errors import CcbenchError
+
+__all__ = ["checks"]
+
+#: Room for the guest's memory: what a usual scenario touches, for one run.
+_MEMORY_MB = 256
+
+#: Room for a run's records until they are read: three minutes at 400 Mbit/s.
+_RECORDS_MB = 512
+
+#: Room for building the kernel, with its source unpacked.
+_BUILD_MB = 2048
+
+
+def checks() -> list[Check]:
+    """Return the checks, none of which changes anything."""
+    built = _built()
+    found = [_system()]
+    if not built.ok:
+        found += [_programs(), _room("room to build", _existing(cache_dir()), _BUILD_MB)]
+    return [
+        *found,
+        built,
+        _memory(),
+        _room("room for records", Path(tempfile.gettempdir()), _RECORDS_MB),
+    ]
+
+
+def _system() -> Check:
+    system, machine = platform.system(), platform.machine()
+    return Check(
+        name="system",
+        ok=(system, machine) == ("Linux", "x86_64"),
+        detail=f"{system} on {machine}",
+        remedy="the virtual kernel runs on Linux on x86-64 only; use another machine",
+    )
+
+
+def _programs() -> Check:
+    absent = toolchain.missing()
+    packages = " ".join(dict.fromkeys(absent.values()))
+    return Check(
+        name="programs to build with",
+        ok=not absent,
+        detail=f"not installed: {', '.join(absent)}" if absent else "all installed",
+        remedy=f"sudo apt-get install -y {packages}",
+    )
+
+
+def _built() -> Check:
+    try:
+        kernel = build.installed()
+    except CcbenchError as error:
+        return Check(
+            name="virtual kernel", ok=False, detail=str(error), remedy="ccbench kernel build"
+        )
+    detail = f"Linux {kernel.release}, HZ {kernel.hz}, {len(kernel.ccas)} congestion controls"
+    return Check(name="virtual kernel", ok=True, detail=detail)
+
+
+def _memory() -> Check:
+    """Check the folder for the guest's memory, which is also its code's."""
+    remedy = f"mount -o remount,exec,size=50% {MEMORY_FOLDER} (in a container: --shm-size=1g)"
+    try:
+        with tempfile.TemporaryFile(dir=MEMORY_FOLDER) as file:
+            file.truncate(mmap.PAGESIZE)
+            mmap.mmap(file.fileno(), mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_EXEC).close()
+    except OSError as error:
+        detail = f"{MEMORY_FOLDER} cannot be used: {error.strerror}"
+        return Check(name="memory", ok=False, detail=detail, remedy=remedy)
+    return _room("memory", Path(MEMORY_FOLDER), _MEMORY_MB, remedy)
+
+
+def _room(name: str, folder: Path, needed_mb: int, remedy: str = "") -> Check:
+    free_mb = shutil.disk_usage(folder).free // 2**20
+    return Check(
+        name=name,
+        ok=free_mb >= needed_mb,
+        detail=f"{free_mb} MB free in {folder}, {needed_mb} MB needed",
+        remedy=remedy or f"make room in {folder}, or choose another folder",
+    )
+
+
+def _existing(folder: Path) -> Path:
+    """Return the folder, or the nearest above it that is there."""
+    return next(path for path in (folder, *folder.parents) if path.exists())
