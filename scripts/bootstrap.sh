@@ -49,7 +49,7 @@ check_system() {
 }
 
 # `ccbench kernel build` downloads the kernel's source as a package, for which apt must know it.
-knows_kernel_source() { apt-cache --names-only search '^linux-source-[0-9.]+$' 2>/dev/null | grep -q .; }
+knows_kernel_source() { [ -n "$(apt-cache --names-only search '^linux-source-[0-9.]+$' 2>/dev/null)" ]; }
 
 [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] ||
   stop "this is $(uname -s) on $(uname -m); the virtual kernel needs Linux on x86-64"

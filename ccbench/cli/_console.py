@@ -93,14 +93,15 @@ def progress(*columns: ProgressColumn | str) -> Progress:
         TimeRemainingColumn,
     )
 
+    silent = not sys.stderr.isatty()
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=20),  # leaves room for the rest in 80 columns
         *columns,
         TextColumn("left"),
         TimeRemainingColumn(),
-        console=Console(file=sys.stderr),
-        disable=not sys.stderr.isatty(),
+        console=Console(file=sys.stderr, quiet=silent),
+        disable=silent,
         transient=True,
         # Steps may be minutes long: the speed is that of the last ten minutes, not of rich's 30 s.
         speed_estimate_period=600,

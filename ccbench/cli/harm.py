@@ -87,7 +87,7 @@ def harm(
         closing(run_many((experiment.solo, experiment.competing))) as results,
         progress("{task.completed} of {task.total} runs") as bar,
     ):
-        task = bar.add_task(experiment.describe(), total=2)
+        task = bar.add_task(f"{alpha} against {beta}", total=2)
         for i, run in results:
             runs[i] = run
             bar.advance(task)

@@ -26,6 +26,7 @@ __all__ = ["read_run"]
 
 #: What each event does to the number of waiting packets.
 _BACKLOG_STEP = {"enqueue": 1, "dequeue": -1, "drop": -1, "mark": 0, "loss": 0}
+_BACKLOG_STEPS = np.array([_BACKLOG_STEP[event] for event in EVENTS], dtype=np.int32)
 
 
 def read_run(scenario: Scenario, directory: Path, provenance: Mapping[str, Any]) -> Run:
@@ -76,24 +77,32 @@ def _queue(scenario: Scenario, directory: Path) -> pd.DataFrame:
         records = np.fromfile(path, protocol.QUEUE_RECORD)
     else:
         records = np.empty(0, protocol.QUEUE_RECORD)
-    step = np.array([_BACKLOG_STEP[event] for event in EVENTS], dtype=np.int32)[records["event"]]
-    packets = np.zeros(len(records), dtype=np.uint32)
-    size = np.zeros(len(records), dtype=np.uint32)
+    packets = np.empty(len(records), dtype=np.uint32)
+    size = np.empty(len(records), dtype=np.uint32)
     for bottleneck in range(len(scenario.bottlenecks)):
         here = _rows_of(bottleneck, records, len(scenario.bottlenecks))
-        packets[here] = np.cumsum(step[here])
-        size[here] = np.cumsum(step[here] * records["bytes"][here], dtype=np.int64)
-    return pd.DataFrame(
-        {
-            "time_ns": records["time_ns"].astype(np.int64),
-            "bottleneck": records["bottleneck"],
-            "event": pd.Categorical.from_codes(records["event"].view(np.int8), dtype=EVENT_DTYPE),
-            "flow": records["flow"],
-            "bytes": records["bytes"],
-            "backlog_packets": packets,
-            "backlog_bytes": size,
-        }
-    )
+        step = _BACKLOG_STEPS[records["event"][here]]
+        packets[here] = np.cumsum(step, dtype=np.int32)
+        size[here] = np.cumsum(step * records["bytes"][here], dtype=np.int64)
+    columns = {
+        "time_ns": records["time_ns"].view(np.int64),
+        "bottleneck": records["bottleneck"],
+        "event": pd.Categorical.from_codes(records["event"].view(np.int8), dtype=EVENT_DTYPE),
+        "flow": records["flow"],
+        "bytes": records["bytes"],
+        "backlog_packets": packets,
+        "backlog_bytes": size,
+    }
+    return _frame(columns)
+
+
+def _frame(columns: dict[str, Any]) -> pd.DataFrame:
+    # Records lie together, columns do not; one copy of each, none to gather columns of one type.
+    contiguous = {
+        name: np.ascontiguousarray(column) if isinstance(column, np.ndarray) else column
+        for name, column in columns.items()
+    }
+    return pd.DataFrame(contiguous, copy=False)
 
 
 def _rows_of(bottleneck: int, records: npt.NDArray[Any], count: int) -> Any:
@@ -103,8 +112,8 @@ def _rows_of(bottleneck: int, records: npt.NDArray[Any], count: int) -> Any:
 
 def _flows(records: npt.NDArray[Any]) -> pd.DataFrame:
     columns: dict[str, Any] = {name: records[name] for name in records.dtype.names or ()}
-    columns["time_ns"] = records["time_ns"].astype(np.int64)
+    columns["time_ns"] = records["time_ns"].view(np.int64)
     columns["state"] = pd.Categorical.from_codes(
         records["state"].astype(np.int8), dtype=STATE_DTYPE
     )
-    return pd.DataFrame(columns)
+    return _frame(columns)
