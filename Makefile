@@ -14,6 +14,7 @@ help: ## say what can be made
 demo: ## install what is missing, build the virtual kernel, search for networks where BBR harms CUBIC
 	@scripts/bootstrap.sh
 	@$(BIN)/ccbench kernel build
+	@rm -rf $(DEMO_DIR) # of another version, perhaps; finished runs are in the user's cache anyway
 	@$(BIN)/ccbench raygen --alpha bbr --beta cubic --budget 12 --population 8 --duration 30 --seed 1 -o $(DEMO_DIR)
 	@echo 'ccbench is in $(BIN):  . $(BIN)/activate  makes it a command'
 
