@@ -361,7 +361,7 @@ def make_table(
         "CUBIC\nMbit/s",
         "× ns-3",
     ):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
 
     def memory(cost: Cost) -> tuple[str, str]:
         return f"{cost.memory_mb:.0f}", f"{cost.python_mb:.0f}" if cost.python_mb else "–"
@@ -423,7 +423,7 @@ def main() -> int:
     if options.repeats < 1:
         parser.error(f"--repeats is {options.repeats}; it must be at least 1: write --repeats 3")
 
-    out = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
+    out = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
     notes = [f"before: {machine()}"]
     with (
         Console(stderr=True).status("starting") as status,
