@@ -103,6 +103,18 @@ class Bottleneck:
             return self.trace.mean_mbps
         return cast("float", self.bandwidth_mbps)  # exactly one of the two is there
 
+    def capacity_bytes(self, duration_s: float) -> float:
+        """Return how many IP bytes the link can carry in the first `duration_s` seconds.
+
+        Examples
+        --------
+        >>> Bottleneck(bandwidth_mbps=8, queue_packets=1).capacity_bytes(2)
+        2000000.0
+        """
+        if self.trace is not None:
+            return self.trace.capacity_bytes(duration_s)
+        return self.mean_mbps * 1e6 / 8 * duration_s
+
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as a dictionary of plain values, without those that are empty."""
         values = _fields.present(self)

@@ -6,6 +6,7 @@ Every engine returns a :class:`Run`, and everything that analyses starts from on
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,6 +113,10 @@ class Run:
         ------
         InputError
             If `interval_s` is no multiple of the scenario's `sample_interval_ms`.
+
+        Examples
+        --------
+        >>> run.throughput().mean()  # doctest: +SKIP
         """
         return self._rates("throughput_bytes", interval_s)
 
@@ -142,21 +147,83 @@ class Run:
         InputError
             If the run has no queue log or the scenario no such bottleneck.
         """
-        if not self.scenario.queue_log:
-            raise InputError(
-                "queue_log is False, so this run has no queue occupancy: run with queue_log = true"
-            )
-        last = len(self.scenario.bottlenecks) - 1
-        _validate.whole("bottleneck", bottleneck, _validate.Range(0, last), example=0)
+        self._check_bottleneck(bottleneck)
         interval_ns = _interval_ns(interval_s)
-        events = self.queue
-        if last > 0:
-            events = events[events["bottleneck"] == bottleneck]
+        events = self._queue_events(bottleneck)
         grid = np.arange(self._duration_ns // interval_ns + 1) * interval_ns
         # Position of the last event at or before each instant; before the first the queue is empty.
         latest = np.searchsorted(events["time_ns"].to_numpy(), grid, side="right")
         backlog = np.concatenate([[0], events["backlog_packets"].to_numpy()])
         return pd.Series(backlog[latest], index=_time_index(grid), name="occupancy_packets")
+
+    def utilisation(self, bottleneck: int = 0) -> float:
+        """Return the share of a link's capacity that was used, over the whole run.
+
+        Parameters
+        ----------
+        bottleneck : int
+            Position of the bottleneck in the scenario.
+
+        Returns
+        -------
+        float
+            0 to 1: IP bytes that the link carried, divided by those that it could have carried.
+
+        Raises
+        ------
+        InputError
+            If the scenario has no such bottleneck, or if it is not the last one, of which the flows
+            tell, and the run has no queue log.
+
+        Examples
+        --------
+        >>> run.utilisation()  # doctest: +SKIP
+        0.994
+        """
+        self._check_bottleneck(bottleneck)
+        if bottleneck == len(self.scenario.bottlenecks) - 1:
+            carried = self.flows.groupby("flow")["throughput_bytes"].last().sum()
+        else:
+            events = self._queue_events(bottleneck)
+            carried = events.loc[events["event"] == "dequeue", "bytes"].sum()
+        link = self.scenario.bottlenecks[bottleneck]
+        return float(carried) / link.capacity_bytes(self.scenario.duration_s)
+
+    def queueing_delay_ms(self, bottleneck: int = 0) -> float:
+        """Return how long packets waited in a queue, in milliseconds, the mean over the run.
+
+        By Little's law: the time that all packets together have waited, divided by the number of
+        packets that left the queue for the link. What a queue drops after it has waited (as CoDel
+        does) counts in the first and not in the second.
+
+        Parameters
+        ----------
+        bottleneck : int
+            Position of the bottleneck in the scenario.
+
+        Returns
+        -------
+        float
+            The packet's own time on the link is not part of it. NaN if no packet left the queue.
+
+        Raises
+        ------
+        InputError
+            If the run has no queue log or the scenario no such bottleneck.
+
+        Examples
+        --------
+        >>> run.queueing_delay_ms()  # doctest: +SKIP
+        43.9
+        """
+        self._check_bottleneck(bottleneck)
+        events = self._queue_events(bottleneck)
+        left = int((events["event"] == "dequeue").sum())
+        if left == 0:
+            return math.nan
+        until_ns = np.append(events["time_ns"].to_numpy()[1:], self._duration_ns)
+        waited_ns = (until_ns - events["time_ns"]) @ events["backlog_packets"].astype("int64")
+        return float(waited_ns) / left / 1e6
 
     def summary(self) -> pd.DataFrame:
         """Return one row per flow with what it got.
@@ -229,6 +296,21 @@ class Run:
     @property
     def _duration_ns(self) -> int:
         return round(self.scenario.duration_s * _NS)
+
+    def _check_bottleneck(self, bottleneck: int) -> None:
+        last = len(self.scenario.bottlenecks) - 1
+        _validate.whole("bottleneck", bottleneck, _validate.Range(0, last), example=0)
+
+    def _queue_events(self, bottleneck: int) -> pd.DataFrame:
+        """Return the rows of the queue log that belong to a bottleneck."""
+        if not self.scenario.queue_log:
+            raise InputError(
+                "queue_log is False, so this run does not know what its queues did: "
+                "run with queue_log = true"
+            )
+        if len(self.scenario.bottlenecks) == 1:  # spares a copy of millions of rows
+            return self.queue
+        return self.queue[self.queue["bottleneck"] == bottleneck]
 
     def _rates(self, column: str, interval_s: float) -> pd.DataFrame:
         """Return the growth of a running total per interval in Mbit/s."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -67,6 +68,18 @@ class Trace:
         """Mean rate of the trace in Mbit/s of IP bytes."""
         period_bits = len(self.opportunities_ms) * OPPORTUNITY_BYTES * 8
         return period_bits / (self.opportunities_ms[-1] * 1e3)
+
+    def capacity_bytes(self, duration_s: float) -> float:
+        """Return the bytes of all opportunities in the first `duration_s` seconds.
+
+        Examples
+        --------
+        >>> Trace(name="uneven", opportunities_ms=(10, 10, 100)).capacity_bytes(0.15)
+        7500.0
+        """
+        times = self.opportunities_ms
+        periods, rest_ms = divmod(duration_s * 1e3, times[-1])
+        return OPPORTUNITY_BYTES * (periods * len(times) + bisect_right(times, rest_ms))
 
     @classmethod
     def from_file(cls, path: str | Path) -> Trace:

@@ -139,37 +139,24 @@ def _by_group(summary: pd.DataFrame, group: pd.Series[int]) -> pd.DataFrame:
 
 def _bottlenecks(run: Run) -> list[dict[str, Any]]:
     """Return what each bottleneck did; None stands for what only a queue log could tell."""
-    scenario = run.scenario
-    rows = []
-    for i, bottleneck in enumerate(scenario.bottlenecks):
-        sent_bytes = _sent_bytes(run, i)
-        room_bytes = bottleneck.mean_mbps * 1e6 / 8 * scenario.duration_s
-        rows.append(
-            {
-                "bandwidth_mbps": bottleneck.mean_mbps,
-                "qdisc": bottleneck.qdisc,
-                "queue_packets": bottleneck.queue_packets,
-                "utilisation": None if sent_bytes is None else sent_bytes / room_bytes,
-                "mean_queue_packets": (
-                    run.occupancy(bottleneck=i).mean() if scenario.queue_log else None
-                ),
-            }
-        )
-    return rows
-
-
-def _sent_bytes(run: Run, bottleneck: int) -> int | None:
-    if bottleneck == len(run.scenario.bottlenecks) - 1:  # the flows' samples count what left it
-        return int(run.flows.groupby("flow")["throughput_bytes"].last().sum())
-    if not run.scenario.queue_log:
-        return None
-    left = (run.queue["bottleneck"] == bottleneck) & (run.queue["event"] == "dequeue")
-    return int(run.queue.loc[left, "bytes"].sum())
+    last = len(run.scenario.bottlenecks) - 1
+    logged = run.scenario.queue_log
+    return [
+        {
+            "bandwidth_mbps": bottleneck.mean_mbps,
+            "qdisc": bottleneck.qdisc,
+            "queue_packets": bottleneck.queue_packets,
+            "utilisation": run.utilisation(i) if logged or i == last else None,
+            "mean_queue_packets": run.occupancy(bottleneck=i).mean() if logged else None,
+            "queueing_delay_ms": run.queueing_delay_ms(i) if logged else None,
+        }
+        for i, bottleneck in enumerate(run.scenario.bottlenecks)
+    ]
 
 
 def _print_bottlenecks(run: Run) -> None:
     def shown(value: float | None, form: str) -> str:
-        return "-" if value is None else format(value, form)
+        return "-" if value is None or math.isnan(value) else format(value, form)
 
     print_table(
         [
@@ -179,6 +166,7 @@ def _print_bottlenecks(run: Run) -> None:
             "qdisc",
             "utilisation",
             "mean queue\npackets",
+            "mean delay\nms",
         ],
         [
             [
@@ -188,6 +176,7 @@ def _print_bottlenecks(run: Run) -> None:
                 row["qdisc"],
                 shown(row["utilisation"], ".1%"),
                 shown(row["mean_queue_packets"], ".1f"),
+                shown(row["queueing_delay_ms"], ".1f"),
             ]
             for i, row in enumerate(_bottlenecks(run))
         ],

@@ -16,7 +16,7 @@ from ccbench import _atomic, _frames
 from ccbench._frames import COMPLETION_COLUMNS, FLOW_COLUMNS, QUEUE_COLUMNS
 from ccbench.errors import DamagedRun, InputError
 from ccbench.run import EVENT_DTYPE, EVENTS, STATE_DTYPE, STATES, Run
-from ccbench.scenario import Bottleneck, Flow, Scenario
+from ccbench.scenario import Bottleneck, Flow, Scenario, Trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -216,6 +216,69 @@ class TestOccupancy:
         """A bottleneck that the scenario does not have is named."""
         with pytest.raises(InputError, match=r"bottleneck is 2; .* at most 1"):
             make_run().occupancy(bottleneck=2)
+
+
+class TestUtilisation:
+    def test_last_bottleneck(self) -> None:
+        """Of the last link the flows' samples tell: 1.5 MB/s carry what they count, no more."""
+        flows = table(
+            FLOW_COLUMNS,
+            time_ns=np.array([500, 500, 1000, 1000]) * MS,
+            flow=[0, 1, 0, 1],
+            throughput_bytes=[100_000, 50_000, 600_000, 150_000],
+        )
+        assert make_run(flows=flows).utilisation(1) == pytest.approx(0.5)
+
+    def test_other_bottlenecks(self) -> None:
+        """Of the others the queue log tells: what left the queue, at this bottleneck alone."""
+        queue = table(
+            QUEUE_COLUMNS,
+            bottleneck=[0, 0, 0, 1],
+            event=pd.Categorical(["enqueue", "dequeue", "drop", "dequeue"], dtype=EVENT_DTYPE),
+            bytes=[1500, 1500, 1500, 1500],
+        )
+        assert make_run(queue=queue).utilisation(0) == pytest.approx(0.001)
+
+    def test_trace(self) -> None:
+        """The capacity of a trace are its opportunities in that time, not its mean rate."""
+        trace = Trace(name="late", opportunities_ms=(1, 1, 1, 10_000))
+        link = Bottleneck(trace=trace, queue_packets=10)
+        flows = table(FLOW_COLUMNS, time_ns=[1000 * MS], throughput_bytes=[3000])
+        run = make_run(replace(SCENARIO, bottlenecks=(link,)), flows=flows)
+        assert run.utilisation() == pytest.approx(2 / 3)
+
+    def test_no_log(self) -> None:
+        """Without a queue log, only the last link's utilisation is known."""
+        run = make_run(replace(SCENARIO, queue_log=False))
+        assert run.utilisation(1) == 0
+        with pytest.raises(InputError, match="queue_log is False"):
+            run.utilisation(0)
+        with pytest.raises(InputError, match="bottleneck is 2"):
+            run.utilisation(2)
+
+
+class TestQueueingDelay:
+    def test_fifo(self) -> None:
+        """In a FIFO it is the mean over packets of the time from enqueue to dequeue."""
+        # Two packets wait 10 and 25 ms at the first bottleneck; one that is refused does not wait.
+        events = ["enqueue", "enqueue", "enqueue", "drop", "dequeue", "enqueue", "dequeue"]
+        queue = table(
+            QUEUE_COLUMNS,
+            time_ns=np.array([100, 105, 107, 107, 110, 120, 130]) * MS,
+            bottleneck=[0, 0, 0, 0, 0, 1, 0],
+            event=pd.Categorical(events, dtype=EVENT_DTYPE),
+            backlog_packets=[1, 2, 3, 2, 1, 1, 0],
+        )
+        assert make_run(queue=queue).queueing_delay_ms() == pytest.approx((10 + 25) / 2)
+
+    def test_nothing_left(self) -> None:
+        """Where no packet left the queue, there is no mean."""
+        assert np.isnan(make_run().queueing_delay_ms())
+
+    def test_no_log(self) -> None:
+        """Without a queue log it is not known."""
+        with pytest.raises(InputError, match="queue_log is False"):
+            make_run(replace(SCENARIO, queue_log=False)).queueing_delay_ms()
 
 
 class TestSummary:
