@@ -21,8 +21,20 @@ from ccbench.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
-__all__ = ["Range", "bad", "flag", "number", "one_line", "text", "unknown_key", "whole", "within"]
+__all__ = [
+    "Range",
+    "bad",
+    "flag",
+    "number",
+    "one_line",
+    "text",
+    "text_file",
+    "unknown_key",
+    "whole",
+    "within",
+]
 
 _SHOWN_CHARACTERS = 60
 
@@ -42,8 +54,8 @@ class Range:
         return above and below
 
     def __str__(self) -> str:
-        low = f"{'above' if self.low_open else 'at least'} {self.low:.15g}"
-        high = f"{'below' if self.high_open else 'at most'} {self.high:.15g}"
+        low = f"{'above' if self.low_open else 'at least'} {_shown(self.low)}"
+        high = f"{'below' if self.high_open else 'at most'} {_shown(self.high)}"
         return " and ".join(
             words for words, limit in ((low, self.low), (high, self.high)) if not math.isinf(limit)
         )
@@ -62,7 +74,8 @@ def unknown_key(name: str, known: Iterable[str]) -> InputError:
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1)
     step = f"did you mean {close[0]}?" if close else "remove it."
-    return InputError(f"{name} is not a setting; {step} Settings here: {', '.join(names)}")
+    shown = name if name.isidentifier() else repr(name)
+    return InputError(f"{shown} is not a setting; {step} Settings here: {', '.join(names)}")
 
 
 @contextmanager
@@ -111,6 +124,27 @@ def text(field: str, value: object, pattern: str, allowed: str, *, example: str)
 def one_line(field: str, value: object) -> str:
     """Return `value` if it is a string without line breaks."""
     return text(field, value, r"[^\r\n]*", "one line of text", example="my first")
+
+
+def text_file(path: Path, what: str) -> str:
+    """Return the content of a text file that the user has named; `what` it should be, for people.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")  # some editors put a mark in front
+    except OSError as error:
+        reason = error.strerror
+    except UnicodeDecodeError as error:
+        reason = f"byte {error.start} is not UTF-8"
+    raise InputError(f"{what} {path} cannot be read ({reason}): name a text file")
+
+
+def _shown(limit: float) -> str:
+    return str(limit) if isinstance(limit, int) else f"{limit:.15g}"
 
 
 def _is_bool(value: object) -> bool:

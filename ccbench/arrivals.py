@@ -58,16 +58,19 @@ def from_file(path: Path) -> list[tuple[float, int]]:
     InputError
         If it cannot be read; the message names the file and the line.
     """
+    text = _validate.text_file(path, "arrivals file")
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.reader(file))
-    except (OSError, UnicodeDecodeError) as error:
-        message = f"arrivals file {path} cannot be read ({error}): name a CSV file"
-        raise InputError(message) from error
+        rows = list(csv.reader(text.splitlines()))
+    except csv.Error as error:
+        raise InputError(f"arrivals file {path} is not CSV ({error}): correct it") from error
     header = [cell.strip() for cell in rows[0]] if rows else []
     if header != _COLUMNS:
         line, allowed = f"arrivals file {path} line 1", f"the header {','.join(_COLUMNS)}"
         raise _validate.bad(line, ",".join(header), allowed, "add it at the top")
+    if len(rows) == 1:
+        raise InputError(
+            f"arrivals file {path} lists no flow: add a line for each below its header"
+        )
     return [_pair(path, line, row) for line, row in enumerate(rows[1:], start=2)]
 
 

@@ -27,8 +27,8 @@ class Bottleneck:
     Parameters
     ----------
     bandwidth_mbps : float
-        Rate of the link in Mbit/s of IP bytes. Exactly one of `bandwidth_mbps` and `trace` is
-        given.
+        Rate of the link in Mbit/s of IP bytes, 0.001 to 100,000. Exactly one of `bandwidth_mbps`
+        and `trace` is given.
     trace : Trace
         A link of varying rate. In TOML the name of a Mahimahi trace file, relative to the TOML
         file.
@@ -83,7 +83,7 @@ class Bottleneck:
             "loss": number("loss", self.loss, Range(0, 1, high_open=True), example=0.01),
         }
         if self.bandwidth_mbps is not None:
-            rate = Range(0, 100_000, low_open=True)
+            rate = Range(0.001, 100_000)
             values["bandwidth_mbps"] = number(
                 "bandwidth_mbps", self.bandwidth_mbps, rate, example=100
             )

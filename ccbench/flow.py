@@ -38,8 +38,8 @@ UDP_KINDS = frozenset({"cbr", "poisson"})
 MAX_FLOWS = 1_000_000
 
 _SECONDS = Range(0, 1e6)
-_PHASE = Range(0, 1e6, low_open=True)
-_RATE = Range(0, 100_000, low_open=True)
+_PHASE = Range(0.001, 1e6)
+_RATE = Range(0.001, 100_000)
 _EXTRA_RTT = Range(0, 10_000)
 _CCA_NAME = "a Linux name: 1 to 15 lower-case letters, digits, - and _"
 
@@ -67,9 +67,9 @@ class Flow:
         For ``"bytes"``: bytes of payload to send.
     rate_mbps : float
         For ``"rate"``: payload that the application offers, in Mbit/s. For the UDP kinds: IP bytes
-        in Mbit/s.
+        in Mbit/s. From 0.001 to 100,000.
     on_s, off_s : float
-        For ``"onoff"``: length of the sending and of the silent phases in seconds.
+        For ``"onoff"``: length of the sending and of the silent phases in seconds, 0.001 or more.
     packet_bytes : int
         For the UDP kinds: size of the IP packets, 64 to 1500.
     extra_rtt_ms : float

@@ -20,7 +20,6 @@ import pandas as pd
 from ccbench import _fields, _toml, _validate
 from ccbench._validate import Range
 from ccbench.bottleneck import Bottleneck
-from ccbench.errors import InputError
 from ccbench.flow import MAX_FLOWS, MTU_BYTES, Flow
 from ccbench.trace import Trace
 
@@ -31,8 +30,8 @@ __all__ = ["MSS_BYTES", "MTU_BYTES", "Bottleneck", "Flow", "Scenario", "Trace"]
 MSS_BYTES = MTU_BYTES - 52
 
 MAX_BOTTLENECKS = 8
-_RTT = Range(0, 10_000, low_open=True)
-_DURATION = Range(0, 1e6, low_open=True)
+_RTT = Range(0.001, 10_000)
+_DURATION = Range(0.001, 1e6)
 _JITTER = Range(0, 1_000)
 _INTERVAL = Range(1, 1e9)
 
@@ -51,9 +50,10 @@ class Scenario:
         1 to 8 of them, in the order in which packets pass. A `queue_bdp` is replaced by the
         `queue_packets` it stands for.
     rtt_ms : float
-        Base round-trip time in milliseconds: without queueing and without the time on the links.
+        Base round-trip time in milliseconds, 0.001 to 10,000: without queueing and without the
+        time on the links.
     duration_s : float
-        Length in seconds.
+        Length in seconds, 0.001 or more.
     seed : int
         For everything random: another seed gives another draw.
     jitter_ms : float
@@ -273,11 +273,7 @@ class Scenario:
             If the file cannot be read or is not a scenario; the message names the file.
         """
         path = Path(path)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            message = f"scenario file {path} cannot be read ({error}): name a TOML file"
-            raise InputError(message) from error
+        text = _validate.text_file(path, "scenario file")
         with _validate.within(f"{path}: "):
             return cls.from_toml(text, path.parent)
 
@@ -347,12 +343,13 @@ def _read_sysctls(value: object) -> object:
     TOML reads an unquoted ``net.ipv4.tcp_sack = 0`` as a number in a table in a table.
     """
     if not isinstance(value, Mapping):
-        return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        return value
     flat: dict[str, object] = {}
     for name, item in value.items():
         inner = _read_sysctls(item)
         if isinstance(inner, dict):
             flat.update({f"{name}.{rest}": setting for rest, setting in inner.items()})
         else:
-            flat[name] = inner
+            is_number = isinstance(inner, int) and not isinstance(inner, bool)
+            flat[name] = str(inner) if is_number else inner
     return flat

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from ccbench import _validate
 from ccbench._validate import Range
-from ccbench.errors import InputError
 
 __all__ = ["Trace"]
 
@@ -92,11 +91,7 @@ class Trace:
             and the line.
         """
         path = Path(path)
-        try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            message = f"file {path} cannot be read ({error}): name a Mahimahi trace"
-            raise InputError(message) from error
+        lines = _validate.text_file(path, "file").splitlines()
         times = tuple(_line_ms(path, i, line) for i, line in enumerate(lines, 1) if line.strip())
         with _validate.within(f"{path}: "):
             return cls(name=path.name, opportunities_ms=times)

@@ -75,7 +75,7 @@ class TestFlow:
             ({"kind": "onoff", "on_s": 1}, "off_s is missing"),
             ({"kind": "rate"}, "rate_mbps is missing"),
             ({"size_bytes": 1}, "size_bytes is 1; it must be left out for kind 'bulk'"),
-            ({"kind": "cbr", "rate_mbps": 0}, "rate_mbps is 0; it must be a number above 0"),
+            ({"kind": "cbr", "rate_mbps": 0}, "rate_mbps is 0; it must be a number at least 0.001"),
             ({"kind": "cbr", "rate_mbps": 1, "packet_bytes": 1501}, "packet_bytes is 1501"),
             ({"packet_bytes": 500}, "packet_bytes is 500; it must be left out"),
             ({"extra_rtt_ms": "20"}, "extra_rtt_ms is '20'"),
@@ -204,7 +204,7 @@ class TestScenario:
             ({"flows": (LINK,)}, "flows[0] is Bottleneck("),
             ({"bottlenecks": (LINK,) * 9}, "bottlenecks is 9; it must be 1 to 8 of them"),
             ({"flows": (Flow(count=10**6), Flow())}, "flows is 1000001"),
-            ({"rtt_ms": 0}, "rtt_ms is 0; it must be a number above 0 and at most 10000"),
+            ({"rtt_ms": 0}, "rtt_ms is 0; it must be a number at least 0.001 and at most 10000"),
             ({"duration_s": float("inf")}, "duration_s is inf"),
             ({"seed": -1}, "seed is -1"),
             ({"sample_interval_ms": 0.5}, "sample_interval_ms is 0.5"),
@@ -380,7 +380,11 @@ class TestDocuments:
     @pytest.mark.parametrize(
         ("old", "new", "message"),
         [
-            ("12.0", "-3", "bottlenecks[0].bandwidth_mbps is -3; it must be a number above 0"),
+            (
+                "12.0",
+                "-3",
+                "bottlenecks[0].bandwidth_mbps is -3; it must be a number at least 0.001",
+            ),
             ("bandwidth_mbps", "bandwith_mbps", "did you mean bandwidth_mbps?"),
             ("[[flows]]", "[[flow]]", "did you mean flows?"),
             ("[[flows]]", "[flows]", "head each with [[flows]]"),
@@ -390,6 +394,10 @@ class TestDocuments:
             ("bandwidth_mbps = 12.0", 'trace = "no.file"', "bottlenecks[0].trace file"),
             ('cca = "cubic"', 'arrivals = "no.file"', "flows[0].arrivals file"),
             ("rtt_ms =", "rtt_ms", "this is not valid TOML"),
+            ("rtt_ms = 50.0", f"rtt_ms = {'[' * 5000}", "nested too deeply"),
+            ("rtt_ms", '"rtt\\nms"', r"'rtt\nms' is not a setting; did you mean rtt_ms?"),
+            ("rtt_ms", "seed = -1\nrtt_ms", "at least 0 and at most 9223372036854775807"),
+            ("rtt_ms", "sysctls = 5\nrtt_ms", "sysctls is 5; it must be a table"),
         ],
     )
     def test_bad(self, tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -403,13 +411,26 @@ class TestDocuments:
 
     @pytest.mark.parametrize(
         ("content", "message"),
-        [("0.5,1000\n", "line 1 is '0.5,1000'"), ("start_s,size_bytes\n0.5\n", "line 2 is '0.5'")],
+        [
+            (b"", "line 1 is ''"),
+            (b"0.5,1000\n", "line 1 is '0.5,1000'"),
+            (b"start_s,size_bytes\n", "lists no flow"),
+            (b"start_s,size_bytes\n0.5\n", "line 2 is '0.5'"),
+            (b"start_s,size_bytes\n0.5,\xff\n", r"web.csv cannot be read \(byte 23 is not UTF-8\)"),
+            (b"start_s,size_bytes\n" + b"1" * 200_000, "is not CSV"),
+        ],
     )
-    def test_bad_arrivals(self, tmp_path: Path, content: str, message: str) -> None:
+    def test_bad_arrivals(self, tmp_path: Path, content: bytes, message: str) -> None:
         """What is wrong in a list of arrivals is said with the line."""
-        (tmp_path / "web.csv").write_text(content)
+        (tmp_path / "web.csv").write_bytes(content)
         with pytest.raises(InputError, match=message):
             Flow.from_dict({"kind": "bytes", "arrivals": "web.csv"}, tmp_path)
+
+    def test_byte_order_mark(self, tmp_path: Path) -> None:
+        """Files that an editor has put a byte order mark in front of are read."""
+        (tmp_path / "web.csv").write_text("\ufeffstart_s,size_bytes\n0.5,1000\n", encoding="utf-8")
+        flow = Flow.from_dict({"kind": "bytes", "arrivals": "web.csv"}, tmp_path)
+        assert flow.arrivals == ((0.5, 1000),)
 
     def test_missing_file(self, tmp_path: Path) -> None:
         """A scenario file that does not exist is an input error."""
