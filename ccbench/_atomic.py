@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders that are there completely or not at all."""
+"""Files and folders that are there completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["LEFTOVER", "new_folder", "remove"]
+__all__ = ["LEFTOVER", "new_file", "new_folder", "remove"]
 
 #: Matches the names that folders have while they are written or removed.
 LEFTOVER = ".*.tmp"
@@ -45,6 +45,20 @@ def new_folder(path: Path, *, replace: bool) -> Iterator[Path]:
                 remove(path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """Give a path to write to that becomes `path` when the block ends without an exception.
+
+    It takes the place of a file that is there.
+    """
+    temporary = _beside(path)
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def remove(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["FORMAT", "TABLES", "load", "save"]
+__all__ = ["FORMAT", "TABLES", "check_folder", "load", "save"]
 
 #: Version of the folder's format.
 FORMAT = 1
@@ -36,7 +37,7 @@ def save(
     replace: bool,
 ) -> None:
     """Write a run's folder; see :meth:`ccbench.run.Run.save`."""
-    _check_target(folder)
+    check_folder(folder)
     with _atomic.new_folder(folder, replace=replace) as temporary:
         files = {}
         for table in TABLES:
@@ -87,10 +88,19 @@ def _load_table(folder: Path, table: str, files: Mapping[str, Any]) -> pd.DataFr
     return _frames.read(data)
 
 
-def _check_target(folder: Path) -> None:
-    """Refuse to replace anything but a run."""
+def check_folder(folder: Path) -> None:
+    """Make sure that a run can be saved as `folder`: to be called before a long run.
+
+    Raises
+    ------
+    InputError
+        If it is a file, holds anything but a run, which would be replaced, or cannot be written.
+    """
     if folder.is_file():
         raise InputError(f"{folder} is a file: name a folder for the run")
+    above = next(path for path in folder.absolute().parents if path.exists())
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise InputError(f"{folder} cannot be written, as {above} cannot: name another folder")
     strangers = []
     with suppress(FileNotFoundError, NotADirectoryError):  # the usual case: it is new
         strangers = sorted({path.name for path in folder.iterdir()} - _FILES)

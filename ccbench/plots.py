@@ -10,9 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 
+from ccbench import _atomic
 from ccbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
     from ccbench.run import Run
 
-__all__ = ["check_path", "save", "throughput_and_queue"]
+__all__ = ["FORMATS", "check_path", "save", "throughput_and_queue"]
 
+#: Suffixes of the files that a figure can be written to.
+FORMATS = (".pdf", ".png", ".svg")
 #: Above this number of flows a line stands for a group of flows (their sum), not for a flow.
 MOST_LINES = 10
 #: A throughput line has about this many points, so that it shows shape rather than single packets.
@@ -73,12 +75,11 @@ def check_path(path: str | Path) -> Path:
     Raises
     ------
     InputError
-        If matplotlib cannot write that format or the folder does not exist.
+        If the format is not one of `FORMATS` or the folder does not exist.
     """
     path = Path(path)
-    formats = sorted(FigureCanvasBase.get_supported_filetypes())
-    if path.suffix.lower().lstrip(".") not in formats:
-        allowed = ", ".join(f".{name}" for name in formats)
+    if path.suffix.lower() not in FORMATS:
+        allowed = ", ".join(FORMATS)
         step = f"name for example {path.stem or 'run'}.png"
         raise InputError(f"plot file is {path}; its name must end with one of {allowed}: {step}")
     if not path.parent.is_dir():
@@ -87,14 +88,16 @@ def check_path(path: str | Path) -> Path:
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Write `figure` to `path` in the format of its suffix (png, pdf, svg, ...).
+    """Write `figure` to `path` in the format of its suffix, as a whole or not at all.
 
     Raises
     ------
     InputError
         As `check_path`.
     """
-    figure.savefig(check_path(path), dpi=150)
+    path = check_path(path)
+    with _atomic.new_file(path) as temporary:
+        figure.savefig(temporary, format=path.suffix.lower().lstrip("."), dpi=150)
 
 
 def _draw_throughput(axes: Axes, run: Run) -> None:

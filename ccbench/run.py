@@ -270,7 +270,9 @@ class Run:
         Raises
         ------
         InputError
-            If the folder holds anything but a run.
+            If the folder holds anything but a run, or cannot be written.
+        OSError
+            If there is no room for it.
         """
         tables = {"queue": self.queue, "flows": self.flows, "completions": self.completions}
         description = {"scenario": self.scenario.to_dict(), "provenance": dict(self.provenance)}

@@ -40,8 +40,9 @@ class _Program(click.Group):
         except Exception as error:
             if ctx.params["debug"]:
                 raise
-            if isinstance(error, OSError) and error.filename is not None:
-                raise CcbenchError(f"{error.filename}: {error.strerror}") from error
+            if isinstance(error, OSError):  # the machine refuses: no room, no permission, ...
+                where = "" if error.filename is None else f"{error.filename}: "
+                raise CcbenchError(f"{where}{error.strerror or error}") from error
             raise CcbenchError(
                 f"{type(error).__name__}: {error} (a fault of ccbench; "
                 f"`ccbench --debug {ctx.invoked_subcommand} ...` shows where)"

@@ -54,10 +54,14 @@ def run(
     A scenario is a TOML file; the README and examples/ show some. A scenario that was run before
     comes out of the store.
     """
-    from ccbench import emulate, plots
+    from ccbench import _run_files, emulate
     from ccbench.scenario import Scenario
 
+    if output is not None:
+        _run_files.check_folder(output)
     if plot is not None:
+        from ccbench import plots  # matplotlib is worth it only if something is drawn
+
         plots.check_path(plot)
     loaded = Scenario.load(scenario)
     with progress("{task.completed:.0f} of {task.total:g} s") as bar:
@@ -71,6 +75,8 @@ def run(
     if output is not None:
         result.save(output)
     if plot is not None:
+        from ccbench import plots
+
         plots.save(plots.throughput_and_queue(result), plot)
     if as_json:
         document = {

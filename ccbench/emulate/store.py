@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ccbench import _atomic, _run_files
 from ccbench.cache import cache_dir
-from ccbench.errors import CcbenchError, DamagedRun
+from ccbench.errors import CcbenchError, DamagedRun, InputError
 from ccbench.run import Run
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Store:
         try:
             run.save(path, replace=overwrite)
             self._sweep(path.parent)
-        except OSError as error:
+        except (OSError, InputError) as error:
             message = f"cannot write to the store {self.folder} ({error}): make room, or set"
             raise CcbenchError(f"{message} CCBENCH_CACHE to another folder") from error
         return path

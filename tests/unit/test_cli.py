@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ccbench.emulate.engine import Engine
+    from tests.unit.conftest import ArithmeticEngine
 
 SCENARIO = """
 rtt_ms = 40
@@ -74,7 +74,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], Result
 
 
 @pytest.fixture
-def arithmetic(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
+def arithmetic(engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> ArithmeticEngine:
     """Let the commands use arithmetic instead of the virtual kernel."""
     monkeypatch.setitem(sys.modules, "arithmetic", SimpleNamespace(make=lambda: engine))
     monkeypatch.setitem(ENGINES, "kernel", ("arithmetic", "make"))
@@ -82,7 +82,7 @@ def arithmetic(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
 
 
 @pytest.fixture
-def half_there(arithmetic: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def half_there(arithmetic: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the engine miss one of two things."""
     compiler = Check(name="compiler", ok=True, detail="gcc 12")
     flex = Check(name="flex", ok=False, detail="none", remedy="apt-get install flex")
@@ -160,6 +160,12 @@ class TestErrors:
         result = failing(PermissionError(13, "Permission denied", "/results"))
         assert_refused(result, "/results: Permission denied", status=ExitStatus.FAILED)
         assert "fault" not in result.stderr
+
+    def test_no_room(self, failing: Callable[..., Result]) -> None:
+        """Nor is a full disk, which Python often reports without a name."""
+        result = failing(OSError(28, "No space left on device"))
+        assert "ccbench: No space left on device\n" == result.stderr
+        assert ExitStatus.FAILED == result.exit_code
 
     def test_ctrl_c(self, failing: Callable[..., Result]) -> None:
         """Ctrl-C ends with a short line, no traceback, and the shell's status for it."""
@@ -250,6 +256,11 @@ class TestRun:
     def test_output_is_a_file(self, scenario: Path) -> None:
         """The run is kept in a folder: a file in its place is refused before anything runs."""
         assert_refused(ccbench("run", scenario, "-o", scenario), "--output")
+
+    def test_output_holds_other_things(self, scenario: Path, arithmetic: ArithmeticEngine) -> None:
+        """A folder that is no run is refused before anything runs."""
+        assert_refused(ccbench("run", scenario, "-o", scenario.parent), "scenario.toml")
+        assert [] == arithmetic.ran
 
     @pytest.mark.usefixtures("arithmetic")
     def test_table(self, scenario: Path) -> None:

@@ -85,8 +85,18 @@ class TestSave:
         plots.save(plots.throughput_and_queue(make_run(SCENARIO, [5, 3, 2])), tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(start)
 
-    @pytest.mark.parametrize("name", ["a", "a.xyz", "nowhere/a.png"])
+    @pytest.mark.parametrize("name", ["a", "a.xyz", "a.tiff", "nowhere/a.png"])
     def test_bad_path(self, tmp_path: Path, name: str) -> None:
-        """A format that matplotlib does not know, or a missing folder, is refused."""
+        """Another format, or a missing folder, is refused."""
         with pytest.raises(InputError, match="plot file is"):
             plots.check_path(tmp_path / name)
+
+    def test_not_half(self, make_run: Callable[[Scenario, Any], Run], tmp_path: Path) -> None:
+        """If the file cannot be written to its end, the one before it stays and no other."""
+        (tmp_path / "a.png").write_bytes(b"before")
+        figure = plots.throughput_and_queue(make_run(SCENARIO, [5, 3, 2]))
+        figure.axes[0].set_title("$\\frac$")  # no such formula: drawing fails
+        with pytest.raises(ValueError, match="frac"):
+            plots.save(figure, tmp_path / "a.png")
+        assert [tmp_path / "a.png"] == list(tmp_path.iterdir())
+        assert b"before" == (tmp_path / "a.png").read_bytes()
