@@ -34,7 +34,7 @@ class Experiment:
     rtt_ms : float
         Base round-trip time in milliseconds.
     duration_s : float
-        Length of each of the two runs in seconds; the thesis runs 180.
+        Length of each of the two runs in seconds, 1 or more; the thesis runs 180.
     seed : int
         For everything random in both runs.
     queue_log : bool
@@ -43,7 +43,7 @@ class Experiment:
     Raises
     ------
     InputError
-        If one of the two scenarios is not valid.
+        If one of the two scenarios is not valid, or shorter than 1 s.
 
     Examples
     --------
@@ -70,6 +70,9 @@ class Experiment:
                 "alpha", self.alpha, "one or more Flows", "add the flows that may harm"
             )
         _ = self.solo, self.competing  # a mistake shows here and not when the experiment is run
+        if self.duration_s < INTERVAL_S:
+            allowed = f"at least {INTERVAL_S:g}, as throughput is taken over such windows"
+            raise _validate.bad("duration_s", self.duration_s, allowed, "run for longer")
 
     @cached_property
     def solo(self) -> Scenario:

@@ -12,19 +12,19 @@
 from __future__ import annotations
 
 import json
-import os
+from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
-from ccbench import _validate
+from ccbench import _atomic, _validate
 from ccbench.errors import CcbenchError
 from ccbench.harm.experiment import INTERVAL_S, flow_names
 from ccbench.raygen.result import SHOWN, frame, worst
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -100,10 +100,13 @@ class Folder:
             return
         except ValueError:
             found = None
-        for name, value in self._identity.items():
-            if not isinstance(found, dict) or found.get(name) != value:
-                allowed = f"a folder of this very search ({name} differs in its {SEARCH_JSON})"
-                raise self._unfit(allowed, "choose another one, or remove it")
+        if not isinstance(found, Mapping):
+            allowed = f"a folder of this very search; its {SEARCH_JSON} cannot be read"
+            raise self._unfit(allowed, "choose another one, or remove it")
+        names = list(_differences(self._identity, found))
+        if names:
+            allowed = f"a folder of this very search; its {SEARCH_JSON} differs in"
+            raise self._unfit(f"{allowed} {', '.join(names)}", "choose another one, or remove it")
 
     def _unfit(self, allowed: str, step: str) -> InputError:
         return _validate.bad("output folder", str(self.path), allowed, step)
@@ -115,15 +118,22 @@ class Folder:
     @contextmanager
     def _replacing(self, name: str) -> Iterator[Path]:
         """Give a path to write to; what was written there then takes the place of `name`."""
-        temporary = self.path / f".{name}.{os.getpid()}"
         try:
-            yield temporary
-            temporary.replace(self.path / name)
+            with _atomic.new_file(self.path / name) as temporary:
+                yield temporary
         except OSError as error:
             message = f"cannot write {self.path / name} ({error.strerror}): make room; the same"
             raise CcbenchError(f"{message} command then goes on where it stopped") from error
-        finally:
-            temporary.unlink(missing_ok=True)
+
+
+def _differences(ours: Mapping[str, Any], theirs: object) -> Iterator[str]:
+    """Yield the names of the settings of `ours` that `theirs` lacks or has with other values."""
+    for name, value in ours.items():
+        other = theirs.get(name) if isinstance(theirs, Mapping) else None
+        if isinstance(value, Mapping):
+            yield from _differences(value, other)
+        elif value != other:
+            yield name
 
 
 def throughput_figure(evaluation: Evaluation, solo: Run, competing: Run) -> Figure:

@@ -322,7 +322,8 @@ class TestFolder:
         folder = tmp_path / "results"
         search(_config(), engine=engine, output_dir=folder)
         before = {path: path.read_bytes() for path in folder.iterdir()}
-        with pytest.raises(InputError, match=r"^output folder is .*search differs.*: choose"):
+        (name,) = change
+        with pytest.raises(InputError, match=rf"^output folder is .* differs in {name}: choose"):
             search(_config(**change), engine=engine, output_dir=folder)
         assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
@@ -334,7 +335,7 @@ class TestFolder:
                 return "2"
 
         search(_config(), engine=engine, output_dir=tmp_path)
-        with pytest.raises(InputError, match="engine_version differs"):
+        with pytest.raises(InputError, match="differs in engine_version: choose"):
             search(_config(), engine=Newer(engine), output_dir=tmp_path)
 
     @pytest.mark.parametrize("content", ["", "[]", "{", "null"])
