@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
+from ccbench import _validate
 from ccbench._atomic import LEFTOVER, new_folder, remove
 from ccbench.cache import cache_dir
 from ccbench.emulate.kernel import guest, names, toolchain
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KernelBuild", "build", "installed"]
 
-_HZ_RANGE = (100, 1000)
+_HZ_RANGE = _validate.Range(100, 1000)
 
 #: Kernel trees to keep: the one in use and those used before it.
 _TREES_KEPT = 3
@@ -142,11 +143,9 @@ def build(
     BuildError
         If something does not compile.
     """
-    low, high = _HZ_RANGE
-    if not low <= hz <= high:
-        raise InputError(f"hz: {hz} is not between {low} and {high}; 1000 has the finest timers")
-    if jobs is not None and jobs < 1:
-        raise InputError(f"jobs: {jobs} is not at least 1; leave it out for one per processor")
+    _validate.whole("hz", hz, _HZ_RANGE, example=1000)
+    if jobs is not None:
+        _validate.whole("jobs", jobs, _validate.Range(1), example=2)
     processors = jobs or os.cpu_count() or 1
     report = on_progress or _nothing
     toolchain.check()
