@@ -29,6 +29,8 @@ def run(
 ) -> Run:
     """Run a scenario, or return what came of it the last time.
 
+    If another process is running it just now for the same store, that one's result is awaited.
+
     Parameters
     ----------
     scenario : Scenario
@@ -63,12 +65,19 @@ def run(
     """
     engine = resolve(engine)
     engine.check(scenario)
-    if store is not None and not fresh:
-        stored = store.get(scenario, engine)
-        if stored is not None:
-            return stored
-    result = engine.run(scenario, on_progress=on_progress)
-    if store is not None:
+    if store is None:
+        return engine.run(scenario, on_progress=on_progress)
+    if not fresh and (stored := store.get(scenario, engine)) is not None:
+        return stored
+
+    def waiting() -> None:
+        if on_progress is not None:
+            on_progress(0.0)
+
+    with store.claim(scenario, engine, waiting=waiting):
+        if not fresh and (stored := store.get(scenario, engine)) is not None:
+            return stored  # somebody else has made it meanwhile
+        result = engine.run(scenario, on_progress=on_progress)
         store.put(result, overwrite=fresh)
     return result
 

@@ -7,9 +7,12 @@ import hashlib
 import json
 import logging
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
 
 from ccbench import _atomic, _run_files
 from ccbench.cache import cache_dir
@@ -17,7 +20,7 @@ from ccbench.errors import CcbenchError, DamagedRun, InputError
 from ccbench.run import Run
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from ccbench.emulate.engine import Engine
     from ccbench.scenario import Scenario
@@ -28,6 +31,10 @@ _log = logging.getLogger(__name__)
 
 #: A half-written folder of this age was left by a process that was killed.
 _LEFTOVER_AGE_S = 24 * 3600
+
+
+#: How often to look whether another process is done with a run, in seconds.
+_POLL_S = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,9 +114,49 @@ class Store:
             run.save(path, replace=overwrite)
             self._sweep(path.parent)
         except (OSError, InputError) as error:
-            message = f"cannot write to the store {self.folder} ({error}): make room, or set"
-            raise CcbenchError(f"{message} CCBENCH_CACHE to another folder") from error
+            raise self._unwritable(error) from error
         return path
+
+    @contextmanager
+    def claim(
+        self, scenario: Scenario, engine: Engine, *, waiting: Callable[[], None] = lambda: None
+    ) -> Iterator[None]:
+        """Keep others from making the same run while the block makes it.
+
+        If another process has claimed it, wait until that one is done with it, or dead; then see
+        whether the run is there now.
+
+        Parameters
+        ----------
+        scenario, engine
+            What is run, and on what.
+        waiting : callable
+            Called several times a second meanwhile. An exception that it raises ends the waiting.
+
+        Raises
+        ------
+        CcbenchError
+            If the store cannot be written.
+        """
+        path = self._path(scenario, engine)
+        lock = FileLock(path.with_name(f".{path.name}.lock"))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            while True:
+                with suppress(Timeout):
+                    lock.acquire(timeout=0)
+                    break
+                waiting()
+                time.sleep(_POLL_S)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        try:
+            yield
+        finally:
+            # Somebody who waits for it now, and somebody who makes the file anew, may both get it:
+            # then the run is made twice, and no harm is done.
+            Path(lock.lock_file).unlink(missing_ok=True)
+            lock.release()
 
     def usage(self) -> Usage:
         """Return how many runs the store holds and how large they are."""
@@ -121,6 +168,11 @@ class Store:
 
     def _path(self, scenario: Scenario, engine: Engine) -> Path:
         return self.path_for(run_key(scenario, engine.name, engine.version()))
+
+    def _unwritable(self, error: Exception) -> CcbenchError:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        message = f"cannot write to the store {self.folder} ({reason}): make room, or set"
+        return CcbenchError(f"{message} CCBENCH_CACHE to another folder")
 
     @staticmethod
     def _sweep(folder: Path) -> None:

@@ -12,6 +12,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -166,6 +167,25 @@ class TestRun:
         assert again.throughput().equals(first.throughput())
         run(BASE, engine=engine, store=store, fresh=True)
         assert engine.started() == 2
+
+    def test_two_at_once(self, engine: GuestEngine, store: Store) -> None:
+        """Nor by two at once: the later one waits, with reports of no progress, for the first."""
+        reports: list[float] = []
+
+        def second(_: float) -> None:
+            if not other.is_alive() and not reports:
+                other.start()
+                wait_until(lambda: bool(reports))
+
+        other = Thread(
+            target=run,
+            args=(BASE,),
+            kwargs={"engine": engine, "store": store, "on_progress": reports.append},
+        )
+        run(BASE, engine=engine, store=store, on_progress=second)
+        other.join()
+        assert set(reports) == {0.0}
+        assert engine.started() == 1
 
     def test_no_store(self, engine: GuestEngine) -> None:
         """Without a store every run is run."""

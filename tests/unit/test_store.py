@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -134,6 +137,55 @@ class TestStore:
         assert not folder.exists()
         store.put(result)
         assert store.get(SCENARIO, ENGINE) is not None
+
+    def test_claim(self, store: Store) -> None:
+        """While one claims a run, another waits; the claim ends with the block, without a trace."""
+        events = []
+
+        def wait_and_claim() -> None:
+            with store.claim(SCENARIO, ENGINE, waiting=lambda: events.append("waiting")):
+                events.append("mine")
+
+        with store.claim(SCENARIO, ENGINE):
+            other = Thread(target=wait_and_claim)
+            other.start()
+            while not events:
+                time.sleep(0.01)
+            events.append("done")
+        other.join()
+        assert events[0] == "waiting"
+        assert events[-1] == "mine"
+        assert not [path for path in store.folder.rglob("*") if path.is_file()]
+
+    def test_claim_of_the_killed(self, store: Store) -> None:
+        """A claim ends with its process, however that ends."""
+        code = (
+            "import os, sys; from pathlib import Path; from filelock import FileLock\n"
+            "FileLock(sys.argv[1]).acquire(); os._exit(1)"
+        )
+        with store.claim(SCENARIO, ENGINE):
+            (lock,) = store.folder.glob("??/.*.lock")
+        subprocess.run([sys.executable, "-c", code, str(lock)], check=False)
+        assert lock.exists()
+        waited: list[None] = []
+        with store.claim(SCENARIO, ENGINE, waiting=lambda: waited.append(None)):
+            assert not waited
+
+    def test_give_up(self, store: Store) -> None:
+        """Who waits can give up."""
+
+        class GiveUpError(Exception):
+            pass
+
+        def give_up() -> None:
+            raise GiveUpError
+
+        with (
+            store.claim(SCENARIO, ENGINE),
+            pytest.raises(GiveUpError),
+            store.claim(SCENARIO, ENGINE, waiting=give_up),
+        ):
+            pass
 
     def test_usage(self, store: Store, result: Run) -> None:
         """A store counts its runs and their size."""
