@@ -62,9 +62,16 @@ def info(*, as_json: bool) -> None:
 
     made = installed()
     if as_json:
-        print_json(asdict(made))
+        print_json({**asdict(made), "qdiscs": _queues(made)})
     else:
         _print(made)
+
+
+def _queues(made: KernelBuild) -> list[str]:
+    """Return what a scenario's `qdisc` may be; the kernel has more, which are no queue for this."""
+    from ccbench.emulate.kernel.rtnetlink import QDISCS
+
+    return [name for name in QDISCS if name == "droptail" or name in made.qdiscs]
 
 
 def _print(made: KernelBuild) -> None:
@@ -73,7 +80,7 @@ def _print(made: KernelBuild) -> None:
             "Linux": made.release,
             "HZ": str(made.hz),
             "congestion controls": ", ".join(made.ccas),
-            "queueing disciplines": ", ".join(("droptail", *made.qdiscs)),
+            "queueing disciplines": ", ".join(_queues(made)),
             "modules": ", ".join(made.modules),
             "version": made.version,
             "folder": str(made.path),
