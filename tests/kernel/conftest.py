@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench import Bottleneck, Flow, Scenario
+from ccbench.cache import cache_dir
+from ccbench.emulate.kernel.boot import boot
 from ccbench.emulate.kernel.engine import KernelEngine
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ccbench import Run
+    from ccbench.emulate.kernel.build import KernelBuild
 
 
 @pytest.fixture(scope="session")
@@ -48,3 +53,27 @@ def dumbbell(
 def run(scenario: Scenario) -> Run:
     """Run a scenario once for all tests of a process."""
     return KernelEngine().run(scenario)
+
+
+@pytest.fixture
+def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the test a cache folder with the user's virtual kernel and no runs; return its runs."""
+    kernel = cache_dir() / "kernel"
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "kernel").symlink_to(kernel)
+    monkeypatch.setenv("CCBENCH_CACHE", str(cache))
+    return cache / "runs"
+
+
+@pytest.fixture
+def boots(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Give a list that grows with every boot of the virtual kernel in this process."""
+    booted: list[Path] = []
+
+    def counting(build: KernelBuild, directory: Path, **settings: Any) -> None:
+        booted.append(directory)
+        boot(build, directory, **settings)
+
+    monkeypatch.setattr("ccbench.emulate.kernel.engine.boot", counting)
+    return booted

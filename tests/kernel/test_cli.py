@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands on the virtual kernel: what people and programs get to read."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import ccbench
+from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench.cli.main import main
+from ccbench.emulate.kernel.build import installed
+from tests.kernel.conftest import dumbbell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ccbench.emulate.kernel.engine import KernelEngine
+
+pytestmark = [pytest.mark.kernel, pytest.mark.usefixtures("own_store")]
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NETWORK = ("--alpha", "bbr", "--beta", "cubic", "--duration", "10")
+
+
+@pytest.fixture
+def program(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """Give the program: takes its arguments, returns its output, must end with status 0."""
+
+    def run(*arguments: object) -> str:
+        monkeypatch.setattr(sys, "argv", ["ccbench", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        output, errors = capsys.readouterr()
+        assert (end.value.code, errors) == (0, "")
+        return output
+
+    return run
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    """Write a scenario with two links in a row and an AQM."""
+    link = Bottleneck(bandwidth_mbps=10, queue_bdp=1)
+    codel = Bottleneck(bandwidth_mbps=20, queue_packets=500, qdisc="codel")
+    flows = (Flow(cca="bbr"), Flow(cca="cubic"))
+    path = tmp_path / "scenario.toml"
+    Scenario(flows=flows, bottlenecks=(link, codel), rtt_ms=40, duration_s=10).save(path)
+    return path
+
+
+class TestRun:
+    def test_person(self, program: Callable[..., str], scenario: Path, boots: list[Path]) -> None:
+        """A person reads a row for each flow and for each bottleneck; the store answers again."""
+        output = program("run", scenario)
+        rows = [line.split() for line in output.splitlines()]
+        assert ["0", "bbr", "bbr"] in [row[:3] for row in rows]
+        assert ["1", "20", "500", "codel"] in [row[:4] for row in rows]
+        assert program("run", scenario) == output
+        assert len(boots) == 1
+        assert program("run", scenario, "--fresh") == output
+        assert len(boots) == 2
+
+    def test_json(self, program: Callable[..., str], scenario: Path) -> None:
+        """A program reads flows and bottlenecks, all values with units in their names."""
+        document = json.loads(program("run", scenario, "--json"))
+        assert set(document) == {"scenario", "flows", "bottlenecks", "provenance"}
+        assert [set(flow) for flow in document["flows"]] == 2 * [
+            {
+                "flow",
+                "label",
+                "cca",
+                "throughput_mbps",
+                "goodput_mbps",
+                "srtt_ms",
+                "retransmits",
+                "drops",
+            }
+        ]
+        first, second = document["bottlenecks"]
+        assert set(first) == {
+            "bandwidth_mbps",
+            "qdisc",
+            "queue_packets",
+            "utilisation",
+            "mean_queue_packets",
+            "queueing_delay_ms",
+        }
+        assert first["utilisation"] == pytest.approx(2 * second["utilisation"], rel=0.02)
+        assert 0.9 < first["utilisation"] <= 1
+        # The second link is never full, so nothing waits there; Little's law at the first.
+        assert second["queueing_delay_ms"] < 1
+        packets_per_ms = first["utilisation"] * 10 / 12
+        by_occupancy = first["mean_queue_packets"] / packets_per_ms
+        assert first["queueing_delay_ms"] == pytest.approx(by_occupancy, rel=0.05)
+
+    def test_files(self, program: Callable[..., str], scenario: Path, tmp_path: Path) -> None:
+        """-o keeps a run that says exactly what made it, and --plot draws it."""
+        folder, plot = tmp_path / "out", tmp_path / "run.svg"
+        program("run", scenario, "-o", folder, "--plot", plot)
+        assert {path.name for path in folder.iterdir()} == {
+            "run.json",
+            "queue.parquet",
+            "flows.parquet",
+            "completions.parquet",
+        }
+        assert "<svg" in plot.read_text()
+        provenance = json.loads((folder / "run.json").read_text())["provenance"]
+        kernel = installed()
+        assert provenance["ccbench"] == ccbench.__version__
+        assert provenance["engine"] == "kernel"
+        assert provenance["engine_version"].endswith(kernel.version)
+        assert provenance["kernel_release"] == kernel.release
+        assert provenance["hz"] == kernel.hz
+        assert provenance["modules"] == list(kernel.modules)
+        assert provenance["seed"] == 1
+        run = Run.load(folder)
+        assert run.scenario == Scenario.load(scenario)
+        assert run.scenario.key() == provenance["scenario_key"]
+
+    @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+    def test_examples(self, program: Callable[..., str], example: Path) -> None:
+        """Every example runs, and moves data."""
+        document = json.loads(program("run", example, "--json"))
+        assert document["flows"][0]["throughput_mbps"] > 0
+
+
+class TestHarm:
+    def test_person(self, program: Callable[..., str]) -> None:
+        """A person reads the parts of the harm, line by line."""
+        output = program("harm", *NETWORK, "--bandwidth", 20, "--rtt", 20, "--queue", "1bdp")
+        lines = dict(line.split("  ", 1) for line in output.splitlines())
+        assert lines["network"].strip() == "20 Mbit/s, 20 ms, queue of 33 packets (droptail)"
+        assert "5 to 10 s" in lines["measured"]
+        assert float(lines["relative harm"].split()[0]) > 0
+
+    def test_json(self, program: Callable[..., str], boots: list[Path]) -> None:
+        """A program reads the same numbers; swapped roles take one more run of each kind."""
+        network = ("--bandwidth", 20, "--rtt", 20, "--queue", "33")
+        document = json.loads(program("harm", *NETWORK, *network, "--json"))
+        assert set(document) == {"harm", "scenarios", "engine"}
+        assert set(document["scenarios"]) == {"solo", "competing"}
+        harm: dict[str, Any] = document["harm"]
+        assert harm["relative"] == pytest.approx(harm["absolute"] - harm["expected"])
+        assert (harm["n_alpha"], harm["n_beta"], harm["from_s"], harm["to_s"]) == (1, 1, 5, 10)
+        assert len(boots) == 2
+        program("harm", *NETWORK, *network)
+        assert len(boots) == 2
+
+
+class TestRaygen:
+    def test_json(self, program: Callable[..., str], tmp_path: Path) -> None:
+        """A program reads the worst networks with their harm and their scenarios."""
+        options = ("--budget", 4, "--population", 4, "-o", tmp_path / "out")
+        network = ("--alpha", "bbr", "--beta", "cubic", "--duration", 2)
+        document = json.loads(program("raygen", *network, *options, "--json"))
+        assert document["experiments"] == 4
+        harms = [network["relative_harm"] for network in document["worst"]]
+        assert harms == sorted(harms, reverse=True)
+        assert Scenario.from_dict(document["worst"][0]["scenario"]).duration_s == 2
+        again = program("raygen", *network, *options)
+        assert "of 4 tried" in again
+        assert str(tmp_path / "out" / "worst.png") in again
+
+
+class TestKernel:
+    def test_info(self, program: Callable[..., str], engine: KernelEngine) -> None:
+        """What info lists can be named in a scenario."""
+        document = json.loads(program("kernel", "info", "--json"))
+        for cca in document["ccas"]:
+            engine.check(dumbbell(Flow(cca=cca)))
+        for qdisc in document["qdiscs"]:
+            engine.check(dumbbell(qdisc=qdisc))
+        assert "droptail" in document["qdiscs"]
+        assert ", ".join(document["ccas"]) in program("kernel", "info")
+
+    def test_build(self, program: Callable[..., str]) -> None:
+        """What is built already is not built again."""
+        kernel = installed()
+        before = kernel.init.stat().st_ctime_ns
+        assert kernel.version in program("kernel", "build")
+        assert before == kernel.init.stat().st_ctime_ns
+
+    def test_doctor(self, program: Callable[..., str]) -> None:
+        """Where the kernel is built, nothing is missing."""
+        assert json.loads(program("doctor", "--json"))["ok"]

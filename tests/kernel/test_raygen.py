@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small search on the virtual kernel, from end to end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+
+from ccbench import Scenario
+from ccbench.emulate import Store, run
+from ccbench.raygen import DEFAULT_SPACE, SearchConfig, search
+from tests.kernel.test_failures import guests
+
+if TYPE_CHECKING:
+    from ccbench.raygen import Progress
+
+pytestmark = pytest.mark.kernel
+
+CONFIG = SearchConfig(alpha="bbr", beta="cubic", budget=6, population=4, duration_s=5, seed=7)
+#: Runs of a search in which no two chromosomes are equal.
+RUNS = 2 * CONFIG.budget
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Return the content of every file of a folder."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def is_running(process: int) -> bool:
+    """Say whether a process is there and not a zombie."""
+    try:
+        return ") Z " not in Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return False
+
+
+class StopError(Exception):
+    """Ends a search from within."""
+
+
+@pytest.mark.usefixtures("own_store")
+class TestSearch:
+    def test_files(self, tmp_path: Path, boots: list[Path]) -> None:
+        """A search leaves its table, its settings, the worst scenarios and a picture."""
+        folder = tmp_path / "out"
+        result = search(CONFIG, output_dir=folder)
+        table = pd.read_csv(folder / "results.csv", keep_default_na=False)
+        assert len(boots) == RUNS
+        assert list(table["number"]) == list(range(CONFIG.budget))
+        assert list(table["generation"]) == [1, 1, 1, 1, 2, 2]
+        for gene in DEFAULT_SPACE.genes:
+            assert table[gene.name].between(gene.low, gene.high).all()
+        assert set(files(folder)) == {
+            "results.csv",
+            "search.json",
+            "worst.png",
+            *(f"worst-{rank}.toml" for rank in range(1, 6)),
+        }
+        state = json.loads((folder / "search.json").read_text())
+        assert (state["experiments_done"], state["engine"]) == (CONFIG.budget, "kernel")
+        # The file repeats the worst, out of the store.
+        worst = result.worst(1)[0]
+        again = run(Scenario.load(folder / "worst-1.toml"))
+        assert len(boots) == RUNS
+        throughput = again.throughput()
+        counted = throughput[throughput.index > worst.harm.from_s].mean()
+        assert counted.iloc[: worst.harm.n_beta].sum() == pytest.approx(worst.harm.competing_mbps)
+
+    def test_same_seed_same_bytes(self, tmp_path: Path, boots: list[Path]) -> None:
+        """The files are the same bytes, whatever the number of jobs and the order of the runs."""
+        written = []
+        for jobs in (1, 2):
+            store, folder = Store(tmp_path / f"runs-{jobs}"), tmp_path / f"out-{jobs}"
+            search(CONFIG, store=store, jobs=jobs, output_dir=folder)
+            written.append(files(folder))
+        assert written[0] == written[1]
+        assert len(boots) == 2 * RUNS
+
+    def test_another_seed(self) -> None:
+        """Another seed searches elsewhere."""
+        first, second = (
+            search(replace(CONFIG, seed=seed, duration_s=1)).frame() for seed in (1, 2)
+        )
+        assert not set(first["bandwidth_mbps"]) & set(second["bandwidth_mbps"])
+
+    def test_interrupted(self, tmp_path: Path, boots: list[Path]) -> None:
+        """The same search goes on where it was stopped; what was finished is not run again."""
+
+        def stop(now: Progress) -> None:
+            if now.done == 3:
+                raise StopError
+
+        with pytest.raises(StopError):
+            search(CONFIG, output_dir=tmp_path / "out", on_progress=stop)
+        before = Store().usage().runs
+        boots.clear()
+        search(CONFIG, output_dir=tmp_path / "out")
+        assert before >= 6
+        assert len(boots) == RUNS - before
+        whole = search(CONFIG, store=Store(tmp_path / "another"), output_dir=tmp_path / "whole")
+        assert whole.frame()["relative_harm"].notna().all()
+        assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+    def test_solo_runs_are_shared(self, boots: list[Path]) -> None:
+        """Another alpha in the same networks takes competing runs only."""
+        first = replace(CONFIG, budget=4)  # the random generation, the same for every alpha
+        search(first)
+        boots.clear()
+        search(replace(first, alpha="vegas"))
+        assert len(boots) == 4
+
+
+class TestKill:
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+    def test_nothing_stays(
+        self, own_store: Path, tmp_path: Path, boots: list[Path], number: signal.Signals
+    ) -> None:
+        """Killed in the middle, a search leaves no process and no half run, and can go on."""
+        options = ["--budget", "6", "--population", "4", "--duration", "20", "--seed", "7"]
+        command = ["raygen", "--alpha", "bbr", "--beta", "cubic", *options, "-o", "out"]
+        temporary = tmp_path / "tmp"
+        temporary.mkdir()
+        with subprocess.Popen(
+            [sys.executable, "-c", "from ccbench.cli.main import main; main()", *command],
+            cwd=tmp_path,
+            env={**os.environ, "TMPDIR": str(temporary)},
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            while Store().usage().runs < 2:
+                time.sleep(0.01)
+            process.send_signal(number)
+        deadline = time.monotonic() + 5
+        while any(map(is_running, guests(temporary))) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not any(map(is_running, guests(temporary)))
+        assert process.returncode == (-9 if number == signal.SIGKILL else 128 + number)
+        assert not [path for path in own_store.rglob(".*.tmp") if number != signal.SIGKILL]
+        kept = Store().usage().runs
+        search(replace(CONFIG, duration_s=20), output_dir=tmp_path / "out")
+        assert len(boots) == RUNS - kept
