@@ -18,7 +18,7 @@
 #include "ccbench.h"
 
 #define SENDER_ADDRESS		0x0a000001	/* 10.0.0.1 */
-#define RECEIVER_ADDRESS	0x0a000002	/* 10.0.0.2 */
+#define RECEIVER_ADDRESS	0x0a000002	/* 10.0.0.2 and, for more flows, those after it */
 
 #define UNLIMITED		U64_MAX
 
@@ -47,9 +47,7 @@ struct flow {
 	u64 sent_bytes;
 	u32 retransmits;
 
-	/* While it is sampled. */
-	struct list_head sampled;
-	u64 sampled_bytes;
+	struct list_head sampled;	/* while it is */
 };
 
 /* ---- main.c ---- */
@@ -89,6 +87,6 @@ enum hrtimer_restart udp_timer(struct hrtimer *timer);
 int sample_init(u64 interval_ns);
 void sample_start(void);
 void sample_add(struct flow *flow);
-void sample_last(void);
+void sample_last(u64 duration_ns);
 
 #endif /* _CCBENCH_FLOWS_H */

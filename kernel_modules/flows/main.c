@@ -20,8 +20,9 @@
 
 /* From the read that starts the experiment to its time 0. */
 #define LEAD_NS		NSEC_PER_MSEC
-/* How often the host is told how far the experiment is. */
+/* How often the host is told how far the experiment is: so often, or more often. */
 #define PROGRESS_STEPS	256
+#define LONGEST_STEP_NS	NSEC_PER_SEC
 
 struct flow *flows;
 u32 flow_count;
@@ -93,7 +94,8 @@ static enum hrtimer_restart progress_tick(struct hrtimer *timer)
 {
 	*(u64 *)ccbench_log_append(progress_log, sizeof(u64)) = ccbench_now_ns();
 	ccbench_log_flush(progress_log);
-	hrtimer_add_expires_ns(timer, duration_ns / PROGRESS_STEPS + 1);
+	hrtimer_add_expires_ns(timer, min_t(u64, duration_ns / PROGRESS_STEPS + 1,
+					    LONGEST_STEP_NS));
 	return HRTIMER_RESTART;
 }
 
@@ -123,7 +125,7 @@ static enum hrtimer_restart end_tick(struct hrtimer *timer)
 {
 	hrtimer_cancel(&event_timer);
 	hrtimer_cancel(&progress_timer);
-	sample_last();
+	sample_last(duration_ns);
 	write_completions();
 	ccbench_flush_all_logs();
 	complete(&finished);
@@ -176,8 +178,25 @@ static int create_events(void)
 	return 0;
 }
 
+/* What would divide by zero, or never let time pass. */
+static bool is_impossible(const struct ccbench_flow_spec *spec)
+{
+	switch (spec->kind) {
+	case CCBENCH_RATE:
+	case CCBENCH_CBR:
+	case CCBENCH_POISSON:
+		return !spec->rate_bps;
+	case CCBENCH_ONOFF:
+		return !spec->on_ns || !spec->off_ns;
+	default:
+		return false;
+	}
+}
+
 static int create_flow(struct flow *flow, u32 id, const struct ccbench_flow_spec *spec)
 {
+	if (is_impossible(spec))
+		return -EINVAL;
 	flow->spec = spec;
 	flow->id = id;
 	flow->end_ns = -1;

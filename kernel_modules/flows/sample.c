@@ -53,13 +53,10 @@ static void sample_all(u64 time_ns)
 	struct flow *flow, *next;
 
 	list_for_each_entry_safe(flow, next, &sampled, sampled) {
-		u64 departed_bytes = ccbench_path_counters(flow->id)->departed_bytes;
-
 		sample(flow, time_ns);
 		/* A closed flow counts until its last packets have left the path. */
-		if (flow->closed && flow->sampled_bytes == departed_bytes)
+		if (flow->closed && !ccbench_path_counters(flow->id)->packets)
 			list_del(&flow->sampled);
-		flow->sampled_bytes = departed_bytes;
 	}
 }
 
@@ -78,13 +75,11 @@ void sample_add(struct flow *flow)
 }
 
 /* The end of the experiment, where it is no multiple of the interval. */
-void sample_last(void)
+void sample_last(u64 duration_ns)
 {
-	u64 now = ccbench_now_ns();
-
 	hrtimer_cancel(&timer);
-	if (now % interval_ns > interval_ns / 2)
-		sample_all(now);
+	if (duration_ns % interval_ns)
+		sample_all(duration_ns);
 }
 
 void sample_start(void)

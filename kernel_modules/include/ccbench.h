@@ -136,6 +136,7 @@ static inline u32 ccbench_flow(u32 mark)
 struct ccbench_path_counters {
 	u64 departed_bytes;	/* left the last bottleneck */
 	u32 drops;		/* by any bottleneck's queue */
+	u32 packets;		/* now waiting or on a link */
 };
 
 const struct ccbench_path_counters *ccbench_path_counters(u32 flow);

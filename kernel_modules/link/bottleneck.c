@@ -215,6 +215,7 @@ void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
 
 	if (unlikely(lost_at_random(link))) {
 		record(link, skb, CCBENCH_LOSS);
+		path_count_loss(skb->mark);
 		kfree_skb(skb);
 		return;
 	}

@@ -12,7 +12,6 @@
 struct delay_line {
 	struct path_event arrival;	/* of its first packet */
 	struct sk_buff_head packets;
-	struct net_device *dest;
 	u64 delay_ns;
 	u64 last_ns;			/* when its last packet arrives */
 };
@@ -43,17 +42,15 @@ static void arrive(struct path_event *arrival)
 
 	if (next)
 		path_event_set(&line->arrival, *arrival_ns(next));
-	path_deliver(skb, line->dest);
+	path_deliver(skb);
 }
 
-void delay_receive(struct sk_buff *skb, struct net_device *dest)
+void delay_receive(struct sk_buff *skb)
 {
 	/* What belongs to no flow takes the line without extra delay. */
 	struct delay_line *line = &lines[skb->mark ? line_of_flow[ccbench_flow(skb->mark)] : 0];
-	u64 due_ns;
+	u64 due_ns = path_now_ns() + line->delay_ns + jitter_draw_ns();
 
-	line->dest = dest;
-	due_ns = path_now_ns() + line->delay_ns + jitter_draw_ns();
 	/* Packets do not overtake each other. */
 	line->last_ns = max(line->last_ns, due_ns);
 	*arrival_ns(skb) = line->last_ns;

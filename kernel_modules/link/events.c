@@ -7,13 +7,14 @@
  * (see um/clock.h).
  */
 #include <linux/interrupt.h>
+#include <linux/module.h>
 #include <linux/sched.h>
 
 #include "link.h"
 
-/* Provided by the kernel that ccbench builds, see um/clock.h. */
-void ccbench_clock_call(void (*fn)(void), u64 delay_ns);
-bool ccbench_clock_advance(u64 delay_ns);
+static bool advance = true;
+module_param(advance, bool, 0444);
+MODULE_PARM_DESC(advance, "move the clock on here; results are the same without, but come later");
 
 static struct timerqueue_head pending;
 static struct tasklet_struct tasklet;
@@ -59,7 +60,7 @@ static void run_events(struct tasklet_struct *unused)
 		struct path_event *event = container_of(next, struct path_event, node);
 
 		if (next->expires > running_now_ns) {
-			if (!guest_idle() ||
+			if (!advance || !guest_idle() ||
 			    !ccbench_clock_advance(next->expires - running_now_ns))
 				break;
 			running_now_ns = next->expires;

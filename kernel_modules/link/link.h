@@ -2,9 +2,9 @@
 /*
  * The emulated path.
  *
- *   sender ──▶ bottleneck 0 ──▶ … ──▶ bottleneck n-1 ──▶ receiver
- *      ▲                                                    │
- *      └────────────── delay (the whole base RTT) ◀─────────┘
+ *   sender --> bottleneck 0 --> ... --> bottleneck n-1 --> receiver
+ *      ^                                                      |
+ *      +------------ delay (the whole base RTT) <-------------+
  *
  * What a congestion control algorithm, or a queue, can see of propagation is
  * the sum over the loop, so all of it stands on the way back. That saves a
@@ -19,6 +19,11 @@
 #include <linux/timerqueue.h>
 
 #include "ccbench.h"
+
+/* ---- the kernel that ccbench builds (um/clock.h) ---- */
+
+void ccbench_clock_call(void (*fn)(void), u64 delay_ns);
+bool ccbench_clock_advance(u64 delay_ns);
 
 /* ---- events.c ---- */
 
@@ -82,7 +87,8 @@ void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb);
 /* ---- delay.c ---- */
 
 int delay_create(const struct ccbench_link_header *header, const u32 *extra_us);
-void delay_receive(struct sk_buff *skb, struct net_device *dest);
+/* A packet for the host of skb->dev. */
+void delay_receive(struct sk_buff *skb);
 
 /* ---- main.c ---- */
 
@@ -90,9 +96,11 @@ extern struct ccbench_log *queue_log;	/* NULL: packet events are not recorded */
 
 /* A packet has crossed the given bottleneck. */
 void path_forward(struct sk_buff *skb, const struct bottleneck *from);
+/* A packet with this mark has been dropped by a queue, or lost at random before it. */
 void path_count_drop(u32 mark);
-/* Puts a packet into the stack of the host that dev belongs to. */
-void path_deliver(struct sk_buff *skb, struct net_device *dev);
+void path_count_loss(u32 mark);
+/* Puts a packet into the stack of the host of skb->dev. */
+void path_deliver(struct sk_buff *skb);
 /* A device that carries bare IP packets, has no addresses and needs none. */
 void path_setup_device(struct net_device *dev);
 

@@ -17,6 +17,7 @@
 #include <linux/nsproxy.h>
 #include <linux/proc_fs.h>
 #include <linux/sched.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <net/dst.h>
@@ -24,7 +25,7 @@
 #include "compat.h"
 #include "link.h"
 
-#define QUEUE_LOG_BUFFER_BYTES	(1 << 20)
+#define QUEUE_LOG_BUFFER_BYTES	SZ_1M
 
 struct ccbench_log *queue_log;
 
@@ -50,9 +51,8 @@ EXPORT_SYMBOL_GPL(ccbench_now_ns);
 
 /* ---- packets ---------------------------------------------------------- */
 
-void path_deliver(struct sk_buff *skb, struct net_device *dev)
+void path_deliver(struct sk_buff *skb)
 {
-	skb->dev = dev;
 	skb->pkt_type = PACKET_HOST;
 	skb_reset_mac_header(skb);
 	memset(skb->cb, 0, sizeof(skb->cb));
@@ -65,15 +65,25 @@ void path_forward(struct sk_buff *skb, const struct bottleneck *from)
 		bottleneck_receive(&bottlenecks[from->index + 1], skb);
 		return;
 	}
-	if (skb->mark)
+	if (skb->mark) {
 		counters[ccbench_flow(skb->mark)].departed_bytes += skb->len;
-	path_deliver(skb, receiver);
+		counters[ccbench_flow(skb->mark)].packets--;
+	}
+	skb->dev = receiver;
+	path_deliver(skb);
+}
+
+void path_count_loss(u32 mark)
+{
+	if (mark & ~CCBENCH_MARK_CE)
+		counters[ccbench_flow(mark)].packets--;
 }
 
 void path_count_drop(u32 mark)
 {
 	if (mark & ~CCBENCH_MARK_CE)
 		counters[ccbench_flow(mark)].drops++;
+	path_count_loss(mark);
 }
 
 /* A packet leaves a host: nothing of that host must go with it. */
@@ -92,6 +102,8 @@ static void leave_host(struct sk_buff *skb)
 static netdev_tx_t sender_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	leave_host(skb);
+	if (skb->mark)
+		counters[ccbench_flow(skb->mark)].packets++;
 	bottleneck_receive(&bottlenecks[0], skb);
 	return NETDEV_TX_OK;
 }
@@ -99,7 +111,8 @@ static netdev_tx_t sender_xmit(struct sk_buff *skb, struct net_device *dev)
 static netdev_tx_t receiver_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	leave_host(skb);
-	delay_receive(skb, sender);
+	skb->dev = sender;
+	delay_receive(skb);
 	return NETDEV_TX_OK;
 }
 
@@ -111,24 +124,24 @@ EXPORT_SYMBOL_GPL(ccbench_path_counters);
 
 /* ---- devices ---------------------------------------------------------- */
 
+/*
+ * The devices checksum "in hardware" but do not claim TSO: hosts keep GSO, and
+ * segment in software on their way out, so that the path sees packets.
+ */
 void path_setup_device(struct net_device *dev)
 {
 	dev->type = ARPHRD_NONE;
 	dev->flags = IFF_POINTOPOINT | IFF_NOARP;
 	dev->mtu = ETH_DATA_LEN;
+	dev->hw_features = NETIF_F_SG | NETIF_F_FRAGLIST | NETIF_F_HW_CSUM | NETIF_F_HIGHDMA;
+	dev->features |= dev->hw_features;
 	ccbench_set_lockless_xmit(dev);
 }
 
-/*
- * Hosts checksum in "hardware", and segment in software on their way out (the
- * devices do not claim TSO), so that they keep GSO and the path sees packets.
- */
 static void setup_host(struct net_device *dev)
 {
 	path_setup_device(dev);
 	dev->priv_flags |= IFF_NO_QUEUE;
-	dev->hw_features = NETIF_F_SG | NETIF_F_FRAGLIST | NETIF_F_HW_CSUM | NETIF_F_HIGHDMA;
-	dev->features |= dev->hw_features;
 }
 
 static const struct net_device_ops sender_ops = { .ndo_start_xmit = sender_xmit };

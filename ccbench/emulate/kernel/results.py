@@ -75,6 +75,9 @@ def _queue(scenario: Scenario, directory: Path) -> pd.DataFrame:
     path = directory / "queue.bin"
     if scenario.queue_log:
         records = np.fromfile(path, protocol.QUEUE_RECORD)
+        # The guest goes on for a moment after the end.
+        end_ns = round(scenario.duration_s * 1e9)
+        records = records[: np.searchsorted(records["time_ns"], end_ns, side="right")]
     else:
         records = np.empty(0, protocol.QUEUE_RECORD)
     packets = np.empty(len(records), dtype=np.uint32)
