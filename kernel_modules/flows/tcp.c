@@ -15,6 +15,8 @@
 #define SEGMENT_BYTES	1448
 #define SHORTEST_TICK_NS	NSEC_PER_MSEC
 #define MAX_LISTENERS	64
+/* There are 64512 ports for the flows to one address; plan.py sets up the addresses. */
+#define FLOWS_PER_ADDRESS	50000
 
 /*
  * Connections are accepted by a socket that uses the flow's own CCA: some
@@ -46,9 +48,6 @@ static void rx_data_ready(struct sock *sk)
 	read_descriptor_t desc = { .count = 1 };
 	int bytes;
 
-	/* Nobody has accepted the connection yet: it inherits this function. */
-	if (!flow)
-		return;
 	bytes = tcp_read_sock(sk, &desc, discard);
 	if (bytes <= 0)
 		return;
@@ -62,7 +61,7 @@ static void rx_state_change(struct sock *sk)
 {
 	struct flow *flow = sk->sk_user_data;
 
-	if (flow && (sk->sk_state == TCP_CLOSE_WAIT || sk->sk_state == TCP_CLOSE))
+	if (sk->sk_state == TCP_CLOSE_WAIT || sk->sk_state == TCP_CLOSE)
 		queue_work(flow_queue, &flow->rx_work);
 }
 
@@ -108,6 +107,7 @@ static void accept_all(struct work_struct *work)
 		while (!kernel_accept(listeners[i].sock, &sock, O_NONBLOCK))
 			accept_one(sock);
 }
+
 static DECLARE_WORK(accept_work, accept_all);
 
 static void listener_data_ready(struct sock *sk)
@@ -152,8 +152,9 @@ int tcp_listen_for(const char *cca)
 		return err;
 	}
 	err = kernel_bind(sock, (struct sockaddr *)&address, sizeof(address));
+	/* However many connections come at once: they stand for different hosts. */
 	if (!err)
-		err = kernel_listen(sock, SOMAXCONN);
+		err = kernel_listen(sock, INT_MAX);
 	if (err)
 		return err;
 	strscpy(listener->cca, cca, sizeof(listener->cca));
@@ -187,7 +188,7 @@ static void tx_open(struct flow *flow)
 	const struct ccbench_flow_spec *spec = flow->spec;
 	struct sockaddr_in address = {
 		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(RECEIVER_ADDRESS),
+		.sin_addr.s_addr = htonl(RECEIVER_ADDRESS + flow->id / FLOWS_PER_ADDRESS),
 	};
 	struct socket *sock;
 	int err;
@@ -233,12 +234,14 @@ fail:
 static void tx_pump(struct flow *flow)
 {
 	while (flow->produced) {
+		/* Looked at before: the flow's timer may interrupt the sending. */
+		const bool limited = flow->produced != UNLIMITED;
 		int sent = ccbench_send_zeroes(flow->tx, zeroes,
 					       min_t(u64, flow->produced, WRITE_BYTES));
 
 		if (sent <= 0)
 			return;
-		if (flow->produced != UNLIMITED)
+		if (limited)
 			flow->produced -= sent;
 	}
 	if (flow->spec->kind == CCBENCH_BYTES)
@@ -276,7 +279,11 @@ void tcp_work(struct flow *flow)
 	if (flow->closed)
 		return;
 	if (!flow->tx) {
-		tx_open(flow);
+		/* It may start and stop at one instant. */
+		if (flow->stop)
+			flow->closed = true;
+		else
+			tx_open(flow);
 		return;
 	}
 	sk = flow->tx->sk;

@@ -87,7 +87,11 @@ void udp_work(struct flow *flow)
 	if (flow->closed)
 		return;
 	if (!flow->tx) {
-		tx_open(flow);
+		/* It may start and stop at one instant. */
+		if (flow->stop)
+			flow->closed = true;
+		else
+			tx_open(flow);
 		return;
 	}
 	if (flow->stop) {

@@ -126,12 +126,12 @@ static int step_netlink(const char *hex)
 	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	if (fd < 0)
 		return -1;
-	if (send(fd, &message, bytes, 0) < 0 ||
-	    (got = recv(fd, &message, sizeof(message), 0)) < 0) {
-		close(fd);
-		return -1;
-	}
+	got = send(fd, &message, bytes, 0);
+	if (got >= 0)
+		got = recv(fd, &message, sizeof(message), 0);
 	close(fd);
+	if (got < 0)
+		return -1;
 	if ((size_t)got < NLMSG_LENGTH(sizeof(*answer)) ||
 	    message.header.nlmsg_type != NLMSG_ERROR) {
 		errno = EPROTO;
@@ -159,7 +159,7 @@ static int take_step(char *line)
 		return step_netlink(rest);
 	if (!strcmp(verb, "wait"))
 		return step_wait(what);
-	errno = ENOSYS;
+	errno = EINVAL;
 	return -1;
 }
 

@@ -14,8 +14,14 @@ if TYPE_CHECKING:
 
 __all__ = ["HERE", "guest_memory_mb", "plan"]
 
-SENDER = "10.0.0.1"
-RECEIVER = "10.0.0.2"
+#: The hosts' addresses: the twins of those in ``kernel_modules/flows/flows.h``.
+_SENDER = "10.0.0.1"
+_RECEIVER = "10.0.0.{}"
+_FIRST_RECEIVER = 2
+
+#: As many flows go to one address of the receiver, since each takes a port of the sender's; the
+#: twin of the number in ``kernel_modules/flows/tcp.c``.
+_FLOWS_PER_ADDRESS = 50_000
 
 #: The directory of the run as the guest's own process sees it, and as its programs do.
 HERE = "/proc/self/cwd"
@@ -71,10 +77,13 @@ def _steps(scenario: Scenario, modules: Iterable[str]) -> Iterator[str]:
         qdisc = rtnetlink.set_qdisc(interface, bottleneck.qdisc, bottleneck.queue_packets, options)
         yield _netlink(f"bottleneck{index}-up", rtnetlink.set_up(interface))
         yield _netlink(f"bottleneck{index}-{bottleneck.qdisc}", qdisc)
-    for host, address in (("sender", SENDER), ("receiver", RECEIVER)):
+    last_receiver = _FIRST_RECEIVER + (scenario.flow_count - 1) // _FLOWS_PER_ADDRESS
+    receivers = [_RECEIVER.format(i) for i in range(_FIRST_RECEIVER, last_receiver + 1)]
+    for host, addresses in (("sender", [_SENDER]), ("receiver", receivers)):
         yield "netns"
         yield f"write /proc/ccbench/host {host}"
-        yield _netlink(f"{host}-address", rtnetlink.add_address(_HOST_INTERFACE, address, 24))
+        for address in addresses:
+            yield _netlink(f"{host}-address", rtnetlink.add_address(_HOST_INTERFACE, address, 24))
         yield _netlink(f"{host}-up", rtnetlink.set_up(_HOST_INTERFACE))
         own = {"net.ipv4.tcp_ecn": "1"} if scenario.ecn else {"net.ipv4.tcp_ecn": "0"}
         for name, value in {**_HOST_SYSCTLS, **own, **dict(scenario.sysctls)}.items():
