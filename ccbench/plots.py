@@ -76,6 +76,11 @@ def check_path(path: str | Path) -> Path:
     ------
     InputError
         If the format is not one of `FORMATS` or the folder does not exist.
+
+    Examples
+    --------
+    >>> check_path("run.svg").suffix
+    '.svg'
     """
     path = Path(path)
     if path.suffix.lower() not in FORMATS:
@@ -94,6 +99,10 @@ def save(figure: Figure, path: str | Path) -> None:
     ------
     InputError
         As `check_path`.
+
+    Examples
+    --------
+    >>> save(throughput_and_queue(run), "run.pdf")  # doctest: +SKIP
     """
     path = check_path(path)
     with _atomic.new_file(path) as temporary:

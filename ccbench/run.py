@@ -74,6 +74,13 @@ class Run:
     ------
     ValueError
         If a table does not have these columns: a mistake in an engine.
+
+    Examples
+    --------
+    Which flow's packets the queue drops:
+
+    >>> drops = run.queue[run.queue["event"] == "drop"]  # doctest: +SKIP
+    >>> drops["flow"].value_counts()  # doctest: +SKIP
     """
 
     scenario: Scenario
@@ -116,7 +123,7 @@ class Run:
 
         Examples
         --------
-        >>> run.throughput().mean()  # doctest: +SKIP
+        >>> run.throughput(interval_s=10).round(1)  # doctest: +SKIP
         """
         return self._rates("throughput_bytes", interval_s)
 
@@ -146,6 +153,11 @@ class Run:
         ------
         InputError
             If the run has no queue log or the scenario no such bottleneck.
+
+        Examples
+        --------
+        >>> int(run.occupancy(interval_s=0.01).max())  # doctest: +SKIP
+        500
         """
         self._check_bottleneck(bottleneck)
         interval_ns = _interval_ns(interval_s)
@@ -177,7 +189,7 @@ class Run:
 
         Examples
         --------
-        >>> run.utilisation()  # doctest: +SKIP
+        >>> round(run.utilisation(), 3)  # doctest: +SKIP
         0.994
         """
         self._check_bottleneck(bottleneck)
@@ -213,8 +225,8 @@ class Run:
 
         Examples
         --------
-        >>> run.queueing_delay_ms()  # doctest: +SKIP
-        43.9
+        >>> round(run.queueing_delay_ms())  # doctest: +SKIP
+        44
         """
         self._check_bottleneck(bottleneck)
         events = self._queue_events(bottleneck)
@@ -235,6 +247,10 @@ class Run:
             (means from the flow's start to its completion or, if it has none, its stop),
             ``srtt_ms`` (mean over the samples, NaN without any), ``retransmits`` and ``drops``
             (packets).
+
+        Examples
+        --------
+        >>> run.summary()[["label", "throughput_mbps", "srtt_ms"]]  # doctest: +SKIP
         """
         table = self.scenario.flow_table()
         samples = self.flows.groupby("flow")
@@ -273,6 +289,12 @@ class Run:
             If the folder holds anything but a run, or cannot be written.
         OSError
             If there is no room for it.
+
+        Examples
+        --------
+        >>> run.save("results")  # doctest: +SKIP
+        >>> Run.load("results").utilisation() == run.utilisation()  # doctest: +SKIP
+        True
         """
         tables = {"queue": self.queue, "flows": self.flows, "completions": self.completions}
         description = {"scenario": self.scenario.to_dict(), "provenance": dict(self.provenance)}

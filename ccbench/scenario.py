@@ -248,6 +248,13 @@ class Scenario:
         """Return the scenario as a TOML document that needs no other file.
 
         Settings at their defaults are left out.
+
+        Examples
+        --------
+        >>> link = Bottleneck(bandwidth_mbps=12, queue_bdp=1)
+        >>> scenario = Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=50, duration_s=60)
+        >>> Scenario.from_toml(scenario.to_toml()) == scenario
+        True
         """
         document = _fields.without_defaults(Scenario, self.to_dict())
         for name, cls in (("flows", Flow), ("bottlenecks", Bottleneck)):
@@ -271,6 +278,11 @@ class Scenario:
         ------
         InputError
             If the file cannot be read or is not a scenario; the message names the file.
+
+        Examples
+        --------
+        >>> Scenario.load("examples/bbr-vs-cubic.toml").flow_count
+        3
         """
         path = Path(path)
         text = _validate.text_file(path, "scenario file")

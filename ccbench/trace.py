@@ -89,6 +89,11 @@ class Trace:
         InputError
             If the file cannot be read or a line is not a whole number; the message names the file
             and the line.
+
+        Examples
+        --------
+        >>> Trace.from_file("examples/varying-link.trace").mean_mbps
+        15.0
         """
         path = Path(path)
         lines = _validate.text_file(path, "file").splitlines()

@@ -94,6 +94,11 @@ def get_engine(name: str) -> Engine:
     ------
     InputError
         If there is none.
+
+    Examples
+    --------
+    >>> get_engine("kernel").name
+    'kernel'
     """
     if name not in ENGINES:
         allowed = f"one of {', '.join(ENGINES)}"

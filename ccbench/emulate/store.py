@@ -58,8 +58,12 @@ class Store:
 
     Examples
     --------
-    >>> store = Store(Path("/tmp/runs"))  # doctest: +SKIP
-    >>> store.get(scenario, engine)  # doctest: +SKIP
+    >>> store = Store(Path("runs"))
+    >>> store.usage().runs
+    0
+    >>> run = emulate.run(scenario, store=store)  # doctest: +SKIP
+    >>> store.usage().runs  # doctest: +SKIP
+    1
     """
 
     root: Path | None = None

@@ -145,6 +145,13 @@ def long_flows(  # noqa: PLR0913 - a network has this many numbers; all are name
     ------
     InputError
         If a setting is out of range; the message names it.
+
+    Examples
+    --------
+    >>> long_flows(
+    ...     alpha="bbr", beta="cubic", bandwidth_mbps=100, rtt_ms=40, queue_packets=64, beta_flows=4
+    ... ).describe()
+    '1 bbr against 4 cubic, 40 ms, 100 Mbit/s, 64 packets (0.19 BDP)'
     """
     for side, cca in (("alpha", alpha), ("beta", beta)):
         if cca == "":  # which a Flow would take for its default
@@ -228,6 +235,13 @@ def measure(solo: Run, competing: Run) -> HarmResult:
         If the runs differ in more than the alpha flows (and the seed), if a flow has no samples, if
         the solo run moved no data, or if nobody moved any in competition: a failed measurement is
         never a harm.
+
+    Examples
+    --------
+    >>> from ccbench.emulate import run_many
+    >>> runs = dict(run_many((experiment.solo, experiment.competing)))  # doctest: +SKIP
+    >>> measure(solo=runs[0], competing=runs[1]).relative > 0.2  # doctest: +SKIP
+    True
     """
     n_beta, n_alpha = _counts(solo.scenario, competing.scenario)
     _check_samples(solo, "solo run")

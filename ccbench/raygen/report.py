@@ -151,6 +151,12 @@ def throughput_figure(evaluation: Evaluation, solo: Run, competing: Run) -> Figu
     Figure
         Thick lines are all flows of a side together, thin ones single flows; harm was measured over
         the shaded time.
+
+    Examples
+    --------
+    >>> worst = result.worst(1)[0]  # doctest: +SKIP
+    >>> pair = (worst.experiment.solo, worst.experiment.competing)  # doctest: +SKIP
+    >>> throughput_figure(worst, *map(emulate.run, pair))  # doctest: +SKIP
     """
     harm, experiment = evaluation.harm, evaluation.experiment
     together = competing.throughput(INTERVAL_S)

@@ -95,6 +95,12 @@ class SearchResult:
         In the order of proposal.
     provenance : mapping
         What made it: ccbench's version, the engine and its version.
+
+    Examples
+    --------
+    >>> len(result.frame()) == result.config.planned  # doctest: +SKIP
+    True
+    >>> result.top_table()[["relative_harm", "bandwidth_mbps", "rtt_ms"]]  # doctest: +SKIP
     """
 
     config: SearchConfig

@@ -105,6 +105,13 @@ def search(  # noqa: PLR0913 - all but the settings are about where and how it r
         If the engine cannot run such scenarios, or `output_dir` holds another search.
     EngineError
         If a run fails, or harm cannot be measured in it. What was finished before is kept.
+
+    Examples
+    --------
+    >>> from ccbench.raygen import SearchConfig
+    >>> config = SearchConfig(alpha="bbr", beta="cubic", budget=4, population=4, duration_s=2)
+    >>> result = search(config, output_dir="bbr-cubic")  # doctest: +SKIP
+    >>> result.worst(1)[0].experiment.describe()  # doctest: +SKIP
     """
     resolved = emulate.get_engine(engine) if isinstance(engine, str) else engine
     resolved.check(config.corner("high").competing)

@@ -125,6 +125,11 @@ class Space:
     ------
     InputError
         If a gene is missing or is there twice.
+
+    Examples
+    --------
+    >>> DEFAULT_SPACE.values((100.0, 40.0, 1.0, 1, 2))["beta_flows"]
+    2
     """
 
     genes: tuple[Gene, ...]

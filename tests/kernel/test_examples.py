@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the documentation shows is what happens: examples that need the virtual kernel."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import ccbench
+from ccbench import Bottleneck, Flow, Run, Scenario, emulate, plots, raygen
+from ccbench.harm import long_flows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.kernel, pytest.mark.usefixtures("own_store")]
+
+CHECKOUT = Path(__file__).parents[2]
+README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+
+
+def examples() -> Iterator[doctest.DocTest]:
+    """Find the examples in docstrings that ``pytest ccbench`` skips."""
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    for module in pkgutil.walk_packages(ccbench.__path__, "ccbench."):
+        for test in finder.find(importlib.import_module(module.name)):
+            if any(doctest.SKIP in example.options for example in test.examples):
+                yield test
+
+
+class Lenient(doctest.OutputChecker):
+    """Checks only the results that are shown; tables are left to the reader's screen."""
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        """Say whether an example's result is as shown."""
+        return not want or super().check_output(want, got, optionflags)
+
+
+@pytest.fixture(scope="module")
+def names() -> dict[str, Any]:
+    """Give what the examples take for granted."""
+    scenario = Scenario.load(CHECKOUT / "examples" / "bbr-vs-cubic.toml")
+    config = raygen.SearchConfig(alpha="bbr", beta="cubic", budget=4, population=4, duration_s=2)
+    experiment = long_flows(
+        alpha="bbr", beta="cubic", bandwidth_mbps=50, rtt_ms=40, queue_bdp=1, duration_s=60
+    )
+    return {
+        "Bottleneck": Bottleneck,
+        "Flow": Flow,
+        "Path": Path,
+        "Run": Run,
+        "Scenario": Scenario,
+        "config": config,
+        "emulate": emulate,
+        "experiment": experiment,
+        "result": raygen.search(config, store=None),
+        "run": emulate.run(scenario, store=None),
+        "scenario": scenario,
+        "scenarios": [scenario],
+    }
+
+
+class TestDocumentation:
+    @pytest.mark.parametrize("test", list(examples()), ids=lambda test: test.name)
+    def test_docstring(
+        self,
+        test: doctest.DocTest,
+        names: dict[str, Any],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """An example of the docstrings runs; where it shows a result, that is the result."""
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "examples").symlink_to(CHECKOUT / "examples")
+        module = importlib.import_module(test.globs["__name__"])
+        test.globs = {**names, **vars(module)}
+        for example in test.examples:
+            example.options.pop(doctest.SKIP, None)
+        flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+        runner = doctest.DocTestRunner(Lenient(), optionflags=flags)
+        said: list[str] = []
+        runner.run(test, out=said.append)
+        assert runner.summarize(verbose=False).failed == 0, "".join(said)
+
+    def test_notebook(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The README's notebook runs."""
+        (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+        monkeypatch.chdir(tmp_path)
+        names: dict[str, Any] = {}
+        exec(code, names)  # noqa: S102 - it is our own
+        assert names["run"].summary()["throughput_mbps"].sum() > 90
+        assert plots.throughput_and_queue(names["run"]).axes
+
+    def test_scenario(self) -> None:
+        """The README's scenario is one."""
+        (toml,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+        assert Scenario.from_toml(toml).flow_count == 3
