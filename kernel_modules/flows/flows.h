@@ -22,6 +22,13 @@
 
 #define UNLIMITED		U64_MAX
 
+/*
+ * Timers that only observe do so in the interrupt itself. Each run of the softirq
+ * of timers ends the wait of those that have slack (TCP's compressed ACKs), so
+ * how often flows are sampled would change what they do.
+ */
+#define OBSERVER_MODE		HRTIMER_MODE_ABS_HARD
+
 struct flow {
 	const struct ccbench_flow_spec *spec;
 	u32 id;

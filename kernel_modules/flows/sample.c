@@ -69,9 +69,9 @@ static enum hrtimer_restart sample_timer(struct hrtimer *t)
 
 void sample_add(struct flow *flow)
 {
-	local_bh_disable();
+	local_irq_disable();
 	list_add_tail(&flow->sampled, &sampled);
-	local_bh_enable();
+	local_irq_enable();
 }
 
 /* The end of the experiment, where it is no multiple of the interval. */
@@ -85,13 +85,13 @@ void sample_last(u64 duration_ns)
 void sample_start(void)
 {
 	hrtimer_start(&timer, ns_to_ktime(ktime_get_ns() - ccbench_now_ns() + interval_ns),
-		      HRTIMER_MODE_ABS_SOFT);
+		      OBSERVER_MODE);
 }
 
 int sample_init(u64 interval)
 {
 	interval_ns = interval;
-	hrtimer_setup(&timer, sample_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	hrtimer_setup(&timer, sample_timer, CLOCK_MONOTONIC, OBSERVER_MODE);
 	log = ccbench_log_open("samples.bin", BUFFER_BYTES);
 	return PTR_ERR_OR_ZERO(log);
 }

@@ -1,17 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The virtual clock, for the module that emulates the path.
+ * The virtual clock.
  *
  * Nearly every event of a run is a packet leaving a link or arriving after its
  * delay. Through a kernel timer each would cost an interrupt, a softirq and a
- * turn of the idle loop, about a third of the whole run. Instead the path has
- * an event of its own, next to the one that stands for the kernel's timers, and
- * may go on to its next time by itself where nothing else is due before.
+ * turn of the idle loop, about a third of the whole run. Instead the module that
+ * emulates the path has an event of its own, next to the one that stands for the
+ * kernel's timers, and may go on to its next time by itself where nothing else
+ * is due before.
  *
  * This is included by arch/um/kernel/time.c, of which it uses private parts.
  */
 #ifndef _CCBENCH_CLOCK_H
 #define _CCBENCH_CLOCK_H
+
+#include <linux/hardirq.h>
+#include <asm/irq_regs.h>
+
+/*
+ * A timer interrupt, past the general handling of interrupts: that stirs the
+ * time of each into the kernel's random numbers, so that a timer that only
+ * observes, as that of the samples, would lead to other draws.
+ */
+static void ccbench_timer_interrupt(struct uml_pt_regs *regs)
+{
+	struct pt_regs *old_regs = set_irq_regs((struct pt_regs *)regs);
+
+	irq_enter();
+	um_timer(TIMER_IRQ, NULL);
+	irq_exit();
+	set_irq_regs(old_regs);
+}
 
 static void (*ccbench_clock_fn)(void);
 
