@@ -8,7 +8,7 @@ import tarfile
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -128,12 +128,17 @@ def kernel(tmp_path: Path) -> Path:
     return write(tmp_path / "linux", files)
 
 
+def pack(kernel: Path, path: Path, compression: Literal["", "gz", "bz2", "xz"]) -> Path:
+    """Make a tarball of a tree."""
+    with tarfile.open(path, f"w:{compression}") as archive:  # type: ignore[call-overload]
+        archive.add(kernel, "linux-6.12.3")
+    return path
+
+
 @pytest.fixture
 def tarball(kernel: Path, tmp_path: Path) -> Path:
     """Give the tree as a tarball."""
-    with tarfile.open(tmp_path / "linux.tar.xz", "w:xz") as archive:
-        archive.add(kernel, "linux-6.12.3")
-    return tmp_path / "linux.tar.xz"
+    return pack(kernel, tmp_path / "linux.tar.xz", "xz")
 
 
 @pytest.fixture
@@ -182,6 +187,16 @@ class TestUnpack:
         assert (copy / "arch/um/Kconfig").read_text() == KERNEL["arch/um/Kconfig"]
         assert (copy / "drivers/gpu/Kconfig").exists()
         assert not (copy / "drivers/gpu/card.c").exists()
+
+    @pytest.mark.parametrize("compression", ["", "gz", "bz2", "xz"])
+    def test_compression(
+        self, kernel: Path, tmp_path: Path, compression: Literal["", "gz", "bz2", "xz"]
+    ) -> None:
+        """However it is compressed, whatever it is called."""
+        copy = tmp_path / "copy"
+        copy.mkdir()
+        source.unpack(pack(kernel, tmp_path / "packed", compression), copy)
+        assert (copy / "Makefile").read_text() == (kernel / "Makefile").read_text()
 
     def test_tree(self, kernel: Path, tmp_path: Path) -> None:
         """A tree is copied without what earlier builds have left in it, and stays as it is."""

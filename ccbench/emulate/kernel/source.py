@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,6 +78,11 @@ _MADE_BY_BUILDS = (
     "include/generated/*",
     "vmlinux*",
 )
+
+
+#: What compressed tarballs begin with, and what unpacks them; xz uses all cores if it is told to.
+_DECOMPRESS = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz -T0"}
+_LONGEST_MAGIC = max(map(len, _DECOMPRESS))
 
 
 def find(source: Path | None, directory: Path) -> Path:
@@ -189,30 +195,7 @@ def unpack(source: Path, tree: Path) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, target, follow_symlinks=False)
     else:
-        top = _top(source)
-        # xz uses all cores, which tar does not know.
-        decompress = ["--use-compress-program=xz -T0"] if source.suffix == ".xz" else []
-        exclude = [f"--exclude={top}/{pattern}" for pattern in _UNUSED]
-        try:
-            subprocess.run(
-                [
-                    "tar",
-                    f"--file={source}",
-                    f"--directory={tree}",
-                    "--strip-components=1",
-                    "--anchored",
-                    *decompress,
-                    *exclude,
-                    "--extract",
-                ],
-                check=True,
-                capture_output=True,
-                text=True,
-            )
-        except subprocess.CalledProcessError as error:
-            raise InputError(
-                f"source: {source} cannot be unpacked: {_last_line(error.stderr)}"
-            ) from None
+        _extract(source, tree)
     check_version(tree, source)
 
 
@@ -264,6 +247,31 @@ def check_version(tree: Path, source: Path) -> None:
             f"source: {source} is Linux {'.'.join(map(str, found))}, which is too old; "
             f"{_NAME_A_SOURCE}"
         )
+
+
+def _extract(tarball: Path, tree: Path) -> None:
+    """Put what a build takes of a tarball into a folder."""
+    command = ["tar", "--extract", f"--directory={tree}", "--strip-components=1", "--anchored"]
+    command += [f"--exclude={_top(tarball)}/{pattern}" for pattern in _UNUSED]
+    # Through a pipe, so that tar ends when we do, even if we are killed.
+    with tarball.open("rb") as archive, tempfile.TemporaryFile("w+") as said:
+        start = archive.peek(_LONGEST_MAGIC)
+        for magic, program in _DECOMPRESS.items():
+            if start.startswith(magic):
+                command.append(f"--use-compress-program={program}")
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=said) as tar:
+            assert tar.stdin is not None
+            try:
+                with suppress(BrokenPipeError):  # tar has found a mistake, or is done
+                    shutil.copyfileobj(archive, tar.stdin, 1 << 20)
+            except BaseException:
+                tar.kill()
+                tar.wait()  # else it goes on to write into what is being removed
+                raise
+        said.seek(0)
+        if tar.returncode != 0:
+            message = f"source: {tarball} cannot be unpacked: {_last_line(said.read())}"
+            raise InputError(message)
 
 
 def _choose(packages: Iterator[str] | dict[str, Path]) -> str:
