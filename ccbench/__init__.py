@@ -23,7 +23,7 @@ import importlib.metadata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ccbench import emulate
+    from ccbench import emulate, harm, plots, raygen
     from ccbench.bottleneck import Bottleneck
     from ccbench.flow import Flow
     from ccbench.run import Run
@@ -32,7 +32,18 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = ["Bottleneck", "Flow", "Run", "Scenario", "Trace", "__version__", "emulate"]
+__all__ = [
+    "Bottleneck",
+    "Flow",
+    "Run",
+    "Scenario",
+    "Trace",
+    "__version__",
+    "emulate",
+    "harm",
+    "plots",
+    "raygen",
+]
 
 # Imported when they are first used: pandas and pyarrow take most of a second, and the command
 # line's --help needs neither.
@@ -43,13 +54,14 @@ _HOMES = {
     "Scenario": "ccbench.scenario",
     "Trace": "ccbench.trace",
 }
+_MODULES = {"emulate", "harm", "plots", "raygen"}
 
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
         return importlib.metadata.version("ccbench")
-    if name == "emulate":
-        return importlib.import_module("ccbench.emulate")
+    if name in _MODULES:
+        return importlib.import_module(f"ccbench.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)
