@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPLETION_RECORD",
     "FLOW_RECORD",
-    "FLOW_STATES",
-    "QUEUE_EVENTS",
     "QUEUE_RECORD",
     "describe_flows",
     "describe_link",
@@ -32,7 +30,6 @@ QUEUE_RECORD = np.dtype(
         ("bottleneck", "u1"),
     ]
 )
-QUEUE_EVENTS = ("enqueue", "dequeue", "drop", "mark", "loss")
 
 #: One sample of one flow.
 FLOW_RECORD = np.dtype(
@@ -53,7 +50,6 @@ FLOW_RECORD = np.dtype(
         ("state", "u4"),
     ]
 )
-FLOW_STATES = ("open", "disorder", "cwr", "recovery", "loss")
 
 #: What became of one flow.
 COMPLETION_RECORD = np.dtype(
