@@ -120,6 +120,39 @@ class TestErrors:
         assert not workspaces()
 
 
+class TestMemory:
+    #: It keeps 180 MB busy.
+    HUNGRY = dumbbell(
+        Flow(cca="scalable", count=5),
+        Flow(cca="bic", count=5),
+        bandwidth_mbps=400,
+        rtt_ms=320,
+        queue_packets=53_333,
+        duration_s=15,
+        queue_log=False,
+    )
+
+    @pytest.mark.usefixtures("alone")
+    def test_too_little(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A guest without enough memory is an error that says so."""
+        monkeypatch.setattr(engine_module, "guest_memory_mb", lambda _: 50)
+        with pytest.raises(EngineError, match=r"ran out of its 50 MB of memory"):
+            engine.run(self.HUNGRY)
+        assert not workspaces()
+
+    def test_nearly_enough(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        """However little memory there is, the result is either the right one or an error."""
+        right = engine.run(self.HUNGRY).completions
+        outcomes: set[bool | None] = set()
+        for memory_mb in (120, 145):
+            monkeypatch.setattr(engine_module, "guest_memory_mb", lambda _, mb=memory_mb: mb)
+            try:
+                outcomes.add(engine.run(self.HUNGRY).completions.equals(right))
+            except EngineError:
+                outcomes.add(None)
+        assert outcomes <= {True, None}
+
+
 SCRIPT = """
 from ccbench.emulate.kernel.engine import KernelEngine
 from tests.kernel.test_failures import LONG

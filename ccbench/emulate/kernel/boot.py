@@ -60,6 +60,10 @@ _CONSOLE_LINES = 20
 _FINISHED = "ccbench: finished"
 _FAILED = "ccbench: failed: "
 
+#: What the console says when there is no memory: of the host's, or in the guest.
+_HOST_OUT_OF_MEMORY = "Bus error - the host"
+_OUT_OF_MEMORY = ("Cannot allocate memory", "Out of memory", "deadlocked on memory")
+
 
 def boot(
     build: KernelBuild,
@@ -111,7 +115,8 @@ def boot(
     lines = console.read_text(errors="replace").splitlines()
     if _FINISHED in lines:
         return
-    raise EngineError(_reason(lines, process.returncode, hung=hung), lines[-_CONSOLE_LINES:])
+    reason = _hang() if hung else _reason(lines, process.returncode, memory_mb)
+    raise EngineError(reason, lines[-_CONSOLE_LINES:])
 
 
 def _watch(
@@ -153,10 +158,22 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _reason(lines: list[str], status: int, *, hung: bool) -> str:
-    if hung:
-        return f"the virtual kernel hangs: its clock has stood still for {HANG_S:g} s"
+def _hang() -> str:
+    return f"the virtual kernel hangs: its clock has stood still for {HANG_S:g} s"
+
+
+def _reason(lines: list[str], status: int, memory_mb: int) -> str:
     for line in lines:
+        if _HOST_OUT_OF_MEMORY in line:
+            return (
+                f"{MEMORY_FOLDER}, where virtual kernels have their memory, is full: free some of "
+                "it, or run fewer at once"
+            )
+        if any(sign in line for sign in _OUT_OF_MEMORY):
+            return (
+                f"the virtual kernel ran out of its {memory_mb} MB of memory: shorten the queues "
+                "or the RTT, or start fewer flows"
+            )
         if line.startswith(_FAILED):
             return f"the virtual kernel cannot do this: {line.removeprefix(_FAILED)}"
         if "Kernel panic" in line:
