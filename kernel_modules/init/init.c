@@ -9,7 +9,8 @@
  *	module FILE [OPTIONS]	load a kernel module
  *	write PATH TEXT		write a text to a file, as for a sysctl
  *	feed PATH FILE		write the whole of FILE to PATH, in one call
- *	netlink NAME HEX	send an rtnetlink request, wait for its answer
+ *	netlink NAME HEX	send an rtnetlink request, wait for its answer; an answer
+ *				that is more than yes or no is reported on the console
  *	wait PATH		read from PATH, once
  *
  * The first step that fails is reported on the console and ends the plan.
@@ -105,7 +106,15 @@ static int hex_digit(char c)
 	return c <= '9' ? c - '0' : c - 'a' + 10;
 }
 
-static int step_netlink(const char *hex)
+static void report_answer(const char *name, const char *bytes, size_t count)
+{
+	printf("ccbench: answer: %s ", name);
+	for (size_t i = 0; i < count; i++)
+		printf("%02hhx", bytes[i]);
+	printf("\n");
+}
+
+static int step_netlink(const char *name, const char *hex)
 {
 	union {
 		struct nlmsghdr header;
@@ -132,10 +141,9 @@ static int step_netlink(const char *hex)
 	close(fd);
 	if (got < 0)
 		return -1;
-	if ((size_t)got < NLMSG_LENGTH(sizeof(*answer)) ||
-	    message.header.nlmsg_type != NLMSG_ERROR) {
-		errno = EPROTO;
-		return -1;
+	if (message.header.nlmsg_type != NLMSG_ERROR) {
+		report_answer(name, message.bytes, got);
+		return 0;
 	}
 	errno = -answer->error;
 	return answer->error ? -1 : 0;
@@ -156,7 +164,7 @@ static int take_step(char *line)
 	if (!strcmp(verb, "feed"))
 		return step_feed(what, rest);
 	if (!strcmp(verb, "netlink"))
-		return step_netlink(rest);
+		return step_netlink(what, rest);
 	if (!strcmp(verb, "wait"))
 		return step_wait(what);
 	errno = EINVAL;

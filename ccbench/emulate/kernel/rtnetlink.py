@@ -2,16 +2,18 @@
 """Requests to the guest's network stack, encoded on the host.
 
 The guest has no ``ip`` or ``tc``; its init only passes on what is encoded here. Options of qdiscs
-are a table: what a user writes, the attribute it becomes, and how.
+are a table: what a user writes, the attribute it becomes, and how. Older qdiscs take all of theirs
+as one structure, so each of them has a function here.
 """
 
 from __future__ import annotations
 
 import difflib
+import math
 import struct
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ccbench.errors import InputError
 from ccbench.flow import MTU_BYTES
@@ -66,7 +68,7 @@ def add_address(interface: int, address: str, prefix: int) -> bytes:
 
 
 def set_qdisc(
-    interface: int, qdisc: str, queue_packets: int, options: Mapping[str, Value]
+    interface: int, qdisc: str, queue_packets: int, options: Mapping[str, Value], mbps: float
 ) -> bytes:
     """Return the request that makes a qdisc the root of an interface.
 
@@ -80,12 +82,14 @@ def set_qdisc(
         Limit in packets, for the qdiscs that have one.
     options : mapping
         As :func:`check_qdisc_options` accepts them.
+    mbps : float
+        Rate of the link behind the queue: RED has to know it.
     """
     kind = QDISCS[qdisc]
     header = struct.pack("=BxxxiIII", 0, interface, _ROOT_HANDLE, _TC_H_ROOT, 0)
     name = _attribute(_TCA_KIND, kind.name.encode() + b"\0")
     nested = _NLA_F_NESTED if kind.nested else 0
-    body = _attribute(_TCA_OPTIONS | nested, kind.encode(queue_packets, options))
+    body = _attribute(_TCA_OPTIONS | nested, kind.encode(_Link(queue_packets, mbps), options))
     return _message(_RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, header + name + body)
 
 
@@ -102,32 +106,48 @@ def check_qdisc_options(qdisc: str, options: Mapping[str, Value]) -> None:
         hint = f"did you mean {close[0]!r}?" if close else "choose one of these"
         message = f"qdisc = {qdisc!r}: allowed are {', '.join(sorted(QDISCS))}: {hint}"
         raise InputError(message)
-    allowed = QDISCS[qdisc].options
+    kind = QDISCS[qdisc]
     for name, value in options.items():
-        if name not in allowed:
-            names = ", ".join(allowed) or "none"
+        if name not in kind.options:
+            names = ", ".join(kind.options) or "none"
             message = (
                 f"qdisc_options.{name}: {qdisc} takes {names}: remove it or choose one of these"
             )
             raise InputError(message)
-        allowed[name].encode(name, value)
+        kind.options[name].scaled(name, value)
+    if kind.needs and kind.needs not in options:
+        message = f"qdisc_options.{kind.needs} is missing: add it, as {qdisc} needs it"
+        raise InputError(message)
+
+
+class _Link(NamedTuple):
+    """What a qdisc may have to know."""
+
+    queue_packets: int
+    mbps: float
 
 
 @dataclass(frozen=True)
 class _Option:
-    """One option of a qdisc: the attribute it becomes and the factor from its unit."""
+    """One option of a qdisc: the attribute or field that it becomes, and the factor from its unit.
 
-    attribute: int
+    Options that are fields of a structure have no attribute, but a default value.
+    """
+
+    attribute: int = 0
     scale: float = 1
-    form: str = "=I"
+    default: float = 0
 
-    def encode(self, name: str, value: Value) -> bytes:
+    def scaled(self, name: str, value: Value) -> int:
         if isinstance(value, str) or value < 0 or (scaled := round(value * self.scale)) >= 2**32:
             message = (
                 f"qdisc_options.{name} = {value!r}: must be a number from 0 up: write a number"
             )
             raise InputError(message)
-        return _attribute(self.attribute, struct.pack(self.form, scaled))
+        return scaled
+
+    def encode(self, name: str, value: Value) -> bytes:
+        return _attribute(self.attribute, struct.pack("=I", self.scaled(name, value)))
 
 
 @dataclass(frozen=True)
@@ -137,15 +157,37 @@ class _Qdisc:
     name: str
     limit: Callable[[int], bytes]
     options: Mapping[str, _Option] = field(default_factory=dict)
+    needs = ""
 
     @property
     def nested(self) -> bool:
         """Whether the options are attributes of their own rather than one structure."""
         return bool(self.options)
 
-    def encode(self, queue_packets: int, options: Mapping[str, Value]) -> bytes:
+    def encode(self, link: _Link, options: Mapping[str, Value]) -> bytes:
         encoded = [self.options[name].encode(name, value) for name, value in options.items()]
-        return self.limit(queue_packets) + b"".join(encoded)
+        return self.limit(link.queue_packets) + b"".join(encoded)
+
+
+@dataclass(frozen=True)
+class _StructQdisc:
+    """A qdisc that takes all its options in one structure.
+
+    `pack` gets the options in their units in the kernel, those not given with their defaults.
+    """
+
+    name: str
+    pack: Callable[[_Link, Mapping[str, int]], bytes]
+    options: Mapping[str, _Option]
+    needs: str = ""
+    nested = True
+
+    def encode(self, link: _Link, options: Mapping[str, Value]) -> bytes:
+        scaled = {
+            name: option.scaled(name, options.get(name, option.default))
+            for name, option in self.options.items()
+        }
+        return self.pack(link, scaled)
 
 
 def _plain(queue_packets: int) -> bytes:
@@ -173,7 +215,67 @@ def _attribute_2(queue_packets: int) -> bytes:
     return _attribute(2, struct.pack("=I", queue_packets))
 
 
+_RED_ECN = 1
+_RED_ADAPTIVE = 4
+#: Weight of a new sample in RED's average as a power of 1/2: 0.002, as Floyd recommends.
+_RED_WEIGHT_LOG = 9
+
+
+def _red(link: _Link, options: Mapping[str, int], unit: int) -> bytes:
+    """Encode RED, or CHOKe, which is alike but for the unit of lengths: bytes, or packets."""
+    longest = options["max_packets"] or max(2, link.queue_packets // 4)
+    shortest = options["min_packets"] or max(1, longest // 3)
+    if shortest >= longest:
+        message = (
+            f"qdisc_options.min_packets = {shortest}: must be below max_packets, which is {longest}"
+            ": lower it"
+        )
+        raise InputError(message)
+    longest, shortest = unit * longest, unit * shortest
+    # The average has to fit into 32 bits with its fraction.
+    weight_log = max(1, min(_RED_WEIGHT_LOG, 31 - longest.bit_length()))
+    # After an idle time the average decays as if small packets had come all the while: a table has
+    # how often it halves in 0 to 255 cells of time, each about as long as 1/weight packets.
+    packet_us = MTU_BYTES * 8 / link.mbps
+    cell_log = min(31, max(0, round(math.log2(packet_us) + weight_log)))
+    halvings = -math.log2(1 - 2**-weight_log) * 2**cell_log / packet_us
+    table = bytes(min(31, round(cell * halvings)) for cell in range(256))
+    flags = _RED_ECN * bool(options["ecn"]) | _RED_ADAPTIVE * bool(options.get("adaptive"))
+    limit = unit * link.queue_packets
+    parameters = struct.pack("=IIIBBBB", limit, shortest, longest, weight_log, 0, cell_log, flags)
+    return (
+        _attribute(1, parameters)
+        + _attribute(2, table)
+        + _attribute(3, struct.pack("=I", min(options["probability"], 2**32 - 1)))
+    )
+
+
+def _red_bytes(link: _Link, options: Mapping[str, int]) -> bytes:
+    return _red(link, options, MTU_BYTES)
+
+
+def _choke(link: _Link, options: Mapping[str, int]) -> bytes:
+    return _red(link, options, 1)
+
+
+def _sfb(link: _Link, options: Mapping[str, int]) -> bytes:
+    values = (options[name] for name in ("rehash_ms", "warmup_ms", "max_packets", "bin_packets"))
+    steps = (options[name] for name in ("increment", "decrement"))
+    penalty = (options[name] for name in ("penalty_rate", "penalty_burst"))
+    return _attribute(1, struct.pack("=9I", *values, *steps, link.queue_packets, *penalty))
+
+
+def _tbf(link: _Link, options: Mapping[str, int]) -> bytes:
+    # Cell log, link layer (1: no table of transmission times), overhead, alignment, MPU, rate.
+    rate = struct.pack("=BBHhHI", 0, 1, 0, 0, 0, options["rate_mbps"])
+    no_peak = bytes(len(rate))
+    parameters = struct.pack("=III", link.queue_packets * MTU_BYTES, 0, 0)
+    burst = struct.pack("=I", options["burst_packets"] * MTU_BYTES)
+    return _attribute(1, rate + no_peak + parameters) + _attribute(6, burst)
+
+
 _US_PER_MS = 1000
+_BYTES_PER_MBIT = 1e6 / 8
 _FLAG = _Option  # a number as well: 0 or 1
 
 _CODEL = {
@@ -196,7 +298,7 @@ _FQ = {
     "quantum": _Option(3),
     "initial_quantum": _Option(4),
     "pacing": _FLAG(5),
-    "flow_max_rate_mbps": _Option(7, 1e6 / 8),
+    "flow_max_rate_mbps": _Option(7, _BYTES_PER_MBIT),
     "horizon_ms": _Option(14, _US_PER_MS),
     "ce_threshold_ms": _Option(12, _US_PER_MS),
 }
@@ -238,9 +340,34 @@ _HHF = {
     "evict_timeout_ms": _Option(6, _US_PER_MS),
     "non_hh_weight": _Option(7),
 }
+_CHOKE = {
+    # 0: a quarter of the queue, and a third of that.
+    "max_packets": _Option(),
+    "min_packets": _Option(),
+    "probability": _Option(scale=2**32, default=0.02),
+    "ecn": _FLAG(),
+}
+_RED = {**_CHOKE, "adaptive": _FLAG()}
+_SFB_PROBABILITY = 2**16 - 1
+_SFB = {
+    "max_packets": _Option(default=25),
+    "bin_packets": _Option(default=20),
+    "increment": _Option(scale=_SFB_PROBABILITY, default=0.001),
+    "decrement": _Option(scale=_SFB_PROBABILITY, default=0.000_17),
+    "rehash_ms": _Option(default=600_000),
+    "warmup_ms": _Option(default=60_000),
+    "penalty_rate": _Option(default=10),
+    "penalty_burst": _Option(default=20),
+}
+_TBF = {
+    "rate_mbps": _Option(scale=_BYTES_PER_MBIT),
+    "burst_packets": _Option(default=10),
+}
 
-#: The qdiscs that can be a bottleneck's queue, by the names that scenarios use.
-QDISCS: Mapping[str, _Qdisc] = MappingProxyType(
+#: The qdiscs that can be a bottleneck's queue, by the names that scenarios use. The kernel has more
+#: in which packets can wait: they need several priorities or classes (gred, htb, pfifo_fast, prio,
+#: skbprio), or are no queue but a link of their own (netem).
+QDISCS: Mapping[str, _Qdisc | _StructQdisc] = MappingProxyType(
     {
         "droptail": _Qdisc("pfifo", _plain),
         "pfifo": _Qdisc("pfifo", _plain),
@@ -255,5 +382,10 @@ QDISCS: Mapping[str, _Qdisc] = MappingProxyType(
         # cake's queue is limited by its memory, not in packets.
         "cake": _Qdisc("cake", _none, _CAKE),
         "hhf": _Qdisc("hhf", _attribute_1, _HHF),
+        "red": _StructQdisc("red", _red_bytes, _RED),
+        "choke": _StructQdisc("choke", _choke, _CHOKE),
+        "sfb": _StructQdisc("sfb", _sfb, _SFB),
+        # A rate below the link's, with bursts: what providers shape with.
+        "tbf": _StructQdisc("tbf", _tbf, _TBF, needs="rate_mbps"),
     }
 )
