@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ccbench import Flow
+from ccbench.emulate.kernel import engine as engine_module
+from ccbench.emulate.kernel import plan as plan_module
 from tests.kernel.conftest import dumbbell
 
 if TYPE_CHECKING:
@@ -37,6 +39,39 @@ def content(run: Run, folder: Path) -> dict[str, bytes]:
     """Return the files that a run is saved as."""
     run.save(folder)
     return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+class TestObservation:
+    def test_sampling_changes_nothing(self, engine: KernelEngine) -> None:
+        """How often flows are sampled, and whether packets are logged, changes no packet."""
+        scenario = dumbbell(Flow(cca="bbr"), Flow(cca="cdg"), duration_s=40)
+        runs = [
+            engine.run(replace(scenario, sample_interval_ms=interval))
+            for interval in (7, 100, 1000)
+        ]
+        assert runs[0].queue.equals(runs[1].queue)
+        assert runs[2].queue.equals(runs[1].queue)
+        unlogged = engine.run(replace(scenario, queue_log=False))
+        assert unlogged.flows.equals(runs[1].flows)
+
+
+class TestClock:
+    def test_moving_the_clock_skips_nothing(
+        self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The path moves the clock itself; without that every packet comes at the same time."""
+        quick = engine.run(SCENARIO)
+        plan = plan_module.plan
+        module = "module /modules/ccbench_link.ko"
+
+        def patient(*args: Any) -> str:
+            assert module in plan(*args)
+            return plan(*args).replace(module, f"{module} advance=0")
+
+        monkeypatch.setattr(engine_module, "plan", patient)
+        slow = engine.run(SCENARIO)
+        assert slow.queue.equals(quick.queue)
+        assert slow.flows.equals(quick.flows)
 
 
 class TestSeed:

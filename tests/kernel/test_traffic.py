@@ -33,6 +33,14 @@ class TestUdp:
         # Half of them are below the median of the exponential distribution.
         assert (gaps_us < mean_us * np.log(2)).mean() == pytest.approx(0.5, abs=0.02)
 
+    @pytest.mark.parametrize("size", [64, 65, 1499, 1500])
+    def test_packet_size(self, size: int) -> None:
+        """UDP packets have exactly the size asked for, at exactly the rate."""
+        result = run(dumbbell(Flow(kind="cbr", rate_mbps=2, packet_bytes=size), duration_s=2))
+        arrivals = result.queue[result.queue["event"] == "enqueue"]
+        assert (arrivals["bytes"] == size).all()
+        assert len(arrivals) == pytest.approx(4e6 / (8 * size), abs=1)
+
     def test_delivery(self) -> None:
         """The receiver counts the payload of what was not dropped."""
         result = run(dumbbell(Flow(kind="cbr", rate_mbps=3, packet_bytes=900)))
@@ -57,6 +65,44 @@ class TestTimes:
         queue = run(dumbbell(Flow(kind="cbr", rate_mbps=1, start_s=1, stop_s=4))).queue
         assert queue["time_ns"].min() / 1e9 == pytest.approx(1, abs=1e-3)
         assert queue["time_ns"].max() / 1e9 == pytest.approx(4, abs=0.02)
+
+    def test_start_and_stop_at_one_instant(self) -> None:
+        """A flow whose stop is less than a nanosecond after its start sends nothing."""
+        flows = (Flow(start_s=1, stop_s=1 + 1e-10), Flow(kind="cbr", rate_mbps=1))
+        result = run(dumbbell(*flows, duration_s=3))
+        assert set(result.queue["flow"]) == {1}
+
+    def test_stop_before_the_connection_is_there(self) -> None:
+        """A flow that stops during its handshake has sent nothing but that and its end."""
+        flows = (Flow(start_s=1, stop_s=1.02), Flow(kind="cbr", rate_mbps=1))
+        result = run(dumbbell(*flows, duration_s=3))
+        mine = result.queue[result.queue["flow"] == 0]
+        assert mine["bytes"].max() <= 60
+        assert result.completions["delivered_bytes"].iloc[0] == 0
+
+    @pytest.mark.parametrize("interval_ms", [1, 100])
+    def test_stopped_flows_are_sampled_to_their_last_packet(self, interval_ms: float) -> None:
+        """What of a stopped flow still leaves the queue, however slowly, is in the samples."""
+        flows = (
+            Flow(cca="cubic", stop_s=5),
+            Flow(kind="cbr", rate_mbps=0.2, stop_s=6),
+            Flow(kind="cbr", rate_mbps=0.2),
+        )
+        scenario = dumbbell(
+            *flows, bandwidth_mbps=0.5, duration_s=20, sample_interval_ms=interval_ms
+        )
+        result = run(scenario)
+        queue = result.queue[result.queue["event"] == "dequeue"]
+        departed = queue.groupby("flow")["bytes"].sum()[:2]
+        sampled = result.flows.groupby("flow")["throughput_bytes"].last()[:2]
+        assert departed.tolist() == sampled.tolist()
+
+    @pytest.mark.parametrize("duration_s", [3.001, 3.03, 3.099])
+    def test_last_sample(self, duration_s: float) -> None:
+        """The end is sampled too where it is no multiple of the interval."""
+        samples = run(dumbbell(duration_s=duration_s)).flows
+        assert samples["time_ns"].iloc[-1] == round(duration_s * 1e9)
+        assert samples["time_ns"].iloc[-2] == 3_000_000_000
 
     def test_samples(self) -> None:
         """Flows are sampled at multiples of the interval, from their start to the end."""
@@ -94,6 +140,31 @@ class TestSizes:
         done = run(dumbbell(Flow(kind="bytes", size_bytes=10**9), duration_s=2)).completions
         assert done["end_ns"].iloc[0] == -1
         assert 0 < done["delivered_bytes"].iloc[0] < 10**9
+
+    def test_many_at_one_instant(self) -> None:
+        """Six thousand connections at one instant are all accepted at once."""
+        flow = Flow(kind="bytes", size_bytes=1_000, count=6_000)
+        scenario = dumbbell(
+            flow, bandwidth_mbps=1000, rtt_ms=100, queue_packets=100_000, duration_s=2
+        )
+        done = run(scenario).completions
+        # 6000 SYNs of 60 bytes and as many answers and packets of 1052 leave the link.
+        at_most_s = 0.1 + 6_000 * (60 + 52 + 1052) * 8 / 1e9
+        assert ((done["end_ns"] - done["start_ns"]) / 1e9).max() <= at_most_s
+
+    def test_more_flows_than_ports(self) -> None:
+        """There may be more connections at once than a host has ports for one address."""
+        flow = Flow(kind="bytes", size_bytes=100, count=66_000)
+        scenario = dumbbell(
+            flow,
+            bandwidth_mbps=10_000,
+            rtt_ms=500,
+            queue_packets=200_000,
+            duration_s=2,
+            queue_log=False,
+            sample_interval_ms=1_000,
+        )
+        assert (run(scenario).completions["delivered_bytes"] == 100).all()
 
     def test_many_arrivals(self) -> None:
         """A hundred thousand short flows all start, send their bytes and end."""
