@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -175,8 +176,15 @@ class TestKernel:
         document = json.loads(program("kernel", "info", "--json"))
         for cca in document["ccas"]:
             engine.check(dumbbell(Flow(cca=cca)))
+        needs = {"tbf": (("rate_mbps", 5),)}  # no shaper without a rate
         for qdisc in document["qdiscs"]:
-            engine.check(dumbbell(qdisc=qdisc))
+            bottleneck = Bottleneck(
+                bandwidth_mbps=10,
+                queue_packets=64,
+                qdisc=qdisc,
+                qdisc_options=needs.get(qdisc, ()),
+            )
+            engine.check(replace(dumbbell(), bottlenecks=(bottleneck,)))
         assert "droptail" in document["qdiscs"]
         assert ", ".join(document["ccas"]) in program("kernel", "info")
 
