@@ -89,6 +89,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
         "mem=128M",
         f"uml_dir={root}/",
         "time-travel=inf-cpu",
+        "root=/dev/root",
         "rootfstype=hostfs",
         f"rootflags={root}",
         "init=/init",
