@@ -67,6 +67,11 @@ static void flow_work(struct work_struct *work)
 {
 	struct flow *flow = container_of(work, struct flow, work);
 
+	/* It may start and stop at one instant. */
+	if (!flow->tx && flow->stop)
+		flow->closed = true;
+	if (flow->closed)
+		return;
 	if (flow_is_udp(flow))
 		udp_work(flow);
 	else

@@ -280,14 +280,8 @@ void tcp_work(struct flow *flow)
 {
 	struct sock *sk;
 
-	if (flow->closed)
-		return;
 	if (!flow->tx) {
-		/* It may start and stop at one instant. */
-		if (flow->stop)
-			flow->closed = true;
-		else
-			tx_open(flow);
+		tx_open(flow);
 		return;
 	}
 	sk = flow->tx->sk;

@@ -84,14 +84,8 @@ static void tx_send(struct flow *flow)
 
 void udp_work(struct flow *flow)
 {
-	if (flow->closed)
-		return;
 	if (!flow->tx) {
-		/* It may start and stop at one instant. */
-		if (flow->stop)
-			flow->closed = true;
-		else
-			tx_open(flow);
+		tx_open(flow);
 		return;
 	}
 	if (flow->stop) {

@@ -69,10 +69,15 @@ static bool is_ce(struct sk_buff *skb)
 
 static void link_start(struct bottleneck *link, struct sk_buff *skb);
 
+static struct Qdisc *queue_of(const struct bottleneck *link)
+{
+	return rcu_dereference_bh(netdev_get_tx_queue(link->dev, 0)->qdisc);
+}
+
 /* The qdisc's next packet, or NULL. */
 static struct sk_buff *queue_take(struct bottleneck *link)
 {
-	struct Qdisc *q = rcu_dereference_bh(netdev_get_tx_queue(link->dev, 0)->qdisc);
+	struct Qdisc *q = queue_of(link);
 	spinlock_t *lock = qdisc_lock(q);
 	struct sk_buff *skb;
 
@@ -228,7 +233,7 @@ void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
 	skb_reset_mac_header(skb);
 
 	rcu_read_lock_bh();
-	q = rcu_dereference_bh(netdev_get_tx_queue(link->dev, 0)->qdisc);
+	q = queue_of(link);
 	lock = qdisc_lock(q);
 	qdisc_skb_cb(skb)->pkt_len = skb->len;
 	link->arriving = skb;
