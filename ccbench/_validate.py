@@ -78,6 +78,12 @@ def unknown_key(name: str, known: Iterable[str]) -> InputError:
     return InputError(f"{shown} is not a setting; {step} Settings here: {', '.join(names)}")
 
 
+def choice_hint(name: str, known: Iterable[str]) -> str:
+    """Say what to do about a name that is none of those known, which the message has listed."""
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else "choose one of these"
+
+
 @contextmanager
 def within(where: str) -> Iterator[None]:
     """Put `where` in front of the message of an :class:`InputError` raised inside."""

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import difflib
 import platform
 from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from ccbench import _validate
 from ccbench.emulate.kernel import build, doctor, protocol, rtnetlink
 from ccbench.emulate.kernel.boot import boot
 from ccbench.emulate.kernel.plan import guest_memory_mb, plan
@@ -71,17 +71,13 @@ class KernelEngine:
         """Raise an InputError if the kernel does not have what the scenario names."""
         for i, flow in enumerate(scenario.flows):
             if not flow.is_udp and flow.cca not in self.kernel.ccas:
-                close = difflib.get_close_matches(flow.cca, self.kernel.ccas, n=1)
-                hint = f"did you mean {close[0]!r}?" if close else "choose one of these"
+                hint = _validate.choice_hint(flow.cca, self.kernel.ccas)
                 allowed = ", ".join(self.kernel.ccas)
                 message = f"flows[{i}].cca = {flow.cca!r}: the virtual kernel has {allowed}: {hint}"
                 raise InputError(message)
         for i, bottleneck in enumerate(scenario.bottlenecks):
-            try:
+            with _validate.within(f"bottlenecks[{i}]."):
                 rtnetlink.check_qdisc_options(bottleneck.qdisc, dict(bottleneck.qdisc_options))
-            except InputError as error:
-                message = f"bottlenecks[{i}].{error}"
-                raise InputError(message) from None
 
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
         """Run a scenario; see :meth:`ccbench.emulate.engine.Engine.run`."""

@@ -8,13 +8,13 @@ as one structure, so each of them has a function here.
 
 from __future__ import annotations
 
-import difflib
 import math
 import struct
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from ccbench import _validate
 from ccbench.errors import InputError
 from ccbench.flow import MTU_BYTES
 
@@ -102,8 +102,7 @@ def check_qdisc_options(qdisc: str, options: Mapping[str, Value]) -> None:
         If it is not or does not; the message names what there is.
     """
     if qdisc not in QDISCS:
-        close = difflib.get_close_matches(qdisc, QDISCS, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else "choose one of these"
+        hint = _validate.choice_hint(qdisc, QDISCS)
         message = f"qdisc = {qdisc!r}: allowed are {', '.join(sorted(QDISCS))}: {hint}"
         raise InputError(message)
     kind = QDISCS[qdisc]
