@@ -45,7 +45,6 @@ check_system() {
   needs flex "the kernel's build generates parsers with it" have flex
   needs bison "the kernel's build generates parsers with it" have bison
   needs bc "the kernel's build computes its time constants with it" have bc
-  needs xz-utils "unpacks the kernel's source" have xz
 }
 
 # `ccbench kernel build` downloads the kernel's source as a package, for which apt must know it.

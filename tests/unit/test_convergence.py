@@ -75,7 +75,7 @@ class TestBestBreakpoint:
 
     def test_too_short(self) -> None:
         """Less than two of the shortest parts cannot be split."""
-        assert best_breakpoint(np.arange(9.0)) is None
+        assert best_breakpoint(np.linspace(0.0, 1.0, 9)) is None
 
 
 class TestConvergenceSteps:

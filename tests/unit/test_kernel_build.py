@@ -224,12 +224,16 @@ class TestUnpack:
         with pytest.raises(InputError, match=r"^source: \S+other is not the source of a Linux .*$"):
             source.unpack(other, tmp_path / "copy")
 
-    def test_cut_tarball(self, tarball: Path, tmp_path: Path) -> None:
-        """A tarball that is not complete is refused."""
-        tarball.write_bytes(tarball.read_bytes()[:-200])
+    @pytest.mark.parametrize("compression", ["gz", "bz2", "xz"])
+    def test_cut_tarball(
+        self, kernel: Path, tmp_path: Path, compression: Literal["gz", "bz2", "xz"]
+    ) -> None:
+        """A tarball that is not complete is refused in one line."""
+        tarball = pack(kernel, tmp_path / "packed", compression)
+        tarball.write_bytes(tarball.read_bytes()[: tarball.stat().st_size * 2 // 3])
         copy = tmp_path / "copy"
         copy.mkdir()
-        with pytest.raises(InputError, match=r"^source: .*linux\.tar\.xz"):
+        with pytest.raises(InputError, match=r"^source: \S+packed (is|cannot be) .*$"):
             source.unpack(tarball, copy)
 
 
@@ -470,8 +474,8 @@ class TestToolchain:
         with pytest.raises(MissingRequirement) as error:
             toolchain.check()
         assert str(error.value) == (
-            "building the virtual kernel needs flex, bc, xz, static C library: "
-            "sudo apt-get install -y flex bc xz-utils libc6-dev"
+            "building the virtual kernel needs flex, bc, static C library: "
+            "sudo apt-get install -y flex bc libc6-dev"
         )
 
     def test_complete(self, on_path: Callable[[str, str], None]) -> None:

@@ -62,7 +62,7 @@ def random_run(rows: int = 5000) -> Run:
         values: dict[str, Any] = {}
         for name, kind in columns.items():
             if isinstance(kind, pd.CategoricalDtype):
-                codes = rng.integers(0, len(kind.categories), rows)
+                codes: Any = rng.integers(0, len(kind.categories), rows)
                 values[name] = pd.Categorical.from_codes(codes, dtype=kind)
             else:
                 high = np.iinfo(np.dtype(kind)).max

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ccbench.scenario import Bottleneck, Scenario
 
 __all__ = [
@@ -155,5 +157,5 @@ def describe_flows(scenario: Scenario) -> bytes:
     return header.tobytes() + specs.tobytes()
 
 
-def _nanoseconds(seconds: object) -> np.ndarray:
+def _nanoseconds(seconds: object) -> npt.NDArray[np.uint64]:
     return np.round(np.asarray(seconds, dtype=float) * 1e9).astype("u8")

@@ -90,7 +90,7 @@ def _queue(scenario: Scenario, directory: Path) -> pd.DataFrame:
     columns = {
         "time_ns": records["time_ns"].view(np.int64),
         "bottleneck": records["bottleneck"],
-        "event": pd.Categorical.from_codes(records["event"].view(np.int8), dtype=EVENT_DTYPE),
+        "event": _categories(records["event"].view(np.int8), EVENT_DTYPE),
         "flow": records["flow"],
         "bytes": records["bytes"],
         "backlog_packets": packets,
@@ -116,7 +116,10 @@ def _rows_of(bottleneck: int, records: npt.NDArray[Any], count: int) -> Any:
 def _flows(records: npt.NDArray[Any]) -> pd.DataFrame:
     columns: dict[str, Any] = {name: records[name] for name in records.dtype.names or ()}
     columns["time_ns"] = records["time_ns"].view(np.int64)
-    columns["state"] = pd.Categorical.from_codes(
-        records["state"].astype(np.int8), dtype=STATE_DTYPE
-    )
+    columns["state"] = _categories(records["state"].astype(np.int8), STATE_DTYPE)
     return _frame(columns)
+
+
+def _categories(codes: Any, dtype: pd.CategoricalDtype) -> pd.Categorical:
+    # Any: not all versions of pandas' types know that codes may be an array.
+    return pd.Categorical.from_codes(codes, dtype=dtype)

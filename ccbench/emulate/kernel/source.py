@@ -6,22 +6,26 @@ A source is a tarball or somebody's tree. Neither is ever changed: a build works
 
 from __future__ import annotations
 
+import bz2
 import fnmatch
+import gzip
 import hashlib
+import lzma
 import os
 import re
 import shutil
 import subprocess
 import tarfile
 import tempfile
+import zlib
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from ccbench.errors import InputError, MissingRequirement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 __all__ = ["OLDEST", "check_version", "digest", "fetch", "find", "unpack", "version"]
 
@@ -80,9 +84,17 @@ _MADE_BY_BUILDS = (
 )
 
 
-#: What compressed tarballs begin with, and what unpacks them; xz uses all cores if it is told to.
-_DECOMPRESS = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz -T0"}
-_LONGEST_MAGIC = max(map(len, _DECOMPRESS))
+#: What compressed tarballs begin with, and what opens them: Python's own means, so that nobody has
+#: to install a program for the compression that their distribution has chosen.
+_OPENERS: dict[bytes, Callable[[Path], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
+}
+_LONGEST_MAGIC = max(map(len, _OPENERS))
+
+#: What those raise when the content is damaged or ends early.
+_DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 
 def find(source: Path | None, directory: Path) -> Path:
@@ -254,24 +266,48 @@ def _extract(tarball: Path, tree: Path) -> None:
     command = ["tar", "--extract", f"--directory={tree}", "--strip-components=1", "--anchored"]
     command += [f"--exclude={_top(tarball)}/{pattern}" for pattern in _UNUSED]
     # Through a pipe, so that tar ends when we do, even if we are killed.
-    with tarball.open("rb") as archive, tempfile.TemporaryFile("w+") as said:
-        start = archive.peek(_LONGEST_MAGIC)
-        for magic, program in _DECOMPRESS.items():
-            if start.startswith(magic):
-                command.append(f"--use-compress-program={program}")
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=said) as tar:
-            assert tar.stdin is not None
-            try:
-                with suppress(BrokenPipeError):  # tar has found a mistake, or is done
-                    shutil.copyfileobj(archive, tar.stdin, 1 << 20)
-            except BaseException:
-                tar.kill()
-                tar.wait()  # else it goes on to write into what is being removed
-                raise
-        said.seek(0)
-        if tar.returncode != 0:
-            message = f"source: {tarball} cannot be unpacked: {_last_line(said.read())}"
+    with (
+        _opened(tarball) as archive,
+        tempfile.TemporaryFile("w+") as said,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stderr=said) as tar,
+    ):
+        assert tar.stdin is not None
+        try:
+            with suppress(BrokenPipeError):  # tar has found a mistake, or is done
+                for block in _blocks(archive, tarball):
+                    tar.stdin.write(block)
+        except BaseException:
+            tar.kill()  # else it goes on to write into what is being removed
+            raise
+        finally:
+            with suppress(BrokenPipeError):
+                tar.stdin.close()
+        if tar.wait() != 0:
+            said.seek(0)
+            message = f"source: {tarball} cannot be unpacked: {_line(said.read(), 0)}"
             raise InputError(message)
+
+
+def _opened(tarball: Path) -> IO[bytes]:
+    """Open a tarball, to be read as if it were not compressed."""
+    with tarball.open("rb") as file:
+        start = file.read(_LONGEST_MAGIC)
+    for magic, opener in _OPENERS.items():
+        if start.startswith(magic):
+            return cast("IO[bytes]", opener(tarball))
+    return tarball.open("rb")
+
+
+def _blocks(archive: IO[bytes], tarball: Path) -> Iterator[bytes]:
+    """Yield what is in a tarball, piece by piece."""
+    while True:
+        try:
+            block = archive.read(1 << 20)
+        except _DAMAGE as error:
+            raise InputError(f"source: {tarball} is damaged: {error}") from None
+        if not block:
+            return
+        yield block
 
 
 def _choose(packages: Iterator[str] | dict[str, Path]) -> str:
@@ -300,13 +336,14 @@ def _output(arguments: list[str], directory: Path) -> str:
     except subprocess.CalledProcessError as error:
         raise MissingRequirement(
             f"the kernel's source cannot be downloaded: {' '.join(arguments)} says: "
-            f"{_last_line(error.stderr)}; try again, or {_NAME_A_SOURCE}"
+            f"{_line(error.stderr, -1)}; try again, or {_NAME_A_SOURCE}"
         ) from None
 
 
-def _last_line(text: str) -> str:
+def _line(text: str, index: int) -> str:
+    """Return the first line (0) or the last one (-1) of what a program has said."""
     lines = text.strip().splitlines()
-    return lines[-1].strip() if lines else "nothing"
+    return lines[index].strip() if lines else "nothing"
 
 
 def _top(tarball: Path) -> str:

@@ -22,7 +22,6 @@ _PROGRAMS = {
     "flex": "flex",
     "bison": "bison",
     "bc": "bc",
-    "xz": "xz-utils",
     "tar": "tar",
 }
 
