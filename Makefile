@@ -16,7 +16,9 @@ demo: ## install what is missing, build the virtual kernel, search for networks 
 	@$(BIN)/ccbench kernel build
 	@rm -rf $(DEMO_DIR) # of another version, perhaps; finished runs are in the user's cache anyway
 	@$(BIN)/ccbench raygen --alpha bbr --beta cubic --budget 12 --population 8 --duration 30 --seed 1 -o $(DEMO_DIR)
-	@echo 'ccbench is in $(BIN):  . $(BIN)/activate  makes it a command'
+	@echo 'ccbench is in $(BIN):  . $(BIN)/activate  makes it a command. To go on:'
+	@echo '  ccbench run examples/bbr-vs-cubic.toml --plot run.png'
+	@echo '  ccbench harm --alpha bbr --beta cubic --bandwidth 100 --rtt 40 --queue 1bdp'
 
 test: lint ## everything: ruff, mypy (strict), all tests on the virtual kernel
 	@$(BIN)/ccbench kernel build

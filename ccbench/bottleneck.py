@@ -34,7 +34,8 @@ class Bottleneck:
         file.
     queue_packets : int
         Room in the queue in packets; the packet in transmission does not count. Exactly one of
-        `queue_packets` and `queue_bdp` is given.
+        `queue_packets` and `queue_bdp` is given. ``cake`` counts bytes (its option ``memory``) and
+        does not heed it; ``fq`` has a limit for each flow besides (``flow_limit``, 100).
     queue_bdp : float
         The same as a multiple of the bandwidth-delay product; :class:`~ccbench.scenario.Scenario`,
         which knows the round-trip time, replaces it by `queue_packets`.

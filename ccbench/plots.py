@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from ccbench import _atomic
@@ -29,6 +30,8 @@ FORMATS = (".pdf", ".png", ".svg")
 MOST_LINES = 10
 #: A throughput line has about this many points, so that it shows shape rather than single packets.
 POINTS = 200
+#: A queue's limit is drawn as a line if it is no more than this many times the highest occupancy.
+FULL_VIEW = 3
 NICE_INTERVALS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 
@@ -110,11 +113,27 @@ def save(figure: Figure, path: str | Path) -> None:
 
 
 def _draw_throughput(axes: Axes, run: Run) -> None:
-    throughput, labels = _lines(run, run.throughput(_interval_s(run)))
+    interval_s = _interval_s(run)
+    throughput, labels = _lines(run, run.throughput(interval_s))
+    last = run.scenario.bottlenecks[-1]
+    if last.trace is not None:
+        ends = [0.0, *throughput.index]
+        capacity = np.diff([last.capacity_bytes(end) for end in ends]) * 8e-6 / interval_s
+        axes.fill_between(
+            throughput.index, capacity, step="pre", color="0.9", label=f"link ({last.trace.name})"
+        )
     axes.plot(throughput.index, throughput, label=labels, linewidth=1.2)
     axes.set_ylabel("throughput (Mbit/s)")
     axes.set_ylim(bottom=0)
-    axes.legend(loc="upper right", fontsize="small", ncols=min(len(labels), 4), framealpha=0.7)
+    # Above the lines, where it hides none.
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        borderaxespad=0.2,
+        fontsize="small",
+        ncols=min(len(axes.get_legend_handles_labels()[1]), 4),
+        frameon=False,
+    )
     axes.grid(alpha=0.3)
 
 
@@ -123,7 +142,10 @@ def _draw_queue(axes: Axes, run: Run, bottleneck: int) -> None:
     occupancy = run.occupancy(_interval_s(run) / 4, bottleneck)
     axes.plot(occupancy.index, occupancy, color="0.35", linewidth=0.8)
     room = run.scenario.bottlenecks[bottleneck].queue_packets or 0
-    axes.axhline(room, color="0.6", linestyle=":")
+    if room <= FULL_VIEW * occupancy.max():
+        axes.axhline(room, color="0.6", linestyle=":")
+    else:  # the line would press the curve to the ground
+        axes.set_title(f"room for {room} packets", loc="right", fontsize="small", color="0.4")
     number = f" {bottleneck + 1}" if len(run.scenario.bottlenecks) > 1 else ""
     axes.set_ylabel(f"queue{number} (packets)")
     axes.set_ylim(bottom=0)

@@ -18,7 +18,7 @@ import click
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
-__all__ = ["print_json", "print_pairs", "print_table", "progress"]
+__all__ = ["made_by", "print_json", "print_pairs", "print_table", "progress"]
 
 #: Tables are no wider than this. Terminals are asked for nothing: most of our tables fit into 80
 #: columns, and of one that does not a terminal breaks lines, which is better than broken numbers.
@@ -77,6 +77,13 @@ def print_pairs(pairs: Mapping[str, str]) -> None:
     width = max(map(len, pairs), default=0)
     for name, value in pairs.items():
         click.echo(f"{name:<{width}}  {value}")
+
+
+def made_by(provenance: Mapping[str, Any]) -> str:
+    """Return what made a result, for people: numbers differ a little from kernel to kernel."""
+    kernel = provenance.get("kernel_release")
+    on = "" if kernel is None else f", Linux {kernel}"
+    return f"ccbench {provenance['ccbench']}, engine {provenance['engine']}{on}"
 
 
 def progress(*columns: ProgressColumn | str) -> Progress:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ccbench.cli._console import print_json, print_pairs, progress
+from ccbench.cli._console import made_by, print_json, print_pairs, progress
 from ccbench.cli._options import (
     alpha_option,
     beta_option,
@@ -21,6 +21,8 @@ from ccbench.cli._options import (
 from ccbench.errors import EngineError, InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ccbench.harm import Experiment, HarmResult
 
 __all__ = ["harm"]
@@ -69,7 +71,7 @@ def harm(
     Above 0, ALPHA takes more than its share.
     """
     from ccbench import harm as library
-    from ccbench.emulate import run_many
+    from ccbench.emulate import get_engine, run_many
 
     experiment = library.long_flows(
         alpha=alpha,
@@ -82,9 +84,11 @@ def harm(
         seed=seed,
         **queue_setting,
     )
+    engine = get_engine("kernel")
+    engine.check(experiment.competing)
     runs = {}
     with (
-        closing(run_many((experiment.solo, experiment.competing))) as results,
+        closing(run_many((experiment.solo, experiment.competing), engine=engine)) as results,
         progress("{task.completed} of {task.total} runs") as bar,
     ):
         task = bar.add_task(f"{alpha} against {beta}", total=2)
@@ -99,10 +103,17 @@ def harm(
         scenarios = {"solo": experiment.solo.to_dict(), "competing": experiment.competing.to_dict()}
         print_json({"harm": result.to_dict(), "scenarios": scenarios, "engine": runs[1].provenance})
     else:
-        _print(experiment, result, alpha=alpha, beta=beta)
+        _print(experiment, result, runs[1].provenance, alpha=alpha, beta=beta)
 
 
-def _print(experiment: Experiment, result: HarmResult, *, alpha: str, beta: str) -> None:
+def _print(
+    experiment: Experiment,
+    result: HarmResult,
+    provenance: Mapping[str, Any],
+    *,
+    alpha: str,
+    beta: str,
+) -> None:
     scenario = experiment.competing
     bottleneck = scenario.bottlenecks[0]
     window = f"{result.from_s:g} to {result.to_s:g} s"
@@ -113,7 +124,7 @@ def _print(experiment: Experiment, result: HarmResult, *, alpha: str, beta: str)
     print_pairs(
         {
             "network": f"{bottleneck.mean_mbps:g} Mbit/s, {scenario.rtt_ms:g} ms, "
-            f"queue of {bottleneck.queue_packets} packets ({bottleneck.qdisc})",
+            f"{bottleneck.qdisc} queue of {bottleneck.queue_packets} packets",
             "flows": f"{result.n_alpha} {alpha} (alpha) against {result.n_beta} {beta} (beta)",
             "measured": window,
             "beta alone": f"{result.solo_mbps:.2f} Mbit/s",
@@ -123,5 +134,6 @@ def _print(experiment: Experiment, result: HarmResult, *, alpha: str, beta: str)
             "expected harm": f"{result.expected:.3f} (sharing by number of flows)",
             "relative harm": f"{result.relative:+.3f} (absolute - expected)",
             "Jain's index": f"{result.jain:.3f} (all flows, 1 is equal)",
+            "made by": made_by(provenance),
         }
     )

@@ -45,12 +45,14 @@ def build(*, source: Path | None, hz: int, jobs: int | None) -> None:
 
     with progress() as bar:
         task = bar.add_task("", total=1.0)
-        made = library.build(
-            source,
-            hz=hz,
-            jobs=jobs,
-            on_progress=lambda what, part: bar.update(task, description=what, completed=part),
-        )
+
+        def show(what: str, part: float) -> None:
+            # Where there is no tty, a line for each phase.
+            if bar.disable and part < 1 and what != bar.tasks[0].description:
+                click.echo(what, err=True)
+            bar.update(task, description=what, completed=part)
+
+        made = library.build(source, hz=hz, jobs=jobs, on_progress=show)
     _print(made)
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from ccbench.cache import cache_dir
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.doctor import doctor
 from ccbench.cli.harm import harm
@@ -41,8 +43,7 @@ class _Program(click.Group):
             if ctx.params["debug"]:
                 raise
             if isinstance(error, OSError):  # the machine refuses: no room, no permission, ...
-                where = "" if error.filename is None else f"{error.filename}: "
-                raise CcbenchError(f"{where}{error.strerror or error}") from error
+                raise CcbenchError(_refusal(error)) from error
             raise CcbenchError(
                 f"{type(error).__name__}: {error} (a fault of ccbench; "
                 f"`ccbench --debug {ctx.invoked_subcommand} ...` shows where)"
@@ -67,6 +68,16 @@ class _Program(click.Group):
             _complain("interrupted; what was finished is kept")
             status = ExitStatus.INTERRUPTED
         sys.exit(status)
+
+
+def _refusal(error: OSError) -> str:
+    """Return what the machine refuses, and what to do about it if that is known."""
+    where = "" if error.filename is None else f"{error.filename}: "
+    cache = cache_dir()
+    here = Path(where.removesuffix(": "))
+    in_cache = bool(where) and (here.is_relative_to(cache) or cache.is_relative_to(here))
+    step = ": export CCBENCH_CACHE=FOLDER, one that you may write to" if in_cache else ""
+    return f"{where}{error.strerror or error}{step}"
 
 
 def _refuse(error: click.ClickException) -> ExitStatus:

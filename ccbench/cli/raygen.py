@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ccbench.cli._console import print_json, print_table, progress
+from ccbench.cli._console import made_by, print_json, print_pairs, print_table, progress
 from ccbench.cli._options import (
     alpha_option,
     beta_option,
@@ -78,8 +78,9 @@ def raygen(
 ) -> None:
     """Search for the networks in which ALPHA harms BETA most.
 
-    A genetic search over bandwidth, round-trip time, queue length and numbers of flows. Every
-    finished experiment is kept: the same command goes on where it was interrupted.
+    A genetic search over bandwidth (25 to 400 Mbit/s), round-trip time (10 to 320 ms), queue length
+    (0.25 to 5 BDP) and numbers of flows (1 to 5 of each). Every finished experiment is kept: the
+    same command goes on where it was interrupted.
     """
     if scheduler is not None and jobs is not None:
         message = "--jobs is for this machine, --scheduler for a cluster: give one of the two"
@@ -117,7 +118,7 @@ def raygen(
     print_table(
         [
             "",
-            "harm",
+            "relative\nharm",
             "link\nMbit/s",
             "RTT\nms",
             "queue\nBDP",
@@ -130,9 +131,18 @@ def raygen(
         [_row(rank, evaluation) for rank, evaluation in enumerate(result.worst(), start=1)],
         title=f"Networks in which {alpha} harms {beta} most, of {len(result.evaluations)} tried:",
     )
-    click.echo(f"all experiments       {folder / library.RESULTS_CSV}")
-    click.echo(f"the worst, as a plot  {folder / library.WORST_PNG}")
-    click.echo(f"to repeat the worst   ccbench run {folder / 'worst-1.toml'}")
+    click.echo(
+        f"Relative harm is the part of its solo throughput that {beta} loses, minus what fair\n"
+        "sharing would cost it. Mbit/s are sums over the flows of a kind.\n"
+    )
+    print_pairs(
+        {
+            "made by": made_by(result.provenance),
+            "all experiments": str(folder / library.RESULTS_CSV),
+            "the worst, as a plot": str(folder / library.WORST_PNG),
+            "to repeat the worst": f"ccbench run {folder / 'worst-1.toml'}",
+        }
+    )
 
 
 def _row(rank: int, evaluation: Evaluation) -> list[str]:

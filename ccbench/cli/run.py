@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ccbench.cli._console import print_json, print_pairs, print_table, progress
+from ccbench.cli._console import made_by, print_json, print_pairs, print_table, progress
 from ccbench.cli._options import json_option
 
 if TYPE_CHECKING:
@@ -49,10 +49,16 @@ def run(
     engine: str,
     as_json: bool,
 ) -> None:
-    """Run a scenario and print what each flow got.
+    r"""Run a scenario and print what each flow got.
 
-    A scenario is a TOML file; the README and examples/ show some. A scenario that was run before
-    comes out of the store.
+    A scenario is a TOML file such as this one. A scenario that was run before comes out of the
+    store.
+
+    \b
+        rtt_ms = 40
+        duration_s = 60
+        flows = [{ cca = "bbr" }, { cca = "cubic", count = 2, start_s = 5 }]
+        bottlenecks = [{ bandwidth_mbps = 100, queue_bdp = 1.5 }]
     """
     from ccbench import _run_files, emulate
     from ccbench.scenario import Scenario
@@ -90,7 +96,8 @@ def run(
     _print_flows(result)
     _print_bottlenecks(result)
     kept = {"run kept in": output, "plot": plot}
-    print_pairs({what: str(where) for what, where in kept.items() if where is not None})
+    files = {what: str(where) for what, where in kept.items() if where is not None}
+    print_pairs({"made by": made_by(result.provenance), **files})
 
 
 def _print_flows(run: Run) -> None:

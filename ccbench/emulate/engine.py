@@ -55,6 +55,12 @@ class Engine(Protocol):
     def version(self) -> str:
         """Return what identifies everything in the engine that can change a result."""
 
+    def provenance(self) -> dict[str, object]:
+        """Return JSON-able values that say what this engine is, for files of results.
+
+        Among them are ``ccbench`` (its version), ``engine`` (the name) and ``engine_version``.
+        """
+
     def check(self, scenario: Scenario) -> None:
         """Raise an :class:`~ccbench.errors.InputError` if this engine cannot run `scenario`.
 

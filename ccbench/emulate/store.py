@@ -32,7 +32,6 @@ _log = logging.getLogger(__name__)
 #: A half-written folder of this age was left by a process that was killed.
 _LEFTOVER_AGE_S = 24 * 3600
 
-
 #: How often to look whether another process is done with a run, in seconds.
 _POLL_S = 0.1
 

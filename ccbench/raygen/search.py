@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import ccbench
 from ccbench import emulate
 from ccbench.errors import EngineError, InputError
 from ccbench.harm import measure
@@ -115,11 +114,7 @@ def search(  # noqa: PLR0913 - all but the settings are about where and how it r
     """
     resolved = emulate.get_engine(engine) if isinstance(engine, str) else engine
     resolved.check(config.corner("high").competing)
-    provenance = {
-        "ccbench": ccbench.__version__,
-        "engine": resolved.name,
-        "engine_version": resolved.version(),
-    }
+    provenance = resolved.provenance()
     folder = None
     if output_dir is not None:
         folder = Folder(Path(output_dir), {"search": config.to_dict(), **provenance})

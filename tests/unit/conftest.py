@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ccbench.emulate import Check
     from ccbench.scenario import Scenario
 
+PROVENANCE = {"ccbench": "0", "engine": "arithmetic", "engine_version": "1"}
+
 MakeRun: TypeAlias = "Callable[[Scenario, Any], Run]"
 
 
@@ -55,7 +57,7 @@ def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike) -> Run:
         queue=queue,
         flows=samples,
         completions=completions,
-        provenance={"engine": "arithmetic", "engine_version": "1"},
+        provenance=PROVENANCE,
     )
 
 
@@ -80,6 +82,10 @@ class ArithmeticEngine:
     def version(self) -> str:
         """Return the version of the arithmetic."""
         return "1"
+
+    def provenance(self) -> dict[str, object]:
+        """Return what the runs bear, with this engine's version."""
+        return {**PROVENANCE, "engine_version": self.version()}
 
     def check(self, scenario: Scenario) -> None:
         """Know two CCAs."""

@@ -40,14 +40,23 @@ def ccbench(*args: object) -> Result:
     return CliRunner().invoke(cli.program, [str(arg) for arg in args])
 
 
-def assert_refused(result: Result, *words: str, status: ExitStatus = ExitStatus.BAD_INPUT) -> None:
-    """Check that one line on standard error says why, with these words, and nothing was printed."""
+def assert_refused(
+    result: Result,
+    *words: str,
+    status: ExitStatus = ExitStatus.BAD_INPUT,
+    phases: tuple[str, ...] = (),
+) -> None:
+    """Check that one line on standard error says why, with these words, and nothing was printed.
+
+    `phases` are what was reported of the work before.
+    """
     assert status == result.exit_code, result.output
     assert "" == result.stdout
-    assert 1 == len(result.stderr.splitlines()), result.stderr
-    assert result.stderr.startswith("ccbench: ")
+    *before, message = result.stderr.splitlines()
+    assert list(phases) == before, result.stderr
+    assert message.startswith("ccbench: ")
     for word in words:
-        assert word in result.stderr
+        assert word in message
 
 
 @pytest.fixture
@@ -189,10 +198,11 @@ class TestKernel:
         assert_refused(ccbench("kernel", "build", "--source", path), "source", str(path))
 
     def test_source_is_no_kernel(self, tmp_path: Path) -> None:
-        """A folder without a kernel in it is refused."""
+        """A folder without a kernel in it is refused, after a line for each phase of the build."""
         folder = tmp_path / "empty"
         folder.mkdir()
-        assert_refused(ccbench("kernel", "build", "--source", folder), "source", str(folder))
+        result = ccbench("kernel", "build", "--source", folder)
+        assert_refused(result, "source", str(folder), phases=("unpacking the kernel's source",))
 
     @pytest.mark.parametrize("options", [(), ("--json",)])
     def test_not_built(self, options: tuple[str, ...]) -> None:

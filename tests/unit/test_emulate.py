@@ -53,6 +53,10 @@ class GuestEngine:
         """Return the version that the runs of `make_run` bear."""
         return "1"
 
+    def provenance(self) -> dict[str, object]:
+        """Return name and version."""
+        return {"engine": self.name, "engine_version": self.version()}
+
     def check(self, scenario: Scenario) -> None:
         """Refuse one scenario."""
         if scenario == REFUSED:

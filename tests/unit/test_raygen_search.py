@@ -331,8 +331,8 @@ class TestFolder:
         """So is one whose results another version of the engine made."""
 
         class Newer(_Wrapped):
-            def version(self) -> str:
-                return "2"
+            def provenance(self) -> dict[str, object]:
+                return {"engine": "arithmetic", "engine_version": "2"}
 
         search(_config(), engine=engine, output_dir=tmp_path)
         with pytest.raises(InputError, match="differs in engine_version: choose"):

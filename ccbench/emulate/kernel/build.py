@@ -152,8 +152,9 @@ def build(
     sources = guest.sources_dir()
     cache = _cache()
     with _only_one(cache, report):
-        report("fetching the kernel's source", 0.0)
-        kernel_source = kernel_sources.find(source, cache / "sources")
+        kernel_source = kernel_sources.find(
+            source, cache / "sources", lambda what: report(what, 0.0)
+        )
         recipe = Recipe.of(kernel_sources.digest(kernel_source), sources, hz)
         path = cache / "trees" / recipe.key
         if not path.exists():
@@ -265,8 +266,8 @@ def _cache() -> Path:
     cache = cache_dir() / "kernel"
     if re.search(r"[\s:]", str(cache)):
         raise InputError(
-            f"CCBENCH_CACHE: no kernel can be built in {cache}: make takes no spaces and colons; "
-            "set it to a folder without them"
+            f"no kernel can be built in {cache}, as make takes no spaces and colons: choose "
+            "another folder, for example: export CCBENCH_CACHE=/var/tmp/ccbench"
         )
     return cache
 

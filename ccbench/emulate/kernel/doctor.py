@@ -13,7 +13,7 @@ from ccbench.cache import cache_dir
 from ccbench.emulate.engine import Check
 from ccbench.emulate.kernel import build, toolchain
 from ccbench.emulate.kernel.boot import MEMORY_FOLDER
-from ccbench.errors import CcbenchError
+from ccbench.errors import CcbenchError, InputError
 
 __all__ = ["checks"]
 
@@ -65,6 +65,9 @@ def _programs() -> Check:
 def _built() -> Check:
     try:
         kernel = build.installed()
+    except InputError as error:  # the cache cannot be where it is; the message says what to do
+        detail, _, remedy = str(error).partition(": ")
+        return Check(name="virtual kernel", ok=False, detail=detail, remedy=remedy)
     except CcbenchError as error:
         return Check(
             name="virtual kernel", ok=False, detail=str(error), remedy="ccbench kernel build"

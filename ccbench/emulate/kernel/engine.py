@@ -67,13 +67,28 @@ class KernelEngine:
         """Return what identifies everything that can change a result."""
         return f"{_VERSION}-{self.kernel.version}"
 
+    def provenance(self) -> dict[str, object]:
+        """Return what this engine is; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
+        return {
+            "ccbench": version("ccbench"),
+            "engine": self.name,
+            "engine_version": self.version(),
+            "kernel_release": self.kernel.release,
+            "kernel_build": self.kernel.version,
+            "hz": self.kernel.hz,
+            "modules": list(self.kernel.modules),
+            "machine": platform.machine(),
+        }
+
     def check(self, scenario: Scenario) -> None:
         """Raise an InputError if the kernel does not have what the scenario names."""
         for i, flow in enumerate(scenario.flows):
             if not flow.is_udp and flow.cca not in self.kernel.ccas:
                 hint = _validate.choice_hint(flow.cca, self.kernel.ccas)
                 allowed = ", ".join(self.kernel.ccas)
-                message = f"flows[{i}].cca = {flow.cca!r}: the virtual kernel has {allowed}: {hint}"
+                message = (
+                    f"cca = {flow.cca!r} (flows[{i}]): the virtual kernel has {allowed}: {hint}"
+                )
                 raise InputError(message)
         for i, bottleneck in enumerate(scenario.bottlenecks):
             with _validate.within(f"bottlenecks[{i}]."):
@@ -96,22 +111,13 @@ class KernelEngine:
                 seed=scenario.seed,
                 on_progress=on_progress,
             )
-            return read_run(scenario, directory, self._provenance(scenario))
+            provenance = {
+                **self.provenance(),
+                "scenario_key": scenario.key(),
+                "seed": scenario.seed,
+            }
+            return read_run(scenario, directory, provenance)
 
     def doctor(self) -> list[Check]:
         """Return what the virtual kernel needs of this machine, and whether it is there."""
         return doctor.checks()
-
-    def _provenance(self, scenario: Scenario) -> dict[str, object]:
-        return {
-            "ccbench": version("ccbench"),
-            "engine": self.name,
-            "engine_version": self.version(),
-            "kernel_release": self.kernel.release,
-            "kernel_build": self.kernel.version,
-            "hz": self.kernel.hz,
-            "modules": list(self.kernel.modules),
-            "machine": platform.machine(),
-            "scenario_key": scenario.key(),
-            "seed": scenario.seed,
-        }

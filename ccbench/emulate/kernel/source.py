@@ -97,7 +97,7 @@ _LONGEST_MAGIC = max(map(len, _OPENERS))
 _DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 
-def find(source: Path | None, directory: Path) -> Path:
+def find(source: Path | None, directory: Path, report: Callable[[str], None]) -> Path:
     """Return the tarball or the tree to build from.
 
     Parameters
@@ -106,6 +106,8 @@ def find(source: Path | None, directory: Path) -> Path:
         What the user has named, if anything.
     directory : Path
         Where downloaded tarballs are kept.
+    report : callable
+        Called with what is being done, if it takes long.
 
     Raises
     ------
@@ -115,7 +117,7 @@ def find(source: Path | None, directory: Path) -> Path:
         If nothing was named and nothing can be downloaded.
     """
     if source is None:
-        return fetch(directory)
+        return fetch(directory, report)
     if source.is_dir():
         return source.resolve()
     if not source.is_file():
@@ -124,7 +126,7 @@ def find(source: Path | None, directory: Path) -> Path:
     return source.resolve()
 
 
-def fetch(directory: Path) -> Path:
+def fetch(directory: Path, report: Callable[[str], None]) -> Path:
     """Return a tarball of the kernel's source, downloaded as a package if there is none yet.
 
     Debian's ``linux-source-6.12`` if the machine's package lists have it, else the newest
@@ -134,6 +136,8 @@ def fetch(directory: Path) -> Path:
     ----------
     directory : Path
         Where downloaded tarballs are kept, under the package's name and version.
+    report : callable
+        Called with what is being done, if it takes long.
 
     Raises
     ------
@@ -153,6 +157,7 @@ def fetch(directory: Path) -> Path:
         )
     listed = _output(["apt-cache", "--names-only", "search", "^linux-source-[0-9.]+$"], directory)
     package = _choose(line.split()[0] for line in listed.splitlines() if line)
+    report(f"downloading {package}")
     with tempfile.TemporaryDirectory(dir=directory, prefix=".download-") as name:
         work = Path(name)
         _output(["apt-get", "download", package], work)
