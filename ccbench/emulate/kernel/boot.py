@@ -97,7 +97,12 @@ def boot(
     console = directory / "console"
     (directory / "root").symlink_to(build.root)
     command = [str(build.linux), f"mem={memory_mb}M", *_COMMAND_LINE]
-    environment = {"TMPDIR": MEMORY_FOLDER, "CCBENCH_SEED": str(seed), "PATH": os.defpath}
+    environment = {
+        "TMPDIR": MEMORY_FOLDER,
+        "CCBENCH_PARENT": str(os.getpid()),
+        "CCBENCH_SEED": str(seed),
+        "PATH": os.defpath,
+    }
     with console.open("wb") as output:
         process = subprocess.Popen(
             command,

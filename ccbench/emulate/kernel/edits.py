@@ -106,7 +106,7 @@ EDITS = (
     Edit(
         file="arch/um/os-Linux/main.c",
         find=r"^#include <stdlib\.h>$",
-        replace=r'#include <stdlib.h>\n#include "ccbench_process.h"',
+        replace=r"#include <stdlib.h>\n#include <ccbench_process.h>",
         reason="the guest must make no heap, and end with the process that started it",
     ),
     Edit(
@@ -114,6 +114,32 @@ EDITS = (
         find=r"^\tset_stklim\(\);$",
         replace=r"\tset_stklim();\n\tccbench_prepare_process();",
         reason="the guest must make no heap, and end with the process that started it",
+    ),
+    # Else those that carry the guest's program may stay, with system calls that are then the
+    # host's: before Linux 6.12 always, later where the kernel's process is killed at its start.
+    Edit(
+        file="arch/um/os-Linux/start_up.c",
+        find=r"^#include <errno\.h>$",
+        replace=r"#include <errno.h>\n#include <ccbench_process.h>",
+        reason="the processes that the guest's kernel makes must end with it",
+    ),
+    Edit(
+        file="arch/um/os-Linux/start_up.c",
+        find=r"\bptrace\(PTRACE_TRACEME, 0, 0, 0\)",
+        replace="ccbench_trace_me()",
+        reason="the processes that the guest's kernel makes must end with it",
+    ),
+    Edit(
+        file="arch/um/os-Linux/skas/process.c",
+        find=r"^#include <errno\.h>$",
+        replace=r"#include <errno.h>\n#include <ccbench_process.h>",
+        reason="the processes that the guest's kernel makes must end with it",
+    ),
+    Edit(
+        file="arch/um/os-Linux/skas/process.c",
+        find=r"\bptrace\(PTRACE_TRACEME, 0, 0, 0\)",
+        replace="ccbench_trace_me()",
+        reason="the processes that the guest's kernel makes must end with it",
     ),
     # With a coarser clock most timers fire before they are due by that clock, and then again.
     Edit(
@@ -164,7 +190,7 @@ EDITS = (
 ADDITIONS = {
     "arch/um/kernel/ccbench_clock.h": "um/clock.h",
     "arch/um/os-Linux/ccbench_entropy.h": "um/entropy.h",
-    "arch/um/os-Linux/ccbench_process.h": "um/process.h",
+    "arch/um/include/shared/ccbench_process.h": "um/process.h",
 }
 
 
