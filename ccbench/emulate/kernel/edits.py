@@ -87,6 +87,14 @@ EDITS = (
         replace="ccbench_getrandom(buf, len, flags);",
         reason="the kernel's random numbers come from the scenario's seed",
     ),
+    # Linux up to 6.5, and 6.1 before it was mended, ignores the start that it is given for the lack
+    # of this sign, and takes the host's time.
+    Edit(
+        file="arch/um/kernel/time.c",
+        find=r'^__setup\("time-travel-start=?",',
+        replace='__setup("time-travel-start=",',
+        reason="the guest's date, which its random numbers depend on, must not be the host's",
+    ),
     # The guest's memory begins where the host's heap ends. Hosts put the heap at random, up to 1 GB
     # further up, and the kernel adds the gap to its memory: every run would have another amount of
     # memory, so other TCP limits and hash sizes, and spend time on initialising it. The rest
