@@ -21,6 +21,7 @@ from ccbench.cli.harm import harm
 from ccbench.cli.kernel import kernel
 from ccbench.cli.raygen import raygen
 from ccbench.cli.run import run
+from ccbench.cli.study import study
 from ccbench.errors import CcbenchError, EngineError, InputError
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def program(*, debug: bool) -> None:
     """
 
 
-for _command in (doctor, kernel, run, harm, raygen):
+for _command in (doctor, kernel, run, harm, raygen, study):
     program.add_command(_command)
 
 

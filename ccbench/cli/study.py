@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ccbench study list`` and ``ccbench study run``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ccbench import _validate
+from ccbench.cli._console import made_by, print_json, print_pairs, print_table, progress
+from ccbench.cli._options import json_option
+
+if TYPE_CHECKING:
+    from ccbench.scenario import Scenario
+    from ccbench.studies import StudyResult
+
+__all__ = ["study"]
+
+
+@click.group()
+def study() -> None:
+    """Run published figures again and set our numbers beside the published ones."""
+
+
+@study.command("list")
+@json_option
+def list_studies(*, as_json: bool) -> None:
+    """Say which studies there are, and how much each runs."""
+    from ccbench import studies
+
+    known = [studies.get(name) for name in studies.names()]
+    if as_json:
+        print_json(
+            {
+                "studies": [
+                    {
+                        "name": one.name,
+                        "source": one.source,
+                        "title": one.title,
+                        "runs": one.run_count,
+                        "virtual_hours": one.virtual_hours,
+                    }
+                    for one in known
+                ]
+            }
+        )
+        return
+    width = max(len(one.name) for one in known)
+    print_table(
+        ["study", "source", "runs", "virtual\nhours"],
+        [
+            [
+                f"{one.name:<{width}}  {one.title}",
+                one.source,
+                str(one.run_count),
+                f"{one.virtual_hours:.1f}",
+            ]
+            for one in known
+        ],
+    )
+
+
+@study.command()
+@click.argument("name")
+@click.option("--quick", is_flag=True, help="A small version that takes seconds.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default="studies",
+    show_default=True,
+    help="Folder for NAME.csv, NAME.png and NAME.json.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Runs side by side.  [default: one per core]"
+)
+@click.option("--fresh", is_flag=True, help="Run even what the store has already.")
+@json_option
+def run(
+    *, name: str, quick: bool, output: Path, jobs: int | None, fresh: bool, as_json: bool
+) -> None:
+    """Run the study NAME and compare what comes of it with what was published.
+
+    Every finished run is kept: the same command goes on where it was interrupted. The exit status
+    is 0 also where ours differs from the published: a difference is a result.
+    """
+    from ccbench import studies
+
+    chosen = studies.get(name)
+    try:  # before a long run, not after it
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        allowed = f"a folder that can be written ({error.strerror})"
+        raise _validate.bad("output folder", str(output), allowed, "choose another one") from error
+    scenarios = chosen.scenarios(quick=quick)
+    total_s = sum(scenario.duration_s for scenario in scenarios)
+    with progress("{task.completed:.0f} of {task.total:.0f} s of virtual time") as bar:
+        task = bar.add_task(name, total=total_s)
+
+        def show(done: Scenario) -> None:
+            bar.advance(task, done.duration_s)
+
+        result = studies.run_study(chosen, quick=quick, jobs=jobs, fresh=fresh, on_progress=show)
+    files = result.save(output)
+    if as_json:
+        print_json({**result.to_dict(), "files": files})
+        return
+    _print(result)
+    print_pairs({"made by": made_by(result.provenance), "files": ", ".join(map(str, files))})
+
+
+def _print(result: StudyResult) -> None:
+    """Print the comparisons, and below them their notes."""
+    notes: list[str] = []
+    rows = []
+    for comparison in result.findings.comparisons:
+        mark = ""
+        if comparison.note:
+            notes.append(comparison.note)
+            mark = f" [{len(notes)}]"
+        known = math.isfinite(comparison.ours)
+        rows.append(
+            [
+                comparison.what + mark,
+                f"{comparison.ours:.3g}" if known else "-",
+                comparison.published,
+                comparison.unit,
+                "yes" if comparison.agrees else "no",
+            ]
+        )
+    study = result.study
+    print_table(
+        ["what", "ours", "published", "unit", "agrees"],
+        rows,
+        title=f"{study.name}: {study.title} ({study.source})",
+    )
+    for number, note in enumerate(notes, start=1):
+        click.echo(f"[{number}] {note}")
+    if result.quick:
+        click.echo("A quick version: too short for its numbers to agree with published ones.")
+    click.echo()

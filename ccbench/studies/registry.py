@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which studies there are, and where."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from ccbench import _validate
+
+if TYPE_CHECKING:
+    from ccbench.studies.study import Study
+
+__all__ = ["get", "names"]
+
+#: In the order of the publications. The study ``ware-3.2`` is ``STUDY`` in ``ware_3_2.py``; it is
+#: imported when it is asked for.
+_NAMES = ("ware-3.2",)
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all studies, in the order of their publications.
+
+    Examples
+    --------
+    >>> names()[0]
+    'ware-3.2'
+    """
+    return _NAMES
+
+
+def get(name: str) -> Study:
+    """Return the study of that name.
+
+    Raises
+    ------
+    InputError
+        If there is none; the message has the names that there are.
+
+    Examples
+    --------
+    >>> get("ware-3.2").name
+    'ware-3.2'
+    """
+    if name not in _NAMES:
+        allowed = f"one of {', '.join(_NAMES)}"
+        raise _validate.bad("study", name, allowed, _validate.choice_hint(name, _NAMES))
+    module = name.replace("-", "_").replace(".", "_")
+    study: Study = importlib.import_module(f"ccbench.studies.{module}").STUDY
+    return study

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A study: a published figure or table, what to run for it, and what comes of the runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+__all__ = ["Comparison", "Findings", "Rows", "Scenarios", "Study"]
+
+#: Rows of a table, each a dictionary with the same columns.
+Rows: TypeAlias = list[dict[str, Any]]
+
+
+class Scenarios(Protocol):
+    """Says what to run."""
+
+    def __call__(self, *, quick: bool) -> tuple[Scenario, ...]:
+        """Return the scenarios, or, if `quick`, a few that take seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One number of ours beside the published one.
+
+    Parameters
+    ----------
+    what : str
+        What is compared, in a few words.
+    ours : float
+        Our number; NaN if the runs do not give it, which agrees with nothing.
+    published : str
+        What the publication states, in its own precision: ``"about 40"``, ``"1 to 3"``. Not what a
+        reader may guess from the height of a bar.
+    accepted : (float, float)
+        The smallest and the largest number of ours that agree with it.
+    unit : str
+        Of all three; empty if they have none.
+    note : str
+        Why ours differs, or why these limits.
+
+    Examples
+    --------
+    >>> Comparison(what="share", ours=38.2, published="about 40", accepted=(35, 45)).agrees
+    True
+    """
+
+    what: str
+    ours: float
+    published: str
+    accepted: tuple[float, float]
+    unit: str = ""
+    note: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether our number lies between the limits."""
+        low, high = self.accepted
+        return low <= self.ours <= high
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Findings:
+    """What came of a study.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The data behind the figure; units in the names of the columns. Becomes a CSV file, without
+        its index.
+    figure : Figure
+        Our version of the published one. Becomes a PNG file.
+    comparisons : tuple of Comparison
+        Ours beside what the publication states, one or more.
+    """
+
+    table: pd.DataFrame
+    figure: Figure
+    comparisons: tuple[Comparison, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Study:
+    """A published figure or table that ccbench reproduces: data and three pure functions.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"ware-3.2"``.
+    title : str
+        What is studied, in one line.
+    source : str
+        Publication and figure.
+    scenarios : callable
+        Returns what to run, ``scenarios(quick=False)``, or a quick version that takes seconds and
+        shows only that everything works.
+    measure : callable
+        Turns one run into rows of a table. Runs are measured one at a time and then dropped, so
+        that memory does not grow with their number. What belongs to which scenario, the run's
+        `scenario` says.
+    conclude : callable
+        Turns the table of all rows, in the order of the scenarios, into :class:`Findings`. It must
+        do with the table of the quick version too.
+
+    Examples
+    --------
+    >>> from ccbench import studies
+    >>> studies.get("ware-3.2").source
+    'Ware 2024, Figure 3.2'
+    """
+
+    name: str
+    title: str
+    source: str
+    scenarios: Scenarios
+    measure: Callable[[Run], Rows]
+    conclude: Callable[[pd.DataFrame], Findings]
+
+    @cached_property
+    def run_count(self) -> int:
+        """Number of different runs."""
+        return len(set(self.scenarios(quick=False)))
+
+    @cached_property
+    def virtual_hours(self) -> float:
+        """Length of all runs together, in hours of their own time."""
+        return sum(scenario.duration_s for scenario in set(self.scenarios(quick=False))) / 3600

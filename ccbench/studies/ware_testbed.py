@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the experiments of Ware's chapter 3 have in common: the testbed of its section 3.2.
+
+Where the thesis leaves room: its queues are powers of two packets, the nearest to the given number
+of bandwidth-delay products (33 packets). It calls 1024 packets both 32 BDP (Figure 3.7's testbed)
+and 64 BDP (caption of Figure 3.3); by its own rule 1024 are 32 BDP, and that is what they are here.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ccbench.scenario import MTU_BYTES, Bottleneck, Flow, Scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from ccbench.run import Run
+
+__all__ = [
+    "BANDWIDTH_MBPS",
+    "COLOURS",
+    "RTT_MS",
+    "competition",
+    "is_bbr",
+    "queue_axis",
+    "queue_packets",
+]
+
+BANDWIDTH_MBPS = 10.0
+RTT_MS = 40.0
+
+COLOURS = {"bbr": "tab:red", "cubic": "tab:blue", "reno": "tab:green"}
+
+
+def queue_packets(queue_bdp: float, *, bandwidth_mbps: float = BANDWIDTH_MBPS) -> int:
+    """Return the length of a queue in packets as the testbed rounds it.
+
+    Examples
+    --------
+    >>> queue_packets(1), queue_packets(32), queue_packets(64, bandwidth_mbps=15)
+    (32, 1024, 4096)
+    """
+    bdp = bandwidth_mbps * 1e3 * RTT_MS / 8 / MTU_BYTES
+    return int(2 ** round(math.log2(queue_bdp * bdp)))
+
+
+def competition(  # noqa: PLR0913 - all by keyword, but for what competes
+    flows: dict[str, int],
+    *,
+    queue_bdp: float,
+    duration_s: float,
+    seed: int,
+    bandwidth_mbps: float = BANDWIDTH_MBPS,
+    sample_interval_ms: float = 100.0,
+) -> Scenario:
+    """Return a scenario in the testbed: that many flows of each CCA, all from the beginning on.
+
+    Examples
+    --------
+    >>> competition({"bbr": 1, "cubic": 16}, queue_bdp=32, duration_s=60, seed=1).name
+    '1 bbr, 16 cubic, 1024 packets, seed 1'
+    """
+    room = queue_packets(queue_bdp, bandwidth_mbps=bandwidth_mbps)
+    who = ", ".join(f"{count} {cca}" for cca, count in flows.items())
+    return Scenario(
+        flows=tuple(Flow(cca=cca, count=count) for cca, count in flows.items()),
+        bottlenecks=(Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_packets=room),),
+        rtt_ms=RTT_MS,
+        duration_s=duration_s,
+        seed=seed,
+        sample_interval_ms=sample_interval_ms,
+        queue_log=False,
+        name=f"{who}, {room} packets, seed {seed}",
+    )
+
+
+def is_bbr(run: Run) -> pd.Series[bool]:
+    """Say of each flow of a run whether it is BBR's."""
+    mine: pd.Series[bool] = run.scenario.flow_table()["cca"] == "bbr"
+    return mine
+
+
+def queue_axis(axes: Axes, packets: pd.Series[int]) -> None:
+    """Let the x axis be queue lengths, one step for each doubling."""
+    ticks = np.unique(packets)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(ticks, [str(tick) for tick in ticks])
+    axes.set_xlabel("queue (packets)")

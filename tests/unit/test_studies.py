@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Studies: the framework on arithmetic, and what is registered. No virtual kernel takes part."""
+
+from __future__ import annotations
+
+import json
+import math
+import pkgutil
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+from matplotlib.figure import Figure
+
+from ccbench import Bottleneck, Flow, Scenario, studies
+from ccbench.cli import main as cli
+from ccbench.cli._status import ExitStatus
+from ccbench.emulate.engine import ENGINES
+from ccbench.errors import EngineError, InputError
+from ccbench.studies import Comparison, Findings, Rows, Study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ccbench.run import Run
+    from tests.unit.conftest import ArithmeticEngine
+
+LINK_MBPS = 10.0
+
+
+def scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    """Let 1 to 4 even flows share a link; quickly, 1 to 2; with two seeds."""
+    return tuple(
+        Scenario(
+            flows=(Flow(cca="even", count=count),),
+            bottlenecks=(Bottleneck(bandwidth_mbps=LINK_MBPS, queue_bdp=1),),
+            rtt_ms=40,
+            duration_s=2 * count,
+            seed=seed,
+            name=f"{count} flows",
+        )
+        for count in range(1, 3 if quick else 5)
+        for seed in (3, 1)
+    )
+
+
+def measure(run: Run) -> Rows:
+    """Return a row for each flow."""
+    flows, seed = run.scenario.flow_count, run.scenario.seed
+    return [
+        {"flows": flows, "seed": seed, "mbps": mbps} for mbps in run.summary()["throughput_mbps"]
+    ]
+
+
+def conclude(table: pd.DataFrame) -> Findings:
+    """Compare what the flows got with fair shares, and once with nothing."""
+    figure = Figure()
+    figure.subplots().plot(table["flows"], table["mbps"])
+    fair = float((table["flows"] * table["mbps"]).mean())
+    return Findings(
+        table=table,
+        figure=figure,
+        comparisons=(
+            Comparison(
+                what="flows times share",
+                ours=fair,
+                published="10",
+                accepted=(9.9, 10.1),
+                unit="Mbit/s",
+                note="Sharing is fair.",
+            ),
+            Comparison(what="never", ours=math.nan, published="7", accepted=(6, 8)),
+        ),
+    )
+
+
+STUDY = Study(
+    name="even-1",
+    title="Even flows share",
+    source="Nobody 1900, Figure 1",
+    scenarios=scenarios,
+    measure=measure,
+    conclude=conclude,
+)
+
+
+def ccbench(*args: object) -> Result:
+    """Run the program in this process."""
+    return CliRunner().invoke(cli.program, [str(arg) for arg in args])
+
+
+@pytest.fixture
+def registered(engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> ArithmeticEngine:
+    """Register the study above and let the commands use arithmetic."""
+    monkeypatch.setitem(sys.modules, "arithmetic", SimpleNamespace(make=lambda: engine))
+    monkeypatch.setitem(ENGINES, "kernel", ("arithmetic", "make"))
+    monkeypatch.setattr(studies.registry, "_NAMES", ("even-1",))
+    module = SimpleNamespace(STUDY=STUDY)
+    monkeypatch.setitem(sys.modules, "ccbench.studies.even_1", module)
+    return engine
+
+
+class TestComparison:
+    @pytest.mark.parametrize(
+        ("ours", "agrees"),
+        [(35, True), (45, True), (34.9, False), (45.1, False), (math.nan, False)],
+    )
+    def test_agrees(self, ours: float, agrees: bool) -> None:  # noqa: FBT001 - a parameter
+        """Ours agrees within the accepted limits, which belong to it; NaN never does."""
+        comparison = Comparison(what="", ours=ours, published="about 40", accepted=(35, 45))
+        assert agrees == comparison.agrees
+
+
+class TestRegistry:
+    def test_names_match_files(self) -> None:
+        """Every module that holds a study is registered under its own name, and no other is."""
+        modules = {info.name for info in pkgutil.iter_modules(studies.__path__)}
+        files = {name.replace("-", "_").replace(".", "_") for name in studies.names()}
+        holding = {
+            module
+            for module in modules
+            if hasattr(__import__(f"ccbench.studies.{module}", fromlist=["x"]), "STUDY")
+        }
+        assert files == holding
+        for name in studies.names():
+            assert name == studies.get(name).name
+
+    @pytest.mark.parametrize("name", studies.names())
+    def test_scenarios(self, name: str) -> None:
+        """A study's scenarios differ from each other; the quick version takes a tenth at most."""
+        study = studies.get(name)
+        whole, few = study.scenarios(quick=False), study.scenarios(quick=True)
+        assert len(set(whole)) == len(whole) == study.run_count
+        assert len(set(few)) == len(few) >= 1
+        quick_s = sum(scenario.duration_s for scenario in few)
+        assert quick_s <= 0.1 * 3600 * study.virtual_hours
+
+    def test_unknown(self) -> None:
+        """An unknown name is refused with the nearest one."""
+        with pytest.raises(InputError, match=r"study is 'ware3\.2'.*did you mean 'ware-3\.2'\?"):
+            studies.get("ware3.2")
+
+
+class TestRunStudy:
+    def test_findings(self, engine: ArithmeticEngine) -> None:
+        """The table holds the rows of all runs in the order of the scenarios."""
+        result = studies.run_study(STUDY, engine=engine, store=None)
+        expected = [(n, seed) for n in range(1, 5) for seed in (3, 1) for _ in range(n)]
+        table = result.findings.table
+        assert expected == list(zip(table["flows"], table["seed"], strict=True))
+        fair, never = result.findings.comparisons
+        assert fair.ours == pytest.approx(LINK_MBPS)
+        assert (fair.agrees, never.agrees) == (True, False)
+        assert (1, 3) == result.seeds
+        assert engine.provenance() == result.provenance
+
+    def test_quick(self, engine: ArithmeticEngine) -> None:
+        """The quick version runs its own scenarios."""
+        result = studies.run_study(STUDY, quick=True, engine=engine, store=None)
+        assert [1, 1, 2, 2] == sorted(scenario.flow_count for scenario in engine.ran)
+        assert result.quick
+
+    def test_nothing_runs_twice(self, engine: ArithmeticEngine) -> None:
+        """A second time everything comes out of the store, unless asked for fresh."""
+        for fresh, runs in ((False, 8), (False, 8), (True, 16)):
+            studies.run_study(STUDY, engine=engine, fresh=fresh)
+            assert runs == len(engine.ran)
+
+    def test_progress(self, engine: ArithmeticEngine) -> None:
+        """Each scenario is reported once when it is done."""
+        done: list[Scenario] = []
+        studies.run_study(STUDY, engine=engine, store=None, on_progress=done.append)
+        assert set(scenarios(quick=False)) == set(done)
+        assert len(done) == 8
+
+    def test_a_run_that_cannot_be_measured(self, engine: ArithmeticEngine) -> None:
+        """What is wrong with a run is no fault of the user's, and the scenario is named."""
+
+        def refuse(run: Run) -> Rows:
+            raise InputError(f"seed is {run.scenario.seed}")
+
+        study = replace(STUDY, measure=refuse)
+        with pytest.raises(EngineError, match=r"even-1, \d flows: seed is"):
+            studies.run_study(study, engine=engine, store=None)
+
+
+class TestSave:
+    def test_files(self, engine: ArithmeticEngine, tmp_path: Path) -> None:
+        """Table, figure and comparisons become files; what has no number is null."""
+        result = studies.run_study(STUDY, engine=engine, store=None)
+        folder = tmp_path / "a" / "b"
+        files = result.save(folder)
+        assert ["even-1.csv", "even-1.png", "even-1.json"] == [path.name for path in files]
+        assert sorted(files) == sorted(folder.iterdir())
+        pd.testing.assert_frame_equal(result.findings.table, pd.read_csv(files[0]))
+        assert files[1].read_bytes().startswith(b"\x89PNG")
+        document = json.loads(files[2].read_text())
+        assert ("even-1", False, [1, 3]) == (
+            document["study"],
+            document["quick"],
+            document["seeds"],
+        )
+        assert engine.provenance() == document["provenance"]
+        fair, never = document["comparisons"]
+        assert (fair["agrees"], fair["unit"], fair["accepted"]) == (True, "Mbit/s", [9.9, 10.1])
+        assert (never["agrees"], never["ours"]) == (False, None)
+
+
+@pytest.mark.usefixtures("registered")
+class TestCommand:
+    def test_list(self) -> None:
+        """The list says of each study what it is and how much it runs."""
+        shown = ccbench("study", "list").stdout
+        for word in ("even-1", "Even flows share", "Nobody 1900, Figure 1", " 8 "):
+            assert word in shown
+        (only,) = json.loads(ccbench("study", "list", "--json").stdout)["studies"]
+        assert (8, pytest.approx(40 / 3600)) == (only["runs"], only["virtual_hours"])
+
+    def test_run(self, tmp_path: Path) -> None:
+        """A study prints ours beside the published with its notes, and leaves its files.
+
+        The exit status is 0 although one number differs.
+        """
+        result = ccbench("study", "run", "even-1", "-o", tmp_path / "out")
+        assert ExitStatus.OK == result.exit_code, result.output
+        lines = result.stdout.splitlines()
+        fair = next(line for line in lines if "flows times share" in line)
+        never = next(line for line in lines if "never" in line)
+        assert ["[1]", "10", "10", "Mbit/s", "yes"] == fair.split()[-5:]
+        assert ["never", "-", "7", "no"] == never.split()
+        assert "[1] Sharing is fair." in lines
+        assert {"even-1.csv", "even-1.png", "even-1.json"} == {
+            path.name for path in (tmp_path / "out").iterdir()
+        }
+
+    def test_quick(self, tmp_path: Path, registered: ArithmeticEngine) -> None:
+        """A quick version is called one."""
+        result = ccbench("study", "run", "even-1", "--quick", "-o", tmp_path)
+        assert "quick version" in result.stdout
+        assert 4 == len(registered.ran)
+
+    def test_json(self, tmp_path: Path) -> None:
+        """With --json the same document that the file holds is printed, and the files."""
+        result = ccbench("study", "run", "even-1", "-o", tmp_path, "--json")
+        document = json.loads(result.stdout)
+        files = document.pop("files")
+        assert json.loads((tmp_path / "even-1.json").read_text()) == document
+        assert [str(tmp_path / f"even-1.{kind}") for kind in ("csv", "png", "json")] == files
+
+    def test_unknown(self, tmp_path: Path, registered: ArithmeticEngine) -> None:
+        """An unknown name is bad input; nothing runs and nothing is made."""
+        result = ccbench("study", "run", "even1", "-o", tmp_path / "out")
+        assert ExitStatus.BAD_INPUT == result.exit_code
+        assert "did you mean 'even-1'?" in result.stderr
+        assert not registered.ran
+        assert not (tmp_path / "out").exists()
+
+    def test_output_that_cannot_be(self, tmp_path: Path, registered: ArithmeticEngine) -> None:
+        """A folder that cannot be made is refused before anything runs."""
+        (tmp_path / "file").touch()
+        result = ccbench("study", "run", "even-1", "-o", tmp_path / "file" / "out")
+        assert ExitStatus.BAD_INPUT == result.exit_code
+        assert "output folder" in result.stderr
+        assert not registered.ran
