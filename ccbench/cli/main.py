@@ -19,6 +19,7 @@ from ccbench.cli._status import ExitStatus
 from ccbench.cli.doctor import doctor
 from ccbench.cli.harm import harm
 from ccbench.cli.kernel import kernel
+from ccbench.cli.model import model
 from ccbench.cli.raygen import raygen
 from ccbench.cli.run import run
 from ccbench.cli.study import study
@@ -106,7 +107,7 @@ def program(*, debug: bool) -> None:
     """
 
 
-for _command in (doctor, kernel, run, harm, raygen, study):
+for _command in (doctor, kernel, run, harm, raygen, study, model):
     program.add_command(_command)
 
 
