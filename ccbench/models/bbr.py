@@ -211,8 +211,8 @@ class BbrModel:
         """The loss-based flows' share in the simple model, 1/k (3.5).
 
         The limit of (3.9) for a queue of many BDPs and of many more packets than the BBR flows have
-        in ProbeRTT, so one half for BBRv1, of whatever network. BBR's share is at most the rest, as
-        ProbeRTT takes away from it.
+        in ProbeRTT, so one half for BBRv1, of whatever network. No network leaves more to the
+        loss-based flows while BBR sends; the time that BBR then loses in ProbeRTT is not in it.
 
         Examples
         --------
