@@ -75,7 +75,7 @@ def bbr(
 
 def _print(made: BbrModel, duration: float) -> None:
     prediction = made.predict(duration)
-    share = prediction.loss_based_share
+    share, simple = prediction.loss_based_share, prediction.simple_loss_based_share
     probing, fraction = "no meaning here", "no meaning here"  # a remark says why
     if not math.isnan(prediction.bbr_fraction):
         probing = f"{prediction.probe_time_s:.1f} of {duration:g} s"
@@ -86,7 +86,7 @@ def _print(made: BbrModel, duration: float) -> None:
             f"{prediction.bdp_packets:.1f} packets in flight fill the pipe (1 BDP)",
             "queue": f"{prediction.queue_packets} packets ({made.queue_in_bdp:.3g} BDP)",
             "flows": f"{made.bbr_flows} bbr against any number of cubic or reno",
-            "simple model": f"{1 - prediction.simple_loss_based_share:.1%} for bbr in an endless queue (3.5)",
+            "simple model": f"{1 - simple:.1%} for bbr in an endless queue (3.5)",
             "RTT estimate alone": f"{prediction.rtt_est_alone_ms:.1f} ms (3.6)",
             "RTT estimate": f"{prediction.rtt_est_ms:.1f} ms (3.7)",
             "in-flight cap": f"{prediction.inflight_cap_packets:.1f} packets, all bbr flows (3.8)",
