@@ -7,10 +7,14 @@ is the business of :mod:`ccbench.emulate`.
 """
 
 from ccbench.harm.convergence import (
+    Convergence,
+    Detector,
+    FlowConvergence,
     Step,
     best_breakpoint,
     converged_at,
     convergence_steps,
+    latest,
     measured_from,
     rolling_deviation,
 )
@@ -18,7 +22,10 @@ from ccbench.harm.experiment import Experiment, HarmResult, long_flows, measure
 from ccbench.harm.metrics import expected_harm, harm, jain_index, relative_harm
 
 __all__ = [
+    "Convergence",
+    "Detector",
     "Experiment",
+    "FlowConvergence",
     "HarmResult",
     "Step",
     "best_breakpoint",
@@ -27,6 +34,7 @@ __all__ = [
     "expected_harm",
     "harm",
     "jain_index",
+    "latest",
     "long_flows",
     "measure",
     "measured_from",

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of throughput, as ``Run.throughput()`` returns them: what is always asked of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ccbench import _validate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+__all__ = ["by_flow", "check", "entries_s", "interval_s"]
+
+
+def check(throughput: pd.DataFrame) -> None:
+    """Check that a table holds measurements of flows over equally long intervals.
+
+    Raises
+    ------
+    InputError
+        There are no flows or no intervals, the intervals differ, or a value is not finite.
+    """
+    if 0 in throughput.shape:
+        allowed = "at least 1 interval of at least 1 flow"
+        raise _validate.bad("throughput.shape", throughput.shape, allowed, "run for longer")
+    length_s = interval_s(throughput)
+    uneven = ~np.isclose(np.diff(throughput.index.to_numpy(dtype=np.float64)), length_s)
+    if length_s <= 0 or uneven.any():
+        row = int(np.argmax(uneven)) + 1 if uneven.any() else 0
+        allowed = "a row for each of equally long intervals, indexed by its end in seconds"
+        field = f"throughput.index[{row}]"
+        raise _validate.bad(field, float(throughput.index[row]), allowed, "take Run.throughput()")
+    for flow in throughput.columns:
+        finite = np.isfinite(throughput[flow].to_numpy(dtype=np.float64))
+        if not finite.all():
+            row = int(np.argmin(finite))
+            field = f"throughput of flow {flow} at {throughput.index[row]:g} s"
+            raise _validate.bad(field, throughput[flow].iloc[row], "finite", "check the run")
+
+
+def interval_s(throughput: pd.DataFrame) -> float:
+    """Return the length of the intervals in seconds.
+
+    Examples
+    --------
+    >>> interval_s(pd.DataFrame({0: [7.0, 8.0]}, index=[60.5, 61.0]))
+    0.5
+    """
+    ends_s = throughput.index
+    return float(ends_s[1] - ends_s[0] if len(ends_s) > 1 else ends_s[0])
+
+
+def entries_s(throughput: pd.DataFrame) -> pd.Series[float]:
+    """Return when each flow begins to get anything, in seconds; NaN if it never does.
+
+    Examples
+    --------
+    >>> entries_s(pd.DataFrame({0: [7.0, 8.0], 1: [0.0, 8.0]}, index=[1.0, 2.0])).tolist()
+    [0.0, 1.0]
+    """
+    moving = throughput.to_numpy(dtype=np.float64) > 0
+    begins_s = throughput.index.to_numpy(dtype=np.float64) - interval_s(throughput)
+    first_s = begins_s[moving.argmax(axis=0)]
+    return by_flow(throughput, np.where(moving.any(axis=0), first_s, np.nan))
+
+
+def by_flow(
+    throughput: pd.DataFrame, times_s: Sequence[float] | npt.NDArray[np.float64]
+) -> pd.Series[float]:
+    """Return one time per flow as a Series with the table's flows as its index."""
+    return pd.Series(times_s, throughput.columns.rename("flow"), dtype="float64")
