@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ccbench import _validate
+from ccbench.harm._pairs import check_samples, flow_counts
 from ccbench.harm.convergence import converged_at, measured_from
 from ccbench.harm.metrics import expected_harm, harm, jain_index, relative_harm
 from ccbench.scenario import Bottleneck, Flow, Scenario
@@ -243,9 +244,9 @@ def measure(solo: Run, competing: Run) -> HarmResult:
     >>> measure(solo=runs[0], competing=runs[1]).relative > 0.2  # doctest: +SKIP
     True
     """
-    n_beta, n_alpha = _counts(solo.scenario, competing.scenario)
-    _check_samples(solo, "solo run")
-    _check_samples(competing, "competing run")
+    n_beta, n_alpha = flow_counts(solo.scenario, competing.scenario)
+    check_samples(solo, "solo run")
+    check_samples(competing, "competing run")
     together = competing.throughput(INTERVAL_S)
     converged_at_s = converged_at(together)
     from_s = measured_from(converged_at_s, competing.scenario.duration_s)
@@ -271,35 +272,6 @@ def measure(solo: Run, competing: Run) -> HarmResult:
         to_s=float(together.index[-1]),
         converged_at_s=converged_at_s,
     )
-
-
-def _counts(solo: Scenario, competing: Scenario) -> tuple[int, int]:
-    """Return the numbers of beta and of alpha flows of two scenarios that belong together."""
-    shared = len(solo.flows)
-    step = "run the two scenarios of one Experiment"
-    if len(competing.flows) <= shared:
-        allowed = f"more than the {shared} of the solo run"
-        raise _validate.bad("flow groups of the competing run", len(competing.flows), allowed, step)
-    without_alpha = replace(
-        competing,
-        flows=competing.flows[:shared],
-        seed=solo.seed,
-        sample_interval_ms=solo.sample_interval_ms,
-        queue_log=solo.queue_log,
-    )
-    if without_alpha.key() != solo.key():
-        ours, theirs = solo.to_dict(), without_alpha.to_dict()
-        names = [name for name in theirs if name != "name" and ours.get(name) != theirs[name]]
-        allowed = "the same in both runs but for the flows that the competing run adds"
-        raise _validate.bad("network and beta flows", ", ".join(names), allowed, step)
-    return solo.flow_count, competing.flow_count - solo.flow_count
-
-
-def _check_samples(run: Run, name: str) -> None:
-    sampled = set(run.flows["flow"].unique())
-    for flow in range(run.scenario.flow_count):
-        if flow not in sampled:
-            raise _validate.bad(f"{name}: samples of flow {flow}", 0, "1 or more", "run it again")
 
 
 def flow_names(flows: tuple[Flow, ...]) -> str:

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Harm by any metric: what beta's flows achieve alone and beside alpha's (Ware section 4.3)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ccbench import _validate
+from ccbench.harm._pairs import check_samples, flow_counts
+from ccbench.harm.metrics import expected_harm, harm
+from ccbench.harm.performance import METRICS, performance
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ccbench.harm.performance import Metric, Window
+    from ccbench.run import Run
+
+__all__ = ["MetricHarm", "compare", "compare_flows"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricHarm:
+    """Harm to a group of flows by one metric.
+
+    Attributes
+    ----------
+    metric, unit : str
+    solo, competing : float
+        The group's value alone and in competition: the sum over its flows of a throughput, the mean
+        of anything else. NaN where one of the flows has none (it did not complete, had no packets).
+    absolute : float
+        The harm, 1 at most; below 0 where competition made it better. NaN where a value is.
+    expected, relative : float
+        What equal sharing by number of flows would cost the group, and `absolute` minus that. NaN
+        of a metric that is no part of the link's capacity, and where not all flows always have
+        data: a fair share of more than they ask for says nothing.
+    """
+
+    metric: str
+    unit: str
+    solo: float
+    competing: float
+    absolute: float
+    expected: float
+    relative: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the parts as a dictionary of plain values."""
+        return asdict(self)
+
+
+def compare(
+    solo: Run,
+    competing: Run,
+    metrics: Iterable[Metric] | None = None,
+    window: Window | None = None,
+) -> tuple[MetricHarm, ...]:
+    """Compute the harm to the flows of `solo` by those that `competing` has in addition.
+
+    Parameters
+    ----------
+    solo, competing : Run
+        Runs of an :class:`~ccbench.harm.Experiment`'s two scenarios.
+    metrics : iterable of Metric, optional
+        Left out: all of `METRICS` that the runs have records for.
+    window : (float, float), optional
+        The part of both runs to look at, in seconds; left out, all of them.
+
+    Returns
+    -------
+    tuple of MetricHarm
+        One for each metric.
+
+    Raises
+    ------
+    InputError
+        If the runs do not belong together, a flow has no samples, a metric needs a queue log that a
+        run lacks, or the flows achieved nothing alone.
+
+    Examples
+    --------
+    >>> for part in compare(solo, competing, metrics_named(["fct"])):  # doctest: +SKIP
+    ...     print(part.metric, part.absolute)
+    """
+    n_beta, n_alpha = flow_counts(solo.scenario, competing.scenario)
+    check_samples(solo, "solo run")
+    check_samples(competing, "competing run")
+    chosen = _recorded(solo, competing) if metrics is None else tuple(metrics)
+    alone = performance(solo, chosen, window)
+    together = performance(competing, chosen, window).iloc[:n_beta]
+    endless = all(flow.kind == "bulk" for flow in competing.scenario.flows)
+    return tuple(
+        _of_metric(
+            metric,
+            alone[metric.name],
+            together[metric.name],
+            expected_harm(n_alpha=n_alpha, n_beta=n_beta)
+            if endless and metric.shared
+            else math.nan,
+        )
+        for metric in chosen
+    )
+
+
+def compare_flows(
+    solo: Run,
+    competing: Run,
+    metrics: Iterable[Metric] | None = None,
+    window: Window | None = None,
+) -> pd.DataFrame:
+    """Compute the harm to each flow of `solo` on its own.
+
+    Parameters and errors are those of :func:`compare`.
+
+    Returns
+    -------
+    DataFrame
+        Index ``flow``; columns in two levels: ``solo``, ``competing`` and ``harm`` (NaN where a
+        value is missing, and of a flow that achieved nothing alone), each by metric.
+
+    Examples
+    --------
+    >>> compare_flows(solo, competing)["harm"]  # doctest: +SKIP
+    """
+    n_beta, _ = flow_counts(solo.scenario, competing.scenario)
+    chosen = _recorded(solo, competing) if metrics is None else tuple(metrics)
+    alone = performance(solo, chosen, window)
+    together = performance(competing, chosen, window).iloc[:n_beta]
+    harms = pd.DataFrame(
+        {
+            m.name: [
+                _flow_harm(m, *values)
+                for values in zip(alone[m.name], together[m.name], strict=True)
+            ]
+            for m in chosen
+        },
+        index=alone.index,
+    )
+    return pd.concat({"solo": alone, "competing": together, "harm": harms}, axis=1)
+
+
+def _recorded(solo: Run, competing: Run) -> tuple[Metric, ...]:
+    """Return the metrics for which both runs have records."""
+    logged = solo.scenario.queue_log and competing.scenario.queue_log
+    return tuple(m for m in METRICS.values() if logged or not m.needs_queue_log)
+
+
+def _of_metric(
+    metric: Metric, alone: pd.Series[float], together: pd.Series[float], expected: float
+) -> MetricHarm:
+    if not metric.shared:
+        expected = math.nan
+    solo, competing = metric.of_group(alone), metric.of_group(together)
+    with _validate.within(f"{metric.name} of the beta flows: "):
+        absolute = _harm(metric, solo, competing)
+    return MetricHarm(
+        metric=metric.name,
+        unit=metric.unit,
+        solo=solo,
+        competing=competing,
+        absolute=absolute,
+        expected=expected,
+        relative=absolute - expected,
+    )
+
+
+def _harm(metric: Metric, solo: float, competing: float) -> float:
+    if math.isnan(solo) or math.isnan(competing):
+        return math.nan
+    return harm(solo, competing, less_is_better=metric.less_is_better)
+
+
+def _flow_harm(metric: Metric, solo: float, competing: float) -> float:
+    if solo == 0 and not metric.less_is_better:
+        return math.nan
+    return _harm(metric, solo, competing)

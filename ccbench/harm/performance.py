@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What flows achieved, as numbers: the metrics that harm can be computed of (Ware section 4.3).
+
+A metric is data: its unit, whether less of it is better, and a function from a run to one value for
+each flow. A value that cannot be had, such as the completion time of a flow that did not complete,
+is NaN and never a number that looks like one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from ccbench import _validate, packets
+from ccbench.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ccbench.run import Run
+
+__all__ = [
+    "METRICS",
+    "Metric",
+    "Part",
+    "Window",
+    "downloaded",
+    "metrics_named",
+    "performance",
+    "recovery_s",
+]
+
+#: Part of a run in seconds: from, to.
+Window: TypeAlias = tuple[float, float]
+
+#: How long HarmGen, which follows the thesis, lets a short flow download (ACM SIGCOMM 2026).
+DOWNLOAD_S = 10.0
+
+
+class Part:
+    """A part of a run, with what several metrics need of it computed once.
+
+    Parameters
+    ----------
+    run : Run
+    window : (float, float)
+        The part in seconds.
+    """
+
+    def __init__(self, run: Run, window: Window) -> None:
+        self.run = run
+        self.window = window
+
+    @cached_property
+    def active_s(self) -> pd.DataFrame:
+        """When each flow is active in the window, ``from`` and ``to``: never where they cross."""
+        table, done = self.run.scenario.flow_table(), self.run.completions
+        to_s = (done["end_ns"] / 1e9).where(done["end_ns"] >= 0, table["stop_s"])
+        from_s, end_s = self.window
+        return pd.DataFrame(
+            {"from": table["start_s"].clip(lower=from_s), "to": to_s.clip(upper=end_s)}
+        )
+
+    @cached_property
+    def delivered(self) -> pd.DataFrame:
+        """The packets that came to the first queue in the window; see `packets.delivered`."""
+        everything = packets.delivered(self.run)
+        within: pd.DataFrame = everything[everything["arrival_s"].between(*self.window)]
+        return within
+
+    def total_at(self, column: str, time_s: pd.Series[float]) -> pd.Series[float]:
+        """Return a running total of each flow at a time of its own: its last sample's by then."""
+        samples = self.run.flows[["flow", "time_ns", column]]
+        # A sample may be taken a little after the multiple of the interval that it stands for.
+        late_ns = self.run.scenario.sample_interval_ms * 1e5
+        limit_ns = (time_s * 1e9 + late_ns).to_numpy()[samples["flow"].to_numpy()]
+        by_then = samples[samples["time_ns"].to_numpy() <= limit_ns]
+        totals: pd.Series[float] = by_then.groupby("flow")[column].last().astype("float64")
+        return totals.reindex(time_s.index, fill_value=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A measure of how well flows do.
+
+    Attributes
+    ----------
+    name : str
+    unit : str
+        Empty for a share.
+    less_is_better : bool
+        As of delays, not as of throughput.
+    needs_queue_log : bool
+        Whether the run must have recorded every packet.
+    shared : bool
+        Whether it is a part of the link's capacity, so that a group of flows has the sum and equal
+        sharing has a meaning; else a group has the mean.
+    of : callable
+        From a :class:`Part` of a run to a Series with one value for each flow.
+    """
+
+    name: str
+    unit: str
+    of: Callable[[Part], pd.Series[float]]
+    less_is_better: bool = True
+    needs_queue_log: bool = True
+    shared: bool = False
+
+    def of_group(self, values: pd.Series[float]) -> float:
+        """Return the value of a group of flows: NaN if one of them has none."""
+        return float(values.sum(skipna=False) if self.shared else values.mean(skipna=False))
+
+
+def performance(run: Run, metrics: Iterable[Metric], window: Window | None = None) -> pd.DataFrame:
+    """Return what each flow achieved.
+
+    Parameters
+    ----------
+    run : Run
+    metrics : iterable of Metric
+        Of `METRICS`, or others.
+    window : (float, float), optional
+        The part of the run to look at, in seconds; left out, all of it. Each flow counts while it
+        is active, from its start to its completion or stop. Completion times heed no window.
+
+    Returns
+    -------
+    DataFrame
+        Index ``flow``; a column for each metric. NaN where a flow has no value: it was not active
+        in the window, had no packets there, or did not complete.
+
+    Raises
+    ------
+    InputError
+        If the window is not one, or a metric needs a queue log that the run lacks.
+
+    Examples
+    --------
+    >>> performance(run, metrics_named(["throughput", "delay_p95"]))  # doctest: +SKIP
+    """
+    window = (0.0, run.scenario.duration_s) if window is None else window
+    if not 0 <= window[0] < window[1] <= run.scenario.duration_s:
+        allowed = f"two times from 0 to {run.scenario.duration_s:g}, the first below the second"
+        raise _validate.bad("window", window, allowed, "choose a part of the run")
+    index = pd.RangeIndex(run.scenario.flow_count, name="flow")
+    part = Part(run, window)
+    return pd.DataFrame({m.name: m.of(part).reindex(index) for m in metrics}, index=index)
+
+
+def recovery_s(
+    solo: Run, competing: Run, *, since_s: float, share: float = 0.9, interval_s: float = 1.0
+) -> float:
+    """Return how long the flows of `solo` take to get back what they have alone.
+
+    Parameters
+    ----------
+    solo, competing : Run
+        The same network without and with other flows, which come or go at `since_s`.
+    since_s : float
+        When the disturbance begins, in seconds.
+    share : float
+        The part of the solo throughput that counts as recovered, above 0 and up to 1.
+    interval_s : float
+        Length in seconds of the intervals in which throughput is taken.
+
+    Returns
+    -------
+    float
+        Seconds from `since_s` to the end of the first interval in which the flows together have
+        `share` of what they have alone in that interval. Infinite if there is none: a bound for
+        those who know how long the run was, and not a harm.
+
+    Raises
+    ------
+    InputError
+        If `share` or `since_s` is out of range, or the flows have nothing alone after `since_s`.
+
+    Examples
+    --------
+    >>> recovery_s(solo, competing, since_s=30)  # doctest: +SKIP
+    4.0
+    """
+    _validate.number("share", share, _validate.Range(0, 1, low_open=True), example=0.9)
+    flows = solo.scenario.flow_count
+    alone = solo.throughput(interval_s).sum(axis=1)
+    together = competing.throughput(interval_s).iloc[:, :flows].sum(axis=1)
+    later = alone.index > since_s + interval_s / 2
+    if not (alone[later] > 0).any():
+        allowed = "a time after which the flows send when they are alone"
+        raise _validate.bad("since_s", since_s, allowed, "choose an earlier time")
+    recovered = together[later] >= share * alone[later].where(alone[later] > 0, np.inf)
+    if not recovered.any():
+        return float("inf")
+    return float(recovered.index[int(recovered.argmax())]) - since_s
+
+
+def metrics_named(names: Iterable[str]) -> tuple[Metric, ...]:
+    """Return the metrics of these names.
+
+    Raises
+    ------
+    InputError
+        If there is none of a name; the message lists those that there are.
+
+    Examples
+    --------
+    >>> [metric.unit for metric in metrics_named(["throughput", "fct"])]
+    ['Mbit/s', 's']
+    """
+    found = []
+    for name in names:
+        if name not in METRICS:
+            hint = _validate.choice_hint(name, METRICS)
+            raise InputError(f"metric = {name!r}: there are {', '.join(METRICS)}: {hint}")
+        found.append(METRICS[name])
+    return tuple(found)
+
+
+def downloaded(seconds: float) -> Metric:
+    """Return the metric of what a flow's receiver has so long after the flow's start, in MB.
+
+    NaN for a flow that the run does not follow for so long, unless it has completed.
+
+    Examples
+    --------
+    >>> downloaded(10).unit
+    'MB'
+    """
+
+    def of(part: Part) -> pd.Series[float]:
+        done = part.run.completions
+        until_s = done["start_ns"] / 1e9 + seconds
+        followed = (until_s <= part.run.scenario.duration_s) | (done["end_ns"] >= 0)
+        return (part.total_at("delivered_bytes", until_s) / 1e6).where(followed)
+
+    return Metric(name="downloaded", unit="MB", of=of, less_is_better=False, needs_queue_log=False)
+
+
+def _rate(column: str) -> Callable[[Part], pd.Series[float]]:
+    def of(part: Part) -> pd.Series[float]:
+        from_s, to_s = part.active_s["from"], part.active_s["to"]
+        # What a flow has completed does not grow: a sample after its end has it all.
+        completed = part.run.completions["end_ns"].between(0, part.window[1] * 1e9)
+        end_s = to_s.mask(completed, part.window[1])
+        grown = part.total_at(column, end_s) - part.total_at(column, from_s)
+        rate: pd.Series[float] = grown * 8e-6 / (to_s - from_s)
+        return rate.where(to_s > from_s)
+
+    return of
+
+
+def _delay(column: str, quantile: float | None) -> Callable[[Part], pd.Series[float]]:
+    def of(part: Part) -> pd.Series[float]:
+        of_flows = part.delivered.groupby("flow")[column]
+        return of_flows.mean() if quantile is None else of_flows.quantile(quantile)
+
+    return of
+
+
+def _jitter(part: Part) -> pd.Series[float]:
+    flow = part.delivered["flow"]
+    change = part.delivered.groupby(flow)["one_way_ms"].diff().abs()
+    return change.groupby(flow).mean()
+
+
+def _loss_rate(part: Part) -> pd.Series[float]:
+    counts = packets.fates(part.run, *part.window).astype("float64")
+    return counts["lost"].div(counts["sent"].where(counts["sent"] > 0))
+
+
+def _fct(part: Part) -> pd.Series[float]:
+    done = part.run.completions
+    return ((done["end_ns"] - done["start_ns"]) / 1e9).where(done["end_ns"] >= 0)
+
+
+def _table(*metrics: Metric) -> Mapping[str, Metric]:
+    return MappingProxyType({metric.name: metric for metric in metrics})
+
+
+def _delays(prefix: str, column: str) -> list[Metric]:
+    quantiles = {"": None, "_p95": 0.95, "_p99": 0.99}
+    return [
+        Metric(name=f"{prefix}{suffix}", unit="ms", of=_delay(column, quantile))
+        for suffix, quantile in quantiles.items()
+    ]
+
+
+#: The metrics that there are. Delays are means over packets, or quantiles; ``delay`` is one way and
+#: ``queueing`` what of it is spent in queues. ``jitter`` is the mean absolute difference between
+#: the one-way delays of a flow's consecutive packets (RFC 3393's variation). ``loss_rate`` is the
+#: share of a flow's packets that queues dropped or that were lost at random. ``fct`` is the flow
+#: completion time.
+METRICS: Mapping[str, Metric] = _table(
+    Metric(
+        name="throughput",
+        unit="Mbit/s",
+        of=_rate("throughput_bytes"),
+        less_is_better=False,
+        needs_queue_log=False,
+        shared=True,
+    ),
+    Metric(
+        name="goodput",
+        unit="Mbit/s",
+        of=_rate("delivered_bytes"),
+        less_is_better=False,
+        needs_queue_log=False,
+        shared=True,
+    ),
+    *_delays("delay", "one_way_ms"),
+    *_delays("queueing", "queueing_ms"),
+    Metric(name="jitter", unit="ms", of=_jitter),
+    Metric(name="loss_rate", unit="", of=_loss_rate),
+    Metric(name="fct", unit="s", of=_fct, needs_queue_log=False),
+    downloaded(DOWNLOAD_S),
+)

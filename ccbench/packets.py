@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The way of every packet through the queues, put together from a run's queue log.
+
+The log says what happened when; which departure belongs to which arrival follows from two facts:
+the packets of one flow leave a queue in the order in which they came, and links keep the order of
+what they carry. The first is not true of CHOKe, which drops packets from the middle of its queue:
+there the delays of a flow's packets may be mixed up with each other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ccbench._frames import EVENTS
+from ccbench.errors import InputError
+
+if TYPE_CHECKING:
+    from ccbench.bottleneck import Bottleneck
+    from ccbench.run import Run
+
+__all__ = ["delivered", "fates"]
+
+_ENQUEUE, _DEQUEUE, _DROP, _MARK, _LOSS = range(len(EVENTS))
+
+#: Qdiscs that make room for an arrival by dropping the flow's oldest packet, at the same instant.
+_DROPS_THE_OLDEST = frozenset({"pfifo_head_drop"})
+
+IntArray = npt.NDArray[np.int64]
+
+
+def delivered(run: Run) -> pd.DataFrame:
+    """Return every packet that left the last bottleneck's queue, with its delays.
+
+    Parameters
+    ----------
+    run : Run
+        A run with a queue log.
+
+    Returns
+    -------
+    DataFrame
+        A row per packet in the order of departure. Columns: ``flow``; ``bytes`` of IP;
+        ``arrival_s``, when it came to the first bottleneck; ``queueing_ms``, what it waited in all
+        queues together; ``one_way_ms``, the same with its time on the links and half of the flow's
+        base round-trip time (on a link that follows a trace the packet's own time on it is not
+        known, and counts as 0).
+
+    Raises
+    ------
+    InputError
+        If the run has no queue log.
+
+    Examples
+    --------
+    >>> delivered(run).groupby("flow")["queueing_ms"].quantile(0.95)  # doctest: +SKIP
+    """
+    _check_log(run)
+    links = run.scenario.bottlenecks
+    log = _Log(run, 0, links[0])
+    # Of the packets that a link has taken: when they came to the first queue, and what they waited.
+    arrival_ns = log.enqueued_ns[log.enqueue_of]
+    waited_ns = log.dequeued_ns - arrival_ns
+    for number, link in enumerate(links[1:], start=1):
+        log = _Log(run, number, link)
+        # A link keeps the order: the k-th that it took is the k-th to come out or to be lost.
+        came = np.flatnonzero(log.is_enqueue[log.is_enqueue | log.is_loss])
+        arrival_ns = arrival_ns[came][log.enqueue_of]
+        waited_ns = waited_ns[came][log.enqueue_of]
+        waited_ns += log.dequeued_ns - log.enqueued_ns[log.enqueue_of]
+    link = links[-1]
+    on_link_ns = np.zeros(log.dequeued_ns.size)
+    if link.bandwidth_mbps is not None:
+        on_link_ns = log.dequeued_bytes * 8e3 / link.bandwidth_mbps
+    extra_ms = run.scenario.flow_table()["extra_rtt_ms"].to_numpy()[log.dequeued_flow]
+    passed_ms = (log.dequeued_ns - arrival_ns + on_link_ns) / 1e6
+    return pd.DataFrame(
+        {
+            "flow": log.dequeued_flow,
+            "bytes": log.dequeued_bytes,
+            "arrival_s": arrival_ns / 1e9,
+            "queueing_ms": waited_ns / 1e6,
+            "one_way_ms": passed_ms + (run.scenario.rtt_ms + extra_ms) / 2,
+        }
+    )
+
+
+def fates(run: Run, from_s: float = 0.0, to_s: float | None = None) -> pd.DataFrame:
+    """Count what became of the packets of each flow between two times.
+
+    Parameters
+    ----------
+    run : Run
+        A run with a queue log.
+    from_s, to_s : float
+        The times in seconds; `to_s` left out: the end.
+
+    Returns
+    -------
+    DataFrame
+        Index ``flow``; columns ``sent``, packets that came to the first bottleneck, and ``lost``,
+        packets that a queue dropped or that were lost at random, at any bottleneck.
+
+    Raises
+    ------
+    InputError
+        If the run has no queue log.
+
+    Examples
+    --------
+    >>> counts = fates(run)  # doctest: +SKIP
+    >>> counts["lost"] / counts["sent"]  # doctest: +SKIP
+    """
+    _check_log(run)
+    end_s = run.scenario.duration_s if to_s is None else to_s
+    log = run.queue
+    within = log["time_ns"].between(from_s * 1e9, end_s * 1e9)
+    event = log["event"].cat.codes
+    first = (log["bottleneck"] == 0) & event.isin((_ENQUEUE, _LOSS))
+    lost = event.isin((_DROP, _LOSS))
+
+    def count(which: pd.Series[bool]) -> IntArray:
+        flows = log["flow"].to_numpy()[(which & within).to_numpy()]
+        return np.bincount(flows, minlength=run.scenario.flow_count)
+
+    index = pd.RangeIndex(run.scenario.flow_count, name="flow")
+    return pd.DataFrame({"sent": count(first), "lost": count(lost)}, index=index)
+
+
+def _check_log(run: Run) -> None:
+    if not run.scenario.queue_log:
+        raise InputError(
+            "queue_log is False, so this run does not know what became of its packets: "
+            "run with queue_log = true"
+        )
+
+
+class _Log:
+    """The log of one bottleneck, with each departure matched to its arrival.
+
+    Attributes
+    ----------
+    is_enqueue, is_loss : ndarray of bool, one per event
+    enqueued_ns : ndarray, one per arrival at the queue
+    dequeued_ns, dequeued_flow, dequeued_bytes : ndarray, one per packet that left for the link
+    enqueue_of : ndarray
+        Of each that left for the link, its position among the arrivals.
+    """
+
+    def __init__(self, run: Run, number: int, link: Bottleneck) -> None:
+        rows = run.queue
+        if len(run.scenario.bottlenecks) > 1:  # spares a copy of millions of rows
+            rows = rows[rows["bottleneck"] == number]
+        time_ns: IntArray = rows["time_ns"].to_numpy()
+        event = rows["event"].cat.codes.to_numpy()
+        flow: npt.NDArray[Any] = rows["flow"].to_numpy()
+        self.is_enqueue = event == _ENQUEUE
+        self.is_loss = event == _LOSS
+        is_dequeue = event == _DEQUEUE
+        self.enqueued_ns = time_ns[self.is_enqueue]
+        self.dequeued_ns = time_ns[is_dequeue]
+        self.dequeued_flow = flow[is_dequeue]
+        self.dequeued_bytes = rows["bytes"].to_numpy()[is_dequeue]
+
+        drop = event == _DROP
+        refused = np.zeros(event.size, dtype=bool)  # arrivals that never waited
+        if link.qdisc not in _DROPS_THE_OLDEST:
+            at_once = (flow[:-1] == flow[1:]) & (time_ns[:-1] == time_ns[1:])
+            refused[:-1] = self.is_enqueue[:-1] & drop[1:] & at_once
+        drop[1:] &= ~refused[:-1]
+        # What is left has waited: of each flow the k-th to leave is the k-th that came.
+        came, left = self.is_enqueue & ~refused, is_dequeue | drop
+        came_at = np.flatnonzero(came)
+        by_flow = came_at[np.argsort(flow[came_at], kind="stable")]
+        first = np.searchsorted(flow[by_flow], np.arange(run.scenario.flow_count))
+        arrival = by_flow[first[flow[left]] + _rank_in_flow(flow[left])]
+        position = np.cumsum(self.is_enqueue) - 1
+        self.enqueue_of: IntArray = position[arrival[is_dequeue[left]]]
+
+
+def _rank_in_flow(flow: npt.NDArray[Any]) -> IntArray:
+    """Return of each packet how many of its flow are before it."""
+    order = np.argsort(flow, kind="stable")
+    in_order = flow[order]
+    starts = np.flatnonzero(np.r_[True, in_order[1:] != in_order[:-1]])
+    lengths = np.diff(np.r_[starts, flow.size])
+    rank = np.empty(flow.size, dtype=np.int64)
+    rank[order] = np.arange(flow.size) - np.repeat(starts, lengths)
+    return rank
