@@ -41,9 +41,9 @@ The shortest part
 What it cannot do
 -----------------
 It says where to begin measuring, and is better at that than ignoring the first minute (89 % against
-78 % near). It is no proof of convergence: of the 51 flows that had not converged by their label it
-turned none away, not even when a competitor arrived 50 s before the end. Each window from then on
-has the same step in it, so their deviations are alike.
+78 % near). It is no proof of convergence. Of the 51 flows that had not converged by their label it
+turned none away, not even when a competitor arrived 50 s before the end: the windows that hold its
+arrival have much the same deviation. Nor does it see a rate that drifts evenly.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def convergence_figure(flow: FlowConvergence) -> Figure:
     if count == 0:
         allowed, step = "1 or more", "run for more than a window and two shortest parts"
         raise _validate.bad("iterations of Algorithm 1", count, allowed, step)
-    figure = Figure(figsize=(max(4.0, 3.2 * count), 3.4), layout="constrained")
+    figure = Figure(figsize=(max(5.0, 3.2 * count), 3.6), layout="constrained")
     panels = figure.subplots(1, count, sharex=True, sharey=True, squeeze=False)[0]
     for number, (axes, step_) in enumerate(zip(panels, flow.steps, strict=True), start=1):
         _draw(axes, flow, step_)
@@ -60,7 +60,7 @@ def convergence_figure(flow: FlowConvergence) -> Figure:
     figure.legend(
         *panels[0].get_legend_handles_labels(),
         loc="outside lower center",
-        ncols=5,
+        ncols=3,
         fontsize="small",
         frameon=False,
     )

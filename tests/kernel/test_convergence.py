@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convergence of real flows, which nobody has to imagine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ccbench import Flow
+from ccbench.harm import Convergence, converged_at
+from ccbench.harm.convergence_evaluation import evaluate
+from ccbench.harm.convergence_labels import LABELLED_S, SHOWN_S, labelled_run
+from tests.kernel.conftest import dumbbell, run
+
+pytestmark = pytest.mark.kernel
+
+#: BBR and CUBIC at once, and CUBIC a minute before BBR.
+TOGETHER = dumbbell(
+    Flow(cca="bbr"), Flow(cca="cubic"), duration_s=LABELLED_S, queue_log=False, queue_packets=33
+)
+LATER = dumbbell(
+    Flow(cca="cubic"), Flow(cca="bbr", start_s=60), duration_s=LABELLED_S, queue_log=False
+)
+
+
+def test_length_changes_nothing_before_the_end() -> None:
+    """The first 180 s of a longer run are those of a run of 180 s, to the byte."""
+    longer = run(LATER).throughput(1.0)
+    shorter = dumbbell(
+        Flow(cca="cubic"), Flow(cca="bbr", start_s=60), duration_s=SHOWN_S, queue_log=False
+    )
+    assert np.array_equal(longer[:180], run(shorter).throughput(1.0))
+
+
+def test_two_flows_that_share_from_the_beginning() -> None:
+    """What settles at once is measured nearly as it goes on for ten minutes."""
+    table = evaluate(labelled_run(run(TOGETHER))).query("method == 'Algorithm 1'")
+    assert (table["label_s"] < 30).all()
+    assert (table["steady_difference_percent"] < 10).all()
+
+
+def test_a_flow_that_comes_later() -> None:
+    """Neither rule nor detector has the flows converge before the second is there."""
+    labelled = labelled_run(run(LATER))
+    time_s = converged_at(labelled.throughput)
+    assert (labelled.labels_s >= 60).all()
+    assert time_s is not None
+    assert 60 <= time_s <= 120
+    assert all(len(flow.steps) > 1 for flow in Convergence.of(labelled.throughput).flows)
