@@ -18,7 +18,7 @@ import click
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
-__all__ = ["made_by", "print_json", "print_pairs", "print_table", "progress"]
+__all__ = ["made_by", "plain", "print_json", "print_pairs", "print_table", "progress"]
 
 #: Tables are no wider than this. Terminals are asked for nothing: most of our tables fit into 80
 #: columns, and of one that does not a terminal breaks lines, which is better than broken numbers.
@@ -27,17 +27,17 @@ _WIDTH = 140
 
 def print_json(document: Mapping[str, Any]) -> None:
     """Print `document` on standard output; NaN and infinities, unknown to JSON, become null."""
-    click.echo(json.dumps(_plain(document), indent=2, allow_nan=False))
+    click.echo(json.dumps(plain(document), indent=2, allow_nan=False))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Turn `value` into what JSON knows."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if hasattr(value, "item"):  # a number of numpy's
-        return _plain(value.item())
+        return plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if value is None or isinstance(value, (str, bool, int, float)):

@@ -16,6 +16,7 @@ import click
 
 from ccbench.cache import cache_dir
 from ccbench.cli._status import ExitStatus
+from ccbench.cli.deployable import deployable
 from ccbench.cli.doctor import doctor
 from ccbench.cli.harm import harm
 from ccbench.cli.kernel import kernel
@@ -107,7 +108,7 @@ def program(*, debug: bool) -> None:
     """
 
 
-for _command in (doctor, kernel, run, harm, raygen, study, model):
+for _command in (doctor, kernel, run, harm, deployable, raygen, study, model):
     program.add_command(_command)
 
 

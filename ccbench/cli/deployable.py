@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ccbench deployable``."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ccbench.cli._console import made_by, print_json, print_pairs, print_table, progress
+from ccbench.cli._options import alpha_option, beta_option, json_option, positive, seed_option
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.harm.deployability import Assessment, Deployability
+
+__all__ = ["deployable"]
+
+#: Counterexamples shown for each threshold; the files have all of them.
+_SHOWN = 3
+
+
+@click.command()
+@alpha_option
+@beta_option
+@click.option(
+    "--networks",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="TOML file of networks.  [default: four, 10 and 50 Mbit/s]",
+)
+@click.option(
+    "--workloads",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="TOML file of workloads.  [default: long, short, video, call]",
+)
+@click.option(
+    "--metric",
+    "metrics",
+    metavar="M",
+    multiple=True,
+    help="Judge by this metric only; may be repeated.  [default: each workload's own]",
+)
+@click.option(
+    "--leeway",
+    type=click.FloatRange(0, 1),
+    default=0.05,
+    show_default=True,
+    help="By how much harm may exceed its bound.",
+)
+@click.option(
+    "--repetitions",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="Runs of each scenario, with seeds from --seed on.",
+)
+@click.option(
+    "--duration",
+    type=positive,
+    metavar="S",
+    default=60.0,
+    show_default=True,
+    help="Length of each run in seconds.",
+)
+@seed_option
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Runs side by side.  [default: one per core]"
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for all harms and verdicts.",
+)
+@json_option
+def deployable(
+    *,
+    alpha: str,
+    beta: str,
+    networks: Path | None,
+    workloads: Path | None,
+    metrics: tuple[str, ...],
+    leeway: float,
+    repetitions: int,
+    duration: float,
+    seed: int,
+    jobs: int | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Judge whether ALPHA may be deployed beside BETA.
+
+    In every network, BETA's flows of every workload run alone, beside BETA's and beside ALPHA's of
+    every workload. Three thresholds say how much harm ALPHA may do to them: as much as BETA does
+    with ALPHA's workload (equivalent), or as it would receive itself (symmetric), or as BETA does
+    with any workload (worst-case). Finished runs are kept: the same command goes on where it was
+    interrupted.
+    """
+    from ccbench.harm import circumstances
+    from ccbench.harm.deployability import Assessment, assess
+
+    assessment = Assessment(
+        alpha=alpha,
+        beta=beta,
+        networks=circumstances.load_networks(networks) if networks else circumstances.NETWORKS,
+        workloads=circumstances.load_workloads(workloads) if workloads else circumstances.WORKLOADS,
+        metrics=metrics or None,
+        duration_s=duration,
+        repetitions=repetitions,
+        leeway=leeway,
+        seed=seed,
+    )
+    with progress("{task.completed} of {task.total} runs") as bar:
+        task = bar.add_task(f"{alpha} beside {beta}", total=len(assessment.scenarios()))
+        result = assess(
+            assessment,
+            jobs=jobs,
+            on_progress=lambda done, _all: bar.update(task, completed=done),
+        )
+    if output is not None:
+        _write(result, output)
+    if as_json:
+        print_json(_document(result))
+    else:
+        _print(result, output)
+
+
+def _document(result: Deployability) -> dict[str, object]:
+    settings = result.assessment
+    return {
+        "alpha": settings.alpha,
+        "beta": settings.beta,
+        "duration_s": settings.duration_s,
+        "repetitions": settings.repetitions,
+        "leeway": settings.leeway,
+        "verdicts": result.verdicts,
+        "cases": result.cases.to_dict("records"),
+        "provenance": dict(result.provenance),
+    }
+
+
+def _write(result: Deployability, folder: Path) -> None:
+    from ccbench import _atomic
+    from ccbench.cli._console import plain
+
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {
+        "harms.csv": result.harms.to_csv(index=False),
+        "cases.csv": result.cases.to_csv(index=False),
+        "deployable.json": json.dumps(plain(_document(result)), indent=2, allow_nan=False) + "\n",
+    }
+    for name, text in texts.items():
+        with _atomic.new_file(folder / name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+
+def _print(result: Deployability, output: Path | None) -> None:
+    settings = result.assessment
+    click.echo(f"May {settings.alpha} be deployed beside {settings.beta}?\n")
+    for threshold, verdict in result.verdicts.items():
+        cases = result.cases[result.cases["threshold"] == threshold]
+        broken = int((cases["verdict"] == "broken").sum())
+        undecided = int((cases["verdict"] == "undecided").sum())
+        details = f"{broken} broken, {undecided} undecided of {len(cases)} cases"
+        click.echo(f"{threshold:<10}  {verdict:<9}  ({details})")
+    for threshold in result.verdicts:
+        found = result.counterexamples(threshold)
+        if len(found):
+            _print_counterexamples(found, threshold, settings)
+    pairs = {"made by": made_by(result.provenance)}
+    if output is not None:
+        pairs["all harms"] = str(output / "harms.csv")
+        pairs["all verdicts"] = str(output / "cases.csv")
+    click.echo()
+    print_pairs(pairs)
+
+
+def _print_counterexamples(found: pd.DataFrame, threshold: str, settings: Assessment) -> None:
+    click.echo()
+    print_table(
+        [
+            "network",
+            f"{settings.beta}\nharmed",
+            f"{settings.alpha}\nharms",
+            "metric",
+            "harm",
+            "bound",
+            "excess",
+        ],
+        [
+            [
+                case["network"],
+                case["victim"],
+                case["attacker"],
+                case["metric"],
+                f"{case['harm']:.2f}",
+                f"{case['bound']:.2f}",
+                _with_ci(case["excess"], case["excess_ci"]),
+            ]
+            for case in found.head(_SHOWN).to_dict("records")
+        ],
+        title=f"What breaks {threshold} bounded harm most:",
+    )
+
+
+def _with_ci(mean: float, half: float) -> str:
+    return f"{mean:+.2f}" if math.isnan(half) else f"{mean:+.2f} ± {half:.2f}"

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks and workloads: the circumstances under which harm is measured (Ware section 4.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ccbench import _fields, _toml, _validate
+from ccbench.bottleneck import Bottleneck
+from ccbench.errors import InputError
+from ccbench.flow import MTU_BYTES, Flow
+from ccbench.harm.performance import metrics_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["NETWORKS", "WORKLOADS", "Network", "Workload", "load_networks", "load_workloads"]
+
+_Named = TypeVar("_Named", "Network", "Workload")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """A path with one bottleneck.
+
+    Parameters
+    ----------
+    name : str
+        For people, and unlike those of other networks.
+    bottleneck : Bottleneck
+    rtt_ms : float
+        Base round-trip time in milliseconds.
+    jitter_ms : float, optional
+        What the receiving host takes for an answer, at random from 0 to this. Left out: the time
+        of one packet on the link, as much as keeps flows from locking in step (see
+        :class:`~ccbench.scenario.Scenario`) and lets repetitions differ.
+
+    Examples
+    --------
+    >>> Network(
+    ...     name="dsl", bottleneck=Bottleneck(bandwidth_mbps=12, queue_bdp=2), rtt_ms=30
+    ... ).noise_ms
+    1.0
+    """
+
+    name: str
+    bottleneck: Bottleneck
+    rtt_ms: float
+    jitter_ms: float | None = None
+
+    @property
+    def noise_ms(self) -> float:
+        """The scenario's `jitter_ms`."""
+        if self.jitter_ms is not None:
+            return self.jitter_ms
+        return MTU_BYTES * 8e-3 / self.bottleneck.mean_mbps
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """What a service sends, whatever its congestion control.
+
+    Parameters
+    ----------
+    name : str
+        For people, and unlike those of other workloads.
+    flow : Flow
+        Its `cca` has no meaning. A UDP flow can only be harmed.
+    metrics : tuple of str
+        The metrics of `METRICS` by which harm to it is judged.
+
+    Raises
+    ------
+    InputError
+        If there is no such metric, or none.
+
+    Examples
+    --------
+    >>> Workload(name="long", flow=Flow(), metrics=("throughput",)).with_cca("bbr").cca
+    'bbr'
+    """
+
+    name: str
+    flow: Flow
+    metrics: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.metrics:
+            step = 'write for example metrics = ["throughput"]'
+            raise _validate.bad("metrics", self.metrics, "one metric or more", step)
+        metrics_named(self.metrics)
+        object.__setattr__(self, "metrics", tuple(self.metrics))
+
+    def with_cca(self, cca: str) -> Flow:
+        """Return the flows of this workload under a congestion control; UDP has none."""
+        if self.flow.is_udp:
+            return replace(self.flow, label=self.name)
+        return replace(self.flow, cca=cca, label=f"{cca} {self.name}")
+
+
+def _network(name: str, bandwidth_mbps: float, rtt_ms: float, queue_bdp: float) -> Network:
+    bottleneck = Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_bdp=queue_bdp)
+    return Network(name=name, bottleneck=bottleneck, rtt_ms=rtt_ms)
+
+
+#: A slow and a fast link, a short and a long path, a shallow and a deep queue.
+NETWORKS = (
+    _network("10 Mbit/s, 40 ms, 0.5 BDP", 10, 40, 0.5),
+    _network("10 Mbit/s, 40 ms, 4 BDP", 10, 40, 4),
+    _network("50 Mbit/s, 20 ms, 1 BDP", 50, 20, 1),
+    _network("50 Mbit/s, 100 ms, 1 BDP", 50, 100, 1),
+)
+
+#: A download that does not end; a page's worth every second; a video's even rate; a call.
+WORKLOADS = (
+    Workload(name="long", flow=Flow(), metrics=("throughput",)),
+    Workload(
+        name="short",
+        flow=Flow(kind="bytes", arrivals=tuple((5.0 + i, 250_000) for i in range(20))),
+        metrics=("fct",),
+    ),
+    Workload(
+        name="video", flow=Flow(kind="rate", rate_mbps=3), metrics=("throughput", "delay_p95")
+    ),
+    Workload(
+        name="call",
+        flow=Flow(kind="cbr", rate_mbps=0.1, packet_bytes=250),
+        metrics=("delay_p95", "jitter"),
+    ),
+)
+
+
+def load_networks(path: str | Path) -> tuple[Network, ...]:
+    """Read networks from a TOML file: a table ``[[networks]]`` for each.
+
+    Its keys are ``name`` (left out: made of the numbers), ``rtt_ms``, ``jitter_ms`` and those of a
+    scenario's bottleneck.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or a table is no network; the message says where.
+
+    Examples
+    --------
+    >>> [network.name for network in load_networks("examples/networks.toml")][0]
+    '12 Mbit/s, 30 ms, 2 BDP'
+    """
+    ours = {field.name for field in fields(Network)} - {"bottleneck"}
+
+    def read(table: Mapping[str, object], base_dir: Path) -> Network:
+        rest = {key: value for key, value in table.items() if key not in ours}
+        bottleneck = Bottleneck.from_dict(rest, base_dir)
+        document = {key: value for key, value in table.items() if key in ours}
+        document.setdefault("name", _described(bottleneck, table.get("rtt_ms")))
+        return _fields.build(Network, {**document, "bottleneck": bottleneck}, {})
+
+    return _load(Path(path), "networks", read)
+
+
+def load_workloads(path: str | Path) -> tuple[Workload, ...]:
+    """Read workloads from a TOML file: a table ``[[workloads]]`` for each.
+
+    Its keys are ``name``, ``metrics`` and those of a scenario's flow, without ``cca``.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or a table is no workload; the message says where.
+
+    Examples
+    --------
+    >>> [workload.name for workload in load_workloads("examples/workloads.toml")]
+    ['download', 'page', 'stream']
+    """
+
+    def read(table: Mapping[str, object], base_dir: Path) -> Workload:
+        if "cca" in table:
+            step = "remove it: the workload is run with both CCAs"
+            raise _validate.bad("cca", table["cca"], "left out", step)
+        ours = {key: value for key, value in table.items() if key in ("name", "metrics")}
+        rest = {key: value for key, value in table.items() if key not in ours}
+        return _fields.build(Workload, {**ours, "flow": Flow.from_dict(rest, base_dir)}, {})
+
+    return _load(Path(path), "workloads", read)
+
+
+def _load(
+    path: Path, kind: str, read: Callable[[Mapping[str, object], Path], _Named]
+) -> tuple[_Named, ...]:
+    with _validate.within(f"{path}: "):
+        document: Mapping[str, Any] = _toml.loads(_validate.text_file(path, f"{kind} file"))
+        for key in document:
+            if key != kind:
+                raise _validate.unknown_key(key, [kind])
+        tables = document.get(kind)
+        if not isinstance(tables, list) or not tables:
+            raise InputError(f"{kind} is missing: head each of them with [[{kind}]]")
+        found: list[_Named] = []
+        for i, table in enumerate(tables):
+            with _validate.within(f"{kind}[{i}]."):
+                item = read(table, path.parent)
+                if any(item.name == other.name for other in found):
+                    allowed = f"unlike the names of the other {kind}"
+                    raise _validate.bad("name", item.name, allowed, "choose another one")
+                found.append(item)
+    return tuple(found)
+
+
+def _described(bottleneck: Bottleneck, rtt_ms: object) -> str:
+    room = (
+        f"{bottleneck.queue_bdp:g} BDP"
+        if bottleneck.queue_bdp is not None
+        else f"{bottleneck.queue_packets} packets"
+    )
+    qdisc = "" if bottleneck.qdisc == "droptail" else f", {bottleneck.qdisc}"
+    return f"{bottleneck.mean_mbps:g} Mbit/s, {rtt_ms} ms, {room}{qdisc}"

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a new CCA may be deployed beside another: the measurements that the thresholds judge.
+
+In every network beta's flows of every workload run alone, beside beta's and beside alpha's of every
+workload. One run of two beta workloads tells the harm in both directions.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+
+from ccbench import _validate, emulate
+from ccbench.errors import EngineError, InputError
+from ccbench.harm.circumstances import NETWORKS, WORKLOADS
+from ccbench.harm.metrics import harm
+from ccbench.harm.performance import METRICS, metrics_named, performance
+from ccbench.harm.thresholds import THRESHOLDS, Verdict, bounds, judge, overall
+from ccbench.scenario import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from concurrent.futures import Executor
+
+    from ccbench.emulate import Engine, Store
+    from ccbench.harm.circumstances import Network, Workload
+    from ccbench.run import Run
+
+__all__ = ["Assessment", "Deployability", "assess"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assessment:
+    """What to measure.
+
+    Parameters
+    ----------
+    alpha, beta : str
+        The new CCA and the deployed one, by their Linux names.
+    networks : tuple of Network
+    workloads : tuple of Workload
+        Those of UDP flows can only be harmed.
+    metrics : tuple of str, optional
+        Judge by these only. Left out: each workload's own.
+    duration_s : float
+        Length of each run in seconds.
+    repetitions : int
+        Runs of each scenario, with seeds from `seed` on.
+    leeway : float
+        By how much harm may exceed a bound, 0 or more.
+    seed : int
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range, or no workload has one of the metrics.
+
+    Examples
+    --------
+    >>> len(Assessment(alpha="bbr", beta="cubic").scenarios())
+    500
+    """
+
+    alpha: str
+    beta: str
+    networks: tuple[Network, ...] = NETWORKS
+    workloads: tuple[Workload, ...] = WORKLOADS
+    metrics: tuple[str, ...] | None = None
+    duration_s: float = 60.0
+    repetitions: int = 5
+    leeway: float = 0.05
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        _validate.whole("repetitions", self.repetitions, _validate.Range(1, 1000), example=3)
+        _validate.number("leeway", self.leeway, _validate.Range(0, 1), example=0.05)
+        for side in ("alpha", "beta"):
+            if not getattr(self, side):
+                raise _validate.bad(side, "", "the name of a CCA", f'for example {side} = "bbr"')
+        if not self._attackers:
+            allowed = "at least one of TCP flows"
+            raise _validate.bad("workloads", [w.name for w in self.workloads], allowed, "add one")
+        if self.metrics is not None:
+            metrics_named(self.metrics)
+        if not any(self.metrics_of(workload) for workload in self.workloads):
+            had = ", ".join(dict.fromkeys(m for w in self.workloads for m in w.metrics))
+            message = f"metric: the workloads are judged by {had}: choose one of these"
+            raise InputError(message)
+        self.scenarios()  # a mistake shows here and not when it is run
+
+    @property
+    def _attackers(self) -> tuple[Workload, ...]:
+        return tuple(w for w in self.workloads if not w.flow.is_udp)
+
+    def metrics_of(self, workload: Workload) -> tuple[str, ...]:
+        """Return the metrics by which harm to a workload is judged."""
+        return tuple(m for m in workload.metrics if self.metrics is None or m in self.metrics)
+
+    def scenarios(self) -> dict[_Key, Scenario]:
+        """Return every scenario to run, by what it is."""
+        return {
+            key: self._scenario(key)
+            for network in self.networks
+            for repetition in range(self.repetitions)
+            for key in self._keys(network, repetition)
+        }
+
+    def _keys(self, network: Network, repetition: int) -> Iterator[_Key]:
+        for i, victim in enumerate(self.workloads):
+            yield _Key(network, victim, None, "", repetition)
+            for attacker in self._attackers:
+                yield _Key(network, victim, attacker, "alpha", repetition)
+                # Of two beta workloads one run tells the harm in both directions.
+                if attacker not in self.workloads[:i] or victim.flow.is_udp:
+                    yield _Key(network, victim, attacker, "beta", repetition)
+
+    def _scenario(self, key: _Key) -> Scenario:
+        flows = [key.victim.with_cca(self.beta)]
+        name = f"{key.victim.name} alone"
+        if key.attacker is not None:
+            flows.append(key.attacker.with_cca(self.alpha if key.side == "alpha" else self.beta))
+            name = f"{flows[1].label} beside {flows[0].label}"
+        judged = {m for w in self.workloads for m in self.metrics_of(w)}
+        with _validate.within(f"network {key.network.name!r}, {name}: "):
+            return Scenario(
+                flows=tuple(flows),
+                bottlenecks=(key.network.bottleneck,),
+                rtt_ms=key.network.rtt_ms,
+                jitter_ms=key.network.noise_ms,
+                duration_s=self.duration_s,
+                seed=self.seed + key.repetition,
+                queue_log=any(METRICS[name].needs_queue_log for name in judged),
+                name=f"{key.network.name}: {name}",
+            )
+
+
+class _Key(NamedTuple):
+    """What a scenario is: the victim's flows alone, or beside an attacker's of alpha or beta."""
+
+    network: Network
+    victim: Workload
+    attacker: Workload | None
+    side: str
+    repetition: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployability:
+    """What was measured and what follows.
+
+    Attributes
+    ----------
+    assessment : Assessment
+    cases : DataFrame
+        See :func:`~ccbench.harm.thresholds.judge`.
+    harms : DataFrame
+        Every harm that was measured; see :func:`~ccbench.harm.thresholds.bounds`. With ``solo`` and
+        ``competing``, the values it was computed from, and ``judged``, whether the metric is one of
+        the victim's.
+    provenance : mapping
+        What made the runs.
+    """
+
+    assessment: Assessment
+    cases: pd.DataFrame = field(repr=False)
+    harms: pd.DataFrame = field(repr=False)
+    provenance: Mapping[str, Any]
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """The verdict of each threshold over all cases."""
+        return {
+            threshold: overall(self.cases.loc[self.cases["threshold"] == threshold, "verdict"])
+            for threshold in THRESHOLDS
+        }
+
+    def counterexamples(self, threshold: str) -> pd.DataFrame:
+        """Return the cases that break a threshold, the worst first."""
+        of_threshold = self.cases["threshold"] == threshold
+        return self.cases[of_threshold & (self.cases["verdict"] == "broken")]
+
+
+def assess(  # noqa: PLR0913 - choices that are independent, all by keyword
+    assessment: Assessment,
+    *,
+    engine: str | Engine = "kernel",
+    executor: Executor | None = None,
+    jobs: int | None = None,
+    store: Store | None = emulate.DEFAULT_STORE,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Deployability:
+    """Measure all harms and judge them.
+
+    What is finished is in the store: asked again, it goes on where it was interrupted.
+
+    Parameters
+    ----------
+    assessment : Assessment
+    engine, executor, jobs, store
+        As in :func:`ccbench.emulate.run_many`.
+    on_progress : callable, optional
+        Called with the number of runs that are done, and of all.
+
+    Raises
+    ------
+    InputError
+        If the engine cannot run the scenarios.
+    EngineError
+        If a run fails, or beta's flows achieve nothing alone.
+
+    Examples
+    --------
+    >>> assess(Assessment(alpha="bbr", beta="cubic")).verdicts  # doctest: +SKIP
+    {'equivalent': 'broken', 'symmetric': 'broken', 'worst-case': 'broken'}
+    """
+    resolved = emulate.get_engine(engine) if isinstance(engine, str) else engine
+    scenarios = assessment.scenarios()
+    for scenario in scenarios.values():
+        resolved.check(scenario)
+    judged = metrics_named(
+        dict.fromkeys(m for w in assessment.workloads for m in assessment.metrics_of(w))
+    )
+    keys = list(scenarios)
+    achieved: dict[_Key, tuple[dict[str, float], ...]] = {}
+    with closing(
+        emulate.run_many(
+            scenarios.values(), engine=resolved, executor=executor, jobs=jobs, store=store
+        )
+    ) as results:
+        for i, run in results:
+            table = performance(run, judged)
+            achieved[keys[i]] = tuple(
+                {m.name: m.of_group(group[m.name]) for m in judged} for group in _groups(run, table)
+            )
+            if on_progress is not None:
+                on_progress(len(achieved), len(keys))
+    harms = pd.DataFrame(_harms(assessment, achieved))
+    # Beta's own harms are bounds by whatever metric; alpha's are judged by those of the victim.
+    relevant = harms[harms["judged"] | (harms["side"] == "beta")]
+    cases = judge(bounds(relevant), assessment.leeway)
+    return Deployability(
+        assessment=assessment,
+        cases=cases,
+        harms=harms,
+        provenance={**resolved.provenance(), "seed": assessment.seed},
+    )
+
+
+def _groups(run: Run, table: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Yield the flows' rows, group by group."""
+    ends = list(itertools.accumulate(flow.flow_count for flow in run.scenario.flows))
+    for start, end in zip([0, *ends], ends, strict=False):
+        yield table.iloc[start:end]
+
+
+def _harms(
+    assessment: Assessment, achieved: Mapping[_Key, tuple[dict[str, float], ...]]
+) -> Iterator[dict[str, Any]]:
+    """Yield every harm, with what it was computed from."""
+    for key, groups in achieved.items():
+        if key.attacker is None:
+            continue
+        sides = [(key.victim, key.attacker, groups[0])]
+        # Only a beta flow can be a victim; if the two are alike, either is.
+        if key.side == "beta" and key.victim is not key.attacker:
+            sides.append((key.attacker, key.victim, groups[1]))
+        for victim, attacker, together in sides:
+            (alone,) = achieved[_Key(key.network, victim, None, "", key.repetition)]
+            for metric in metrics_named(together):
+                solo, competing = alone[metric.name], together[metric.name]
+                try:
+                    value = (
+                        math.nan
+                        if math.isnan(solo) or math.isnan(competing)
+                        else harm(solo, competing, less_is_better=metric.less_is_better)
+                    )
+                except InputError as error:
+                    where = f"{key.network.name}, {victim.name}, {metric.name}"
+                    raise EngineError(f"{where}: {error}") from error
+                yield {
+                    "network": key.network.name,
+                    "victim": victim.name,
+                    "attacker": attacker.name,
+                    "side": key.side,
+                    "metric": metric.name,
+                    "judged": metric.name in assessment.metrics_of(victim),
+                    "repetition": key.repetition,
+                    "solo": solo,
+                    "competing": competing,
+                    "harm": value,
+                }
