@@ -29,6 +29,7 @@ __all__ = [
     "is_bbr",
     "queue_axis",
     "queue_packets",
+    "rank_correlation",
 ]
 
 BANDWIDTH_MBPS = 10.0
@@ -91,3 +92,15 @@ def queue_axis(axes: Axes, packets: pd.Series[int]) -> None:
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
     axes.set_xlabel("queue (packets)")
+
+
+def rank_correlation(values: pd.Series[float]) -> float:
+    """Return Spearman's correlation of the values with their index: 1 if they only grow with it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rank_correlation(pd.Series([9.0, 4.0, 1.0], index=[1, 2, 3]))
+    -1.0
+    """
+    return float(values.rank().corr(values.index.to_series().rank()))

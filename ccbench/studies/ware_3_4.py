@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long BBR against CUBIC takes to converge, and what a mean hides of it (Ware, Figure 3.4).
+
+Where the thesis leaves room: it does not say in this chapter how it tells convergence. Two times
+are measured here. `converged_s` is that of its own later detector (Algorithm 1,
+:func:`ccbench.harm.converged_at`), which looks at the size of swings. `settled_s` is the middle of
+the first 30 s in which BBR's mean is within 10 % of what it has in the last quarter of the run;
+it is missing where there is none before that quarter.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from ccbench.harm import converged_at
+from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.ware_testbed import (
+    BANDWIDTH_MBPS,
+    competition,
+    queue_axis,
+    rank_correlation,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+_INTERVALS_S = (30, 60, 120, 240, 480, 960, 1920)
+_SETTLED_WINDOW_S = 30
+_SETTLED_WITHIN = 0.1
+
+_DETECTOR_NOTE = (
+    "Algorithm 1 looks for stable swings, not for a stable share: in short queues, where BBR has "
+    "its share from the beginning, it names times of minutes, which vary with the seed (column "
+    "converged_s)."
+)
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    duration_s, seeds = (240.0, (1,)) if quick else (2400.0, (1, 2, 3))
+    queues_bdp = (4, 16, 64) if quick else (1, 2, 4, 8, 16, 32, 64)
+    return tuple(
+        competition({"bbr": 1, "cubic": 1}, queue_bdp=queue_bdp, duration_s=duration_s, seed=seed)
+        for queue_bdp in queues_bdp
+        for seed in seeds
+    )
+
+
+def _measure(run: Run) -> Rows:
+    detected_s = converged_at(run.throughput(1.0))
+    goodput = run.goodput(1.0)
+    last = goodput.iloc[3 * len(goodput) // 4 :].mean()
+    intervals_s = [time_s for time_s in _INTERVALS_S if time_s <= run.scenario.duration_s]
+    means = {time_s: goodput.loc[:time_s].mean() for time_s in intervals_s}
+    return [
+        {
+            "queue_packets": run.scenario.bottlenecks[0].queue_packets,
+            "seed": run.scenario.seed,
+            "converged_s": math.nan if detected_s is None else detected_s,
+            "settled_s": _settled_s(goodput[0]),
+            "last_bbr_percent": 100 * last[0] / last.sum(),
+            "interval_s": time_s,
+            "bbr_mbps": mean[0],
+            "cubic_mbps": mean[1],
+        }
+        for time_s, mean in means.items()
+    ]
+
+
+def _settled_s(goodput: pd.Series[float]) -> float:
+    """Return when the mean first comes near that of the last quarter; NaN if not before it."""
+    last_quarter = 3 * len(goodput) // 4
+    level = goodput.iloc[last_quarter:].mean()
+    means = goodput.rolling(_SETTLED_WINDOW_S).mean().iloc[:last_quarter]
+    near = means.index[(means - level).abs() <= _SETTLED_WITHIN * level]
+    return float(near[0]) - _SETTLED_WINDOW_S / 2 if len(near) else math.nan
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    runs = table.groupby(["queue_packets", "seed"]).first()
+    settled_s = runs.groupby("queue_packets")["settled_s"].median()
+    goodput = table.pivot_table("bbr_mbps", index="queue_packets", columns="interval_s")
+    longest, before = settled_s.index[-1], settled_s.index[-2]
+    last_s = goodput.columns[-1]
+    share = runs.groupby("queue_packets")["last_bbr_percent"].mean()
+    return Findings(
+        table=table,
+        figure=_figure(runs.reset_index(), goodput),
+        comparisons=(
+            Comparison(
+                what="time until BBR has settled, longest queue",
+                ours=float(settled_s[longest]) / 60,
+                published="minutes",
+                accepted=(1, 20),
+                unit="min",
+                note=_DETECTOR_NOTE,
+            ),
+            Comparison(
+                what="order of that time by queue length (rank correlation)",
+                ours=rank_correlation(settled_s),
+                published="grows",
+                accepted=(0.8, 1),
+            ),
+            Comparison(
+                what="BBR's goodput over the longest interval by that over 30 s, longest queue",
+                ours=float(goodput.loc[longest, last_s] / goodput.loc[longest, 30]),
+                published="above 1",
+                accepted=(1.1, 1000),
+                note="The thesis: the mean depends on how long one measures, as BBR scales up "
+                "slowly against CUBIC.",
+            ),
+            Comparison(
+                what="BBR's share once it has settled, second longest queue",
+                ours=float(share[before]),
+                published="about 40",
+                accepted=(35, 45),
+                unit="%",
+                note="The share that others saw in queues up to 32 BDP, and that the thesis says "
+                "shows only after minutes. Here it is that of the last quarter of the run.",
+            ),
+        ),
+    )
+
+
+def _figure(runs: pd.DataFrame, goodput: pd.DataFrame) -> Figure:
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    times, means = figure.subplots(1, 2)
+    for column, style, label in (
+        ("settled_s", "o-", "within 10 % of its last level"),
+        ("converged_s", "s:", "Algorithm 1"),
+    ):
+        median_s = runs.groupby("queue_packets")[column].median()
+        times.plot(median_s.index, median_s, style, label=label)
+        times.scatter(runs["queue_packets"], runs[column], s=8, color="0.6")
+    queue_axis(times, runs["queue_packets"])
+    times.set_ylabel("convergence time (s)")
+    times.set_ylim(bottom=0)
+    for packets, row in goodput.iterrows():
+        means.plot(row.index, row, marker="o", markersize=4, label=f"{packets} packets")
+    means.set_xscale("log", base=2)
+    means.set_xticks(goodput.columns, [str(interval_s) for interval_s in goodput.columns])
+    means.set_xlabel("measurement interval (s)")
+    means.set_ylabel("BBR's mean goodput (Mbit/s)")
+    means.set_ylim(0, BANDWIDTH_MBPS)
+    times.legend(fontsize="small")
+    means.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    for axes in (times, means):
+        axes.grid(alpha=0.3)
+    return figure
+
+
+STUDY = Study(
+    name="ware-3.4",
+    title="BBR against CUBIC: convergence time over queue lengths, goodput over intervals",
+    source="Ware 2024, Figure 3.4",
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)
