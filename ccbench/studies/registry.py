@@ -15,7 +15,16 @@ __all__ = ["get", "names"]
 
 #: In the order of the publications. The study ``ware-3.2`` is ``STUDY`` in ``ware_3_2.py``; it is
 #: imported when it is asked for.
-_NAMES = ("ware-3.2", "ware-3.4", "ware-3.5", "ware-3.8")
+_NAMES = (
+    "ware-3.2",
+    "ware-3.4",
+    "ware-3.5",
+    "ware-3.8",
+    "ware-5.5",
+    "ware-5.8",
+    "ware-5.9",
+    "ware-5.10",
+)
 
 
 def names() -> tuple[str, ...]:
