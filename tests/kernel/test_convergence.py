@@ -10,6 +10,7 @@ from ccbench import Flow
 from ccbench.harm import Convergence, converged_at
 from ccbench.harm.convergence_evaluation import evaluate
 from ccbench.harm.convergence_labels import LABELLED_S, SHOWN_S, labelled_run
+from ccbench.studies import run_study
 from tests.kernel.conftest import dumbbell, run
 
 pytestmark = pytest.mark.kernel
@@ -47,3 +48,9 @@ def test_a_flow_that_comes_later() -> None:
     assert time_s is not None
     assert 60 <= time_s <= 120
     assert all(len(flow.steps) > 1 for flow in Convergence.of(labelled.throughput).flows)
+
+
+def test_wide_swings_that_stay() -> None:
+    """BBR and CUBIC swing by half of the link and converge, though near no point (Figure 5.5)."""
+    comparisons = run_study("ware-5.5", quick=True, store=None).findings.comparisons
+    assert [comparison.what for comparison in comparisons if not comparison.agrees] == []
