@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ccbench.cli._console import made_by, print_json, print_pairs, progress
+from ccbench.cli._console import made_by, print_json, print_pairs, print_table, progress
 from ccbench.cli._options import (
     alpha_option,
     beta_option,
@@ -21,9 +23,9 @@ from ccbench.cli._options import (
 from ccbench.errors import EngineError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
-    from ccbench.harm import Experiment, HarmResult
+    from ccbench.harm import Experiment, HarmResult, MetricHarm
 
 __all__ = ["harm"]
 
@@ -47,6 +49,20 @@ __all__ = ["harm"]
 )
 @click.option("--alpha-flows", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--beta-flows", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--workload",
+    metavar="NAME",
+    default="long",
+    show_default=True,
+    help="What BETA's flows send: long, short, video or call.",
+)
+@click.option(
+    "--metric",
+    "metrics",
+    metavar="M",
+    multiple=True,
+    help="Harm by this metric as well; may be repeated. `all` is all of them.",
+)
 @duration_option
 @seed_option
 @json_option
@@ -59,6 +75,8 @@ def harm(
     queue_setting: dict[str, Any],
     alpha_flows: int,
     beta_flows: int,
+    workload: str,
+    metrics: tuple[str, ...],
     duration: float,
     seed: int,
     as_json: bool,
@@ -69,10 +87,17 @@ def harm(
     alone, and BETA's together with ALPHA's. Absolute harm is the share of its solo throughput that
     BETA loses; relative harm is what is left of it after the loss that fair sharing would bring.
     Above 0, ALPHA takes more than its share.
+
+    Other workloads than long flows are judged by metrics of their own, such as flow completion time
+    or delay.
     """
     from ccbench import harm as library
     from ccbench.emulate import get_engine, run_many
 
+    service = library.workload_named(workload)
+    own = () if workload == "long" else service.metrics
+    asked = tuple(library.METRICS) if "all" in metrics else metrics
+    by = library.metrics_named(dict.fromkeys((*own, *asked)))
     experiment = library.long_flows(
         alpha=alpha,
         beta=beta,
@@ -84,6 +109,10 @@ def harm(
         seed=seed,
         **queue_setting,
     )
+    if workload != "long":
+        flow = service.with_cca(beta)
+        experiment = replace(experiment, beta=(replace(flow, count=beta_flows * flow.count),))
+    experiment = replace(experiment, queue_log=any(metric.needs_queue_log for metric in by))
     engine = get_engine("kernel")
     engine.check(experiment.competing)
     runs = {}
@@ -96,26 +125,46 @@ def harm(
             runs[i] = run
             bar.advance(task)
     try:
-        result = library.measure(runs[0], runs[1])
+        result = library.measure(runs[0], runs[1]) if workload == "long" else None
+        window = None if result is None else (result.from_s, result.to_s)
+        parts = library.compare(runs[0], runs[1], by, window)
     except InputError as error:  # the runs are to blame, not what the user wrote
         raise EngineError(f"{experiment.describe()}: {error}") from error
     if as_json:
         scenarios = {"solo": experiment.solo.to_dict(), "competing": experiment.competing.to_dict()}
-        print_json({"harm": result.to_dict(), "scenarios": scenarios, "engine": runs[1].provenance})
-    else:
-        _print(experiment, result, runs[1].provenance, alpha=alpha, beta=beta)
+        print_json(
+            {
+                "harm": None if result is None else result.to_dict(),
+                "metrics": [part.to_dict() for part in parts],
+                "scenarios": scenarios,
+                "engine": runs[1].provenance,
+            }
+        )
+        return
+    _print_circumstances(experiment)
+    if result is not None:
+        _print(result)
+    if parts:
+        _print_metrics(parts)
+    print_pairs({"made by": made_by(runs[1].provenance)})
 
 
-def _print(
-    experiment: Experiment,
-    result: HarmResult,
-    provenance: Mapping[str, Any],
-    *,
-    alpha: str,
-    beta: str,
-) -> None:
+def _print_circumstances(experiment: Experiment) -> None:
+    from ccbench import harm as library
+
     scenario = experiment.competing
     bottleneck = scenario.bottlenecks[0]
+    alpha, beta = library.flow_names(experiment.alpha), library.flow_names(experiment.beta)
+    print_pairs(
+        {
+            "network        ": f"{bottleneck.mean_mbps:g} Mbit/s, {scenario.rtt_ms:g} ms, "
+            f"{bottleneck.qdisc} queue of {bottleneck.queue_packets} packets",
+            "flows          ": f"{alpha} (alpha) against {beta} (beta)",
+        }
+    )
+
+
+def _print(result: HarmResult) -> None:
     window = f"{result.from_s:g} to {result.to_s:g} s"
     if result.converged_at_s is None:
         window += " (throughput did not converge)"
@@ -123,9 +172,6 @@ def _print(
         window += f" (converged at {result.converged_at_s:g} s)"
     print_pairs(
         {
-            "network": f"{bottleneck.mean_mbps:g} Mbit/s, {scenario.rtt_ms:g} ms, "
-            f"{bottleneck.qdisc} queue of {bottleneck.queue_packets} packets",
-            "flows": f"{result.n_alpha} {alpha} (alpha) against {result.n_beta} {beta} (beta)",
             "measured": window,
             "beta alone": f"{result.solo_mbps:.2f} Mbit/s",
             "beta with alpha": f"{result.competing_mbps:.2f} Mbit/s",
@@ -134,6 +180,24 @@ def _print(
             "expected harm": f"{result.expected:.3f} (sharing by number of flows)",
             "relative harm": f"{result.relative:+.3f} (absolute - expected)",
             "Jain's index": f"{result.jain:.3f} (all flows, 1 is equal)",
-            "made by": made_by(provenance),
         }
+    )
+
+
+def _print_metrics(parts: Sequence[MetricHarm]) -> None:
+    def shown(value: float, form: str) -> str:
+        return "-" if math.isnan(value) else format(value, form)
+
+    print_table(
+        ["metric", "unit", "beta\nalone", "beta\nwith alpha", "absolute\nharm"],
+        [
+            [
+                part.metric,
+                part.unit or "share",
+                shown(part.solo, ".4g"),
+                shown(part.competing, ".4g"),
+                shown(part.absolute, ".3f"),
+            ]
+            for part in parts
+        ],
     )

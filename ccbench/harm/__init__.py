@@ -3,9 +3,20 @@
 
 An :class:`Experiment` says what to run: the beta flows alone, and with the alpha flows added.
 :func:`measure` turns the two runs into a :class:`HarmResult`. Both are data and arithmetic; running
-is the business of :mod:`ccbench.emulate`.
+is the business of :mod:`ccbench.emulate`. :func:`compare` does it by any of the `METRICS`.
+:func:`assess` measures what the three deployment thresholds need, and judges.
 """
 
+from ccbench.harm.circumstances import (
+    NETWORKS,
+    WORKLOADS,
+    Network,
+    Workload,
+    load_networks,
+    load_workloads,
+    workload_named,
+)
+from ccbench.harm.comparison import MetricHarm, compare, compare_flows
 from ccbench.harm.convergence import (
     Convergence,
     Detector,
@@ -18,26 +29,51 @@ from ccbench.harm.convergence import (
     measured_from,
     rolling_deviation,
 )
-from ccbench.harm.experiment import Experiment, HarmResult, long_flows, measure
+from ccbench.harm.deployability import Assessment, Deployability, assess
+from ccbench.harm.experiment import Experiment, HarmResult, flow_names, long_flows, measure
 from ccbench.harm.metrics import expected_harm, harm, jain_index, relative_harm
+from ccbench.harm.performance import METRICS, Metric, achieved, metrics_named, recovery_s
+from ccbench.harm.thresholds import THRESHOLDS, bounds, judge
 
 __all__ = [
+    "METRICS",
+    "NETWORKS",
+    "THRESHOLDS",
+    "WORKLOADS",
+    "Assessment",
     "Convergence",
+    "Deployability",
     "Detector",
     "Experiment",
     "FlowConvergence",
     "HarmResult",
+    "Metric",
+    "MetricHarm",
+    "Network",
     "Step",
+    "Workload",
+    "achieved",
+    "assess",
     "best_breakpoint",
+    "bounds",
+    "compare",
+    "compare_flows",
     "converged_at",
     "convergence_steps",
     "expected_harm",
+    "flow_names",
     "harm",
     "jain_index",
+    "judge",
     "latest",
+    "load_networks",
+    "load_workloads",
     "long_flows",
     "measure",
     "measured_from",
+    "metrics_named",
+    "recovery_s",
     "relative_harm",
     "rolling_deviation",
+    "workload_named",
 ]

@@ -16,7 +16,15 @@ from ccbench.harm.performance import metrics_named
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["NETWORKS", "WORKLOADS", "Network", "Workload", "load_networks", "load_workloads"]
+__all__ = [
+    "NETWORKS",
+    "WORKLOADS",
+    "Network",
+    "Workload",
+    "load_networks",
+    "load_workloads",
+    "workload_named",
+]
 
 _Named = TypeVar("_Named", "Network", "Workload")
 
@@ -132,6 +140,26 @@ WORKLOADS = (
 )
 
 
+def workload_named(name: str) -> Workload:
+    """Return the one of `WORKLOADS` that has this name.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+
+    Examples
+    --------
+    >>> workload_named("short").metrics
+    ('fct',)
+    """
+    known = {workload.name: workload for workload in WORKLOADS}
+    if name not in known:
+        hint = _validate.choice_hint(name, known)
+        raise InputError(f"workload = {name!r}: there are {', '.join(known)}: {hint}")
+    return known[name]
+
+
 def load_networks(path: str | Path) -> tuple[Network, ...]:
     """Read networks from a TOML file: a table ``[[networks]]`` for each.
 
@@ -145,7 +173,7 @@ def load_networks(path: str | Path) -> tuple[Network, ...]:
 
     Examples
     --------
-    >>> [network.name for network in load_networks("examples/networks.toml")][0]
+    >>> [network.name for network in load_networks("examples/deployable/networks.toml")][0]
     '12 Mbit/s, 30 ms, 2 BDP'
     """
     ours = {field.name for field in fields(Network)} - {"bottleneck"}
@@ -172,7 +200,7 @@ def load_workloads(path: str | Path) -> tuple[Workload, ...]:
 
     Examples
     --------
-    >>> [workload.name for workload in load_workloads("examples/workloads.toml")]
+    >>> [workload.name for workload in load_workloads("examples/deployable/workloads.toml")]
     ['download', 'page', 'stream']
     """
 

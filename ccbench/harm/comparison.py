@@ -12,7 +12,7 @@ import pandas as pd
 from ccbench import _validate
 from ccbench.harm._pairs import check_samples, flow_counts
 from ccbench.harm.metrics import expected_harm, harm
-from ccbench.harm.performance import METRICS, performance
+from ccbench.harm.performance import METRICS, achieved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -91,8 +91,8 @@ def compare(
     check_samples(solo, "solo run")
     check_samples(competing, "competing run")
     chosen = _recorded(solo, competing) if metrics is None else tuple(metrics)
-    alone = performance(solo, chosen, window)
-    together = performance(competing, chosen, window).iloc[:n_beta]
+    alone = achieved(solo, chosen, window)
+    together = achieved(competing, chosen, window).iloc[:n_beta]
     endless = all(flow.kind == "bulk" for flow in competing.scenario.flows)
     return tuple(
         _of_metric(
@@ -129,8 +129,8 @@ def compare_flows(
     """
     n_beta, _ = flow_counts(solo.scenario, competing.scenario)
     chosen = _recorded(solo, competing) if metrics is None else tuple(metrics)
-    alone = performance(solo, chosen, window)
-    together = performance(competing, chosen, window).iloc[:n_beta]
+    alone = achieved(solo, chosen, window)
+    together = achieved(competing, chosen, window).iloc[:n_beta]
     harms = pd.DataFrame(
         {
             m.name: [

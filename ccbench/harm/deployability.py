@@ -19,7 +19,7 @@ from ccbench import _validate, emulate
 from ccbench.errors import EngineError, InputError
 from ccbench.harm.circumstances import NETWORKS, WORKLOADS
 from ccbench.harm.metrics import harm
-from ccbench.harm.performance import METRICS, metrics_named, performance
+from ccbench.harm.performance import METRICS, achieved, metrics_named
 from ccbench.harm.thresholds import THRESHOLDS, Verdict, bounds, judge, overall
 from ccbench.scenario import Scenario
 
@@ -226,20 +226,20 @@ def assess(  # noqa: PLR0913 - choices that are independent, all by keyword
         dict.fromkeys(m for w in assessment.workloads for m in assessment.metrics_of(w))
     )
     keys = list(scenarios)
-    achieved: dict[_Key, tuple[dict[str, float], ...]] = {}
+    by_key: dict[_Key, tuple[dict[str, float], ...]] = {}
     with closing(
         emulate.run_many(
             scenarios.values(), engine=resolved, executor=executor, jobs=jobs, store=store
         )
     ) as results:
         for i, run in results:
-            table = performance(run, judged)
-            achieved[keys[i]] = tuple(
+            table = achieved(run, judged)
+            by_key[keys[i]] = tuple(
                 {m.name: m.of_group(group[m.name]) for m in judged} for group in _groups(run, table)
             )
             if on_progress is not None:
-                on_progress(len(achieved), len(keys))
-    harms = pd.DataFrame(_harms(assessment, achieved))
+                on_progress(len(by_key), len(keys))
+    harms = pd.DataFrame(_harms(assessment, by_key))
     # Beta's own harms are bounds by whatever metric; alpha's are judged by those of the victim.
     relevant = harms[harms["judged"] | (harms["side"] == "beta")]
     cases = judge(bounds(relevant), assessment.leeway)
@@ -259,10 +259,10 @@ def _groups(run: Run, table: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 
 def _harms(
-    assessment: Assessment, achieved: Mapping[_Key, tuple[dict[str, float], ...]]
+    assessment: Assessment, by_key: Mapping[_Key, tuple[dict[str, float], ...]]
 ) -> Iterator[dict[str, Any]]:
     """Yield every harm, with what it was computed from."""
-    for key, groups in achieved.items():
+    for key, groups in by_key.items():
         if key.attacker is None:
             continue
         sides = [(key.victim, key.attacker, groups[0])]
@@ -270,7 +270,7 @@ def _harms(
         if key.side == "beta" and key.victim is not key.attacker:
             sides.append((key.attacker, key.victim, groups[1]))
         for victim, attacker, together in sides:
-            (alone,) = achieved[_Key(key.network, victim, None, "", key.repetition)]
+            (alone,) = by_key[_Key(key.network, victim, None, "", key.repetition)]
             for metric in metrics_named(together):
                 solo, competing = alone[metric.name], together[metric.name]
                 try:

@@ -29,9 +29,9 @@ __all__ = [
     "Metric",
     "Part",
     "Window",
+    "achieved",
     "downloaded",
     "metrics_named",
-    "performance",
     "recovery_s",
 ]
 
@@ -116,7 +116,7 @@ class Metric:
         return float(values.sum(skipna=False) if self.shared else values.mean(skipna=False))
 
 
-def performance(run: Run, metrics: Iterable[Metric], window: Window | None = None) -> pd.DataFrame:
+def achieved(run: Run, metrics: Iterable[Metric], window: Window | None = None) -> pd.DataFrame:
     """Return what each flow achieved.
 
     Parameters
@@ -141,7 +141,7 @@ def performance(run: Run, metrics: Iterable[Metric], window: Window | None = Non
 
     Examples
     --------
-    >>> performance(run, metrics_named(["throughput", "delay_p95"]))  # doctest: +SKIP
+    >>> achieved(run, metrics_named(["throughput", "delay_p95"]))  # doctest: +SKIP
     """
     window = (0.0, run.scenario.duration_s) if window is None else window
     if not 0 <= window[0] < window[1] <= run.scenario.duration_s:

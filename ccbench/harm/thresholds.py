@@ -24,7 +24,7 @@ import math
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -144,7 +144,7 @@ def overall(verdicts: Iterable[Verdict]) -> Verdict:
 def _mean_and_ci(values: pd.Series[float]) -> tuple[float, float]:
     if len(values) == 1:
         return float(values.iloc[0]), math.nan
-    half = values.sem(skipna=False) * stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)
+    half = values.sem(skipna=False) * special.stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)
     return float(values.mean(skipna=False)), float(half)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,12 @@ import pytest
 
 from ccbench import Bottleneck, Flow, Scenario
 from ccbench.cache import cache_dir
+from ccbench.cli.main import main
 from ccbench.emulate.kernel.boot import boot
 from ccbench.emulate.kernel.engine import KernelEngine
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from ccbench import Run
@@ -77,3 +80,20 @@ def boots(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
     monkeypatch.setattr("ccbench.emulate.kernel.engine.boot", counting)
     return booted
+
+
+@pytest.fixture
+def program(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """Give the program: takes its arguments, returns its output, must end with status 0."""
+
+    def run(*arguments: object) -> str:
+        monkeypatch.setattr(sys, "argv", ["ccbench", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        output, errors = capsys.readouterr()
+        assert (end.value.code, errors) == (0, "")
+        return output
+
+    return run

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,6 @@ import pytest
 
 import ccbench
 from ccbench import Bottleneck, Flow, Run, Scenario
-from ccbench.cli.main import main
 from ccbench.emulate.kernel.build import installed
 from tests.kernel.conftest import dumbbell
 
@@ -26,23 +24,6 @@ pytestmark = [pytest.mark.kernel, pytest.mark.usefixtures("own_store")]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NETWORK = ("--alpha", "bbr", "--beta", "cubic", "--duration", "10")
-
-
-@pytest.fixture
-def program(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., str]:
-    """Give the program: takes its arguments, returns its output, must end with status 0."""
-
-    def run(*arguments: object) -> str:
-        monkeypatch.setattr(sys, "argv", ["ccbench", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        output, errors = capsys.readouterr()
-        assert (end.value.code, errors) == (0, "")
-        return output
-
-    return run
 
 
 @pytest.fixture
@@ -145,7 +126,7 @@ class TestHarm:
         """A program reads the same numbers; swapped roles take one more run of each kind."""
         network = ("--bandwidth", 20, "--rtt", 20, "--queue", "33")
         document = json.loads(program("harm", *NETWORK, *network, "--json"))
-        assert set(document) == {"harm", "scenarios", "engine"}
+        assert set(document) == {"harm", "metrics", "scenarios", "engine"}
         assert set(document["scenarios"]) == {"solo", "competing"}
         harm: dict[str, Any] = document["harm"]
         assert harm["relative"] == pytest.approx(harm["absolute"] - harm["expected"])

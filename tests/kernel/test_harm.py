@@ -1,131 +1,193 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Harm on real Linux TCP says what is known about these algorithms."""
+"""What harm says of real TCP, by every metric."""
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ccbench.emulate import run_many
-from ccbench.harm import Experiment, converged_at, long_flows, measure
+from ccbench import Bottleneck, Flow
+from ccbench.harm import (
+    METRICS,
+    THRESHOLDS,
+    Assessment,
+    Experiment,
+    achieved,
+    assess,
+    compare,
+    load_networks,
+    load_workloads,
+    metrics_named,
+    recovery_s,
+)
+from ccbench.packets import delivered, fates
+from tests.kernel.conftest import dumbbell, run
 
 if TYPE_CHECKING:
-    from ccbench import Run
-    from ccbench.harm import HarmResult
+    from collections.abc import Callable
+    from pathlib import Path
+
 
 pytestmark = pytest.mark.kernel
 
-BANDWIDTH_MBPS = 50
+MIXED = (Flow(cca="bbr"), Flow(cca="cubic"), Flow(kind="cbr", rate_mbps=1))
+#: With how far their mean waits may be off: CoDel drops packets that have waited, and those count.
+QDISCS = {
+    "droptail": 0.01,
+    "pfifo_head_drop": 0.02,
+    "pie": 0.01,
+    "red": 0.01,
+    "sfq": 0.02,
+    "codel": 0.1,
+    "fq_codel": 0.15,
+}
 
 
-@cache
-def experiment(
-    alpha: str, beta: str, *, queue_bdp: float = 1, beta_flows: int = 1, duration_s: float = 60
-) -> tuple[Experiment, Run, Run, HarmResult]:
-    """Make the two runs of an experiment once for all tests."""
-    made = long_flows(
-        alpha=alpha,
-        beta=beta,
-        bandwidth_mbps=BANDWIDTH_MBPS,
-        rtt_ms=40,
-        queue_bdp=queue_bdp,
-        beta_flows=beta_flows,
-        duration_s=duration_s,
-    )
-    runs = dict(run_many((made.solo, made.competing), store=None))
-    return made, runs[0], runs[1], measure(runs[0], runs[1])
+class TestPackets:
+    @pytest.mark.parametrize("qdisc", QDISCS)
+    def test_littles_law(self, qdisc: str) -> None:
+        """Packets' waits, taken one by one, have the mean that the backlog over time gives."""
+        result = run(dumbbell(*MIXED, qdisc=qdisc, duration_s=20))
+        waits = delivered(result)["queueing_ms"]
+        assert waits.min() >= 0
+        assert waits.mean() == pytest.approx(result.queueing_delay_ms(), rel=QDISCS[qdisc])
+
+    def test_base_delay(self) -> None:
+        """A full packet's one-way delay is its waits, half the RTT and its time on the links."""
+        links = (
+            Bottleneck(bandwidth_mbps=20, queue_packets=30),
+            Bottleneck(bandwidth_mbps=10, queue_packets=30, loss=0.001),
+        )
+        result = run(replace(dumbbell(Flow(cca="cubic", count=2)), bottlenecks=links))
+        table = delivered(result)
+        full = table[table["bytes"] == 1500]
+        rest = full["one_way_ms"] - full["queueing_ms"]
+        assert rest.to_numpy() == pytest.approx(20 + 0.6 + 1.2, abs=1e-4)
+
+    def test_counters(self) -> None:
+        """What became of packets agrees with the flows' own counters."""
+        result = run(dumbbell(*MIXED))
+        assert fates(result)["lost"].tolist() == result.summary()["drops"].tolist()
+
+    def test_even_rate_has_no_jitter(self) -> None:
+        """Evenly spaced packets through an empty queue all take the same time."""
+        result = run(dumbbell(Flow(kind="cbr", rate_mbps=1)))
+        values = achieved(result, METRICS.values()).iloc[0]
+        assert values["jitter"] == pytest.approx(0, abs=1e-5)
+        assert values["queueing_p99"] == 0
+        assert values["loss_rate"] == 0
+        assert values["throughput"] == pytest.approx(1, rel=0.01)
+
+    def test_completion(self) -> None:
+        """A short flow's throughput is its bytes over its completion time."""
+        size = 500_000
+        result = run(dumbbell(Flow(kind="bytes", size_bytes=size, start_s=1.03)))
+        values = achieved(result, metrics_named(["goodput", "fct", "downloaded"])).iloc[0]
+        assert values["goodput"] == pytest.approx(size * 8e-6 / values["fct"])
+        assert values["downloaded"] == size / 1e6
+        # Slow start takes its round trips, and the link its time.
+        assert size * 8e-6 / 10 + 0.04 < values["fct"] < size * 8e-6 / 10 + 8 * 0.04
 
 
-def harm(alpha: str, beta: str, *, queue_bdp: float = 1, beta_flows: int = 1) -> HarmResult:
-    """Measure one pair."""
-    return experiment(alpha, beta, queue_bdp=queue_bdp, beta_flows=beta_flows)[-1]
+class TestWorkloads:
+    def pair(self, beta: Flow, alpha: Flow | None = None, **network: Any) -> tuple[Any, Any]:
+        """Run beta alone and beside alpha."""
+        scenario = dumbbell(beta, alpha or Flow(cca="cubic"), **network)
+        experiment = Experiment(
+            alpha=scenario.flows[1:],
+            beta=scenario.flows[:1],
+            bottlenecks=scenario.bottlenecks,
+            rtt_ms=scenario.rtt_ms,
+            duration_s=scenario.duration_s,
+            queue_log=True,
+        )
+        return run(experiment.solo), run(experiment.competing)
+
+    def test_short_flow(self) -> None:
+        """A long flow that keeps the queue full makes a short one take longer."""
+        beta = Flow(kind="bytes", size_bytes=200_000, start_s=5)
+        (harm,) = compare(*self.pair(beta, queue_packets=128), metrics_named(["fct"]))
+        assert 0.3 < harm.absolute < 1
+
+    def test_limited_flow(self) -> None:
+        """A flow that asks for a tenth of the link beside one CUBIC flow keeps what it asks for."""
+        beta = Flow(kind="rate", rate_mbps=1)
+        (harm,) = compare(*self.pair(beta), metrics_named(["goodput"]))
+        assert harm.absolute == pytest.approx(0, abs=0.05)
+
+    def test_call(self) -> None:
+        """A call through a queue that CUBIC fills waits for nearly all of it, and not alone."""
+        beta = Flow(kind="cbr", rate_mbps=0.1, packet_bytes=250)
+        solo, competing = self.pair(beta, queue_packets=64)
+        (harm,) = compare(solo, competing, metrics_named(["queueing_p99"]))
+        assert harm.solo == 0
+        assert harm.absolute == 1
+        full_queue_ms = 64 * 1.2
+        assert 0.8 * full_queue_ms < harm.competing <= full_queue_ms
+
+    def test_fq_codel_protects_the_call(self) -> None:
+        """Behind fair queueing the same call is hardly harmed."""
+        beta = Flow(kind="cbr", rate_mbps=0.1, packet_bytes=250)
+        drop_tail = compare(*self.pair(beta), metrics_named(["delay_p95"]))[0]
+        fair = compare(*self.pair(beta, qdisc="fq_codel"), metrics_named(["delay_p95"]))[0]
+        assert fair.absolute < 0.2 < drop_tail.absolute
+
+    def test_recovery(self) -> None:
+        """A flow is back soon after the other has gone, and not before."""
+        solo, competing = self.pair(Flow(), Flow(cca="bbr", start_s=5, stop_s=12), duration_s=20)
+        during = recovery_s(solo, competing, since_s=6)
+        after = recovery_s(solo, competing, since_s=12)
+        assert during >= 6  # not while the other is there
+        assert after <= 5
 
 
-class TestPairs:
-    def test_bbr_harms_cubic_in_a_short_queue(self) -> None:
-        """With a queue of 1 BDP, BBR leaves CUBIC far below its share."""
-        assert harm("bbr", "cubic").relative > 0.2
+class TestDeployable:
+    FOLDER = "examples/deployable"
 
-    def test_roles_swapped(self) -> None:
-        """CUBIC leaves BBR what CUBIC does not get: the two relative harms nearly cancel."""
-        assert harm("cubic", "bbr").relative < -0.2
-        total = harm("cubic", "bbr").relative + harm("bbr", "cubic").relative
-        assert total == pytest.approx(0, abs=0.05)
+    @pytest.fixture
+    def assessment(self) -> Assessment:
+        """Give a small assessment of BBR beside CUBIC."""
+        return Assessment(
+            alpha="bbr",
+            beta="cubic",
+            networks=load_networks(f"{self.FOLDER}/networks.toml"),
+            workloads=load_workloads(f"{self.FOLDER}/workloads.toml"),
+            duration_s=20,
+            repetitions=2,
+        )
 
-    def test_bbr_is_bounded_in_a_long_queue(self) -> None:
-        """In 8 BDP, BBR's limit of 2 BDP in flight keeps it below CUBIC, which fills the queue."""
-        assert harm("bbr", "cubic", queue_bdp=8).relative < 0
+    def test_itself(self, assessment: Assessment) -> None:
+        """CUBIC breaks no threshold beside CUBIC."""
+        result = assess(replace(assessment, alpha="cubic"))
+        assert not any(len(result.counterexamples(name)) for name in THRESHOLDS)
 
-    def test_vegas_yields(self) -> None:
-        """Vegas backs off when the queue grows, and CUBIC takes nearly all."""
-        assert harm("vegas", "cubic").relative < -0.3
-        assert harm("cubic", "vegas").relative > 0.3
+    @pytest.mark.usefixtures("own_store")
+    def test_resumes(self, assessment: Assessment, boots: list[Path]) -> None:
+        """Asked again it runs nothing, and says the same; asked for more it runs the rest."""
+        small = replace(assessment, networks=assessment.networks[:1], repetitions=1)
+        first = assess(small)
+        count = len(boots)
+        assert count == len(small.scenarios())
+        assert assess(small).cases.equals(first.cases)
+        assert count == len(boots)
+        more = replace(small, repetitions=2)
+        assess(more)
+        assert len(boots) == len(more.scenarios())
 
-    @pytest.mark.parametrize("cca", ["cubic", "reno", "bbr"])
-    def test_same_cca(self, cca: str) -> None:
-        """Flows of one CCA and one RTT share equally: no harm beyond what sharing costs."""
-        result = harm(cca, cca)
-        assert result.relative == pytest.approx(0, abs=0.06)
-        assert result.jain > 0.98
-
-    def test_one_bbr_flow_against_many(self) -> None:
-        """One BBR flow's share does not fall with the number of flows that it competes with."""
-        # "Modeling BBR's Interactions with Loss-Based Congestion Control", Ware et al., IMC 2019.
-        one, many = harm("bbr", "cubic"), harm("bbr", "cubic", beta_flows=4)
-        assert many.alpha_mbps > 0.75 * one.alpha_mbps
-        assert many.relative > one.relative
-        assert many.expected == pytest.approx(0.2)
-
-
-class TestParts:
-    @pytest.mark.parametrize(("cca", "least"), [("cubic", 0.99), ("reno", 0.99), ("bbr", 0.95)])
-    def test_solo_fills_the_link(self, cca: str, least: float) -> None:
-        """Alone, with 1 BDP of queue, a flow uses its link; BBR drains it for its min RTT."""
-        _, solo, _, result = experiment("bbr", cca)
-        assert least * BANDWIDTH_MBPS < result.solo_mbps <= BANDWIDTH_MBPS * 1.001
-        assert least - 0.05 < solo.utilisation() <= 1
-
-    def test_competition_fills_the_link(self) -> None:
-        """Together the flows use it too: what one gains, the other loses."""
-        result = harm("bbr", "cubic")
-        total = result.competing_mbps + result.alpha_mbps
-        assert 0.97 * BANDWIDTH_MBPS < total <= BANDWIDTH_MBPS * 1.001
-
-    def test_formula(self) -> None:
-        """Relative harm is the solo throughput's lost share less that of sharing equally."""
-        result = harm("bbr", "cubic", beta_flows=4)
-        lost = (result.solo_mbps - result.competing_mbps) / result.solo_mbps
-        assert result.relative == pytest.approx(lost - 1 / 5)
-
-
-class TestWindow:
-    def test_short_run(self) -> None:
-        """A run of a minute has no convergence to find: its second half counts, in both runs."""
-        made, solo, _, result = experiment("bbr", "cubic")
-        assert result.converged_at_s is None
-        assert (result.from_s, result.to_s) == (made.duration_s / 2, made.duration_s)
-        alone = solo.throughput()
-        assert result.solo_mbps == pytest.approx(alone[alone.index > 30].sum(axis=1).mean())
-
-    def test_long_run(self) -> None:
-        """In 180 s the competition converges, and what follows counts: at least a minute."""
-        _, solo, competing, result = experiment("bbr", "cubic", duration_s=180)
-        assert result.converged_at_s == converged_at(competing.throughput())
-        assert result.converged_at_s is not None
-        assert result.from_s == result.converged_at_s <= 120
-        assert result.to_s == 180
-        for run, mbps in (
-            (solo, result.solo_mbps),
-            (competing, result.competing_mbps + result.alpha_mbps),
-        ):
-            throughput = run.throughput()
-            counted = throughput[throughput.index > result.from_s]
-            assert mbps == pytest.approx(counted.sum(axis=1).mean())
-
-    def test_converged_or_not_agree(self) -> None:
-        """The verdict does not hang on the window: a third of the time tells the same."""
-        short = harm("bbr", "cubic").relative
-        long = experiment("bbr", "cubic", duration_s=180)[-1].relative
-        assert long == pytest.approx(short, abs=0.1)
+    @pytest.mark.usefixtures("own_store")
+    def test_command(self, program: Callable[..., str], tmp_path: Path) -> None:
+        """The command prints a verdict for each threshold, and writes all harms."""
+        settings = ("--alpha", "bbr", "--beta", "cubic", "--duration", 10, "--repetitions", 1)
+        files = ("--networks", f"{self.FOLDER}/networks.toml")
+        files += ("--workloads", f"{self.FOLDER}/workloads.toml", "--metric", "throughput")
+        folder = tmp_path / "out"
+        output = program("deployable", *settings, *files, "-o", folder)
+        for name in THRESHOLDS:
+            assert any(line.startswith(name) for line in output.splitlines())
+        document = json.loads((folder / "deployable.json").read_text())
+        assert set(document["verdicts"]) == set(THRESHOLDS)
+        assert document["provenance"]["engine"] == "kernel"
+        assert len((folder / "harms.csv").read_text().splitlines()) > len(THRESHOLDS)

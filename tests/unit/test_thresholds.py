@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ccbench.errors import EngineError, InputError
+from ccbench.flow import Flow
+from ccbench.harm import (
+    NETWORKS,
+    THRESHOLDS,
+    WORKLOADS,
+    Assessment,
+    Metric,
+    Workload,
+    assess,
+    bounds,
+    judge,
+    load_networks,
+    load_workloads,
+)
+from ccbench.harm.thresholds import overall
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.unit.conftest import ArithmeticEngine
+
+LONG = Workload(name="long", flow=Flow(), metrics=("throughput",))
+SHORT = Workload(name="short", flow=Flow(count=3), metrics=("throughput",))
+
+
+def table(alpha: dict[str, Any], beta: dict[str, Any]) -> pd.DataFrame:
+    """Make harms from `{"victim attacker": harm, or harms of the repetitions}`."""
+    rows = [
+        {
+            "network": "n",
+            "victim": pair.split()[0],
+            "attacker": pair.split()[1],
+            "side": side,
+            "metric": "throughput",
+            "repetition": repetition,
+            "harm": harm,
+        }
+        for side, harms in (("alpha", alpha), ("beta", beta))
+        for pair, values in harms.items()
+        for repetition, harm in enumerate(np.atleast_1d(values))
+    ]
+    return pd.DataFrame(rows)
+
+
+class TestBounds:
+    def test_bigflow(self) -> None:
+        """The thesis's BIGFLOW: a small flow of alpha may do to a large one what that does to it.
+
+        Large flows get 75 % beside small ones (sections 4.4.2 and 4.4.3).
+        """
+        beta = {"large small": 0.25, "small large": 0.75, "large large": 0.5, "small small": 0.5}
+        (row,) = bounds(table({"large small": 0.6}, beta)).to_dict("records")
+        assert 0.25 == row["equivalent"]
+        assert 0.75 == row["symmetric"]
+        assert 0.5 == row["worst-case"]
+
+    def test_pessimal_workload(self) -> None:
+        """One workload that starves others lets every workload of alpha starve them (4.4.1)."""
+        beta = {"w w": 0.5, "w odd": 1.0, "odd w": 0.0, "odd odd": 0.5}
+        (row,) = bounds(table({"w w": 0.9}, beta)).to_dict("records")
+        assert (0.5, 0.5, 1.0) == tuple(row[name] for name in THRESHOLDS)
+
+    def test_symmetric_is_never_below_equivalent(self) -> None:
+        """Symmetric bounded harm allows all that equivalent bounded harm allows."""
+        rng = np.random.default_rng(5)
+        names = ("a", "b", "c")
+        beta = {f"{v} {w}": rng.uniform(-0.2, 1, 4) for v in names for w in names}
+        result = bounds(table({pair: rng.uniform(0, 1, 4) for pair in beta}, beta))
+        assert (result["symmetric"] >= result["equivalent"]).all()
+        assert (result["worst-case"] >= result["equivalent"]).all()
+
+    def test_not_measured_the_other_way(self) -> None:
+        """Where the attacker's workload lacks the metric, what beta does to the victim bounds."""
+        (row,) = bounds(table({"w v": 0.4}, {"w v": 0.3, "v w": math.nan})).to_dict("records")
+        assert 0.3 == row["symmetric"]
+
+
+class TestJudge:
+    @pytest.mark.parametrize(
+        ("alpha", "verdict"),
+        [
+            ((0.70, 0.71, 0.69), "broken"),
+            ((0.50, 0.52, 0.51), "respected"),
+            ((0.10, 0.90, 0.60), "undecided"),
+            ((0.53, 0.53, 0.53), "respected"),  # within the leeway
+            (0.7, "broken"),
+            (0.5, "respected"),
+            (math.nan, "undecided"),
+        ],
+    )
+    def test_verdict(self, alpha: Any, verdict: str) -> None:
+        """The confidence interval of harm minus bound, held against the leeway, is the verdict."""
+        beta = np.full(np.size(alpha), 0.5)
+        cases = judge(bounds(table({"w w": alpha}, {"w w": beta})), leeway=0.05)
+        assert {verdict} == set(cases["verdict"])
+
+    def test_interval(self) -> None:
+        """The interval is Student's: of two values it is 12.7 standard errors to each side."""
+        cases = judge(bounds(table({"w w": (0.2, 0.4)}, {"w w": (0.0, 0.0)})))
+        assert 0.3 == pytest.approx(cases["excess"][0])
+        assert cases["excess_ci"][0] == pytest.approx(12.706 * 0.1, rel=1e-4)
+
+    def test_repetitions_are_paired(self) -> None:
+        """Harm is held against the bound of its own repetition, so what both share cancels."""
+        noise = np.array([0.0, 0.2, 0.4])
+        cases = judge(bounds(table({"w w": 0.3 + noise}, {"w w": 0.2 + noise})), leeway=0.05)
+        assert {"broken"} == set(cases["verdict"])
+
+    def test_strictest_implies_the_others(self) -> None:
+        """What respects equivalent bounded harm respects the other two, and they say so."""
+        rng = np.random.default_rng(6)
+        names = ("a", "b", "c")
+        beta = {f"{v} {w}": rng.uniform(0, 1, 3) for v in names for w in names}
+        alpha = {pair: harms + rng.normal(0, 0.03, 3) for pair, harms in beta.items()}
+        cases = judge(bounds(table(alpha, beta)), leeway=0.1)
+        strict = cases[(cases["threshold"] == "equivalent") & (cases["verdict"] == "respected")]
+        assert len(strict)
+        others = cases.merge(strict[["victim", "attacker"]])
+        assert {"respected"} == set(others["verdict"])
+
+    def test_overall(self) -> None:
+        """One broken case breaks a threshold; one that is undecided leaves it undecided."""
+        assert "broken" == overall(["respected", "broken", "undecided"])
+        assert "undecided" == overall(["respected", "undecided"])
+        assert "respected" == overall(["respected", "respected"])
+
+
+class TestAssess:
+    SETTINGS: ClassVar[dict[str, Any]] = {
+        "networks": NETWORKS[:2],
+        "workloads": (LONG, SHORT),
+        "duration_s": 10,
+        "repetitions": 2,
+    }
+
+    def test_same_cca(self, engine: ArithmeticEngine) -> None:
+        """A CCA may be deployed beside itself, by every threshold."""
+        assessment = Assessment(alpha="even", beta="even", **self.SETTINGS)
+        result = assess(assessment, engine=engine, store=None)
+        assert dict.fromkeys(THRESHOLDS, "respected") == result.verdicts
+
+    def test_greedy(self, engine: ArithmeticEngine) -> None:
+        """One that takes more than its share may not, and the cases say where and by how much."""
+        assessment = Assessment(alpha="greedy", beta="even", **self.SETTINGS)
+        result = assess(assessment, engine=engine, store=None)
+        assert "broken" == result.verdicts["equivalent"]
+        worst = result.counterexamples("equivalent").iloc[0]
+        assert worst["excess"] > 0.05
+        assert worst["harm"] == pytest.approx(worst["bound"] + worst["excess"])
+
+    def test_meek(self, engine: ArithmeticEngine) -> None:
+        """One that takes less than its share may: status-quo bias (Table 4.1)."""
+        assessment = Assessment(alpha="even", beta="greedy", **self.SETTINGS)
+        result = assess(assessment, engine=engine, store=None)
+        assert dict.fromkeys(THRESHOLDS, "respected") == result.verdicts
+
+    def test_every_harm_is_there(self, engine: ArithmeticEngine) -> None:
+        """Each workload is harmed by each, by alpha and by beta, in each network and repetition."""
+        assessment = Assessment(alpha="greedy", beta="even", **self.SETTINGS)
+        harms = assess(assessment, engine=engine, store=None).harms
+        assert 2 * 2 * 2 * 2 * 2 == len(harms)
+        assert not harms.duplicated(
+            ["network", "victim", "attacker", "side", "metric", "repetition"]
+        ).any()
+        assert harms["harm"].between(0, 1).all()
+
+    def test_one_run_for_two_directions(self) -> None:
+        """Two workloads of beta meet once, not twice."""
+        names = [
+            scenario.name
+            for key, scenario in Assessment(alpha="bbr", beta="cubic").scenarios().items()
+            if key.side == "beta" and key.repetition == 0 and key.network is NETWORKS[0]
+        ]
+        assert 3 * 4 / 2 + 3 == len(names)  # three of TCP, and the call that each disturbs
+
+    def test_udp_only_suffers(self) -> None:
+        """A workload without congestion control is harmed, and harms nobody in alpha's name."""
+        scenarios = Assessment(alpha="bbr", beta="cubic").scenarios()
+        attackers = {key.attacker.name for key in scenarios if key.attacker and key.side}
+        assert "call" not in attackers
+        assert {w.name for w in WORKLOADS} == {key.victim.name for key in scenarios}
+
+    def test_nothing_alone(self, engine: ArithmeticEngine, monkeypatch: Any) -> None:
+        """Flows that achieve nothing alone are a failed measurement."""
+        monkeypatch.setattr(Metric, "of_group", lambda *_: 0.0)
+        assessment = Assessment(alpha="greedy", beta="even", **self.SETTINGS)
+        with pytest.raises(EngineError, match="long, throughput: solo is 0"):
+            assess(assessment, engine=engine, store=None)
+
+    @pytest.mark.parametrize(
+        ("setting", "value", "words"),
+        [
+            ("repetitions", 0, "repetitions is 0"),
+            ("leeway", 2, "leeway is 2"),
+            ("leeway", math.nan, "leeway is nan"),
+            ("alpha", "", "alpha is ''"),
+            ("duration_s", -1, "duration_s is -1"),
+            ("workloads", (WORKLOADS[-1],), "at least one of TCP flows"),
+            ("metrics", ("fct",), "judged by throughput"),
+            ("metrics", ("speed",), "'speed': there are throughput"),
+        ],
+    )
+    def test_bad_setting(self, setting: str, value: Any, words: str) -> None:
+        """A setting that cannot be is refused before anything runs."""
+        settings = {"alpha": "bbr", "beta": "cubic", "workloads": (LONG,), setting: value}
+        with pytest.raises(InputError) as error:
+            Assessment(**settings)
+        assert words in str(error.value)
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("", "networks is missing"),
+            ("networks = []", "networks is missing"),
+            ("[[network]]\nrtt_ms = 1", "did you mean networks?"),
+            ("[[networks]]\nrtt_ms = 10", "networks[0].bandwidth_mbps or trace is missing"),
+            ("[[networks]]\nbandwidth_mbps = 10\nqueue_bdp = 1", "networks[0].rtt_ms is missing"),
+            (2 * "[[networks]]\nname='a'\nrtt_ms=10\nbandwidth_mbps=10\nqueue_bdp=1\n", "unlike"),
+            ("[[networks]]\nrtt = 10", "networks[0]."),
+            ("networks", "TOML"),
+        ],
+    )
+    def test_bad_networks(self, tmp_path: Path, text: str, words: str) -> None:
+        """A mistake in a file of networks is one line with the file and the place."""
+        path = tmp_path / "networks.toml"
+        path.write_text(text)
+        with pytest.raises(InputError) as error:
+            load_networks(path)
+        assert str(error.value).startswith(f"{path}: ")
+        assert words.lower() in str(error.value).lower()
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("[[workloads]]\nname = 'a'", "workloads[0].metrics is missing"),
+            ("[[workloads]]\nname='a'\nmetrics=[]", "workloads[0].metrics is []"),
+            ("[[workloads]]\nname='a'\nmetrics=['x']", "'x': there are"),
+            ("[[workloads]]\nname='a'\nmetrics=['fct']\ncca='bbr'", "workloads[0].cca is 'bbr'"),
+            ("[[workloads]]\nname='a'\nmetrics=['fct']\nkind='bytes'", "size_bytes is missing"),
+        ],
+    )
+    def test_bad_workloads(self, tmp_path: Path, text: str, words: str) -> None:
+        """So is one in a file of workloads."""
+        path = tmp_path / "workloads.toml"
+        path.write_text(text)
+        with pytest.raises(InputError) as error:
+            load_workloads(path)
+        assert str(error.value).startswith(f"{path}: ")
+        assert words in str(error.value)
