@@ -181,7 +181,7 @@ class TestDeployable:
     def test_command(self, program: Callable[..., str], tmp_path: Path) -> None:
         """The command prints a verdict for each threshold, and writes all harms."""
         settings = ("--alpha", "bbr", "--beta", "cubic", "--duration", 10, "--repetitions", 1)
-        files = ("--networks", f"{self.FOLDER}/networks.toml")
+        files: tuple[object, ...] = ("--networks", f"{self.FOLDER}/networks.toml")
         files += ("--workloads", f"{self.FOLDER}/workloads.toml", "--metric", "throughput")
         folder = tmp_path / "out"
         output = program("deployable", *settings, *files, "-o", folder)
