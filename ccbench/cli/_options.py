@@ -10,11 +10,14 @@ import click
 
 __all__ = [
     "alpha_option",
+    "bandwidth_option",
     "beta_option",
     "duration_option",
+    "jobs_option",
     "json_option",
     "positive",
-    "queue",
+    "queue_option",
+    "rtt_option",
     "seed_option",
 ]
 
@@ -67,6 +70,20 @@ alpha_option = click.option(
 beta_option = click.option(
     "--beta", type=cca, required=True, metavar="CCA", help="The deployed one, which may be harmed."
 )
+bandwidth_option = click.option(
+    "--bandwidth", type=positive, metavar="MBPS", required=True, help="Bottleneck rate in Mbit/s."
+)
+rtt_option = click.option(
+    "--rtt", type=positive, metavar="MS", required=True, help="Base round-trip time in ms."
+)
+queue_option = click.option(
+    "--queue",
+    "queue_setting",
+    type=queue,
+    metavar="QUEUE",
+    required=True,
+    help="Bottleneck queue: 1.5bdp, or a number of packets such as 64.",
+)
 duration_option = click.option(
     "--duration",
     type=positive,
@@ -81,6 +98,9 @@ seed_option = click.option(
     default=1,
     show_default=True,
     help="For everything random: another seed gives another draw.",
+)
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(min=1), help="Runs side by side.  [default: one per core]"
 )
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document instead of text."

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 import click
 
 from ccbench.cli._console import made_by, print_json, print_pairs, print_table, progress
-from ccbench.cli._options import alpha_option, beta_option, json_option, positive, seed_option
+from ccbench.cli._options import (
+    alpha_option,
+    beta_option,
+    jobs_option,
+    json_option,
+    positive,
+    seed_option,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,9 +76,7 @@ _SHOWN = 3
     help="Length of each run in seconds.",
 )
 @seed_option
-@click.option(
-    "--jobs", type=click.IntRange(min=1), help="Runs side by side.  [default: one per core]"
-)
+@jobs_option
 @click.option(
     "-o",
     "--output",

@@ -13,11 +13,12 @@ import click
 from ccbench.cli._console import made_by, print_json, print_pairs, print_table, progress
 from ccbench.cli._options import (
     alpha_option,
+    bandwidth_option,
     beta_option,
     duration_option,
     json_option,
-    positive,
-    queue,
+    queue_option,
+    rtt_option,
     seed_option,
 )
 from ccbench.errors import EngineError, InputError
@@ -33,20 +34,9 @@ __all__ = ["harm"]
 @click.command()
 @alpha_option
 @beta_option
-@click.option(
-    "--bandwidth", type=positive, metavar="MBPS", required=True, help="Bottleneck rate in Mbit/s."
-)
-@click.option(
-    "--rtt", type=positive, metavar="MS", required=True, help="Base round-trip time in ms."
-)
-@click.option(
-    "--queue",
-    "queue_setting",
-    type=queue,
-    metavar="QUEUE",
-    required=True,
-    help="Bottleneck queue: 1.5bdp, or a number of packets such as 64.",
-)
+@bandwidth_option
+@rtt_option
+@queue_option
 @click.option("--alpha-flows", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--beta-flows", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option(

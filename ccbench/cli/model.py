@@ -10,7 +10,13 @@ import click
 
 from ccbench import _fields
 from ccbench.cli._console import print_json, print_pairs
-from ccbench.cli._options import json_option, positive, queue
+from ccbench.cli._options import (
+    bandwidth_option,
+    json_option,
+    positive,
+    queue_option,
+    rtt_option,
+)
 
 if TYPE_CHECKING:
     from ccbench.models.bbr import BbrModel
@@ -24,20 +30,9 @@ def model() -> None:
 
 
 @model.command()
-@click.option(
-    "--bandwidth", type=positive, metavar="MBPS", required=True, help="Bottleneck rate in Mbit/s."
-)
-@click.option(
-    "--rtt", type=positive, metavar="MS", required=True, help="Base round-trip time in ms."
-)
-@click.option(
-    "--queue",
-    "queue_setting",
-    type=queue,
-    metavar="QUEUE",
-    required=True,
-    help="Bottleneck queue: 32bdp, or a number of packets such as 1024.",
-)
+@bandwidth_option
+@rtt_option
+@queue_option
 @click.option("--bbr-flows", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option(
     "--duration",

@@ -15,6 +15,7 @@ from ccbench.cli._options import (
     alpha_option,
     beta_option,
     duration_option,
+    jobs_option,
     json_option,
     seed_option,
 )
@@ -48,9 +49,7 @@ __all__ = ["raygen"]
 )
 @duration_option
 @seed_option
-@click.option(
-    "--jobs", type=click.IntRange(min=1), help="Runs side by side.  [default: one per core]"
-)
+@jobs_option
 @click.option(
     "--scheduler",
     metavar="tcp://HOST:8786",

@@ -11,7 +11,7 @@ import click
 
 from ccbench import _validate
 from ccbench.cli._console import made_by, print_json, print_pairs, print_table, progress
-from ccbench.cli._options import json_option
+from ccbench.cli._options import jobs_option, json_option
 
 if TYPE_CHECKING:
     from ccbench.scenario import Scenario
@@ -74,9 +74,7 @@ def list_studies(*, as_json: bool) -> None:
     show_default=True,
     help="Folder for NAME.csv, NAME.png and NAME.json.",
 )
-@click.option(
-    "--jobs", type=click.IntRange(min=1), help="Runs side by side.  [default: one per core]"
-)
+@jobs_option
 @click.option("--fresh", is_flag=True, help="Run even what the store has already.")
 @json_option
 def run(

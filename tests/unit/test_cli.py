@@ -109,7 +109,13 @@ class TestProgram:
             ("kernel", "info"),
             ("run",),
             ("harm",),
+            ("deployable",),
             ("raygen",),
+            ("study",),
+            ("study", "list"),
+            ("study", "run"),
+            ("model",),
+            ("model", "bbr"),
         ],
     )
     def test_help(self, command: tuple[str, ...]) -> None:
