@@ -43,7 +43,9 @@ What it cannot do
 It says where to begin measuring, and is better at that than ignoring the first minute (89 % against
 78 % near). It is no proof of convergence. Of the 51 flows that had not converged by their label it
 turned none away, not even when a competitor arrived 50 s before the end: the windows that hold its
-arrival have much the same deviation. Nor does it see a rate that drifts evenly.
+arrival have much the same deviation. Nor does it see a rate that drifts evenly. And it is not a
+speed: of a flow that never changes it returns any time, depending on noise, and so a late one for
+the latest of many flows.
 """
 
 from __future__ import annotations

@@ -84,7 +84,11 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 what="size of the difference by time of convergence (rank correlation)",
                 ours=float(size.rank().corr(harms["converged_s"].rank())),
                 published="rises",
-                accepted=(0, 1),
+                accepted=(0.2, 1),
+                note=(
+                    "Hardly any experiment converges early here: the latest of up to 10 flows "
+                    "decides, and Algorithm 1's time for a flow that never changes is a random one."
+                ),
             ),
         ),
     )
