@@ -11,7 +11,7 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,6 +23,7 @@ from ccbench.errors import EngineError, InputError
 from tests.kernel.conftest import dumbbell
 
 if TYPE_CHECKING:
+    from ccbench.emulate.kernel.build import KernelBuild
     from ccbench.emulate.kernel.engine import KernelEngine
 
 pytestmark = pytest.mark.kernel
@@ -125,6 +126,25 @@ class TestErrors:
         with pytest.raises(EngineError, match=r"clock has stood still for 1 s"):
             engine.run(LONG, on_progress=stop)
         assert gone(alone)
+        assert not workspaces()
+
+
+class TestRoom:
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this machine has no /dev/full")
+    @pytest.mark.usefixtures("alone")
+    def test_full(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where there is no room for records, one line says which folder is full."""
+
+        def start(build: KernelBuild, directory: Path, **settings: Any) -> None:
+            (directory / "queue.bin").symlink_to("/dev/full")
+            boot_module.boot(build, directory, **settings)
+
+        monkeypatch.setattr(engine_module, "boot", start)
+        with pytest.raises(
+            EngineError, match=r"is full, .*set TMPDIR to another folder$"
+        ) as caught:
+            engine.run(LONG)
+        assert not caught.value.console
         assert not workspaces()
 
 

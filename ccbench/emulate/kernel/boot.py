@@ -60,6 +60,9 @@ _CONSOLE_LINES = 20
 _FINISHED = "ccbench: finished"
 _FAILED = "ccbench: failed: "
 
+#: What the console says when there is no room for records (ENOSPC).
+_HOST_FULL = "cannot write results to the host: error -28"
+
 #: What the console says when there is no memory: of the host's, or in the guest.
 _HOST_OUT_OF_MEMORY = "Bus error - the host"
 _OUT_OF_MEMORY = ("Cannot allocate memory", "Out of memory", "deadlocked on memory")
@@ -120,6 +123,9 @@ def boot(
     lines = console.read_text(errors="replace").splitlines()
     if _FINISHED in lines:
         return
+    if any(_HOST_FULL in line for line in lines):
+        message = f"{directory.parent} is full, where runs keep their records until they are read"
+        raise EngineError(f"{message}: make room there, or set TMPDIR to another folder")
     reason = _hang() if hung else _reason(lines, process.returncode, memory_mb)
     raise EngineError(reason, lines[-_CONSOLE_LINES:])
 
