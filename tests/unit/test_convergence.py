@@ -24,7 +24,7 @@ from ccbench.harm import (
 )
 from ccbench.harm.convergence_plot import convergence_figure
 
-FloatArray = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.floating[Any]]
 
 
 def _throughput(*flows: FloatArray) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ from ccbench.harm.convergence_labels import (
 from ccbench.harm.convergence_rivals import skipping
 from tests.unit.conftest import run_with_rates
 
-FloatArray = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.floating[Any]]
 
 SECONDS = np.arange(1.0, 601.0)
 

@@ -41,7 +41,7 @@ THROUGHPUT = metrics_named(["throughput"])
 def steps(scenario: Scenario, *phases: tuple[int, Any]) -> np.ndarray[Any, Any]:
     """Make rates of shape (seconds, flows) from phases of so many seconds at such rates."""
     rows = [np.tile(np.asarray(rates, dtype=float), (seconds, 1)) for seconds, rates in phases]
-    rates = np.concatenate(rows)
+    rates: np.ndarray[Any, Any] = np.concatenate(rows)
     assert (scenario.duration_s, scenario.flow_count) == rates.shape
     return rates
 
