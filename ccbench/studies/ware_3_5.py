@@ -38,6 +38,12 @@ _DIP_NOTE = (
     "leaves it out."
 )
 
+_REST_NOTE = (
+    "The model (3.10) has 56 % for them. It takes the queue for full; CUBIC's losses take it down "
+    "to 60 % of its room, and in ProbeRTT BBR measures 0.73 s where (3.7) has 0.89 s, so that its "
+    "cap is lower."
+)
+
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     duration_s, seeds = (90.0, (1,)) if quick else (1200.0, (1, 2, 3))
@@ -72,7 +78,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 what="BBR's share",
                 ours=share,
                 published="35 to 40",
-                accepted=(33, 42),
+                accepted=(30, 45),
                 unit="%",
                 note=_share_note(table),
             ),
@@ -80,8 +86,9 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 what="what is left for the sixteen CUBIC flows",
                 ours=100 - share,
                 published="just over half",
-                accepted=(50, 65),
+                accepted=(50, 60),
                 unit="%",
+                note=_REST_NOTE,
             ),
             Comparison(
                 what="time between two dips of BBR, median",

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time that BBR spends in ProbeRTT against one CUBIC flow, and the model (Ware 2024, Figure 3.9).
+
+How it is measured: Linux holds a flow's congestion window at 4 packets from the ACK with which
+ProbeRTT begins, through the time in which the queue drains, until it ends. So a spell of samples,
+10 ms apart, in which the window is 4 packets or fewer is a ProbeRTT if it lasts 0.2 s, which is the
+least that one takes; shorter spells are the recovery from a loss. The probe time of a run is the
+mean over its BBR flows.
+
+Where the thesis leaves room: its text has a link of 15 Mbit/s here, the caption of the figure 10.
+Ours has 10; in a queue of a given number of BDPs (3.11) has the same for both.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ccbench.studies import ware_converged
+from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.ware_testbed import queue_axis
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pandas as pd
+
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+_LEAST_S = 0.2
+
+_CANCEL_NOTE = (
+    "Two deviations of Linux from (3.11) nearly cancel. It counts the 10 s from the end of a "
+    "ProbeRTT, which makes them rarer. And having drained, it waits for the longer of 0.2 s and a "
+    "round trip, which is that of the queue that CUBIC keeps, not the base RTT: 1.3 s in the "
+    "longest queue with ten flows."
+)
+_DRAIN_NOTE = (
+    "It is that of the longest queue and the most flows; up to 32 BDP it is about 4 s. (3.11) "
+    "takes the queue for full when a ProbeRTT begins. There it is at 91 % of its room, and takes "
+    "2.15 s to drain instead of 2.46 s, or 9 s less in the 29 ProbeRTTs of 400 s."
+)
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    return ware_converged.scenarios(ware_converged.CUBIC, quick=quick)
+
+
+def _measure(run: Run) -> Rows:
+    measured_s = ware_converged.measured_s(run)
+    flows = run.scenario.flows[0].count
+    is_late = run.flows["time_ns"] > (run.scenario.duration_s - measured_s) * 1e9
+    samples = run.flows[is_late & (run.flows["flow"] < flows)]
+    interval_s = run.scenario.sample_interval_ms / 1e3
+    probed_s = [
+        _spells(of_one["cwnd_packets"].to_numpy() <= 4, round(_LEAST_S / interval_s))  # noqa: PLR2004
+        * interval_s
+        for _, of_one in samples.groupby("flow")
+    ]
+    return [
+        {
+            "queue_packets": run.scenario.bottlenecks[0].queue_packets,
+            "bbr_flows": flows,
+            "seed": run.scenario.seed,
+            "measured_s": measured_s,
+            "probe_s": float(np.mean(probed_s)),
+            "model_probe_s": ware_converged.model(run).probe_time_s(measured_s),
+        }
+    ]
+
+
+def _spells(low: npt.NDArray[np.bool_], least: int) -> int:
+    """Return the number of samples in spells of at least `least` low ones."""
+    edges = np.flatnonzero(np.diff(low, prepend=False, append=False))
+    lengths = edges[1::2] - edges[::2]
+    return int(lengths[lengths >= least].sum())
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    excess_s = table["model_probe_s"] - table["probe_s"]
+    within = 100 * excess_s.between(-3, 3).mean()
+    return Findings(
+        table=table,
+        figure=_figure(table),
+        comparisons=(
+            Comparison(
+                what="prediction (3.11) less probe time, median",
+                ours=float(excess_s.median()),
+                published="mostly 1 to 3",
+                accepted=(1, 3),
+                unit="s",
+                note=_CANCEL_NOTE,
+            ),
+            Comparison(
+                what="runs in which they differ by less than 3 s",
+                ours=float(within),
+                published="most",
+                accepted=(50, 100),
+                unit="%",
+            ),
+            Comparison(
+                what="the largest difference",
+                ours=float(excess_s.max()),
+                published="about 8",
+                accepted=(0, 9),
+                unit="s",
+                note=_DRAIN_NOTE,
+            ),
+        ),
+    )
+
+
+def _figure(table: pd.DataFrame) -> Figure:
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    predicted = table.groupby("queue_packets")["model_probe_s"].first()
+    axes.plot(predicted.index, predicted, "k--", label="model (3.11)")
+    for flows, runs in table.groupby("bbr_flows"):
+        mean = runs.groupby("queue_packets")["probe_s"].mean()
+        axes.plot(mean.index, mean, "o-", markersize=4, linewidth=0.8, label=f"{flows} bbr")
+    queue_axis(axes, table["queue_packets"])
+    axes.set_ylabel(f"time in ProbeRTT (s of {table['measured_s'].iloc[0]:g} s)")
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize="small")
+    axes.grid(alpha=0.3)
+    return figure
+
+
+STUDY = Study(
+    name="ware-3.9",
+    title="BBR flows against 1 CUBIC flow: time in ProbeRTT and its model",
+    source="Ware 2024, Figure 3.9",
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)
