@@ -165,6 +165,7 @@ def _figure(table: pd.DataFrame) -> Figure:
     cap.set_ylabel("sum over the flows (packets)")
     for axes in (rtt, cap):
         axes.set_xlabel("BBR flows")
+        axes.set_xticks(range(0, 21, 4))
         axes.set_ylim(bottom=0)
         axes.legend(fontsize="small")
         axes.grid(alpha=0.3)
