@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -45,7 +45,14 @@ __all__ = ["raygen"]
     type=click.IntRange(min=1),
     default=60,
     show_default=True,
-    help="Networks in a generation; a multiple of 4.",
+    help="Networks in the first generation; for the genetic search a multiple of 4.",
+)
+@click.option(
+    "--strategy",
+    metavar="NAME",
+    default="genetic",
+    show_default=True,
+    help="What chooses the networks: genetic or random.",
 )
 @duration_option
 @seed_option
@@ -68,6 +75,7 @@ def raygen(
     beta: str,
     budget: int,
     population: int,
+    strategy: str,
     duration: float,
     seed: int,
     jobs: int | None,
@@ -77,7 +85,7 @@ def raygen(
 ) -> None:
     """Search for the networks in which ALPHA harms BETA most.
 
-    A genetic search over bandwidth (25 to 400 Mbit/s), round-trip time (10 to 320 ms), queue length
+    The search goes over bandwidth (25 to 400 Mbit/s), round-trip time (10 to 320 ms), queue length
     (0.25 to 5 BDP) and numbers of flows (1 to 5 of each). Every finished experiment is kept: the
     same command goes on where it was interrupted.
     """
@@ -94,6 +102,7 @@ def raygen(
         population=population,
         duration_s=duration,
         seed=seed,
+        strategy=cast("Any", strategy),  # which there are, the library knows
     )
     folder = output or Path(f"raygen-{alpha}-{beta}")
     with _executor(scheduler) as executor, progress("{task.fields[state]}") as bar:

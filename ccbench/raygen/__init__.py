@@ -2,7 +2,7 @@
 """Where one congestion control algorithm (alpha) hurts another (beta) most.
 
 :func:`search` looks for the scenarios with the greatest relative harm, by the genetic algorithm of
-the thesis, and returns a :class:`SearchResult`.
+the thesis or another :class:`Strategy`, and returns a :class:`SearchResult`.
 
 Examples
 --------
@@ -12,11 +12,13 @@ Examples
 """
 
 from ccbench.raygen.config import SearchConfig
-from ccbench.raygen.genetic import Candidate, Genetic
+from ccbench.raygen.genetic import Genetic
+from ccbench.raygen.random_search import RandomSearch
 from ccbench.raygen.report import RESULTS_CSV, SEARCH_JSON, WORST_PNG, throughput_figure
 from ccbench.raygen.result import Evaluation, SearchResult
 from ccbench.raygen.search import Progress, search
 from ccbench.raygen.space import DEFAULT_SPACE, Chromosome, Gene, Space
+from ccbench.raygen.strategy import Candidate, Strategy
 
 __all__ = [
     "DEFAULT_SPACE",
@@ -29,9 +31,11 @@ __all__ = [
     "Gene",
     "Genetic",
     "Progress",
+    "RandomSearch",
     "SearchConfig",
     "SearchResult",
     "Space",
+    "Strategy",
     "search",
     "throughput_figure",
 ]

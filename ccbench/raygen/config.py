@@ -6,14 +6,20 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from ccbench import _validate
 from ccbench.harm import Experiment, long_flows
 from ccbench.raygen.genetic import Genetic
+from ccbench.raygen.random_search import RandomSearch
 from ccbench.raygen.space import DEFAULT_SPACE, Chromosome, Space
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ccbench.raygen.strategy import Strategy
+
 __all__ = ["SearchConfig"]
+
+_STRATEGIES = {"genetic": Genetic, "random": RandomSearch}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,15 +32,18 @@ class SearchConfig:
         The new CCA and the one that it may harm, by their Linux names.
     budget : int
         Most experiments, at least `population`. An experiment is one chromosome: a solo run and a
-        competing run. A generation that would exceed the budget is not begun.
+        competing run. The genetic algorithm begins no generation that would exceed it.
     population : int
-        Size of the genetic algorithm's population, a multiple of 4.
+        Size of the first generation; for the genetic algorithm a multiple of 4.
     duration_s : float
         Length of each run in seconds.
     seed : int
         Of the search and of every run.
     space : Space
         Where to search.
+    strategy : str
+        What chooses the scenarios: ``"genetic"`` (:class:`~ccbench.raygen.Genetic`) or ``"random"``
+        (:class:`~ccbench.raygen.RandomSearch`).
 
     Raises
     ------
@@ -54,21 +63,28 @@ class SearchConfig:
     duration_s: float = 180.0
     seed: int = 1
     space: Space = DEFAULT_SPACE
+    strategy: Literal["genetic", "random"] = "genetic"
 
     def __post_init__(self) -> None:
-        self.strategy()
+        if self.strategy not in _STRATEGIES:
+            allowed = f"one of {', '.join(_STRATEGIES)}"
+            step = _validate.choice_hint(str(self.strategy), _STRATEGIES)
+            raise _validate.bad("strategy", self.strategy, allowed, step)
+        self.new_strategy()
         # If the corners of the space are valid experiments, so is everything between them.
         self.corner("low")
         self.corner("high")
 
     @property
     def planned(self) -> int:
-        """Number of experiments that whole generations make of the budget."""
-        return self.strategy().planned
+        """Number of experiments that the strategy makes of the budget."""
+        return self.new_strategy().planned
 
-    def strategy(self) -> Genetic:
-        """Return a new genetic algorithm with these settings."""
-        return Genetic(self.space, budget=self.budget, population=self.population, seed=self.seed)
+    def new_strategy(self) -> Strategy:
+        """Return the strategy with these settings, at its beginning."""
+        return _STRATEGIES[self.strategy](
+            self.space, budget=self.budget, population=self.population, seed=self.seed
+        )
 
     def experiment(self, chromosome: Chromosome) -> Experiment:
         """Return the experiment that a chromosome of the space stands for."""

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The genetic algorithm of Ware section 5.4: it proposes scenarios and learns how harmful they are.
-
-It is kept apart from running them: :meth:`Genetic.ask` returns a generation, :meth:`Genetic.tell`
-takes its fitness, in the same order. All randomness comes from one generator of its own, so what it
-proposes depends on the seed and on the fitness, and on nothing else.
+"""The genetic algorithm of Ware section 5.4.
 
 Where the paper leaves room
 ---------------------------
@@ -20,20 +16,21 @@ Where blending happens
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from deap import base, tools
 
 from ccbench import _validate
+from ccbench.raygen.strategy import Strategy, check
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Sequence
 
     from ccbench.raygen.space import Chromosome, Space
+    from ccbench.raygen.strategy import Candidate, Proposal
 
-__all__ = ["Candidate", "Genetic", "cross", "mutate"]
+__all__ = ["Genetic", "cross", "mutate"]
 
 #: Probability that a pair of parents crosses a gene: "we flip a coin".
 CROSSOVER = 0.5
@@ -44,31 +41,6 @@ GENE_MUTATION = 0.4
 
 #: Half of the population mates, in pairs.
 _POPULATION_STEP = 4
-
-#: A chromosome and the numbers of its parents.
-_Proposal: TypeAlias = "tuple[Chromosome, tuple[int, ...]]"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Candidate:
-    """A chromosome that was proposed.
-
-    Attributes
-    ----------
-    number : int
-        Position in the order of proposal, from 0.
-    generation : int
-        From 1, the random one.
-    chromosome : tuple of float
-        Its values.
-    parents : tuple of int
-        Numbers of the two candidates it comes from; empty in the first generation.
-    """
-
-    number: int
-    generation: int
-    chromosome: Chromosome
-    parents: tuple[int, ...] = ()
 
 
 class _Fitness(base.Fitness):  # type: ignore[misc] # deap has no annotations
@@ -83,7 +55,7 @@ class _Individual:
         self.fitness = _Fitness((fitness,))
 
 
-class Genetic:
+class Genetic(Strategy):
     """Proposes generations: parents are the fitter half, and they live on with their children.
 
     Parameters
@@ -122,72 +94,37 @@ class Genetic:
             allowed = f"a multiple of {_POPULATION_STEP}, as the fitter half mates in pairs"
             step = f"take {lower} or {lower + _POPULATION_STEP}"
             raise _validate.bad("population", population, allowed, step)
-        _validate.whole("budget", budget, _validate.Range(1), example=300)
-        if budget < population:
-            allowed = f"at least the population, {population}"
-            raise _validate.bad("budget", budget, allowed, "raise it or take a smaller population")
-        self._space = space
-        self._size = population
-        self._born = population // 2
-        self.generations = 1 + (budget - population) // self._born
-        self.planned = population + (self.generations - 1) * self._born
-        self._rng = random.Random(seed)
+        check(budget, population)
+        born = population // 2
+        # Section 5.4: a generation that would exceed the budget is not begun.
+        super().__init__(space, [population] + [born] * ((budget - population) // born), seed)
         self._toolbox: Any = base.Toolbox()
         # Of DEAP's own operators only those that draw no random numbers: they would take them from
         # Python's global generator.
-        self._toolbox.register("select", tools.selBest, k=self._born)
+        self._toolbox.register("select", tools.selBest, k=born)
         self._toolbox.register("mate", cross, space, rng=self._rng)
         self._toolbox.register("mutate", mutate, space, rng=self._rng)
         self._survivors: list[_Individual] = []
         self._population: list[_Individual] = []
-        self._pending: tuple[Candidate, ...] = ()
-        self._asked = 0
-        self._generation = 0
 
-    def ask(self) -> tuple[Candidate, ...]:
-        """Return the next generation's new chromosomes; none if they would exceed the budget."""
-        if self._pending:
-            raise RuntimeError("ask() was called before tell() for the generation before")
-        if self._generation == self.generations:
-            return ()
-        self._generation += 1
-        if self._generation == 1:
-            proposals = [self._stranger() for _ in range(self._size)]
-        else:
-            proposals = self._children()
-        first = self._asked
-        self._asked += len(proposals)
-        self._pending = tuple(
-            Candidate(
-                number=number, generation=self._generation, chromosome=chromosome, parents=parents
-            )
-            for number, (chromosome, parents) in enumerate(proposals, start=first)
-        )
-        return self._pending
+    def _propose(self, size: int) -> list[Proposal]:
+        return self._children() if self._population else self._strangers(size)
 
-    def tell(self, fitness: Sequence[float]) -> None:
-        """Take the fitness of the chromosomes that :meth:`ask` returned, in their order."""
-        newborn = [
-            _Individual(candidate, value)
-            for candidate, value in zip(self._pending, fitness, strict=True)
-        ]
+    def _learn(self, measured: Sequence[tuple[Candidate, float]]) -> None:
+        newborn = [_Individual(candidate, fitness) for candidate, fitness in measured]
         self._population = self._survivors + newborn
-        self._pending = ()
 
     @property
     def population(self) -> tuple[Candidate, ...]:
         """The present population: the parents first, then their children."""
         return tuple(individual.candidate for individual in self._population)
 
-    def _stranger(self) -> _Proposal:
-        return self._space.random(self._rng), ()
-
-    def _children(self) -> list[_Proposal]:
+    def _children(self) -> list[Proposal]:
         """Let the fitter half mate: two children of each random pair. The others die."""
         self._survivors = self._toolbox.select(self._population)
         parents = [individual.candidate for individual in self._survivors]
         self._rng.shuffle(parents)
-        children: list[_Proposal] = []
+        children: list[Proposal] = []
         for first, second in zip(parents[::2], parents[1::2], strict=True):
             for child in self._toolbox.mate(first.chromosome, second.chromosome):
                 mutates = self._rng.random() < MUTATION

@@ -103,6 +103,8 @@ class Folder:
         if not isinstance(found, Mapping):
             allowed = f"a folder of this very search; its {SEARCH_JSON} cannot be read"
             raise self._unfit(allowed, "choose another one, or remove it")
+        if isinstance(search := found.get("search"), dict):
+            search.setdefault("strategy", "genetic")  # the only one there was at first
         names = list(_differences(self._identity, found))
         if names:
             allowed = f"a folder of this very search; its {SEARCH_JSON} differs in"

@@ -36,9 +36,9 @@ class Evaluation:
     number : int
         Position in the order of proposal, from 0.
     generation : int
-        From 1, the random one.
+        From 1.
     parents : tuple of int
-        Numbers of the two that it descends from; empty in the first generation.
+        Numbers of those that it descends from; empty if it descends from none.
     genes : mapping
         Its values by the names of the genes.
     experiment : Experiment

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ccbench.emulate import Engine, Store
     from ccbench.harm import Experiment
     from ccbench.raygen.config import SearchConfig
-    from ccbench.raygen.genetic import Candidate
+    from ccbench.raygen.strategy import Candidate
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 
@@ -144,7 +144,7 @@ class _Search:
         self._run_many = run_many
         self._folder = folder
         self._on_progress = on_progress
-        self._strategy = config.strategy()
+        self._strategy = config.new_strategy()
         self._work = _Work(self._strategy.planned)
         self._generation = 0
         self._evaluations: list[Evaluation] = []

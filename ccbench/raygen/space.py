@@ -83,16 +83,55 @@ class Gene:
             allowed = f"at least {self.name}.low = {self.low:g}"
             raise _validate.bad(f"{self.name}.high", self.high, allowed, "exchange the two")
 
+    @property
+    def size(self) -> int:
+        """How many values it has."""
+        if self.scale == "int-log":
+            return int(self.high - self.low) + 1
+        return round((self.high - self.low) * 10.0**self.decimals) + 1
+
     def random(self, rng: random.Random) -> float:
         """Return a random value, uniform on the gene's scale."""
+        return self.at(rng.random())
+
+    def at(self, unit: float) -> float:
+        """Return the value that is `unit` (0 to 1) of the way along the gene's scale."""
+        start, end = self._ends()
+        position = start + unit * (end - start)
         if self.scale == "linear":
-            return self._rounded(rng.uniform(self.low, self.high))
+            return self._rounded(position)
         if self.scale == "log":
-            return self._rounded(math.exp(rng.uniform(math.log(self.low), math.log(self.high))))
-        # Whole number n stands for [n, n + 1), so that 1 to 5 are all drawn by the same law, P(n)
-        # ~ log(1 + 1/n). To round would give the two ends half of their due.
-        drawn = math.exp(rng.uniform(math.log(self.low), math.log(self.high + 1)))
-        return min(math.floor(drawn), self.high)
+            return self._rounded(math.exp(position))
+        return min(max(math.floor(math.exp(position)), self.low), self.high)
+
+    def unit_value(self, value: float) -> float:
+        """Return how far along the gene's scale `value` is, 0 to 1: the inverse of :meth:`at`."""
+        start, end = self._ends()
+        if self.scale == "linear":
+            position = value
+        elif self.scale == "log":
+            position = math.log(value)
+        else:
+            position = (math.log(value) + math.log(value + 1)) / 2  # the middle of its part
+        return (position - start) / (end - start) if end > start else 0.0
+
+    def levels(self, count: int) -> tuple[float, ...]:
+        """Return up to `count` values, evenly spaced on the gene's scale from low to high.
+
+        One alone is the middle. There are fewer where neighbours are rounded to the same value,
+        and all of them if `count` is the :attr:`size`.
+
+        Examples
+        --------
+        >>> Gene(name="rtt_ms", low=10, high=320).levels(6)
+        (10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
+        >>> Gene(name="alpha_flows", low=1, high=5, scale="int-log").levels(3)
+        (1, 2, 5)
+        """
+        if self.scale == "int-log" and count >= self.size:
+            return tuple(range(int(self.low), int(self.high) + 1))
+        weights = [i / (count - 1) for i in range(count)] if count > 1 else [0.5]
+        return tuple(dict.fromkeys(self.blend(self.low, self.high, w) for w in weights))
 
     def blend(self, ours: float, theirs: float, weight: float) -> float:
         """Return the value that is `weight` (0 to 1) of the way from `ours` to `theirs`."""
@@ -100,6 +139,14 @@ class Gene:
             return self._rounded(ours - weight * (ours - theirs))
         log_ours, log_theirs = math.log(ours), math.log(theirs)
         return self._rounded(math.exp(log_ours - weight * (log_ours - log_theirs)))
+
+    def _ends(self) -> tuple[float, float]:
+        """Return where the gene's scale starts and ends."""
+        if self.scale == "linear":
+            return self.low, self.high
+        # Whole number n stands for [n, n + 1), so that 1 to 5 are all drawn by the same law, P(n)
+        # ~ log(1 + 1/n). To round would give the two ends half of their due.
+        return math.log(self.low), math.log(self.high + (self.scale == "int-log"))
 
     def _rounded(self, value: float) -> float:
         if self.scale == "int-log":
@@ -145,6 +192,18 @@ class Space:
     def random(self, rng: random.Random) -> Chromosome:
         """Return a random chromosome."""
         return tuple(gene.random(rng) for gene in self.genes)
+
+    def unit_values(self, chromosome: Chromosome) -> tuple[float, ...]:
+        """Return how far along its scale each value is, 0 to 1: see :meth:`Gene.unit_value`.
+
+        Examples
+        --------
+        >>> DEFAULT_SPACE.unit_values((400.0, 320.0, 0.25, 1, 1))[:3]
+        (1.0, 1.0, 0.0)
+        """
+        return tuple(
+            gene.unit_value(value) for gene, value in zip(self.genes, chromosome, strict=True)
+        )
 
     def values(self, chromosome: Chromosome) -> dict[str, float]:
         """Return the chromosome's values by the names of the genes."""

@@ -315,7 +315,11 @@ class TestFolder:
         assert rows == sorted(rows)
 
     @pytest.mark.parametrize(
-        "change", [{"seed": 2}, {"budget": 12}, {"alpha": "even"}, {"duration_s": 5.0}]
+        "change",
+        [
+            *({"seed": 2}, {"budget": 12}, {"alpha": "even"}, {"duration_s": 5.0}),
+            {"strategy": "random"},
+        ],
     )
     def test_another_search(self, engine: Engine, tmp_path: Path, change: dict[str, Any]) -> None:
         """A folder that holds another search is refused, and nothing in it is touched."""
@@ -326,6 +330,16 @@ class TestFolder:
         with pytest.raises(InputError, match=rf"^output folder is .* differs in {name}: choose"):
             search(_config(**change), engine=engine, output_dir=folder)
         assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+    def test_from_before_there_were_strategies(self, engine: Engine, tmp_path: Path) -> None:
+        """A folder that names no strategy is one of the genetic algorithm."""
+        search(_config(), engine=engine, output_dir=tmp_path)
+        document = json.loads((tmp_path / SEARCH_JSON).read_text())
+        del document["search"]["strategy"]
+        (tmp_path / SEARCH_JSON).write_text(json.dumps(document))
+        with pytest.raises(InputError, match="differs in strategy: choose"):
+            search(_config(strategy="random"), engine=engine, output_dir=tmp_path)
+        search(_config(), engine=engine, output_dir=tmp_path)
 
     def test_another_engine(self, engine: Engine, tmp_path: Path) -> None:
         """So is one whose results another version of the engine made."""

@@ -45,6 +45,33 @@ class TestGene:
             assert counts[n] / 20000 == pytest.approx(np.log(1 + 1 / n) / np.log(6), rel=0.1)
 
     @pytest.mark.parametrize("gene", DEFAULT_SPACE.genes, ids=lambda gene: gene.name)
+    def test_unit_value(self, gene: Gene) -> None:
+        """Every value has a place from 0 to 1 on its scale, and that place has the value."""
+        rng = random.Random(1)
+        values = sorted(gene.random(rng) for _ in range(500))
+        places = [gene.unit_value(value) for value in values]
+        assert 0 <= places[0] <= places[-1] <= 1
+        assert places == sorted(places)
+        assert values == [gene.at(place) for place in places]
+        assert (gene.low, gene.high) == (gene.at(0), gene.at(1))
+
+    def test_levels_are_exponentially_spaced(self) -> None:
+        """On a log scale each level is as many times the one before it, from end to end."""
+        assert (25, 50, 100, 200, 400) == BANDWIDTH.levels(5)
+        assert (100,) == BANDWIDTH.levels(1)
+        assert (10, 20, 30) == Gene(name="rtt_ms", low=10, high=30, scale="linear").levels(3)
+
+    @pytest.mark.parametrize("high", [1, 5, 12])
+    def test_levels_of_whole_numbers(self, high: int) -> None:
+        """Whole numbers are never named twice, and all of them if there are enough levels."""
+        gene = Gene(name="alpha_flows", low=1, high=high, scale="int-log")
+        assert tuple(range(1, high + 1)) == gene.levels(gene.size) == gene.levels(gene.size + 1)
+        for count in range(2, gene.size):
+            levels = gene.levels(count)
+            assert len(set(levels)) == len(levels) <= count
+            assert {1, high} <= set(levels)
+
+    @pytest.mark.parametrize("gene", DEFAULT_SPACE.genes, ids=lambda gene: gene.name)
     def test_blend_stays_between_its_parents(self, gene: Gene) -> None:
         """Whatever the weight, a blend is never outside the interval of the two values."""
         rng = random.Random(2)
@@ -76,6 +103,8 @@ class TestGene:
         """A gene whose ends are equal always has that value."""
         gene = Gene(name="queue_bdp", low=1.0, high=1.0)
         assert gene.random(random.Random(1)) == gene.blend(1.0, 1.0, 0.3) == 1.0
+        assert (1, (1.0,), (1.0,)) == (gene.size, gene.levels(1), gene.levels(7))
+        assert gene.at(gene.unit_value(1.0)) == 1.0
 
     @pytest.mark.parametrize(
         ("change", "message"),

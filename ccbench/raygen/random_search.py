@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random search: what every other strategy has to beat (Ware section 5.5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.raygen.strategy import Strategy, batches, check
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ccbench.raygen.space import Space
+    from ccbench.raygen.strategy import Candidate, Proposal
+
+__all__ = ["RandomSearch"]
+
+
+class RandomSearch(Strategy):
+    """Proposes random chromosomes only, and learns nothing.
+
+    Parameters
+    ----------
+    space : Space
+        Where to search.
+    budget : int
+        How many chromosomes to propose, at least `population`.
+    population : int
+        Size of a generation. It changes how often there is a report, not what is proposed.
+    seed : int
+        Of all random choices.
+
+    Raises
+    ------
+    InputError
+        If `population` or `budget` is not as described.
+
+    Examples
+    --------
+    >>> from ccbench.raygen import DEFAULT_SPACE
+    >>> search = RandomSearch(DEFAULT_SPACE, budget=100, population=60, seed=1)
+    >>> while candidates := search.ask():
+    ...     search.tell([0.0] * len(candidates))
+    ...     print(len(candidates))
+    60
+    40
+    """
+
+    def __init__(self, space: Space, *, budget: int, population: int, seed: int) -> None:
+        check(budget, population)
+        super().__init__(space, batches(budget, first=population, then=population), seed)
+
+    def _propose(self, size: int) -> list[Proposal]:
+        return self._strangers(size)
+
+    def _learn(self, measured: Sequence[tuple[Candidate, float]]) -> None:
+        pass

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every search strategy has in common: it proposes scenarios and learns how harmful they are.
+
+A strategy is kept apart from running scenarios: :meth:`Strategy.ask` returns a generation,
+:meth:`Strategy.tell` takes its fitness, in the same order. All randomness comes from one generator
+of its own, so what it proposes depends on the seed and on the fitness, and on nothing else.
+"""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from ccbench import _validate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ccbench.raygen.space import Chromosome, Space
+
+__all__ = ["Candidate", "Proposal", "Strategy", "batches", "check"]
+
+#: A chromosome and the numbers of its parents.
+Proposal: TypeAlias = "tuple[Chromosome, tuple[int, ...]]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A chromosome that was proposed.
+
+    Attributes
+    ----------
+    number : int
+        Position in the order of proposal, from 0.
+    generation : int
+        From 1.
+    chromosome : tuple of float
+        Its values.
+    parents : tuple of int
+        Numbers of the candidates it comes from; empty if it comes from none.
+    """
+
+    number: int
+    generation: int
+    chromosome: Chromosome
+    parents: tuple[int, ...] = ()
+
+
+class Strategy(ABC):
+    """Proposes generation after generation, and keeps count.
+
+    The budget counts every chromosome that is proposed, also one that equals an earlier one: the
+    copy costs no run, as the store has it.
+
+    Parameters
+    ----------
+    space : Space
+        Where to search.
+    sizes : sequence of int
+        How many chromosomes each generation proposes.
+    seed : int
+        Of all random choices.
+
+    Attributes
+    ----------
+    generations, planned : int
+        How many generations there will be, and how many chromosomes they propose in all.
+    """
+
+    def __init__(self, space: Space, sizes: Sequence[int], seed: int) -> None:
+        self.generations = len(sizes)
+        self.planned = sum(sizes)
+        self._space = space
+        self._sizes = sizes
+        self._rng = random.Random(seed)
+        self._pending: tuple[Candidate, ...] = ()
+        self._asked = 0
+        self._generation = 0
+
+    def ask(self) -> tuple[Candidate, ...]:
+        """Return the next generation's new chromosomes; none if the budget is used up."""
+        if self._pending:
+            raise RuntimeError("ask() was called before tell() for the generation before")
+        if self._generation == self.generations:
+            return ()
+        proposals = self._propose(self._sizes[self._generation])
+        self._generation += 1
+        self._pending = tuple(
+            Candidate(
+                number=number, generation=self._generation, chromosome=chromosome, parents=parents
+            )
+            for number, (chromosome, parents) in enumerate(proposals, start=self._asked)
+        )
+        self._asked += len(proposals)
+        return self._pending
+
+    def tell(self, fitness: Sequence[float]) -> None:
+        """Take the fitness of the chromosomes that :meth:`ask` returned, in their order."""
+        measured = list(zip(self._pending, fitness, strict=True))
+        self._pending = ()
+        self._learn(measured)
+
+    @abstractmethod
+    def _propose(self, size: int) -> Sequence[Proposal]:
+        """Return `size` chromosomes, from what was learned until now."""
+
+    @abstractmethod
+    def _learn(self, measured: Sequence[tuple[Candidate, float]]) -> None:
+        """Take in what the latest generation showed."""
+
+    def _strangers(self, size: int) -> list[Proposal]:
+        """Return random chromosomes, without parents.
+
+        Strategies that begin with them begin with the same ones if their seed is the same. So they
+        can be compared by what they make of them, and need not run them again.
+        """
+        return [(self._space.random(self._rng), ()) for _ in range(size)]
+
+
+def check(budget: int, population: int) -> None:
+    """Refuse a budget that does not even pay the first generation.
+
+    Raises
+    ------
+    InputError
+        If either is not a whole number above 0, or `budget` is less than `population`.
+    """
+    _validate.whole("population", population, _validate.Range(1), example=60)
+    _validate.whole("budget", budget, _validate.Range(1), example=300)
+    if budget < population:
+        allowed = f"at least the population, {population}"
+        raise _validate.bad("budget", budget, allowed, "raise it or take a smaller population")
+
+
+def batches(total: int, *, first: int, then: int) -> list[int]:
+    """Divide `total` into a first batch and equal ones behind it, of which the last is cut.
+
+    Examples
+    --------
+    >>> batches(100, first=60, then=30)
+    [60, 30, 10]
+    """
+    sizes = [min(first, total)]
+    while (left := total - sum(sizes)) > 0:
+        sizes.append(min(then, left))
+    return sizes
