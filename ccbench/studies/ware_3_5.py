@@ -39,9 +39,9 @@ _DIP_NOTE = (
 )
 
 _REST_NOTE = (
-    "The model (3.10) has 56 % for them. It takes the queue for full; CUBIC's losses take it down "
-    "to 60 % of its room, and in ProbeRTT BBR measures 0.73 s where (3.7) has 0.89 s, so that its "
-    "cap is lower."
+    "The model (3.10) has 56 % for them. It has BBR at its in-flight cap whenever it is not in "
+    "ProbeRTT. Here it has 83 % of its cap in flight, being paced at its estimate of the rate, and "
+    "half of its cap in the 2 s after a ProbeRTT, as it takes more than a round trip to be back."
 )
 
 

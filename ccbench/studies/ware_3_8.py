@@ -41,9 +41,10 @@ _PACING_NOTE = (
     "takes the shortest RTT: 3.3 packets a flow, which exceed the pipe with 16 flows, not 13."
 )
 _ALLOWANCE_NOTE = (
-    "Linux rounds the cap up and adds what three bursts of its segmentation offload hold (3 to 6 "
-    "packets, 2 more in every eighth phase) and, since 5.1, what ACKs have lately brought at once. "
-    "Per flow that is as much as the cap itself, where a flow's share is few packets."
+    "Of the 15 packets that each of 20 flows may have in flight, 7 are twice the product of its "
+    "estimates. 5 are room for three bursts of segmentation offload, and rounding up to an even "
+    "number. The rest is what ACKs have lately brought at once, which Linux adds since 5.1. Few "
+    "flows with many packets each hardly notice."
 )
 
 
