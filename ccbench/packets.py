@@ -4,7 +4,7 @@
 The log says what happened when; which departure belongs to which arrival follows from two facts:
 the packets of one flow leave a queue in the order in which they came, and links keep the order of
 what they carry. The first is not true of CHOKe, which drops packets from the middle of its queue:
-there the delays of a flow's packets may be mixed up with each other.
+there the delay of a packet cannot be known.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ __all__ = ["delivered", "fates"]
 
 _ENQUEUE, _DEQUEUE, _DROP, _MARK, _LOSS = range(len(EVENTS))
 
-#: Qdiscs that make room for an arrival by dropping the flow's oldest packet, at the same instant.
-_DROPS_THE_OLDEST = frozenset({"pfifo_head_drop"})
+#: Qdiscs that make room for an arrival by dropping a flow's oldest packet, at the same instant.
+_DROPS_THE_OLDEST = frozenset({"pfifo_head_drop", "fq_codel", "cake", "hhf"})
 
 IntArray = npt.NDArray[np.int64]
 
@@ -52,7 +52,7 @@ def delivered(run: Run) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If the run has no queue log.
+        If the run has no queue log, or one of the qdiscs is CHOKe.
 
     Examples
     --------
@@ -60,6 +60,9 @@ def delivered(run: Run) -> pd.DataFrame:
     """
     _check_log(run)
     links = run.scenario.bottlenecks
+    if any(link.qdisc == "choke" for link in links):
+        message = "qdisc = 'choke' drops packets from the middle, so that delays of single packets"
+        raise InputError(f"{message} are not known: choose another qdisc, or no metric of delay")
     log = _Log(run, 0, links[0])
     # Of the packets that a link has taken: when they came to the first queue, and what they waited.
     arrival_ns = log.enqueued_ns[log.enqueue_of]

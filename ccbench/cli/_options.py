@@ -5,8 +5,14 @@ from __future__ import annotations
 
 import math
 import re
+from typing import TYPE_CHECKING
 
 import click
+
+from ccbench import _validate
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "alpha_option",
@@ -15,6 +21,7 @@ __all__ = [
     "duration_option",
     "jobs_option",
     "json_option",
+    "make_folder",
     "positive",
     "queue_option",
     "rtt_option",
@@ -62,6 +69,15 @@ def queue(text: str) -> dict[str, float | int]:
         message = f"{text!r} is not {allowed}"
         raise click.BadParameter(message)
     return setting
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder for results: to be called before a long run, not after it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        allowed = f"a folder that can be written ({error.strerror})"
+        raise _validate.bad("output folder", str(path), allowed, "choose another one") from error
 
 
 alpha_option = click.option(

@@ -16,6 +16,7 @@ from ccbench.cli._options import (
     beta_option,
     jobs_option,
     json_option,
+    make_folder,
     positive,
     seed_option,
 )
@@ -51,7 +52,7 @@ _SHOWN = 3
     "metrics",
     metavar="M",
     multiple=True,
-    help="Judge by this metric only; may be repeated.  [default: each workload's own]",
+    help="Judge by this metric; may be repeated.  [default: each workload's own]",
 )
 @click.option(
     "--leeway",
@@ -104,8 +105,8 @@ def deployable(
     In every network, BETA's flows of every workload run alone, beside BETA's and beside ALPHA's of
     every workload. Three thresholds say how much harm ALPHA may do to them: as much as BETA does
     with ALPHA's workload (equivalent), or as it would receive itself (symmetric), or as BETA does
-    with any workload (worst-case). Finished runs are kept: the same command goes on where it was
-    interrupted.
+    with any workload (worst-case). Harm is that of whole runs, slow start included. Finished runs
+    are kept: the same command goes on where it was interrupted.
     """
     from ccbench.harm import circumstances
     from ccbench.harm.deployability import Assessment, assess
@@ -121,6 +122,8 @@ def deployable(
         leeway=leeway,
         seed=seed,
     )
+    if output is not None:
+        make_folder(output)
     with progress("{task.completed} of {task.total} runs") as bar:
         task = bar.add_task(f"{alpha} beside {beta}", total=len(assessment.scenarios()))
         result = assess(
@@ -154,7 +157,6 @@ def _write(result: Deployability, folder: Path) -> None:
     from ccbench import _atomic
     from ccbench.cli._console import plain
 
-    folder.mkdir(parents=True, exist_ok=True)
     texts = {
         "harms.csv": result.harms.to_csv(index=False),
         "cases.csv": result.cases.to_csv(index=False),

@@ -86,8 +86,7 @@ def harm(
 
     service = library.workload_named(workload)
     own = () if workload == "long" else service.metrics
-    asked = tuple(library.METRICS) if "all" in metrics else metrics
-    by = library.metrics_named(dict.fromkeys((*own, *asked)))
+    by = library.metrics_named((*own, *metrics))
     experiment = library.long_flows(
         alpha=alpha,
         beta=beta,
@@ -126,6 +125,9 @@ def harm(
             {
                 "harm": None if result is None else result.to_dict(),
                 "metrics": [part.to_dict() for part in parts],
+                "flows": library.compare_flows(runs[0], runs[1], window=window)["harm"]
+                .reset_index()
+                .to_dict("records"),
                 "scenarios": scenarios,
                 "engine": runs[1].provenance,
             }

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ccbench import _validate
 from ccbench.cli._console import made_by, print_json, print_pairs, print_table, progress
-from ccbench.cli._options import jobs_option, json_option
+from ccbench.cli._options import jobs_option, json_option, make_folder
 
 if TYPE_CHECKING:
     from ccbench.scenario import Scenario
@@ -88,11 +87,7 @@ def run(
     from ccbench import studies
 
     chosen = studies.get(name)
-    try:  # before a long run, not after it
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        allowed = f"a folder that can be written ({error.strerror})"
-        raise _validate.bad("output folder", str(output), allowed, "choose another one") from error
+    make_folder(output)
     scenarios = chosen.scenarios(quick=quick)
     total_s = sum(scenario.duration_s for scenario in scenarios)
     with progress("{task.completed:.0f} of {task.total:.0f} s of virtual time") as bar:

@@ -56,4 +56,6 @@ def check_samples(run: Run, name: str) -> None:
     completed = run.completions["end_ns"] >= 0
     for flow in range(run.scenario.flow_count):
         if flow not in sampled and not completed[flow]:
-            raise _validate.bad(f"{name}: samples of flow {flow}", 0, "1 or more", "run it again")
+            raise _validate.bad(
+                f"{name}: samples of flow {flow}", 0, "1 or more", "run it with --fresh"
+            )

@@ -58,6 +58,12 @@ class Network:
     rtt_ms: float
     jitter_ms: float | None = None
 
+    def __post_init__(self) -> None:
+        _validate.one_line("name", self.name)
+        _validate.number("rtt_ms", self.rtt_ms, _validate.Range(0.001, 10_000), example=40)
+        if self.jitter_ms is not None:
+            _validate.number("jitter_ms", self.jitter_ms, _validate.Range(0, 1000), example=1)
+
     @property
     def noise_ms(self) -> float:
         """The scenario's `jitter_ms`."""
@@ -75,7 +81,8 @@ class Workload:
     name : str
         For people, and unlike those of other workloads.
     flow : Flow
-        Its `cca` has no meaning. A UDP flow can only be harmed.
+        Its `cca` has no meaning. A UDP flow can only be harmed: what it does to others is neither
+        judged nor a bound.
     metrics : tuple of str
         The metrics of `METRICS` by which harm to it is judged.
 
@@ -95,11 +102,17 @@ class Workload:
     metrics: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if not self.metrics:
+        _validate.one_line("name", self.name)
+        given: object = self.metrics
+        if not isinstance(given, tuple | list) or not given:
             step = 'write for example metrics = ["throughput"]'
-            raise _validate.bad("metrics", self.metrics, "one metric or more", step)
-        metrics_named(self.metrics)
-        object.__setattr__(self, "metrics", tuple(self.metrics))
+            raise _validate.bad("metrics", self.metrics, "a list of one metric or more", step)
+        metrics = metrics_named(self.metrics)
+        for metric in metrics:
+            if not metric.exists_for(self.flow):
+                allowed = f"metrics that flows of kind {self.flow.kind!r} have"
+                raise _validate.bad("metrics", metric.name, allowed, "remove it")
+        object.__setattr__(self, "metrics", tuple(metric.name for metric in metrics))
 
     def with_cca(self, cca: str) -> Flow:
         """Return the flows of this workload under a congestion control; UDP has none."""
@@ -135,7 +148,7 @@ WORKLOADS = (
     Workload(
         name="call",
         flow=Flow(kind="cbr", rate_mbps=0.1, packet_bytes=250),
-        metrics=("delay_p95", "jitter"),
+        metrics=("delay_p95",),
     ),
 )
 
@@ -244,4 +257,7 @@ def _described(bottleneck: Bottleneck, rtt_ms: object) -> str:
         else f"{bottleneck.queue_packets} packets"
     )
     qdisc = "" if bottleneck.qdisc == "droptail" else f", {bottleneck.qdisc}"
-    return f"{bottleneck.mean_mbps:g} Mbit/s, {rtt_ms} ms, {room}{qdisc}"
+    loss = f", {bottleneck.loss:.2%} lost" if bottleneck.loss else ""
+    trace = bottleneck.trace
+    link = trace.name if trace is not None else f"{bottleneck.mean_mbps:.4g} Mbit/s"
+    return f"{link}, {rtt_ms} ms, {room}{qdisc}{loss}"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ccbench.harm.performance import Metric, Window
     from ccbench.run import Run
 
-__all__ = ["MetricHarm", "compare", "compare_flows"]
+__all__ = ["MetricHarm", "compare", "compare_flows", "harm_or_nan"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +31,9 @@ class MetricHarm:
     ----------
     metric, unit : str
     solo, competing : float
-        The group's value alone and in competition: the sum over its flows of a throughput, the mean
-        of anything else. NaN where one of the flows has none (it did not complete, had no packets).
+        The flows' value alone and in competition: the sum of the throughputs of flows that are
+        there together, the mean of anything else. NaN where one of the flows has none (it did not
+        complete, had no packets).
     absolute : float
         The harm, 1 at most; below 0 where competition made it better. NaN where a value is.
     expected, relative : float
@@ -94,16 +95,9 @@ def compare(
     alone = achieved(solo, chosen, window)
     together = achieved(competing, chosen, window).iloc[:n_beta]
     endless = all(flow.kind == "bulk" for flow in competing.scenario.flows)
+    expected = expected_harm(n_alpha=n_alpha, n_beta=n_beta) if endless else math.nan
     return tuple(
-        _of_metric(
-            metric,
-            alone[metric.name],
-            together[metric.name],
-            expected_harm(n_alpha=n_alpha, n_beta=n_beta)
-            if endless and metric.shared
-            else math.nan,
-        )
-        for metric in chosen
+        _of_metric(m, _of_all(solo, m, alone), _of_all(solo, m, together), expected) for m in chosen
     )
 
 
@@ -128,6 +122,8 @@ def compare_flows(
     >>> compare_flows(solo, competing)["harm"]  # doctest: +SKIP
     """
     n_beta, _ = flow_counts(solo.scenario, competing.scenario)
+    check_samples(solo, "solo run")
+    check_samples(competing, "competing run")
     chosen = _recorded(solo, competing) if metrics is None else tuple(metrics)
     alone = achieved(solo, chosen, window)
     together = achieved(competing, chosen, window).iloc[:n_beta]
@@ -150,14 +146,17 @@ def _recorded(solo: Run, competing: Run) -> tuple[Metric, ...]:
     return tuple(m for m in METRICS.values() if logged or not m.needs_queue_log)
 
 
-def _of_metric(
-    metric: Metric, alone: pd.Series[float], together: pd.Series[float], expected: float
-) -> MetricHarm:
-    if not metric.shared:
-        expected = math.nan
-    solo, competing = metric.of_group(alone), metric.of_group(together)
+def _of_all(solo: Run, metric: Metric, values: pd.DataFrame) -> float:
+    """Return a metric of all beta flows; if some of them come and go, they all have the mean."""
+    flows = solo.scenario.flows
+    coming_and_going = (flow for flow in flows if flow.kind == "bytes")
+    return metric.of_group(next(coming_and_going, flows[0]), values[metric.name])
+
+
+def _of_metric(metric: Metric, solo: float, competing: float, expected: float) -> MetricHarm:
     with _validate.within(f"{metric.name} of the beta flows: "):
-        absolute = _harm(metric, solo, competing)
+        absolute = harm_or_nan(metric, solo, competing)
+    expected = expected if metric.shared else math.nan
     return MetricHarm(
         metric=metric.name,
         unit=metric.unit,
@@ -169,7 +168,8 @@ def _of_metric(
     )
 
 
-def _harm(metric: Metric, solo: float, competing: float) -> float:
+def harm_or_nan(metric: Metric, solo: float, competing: float) -> float:
+    """Return the harm by a metric, NaN where one of the values is."""
     if math.isnan(solo) or math.isnan(competing):
         return math.nan
     return harm(solo, competing, less_is_better=metric.less_is_better)
@@ -178,4 +178,4 @@ def _harm(metric: Metric, solo: float, competing: float) -> float:
 def _flow_harm(metric: Metric, solo: float, competing: float) -> float:
     if solo == 0 and not metric.less_is_better:
         return math.nan
-    return _harm(metric, solo, competing)
+    return harm_or_nan(metric, solo, competing)

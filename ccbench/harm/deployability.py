@@ -2,36 +2,46 @@
 """Whether a new CCA may be deployed beside another: the measurements that the thresholds judge.
 
 In every network beta's flows of every workload run alone, beside beta's and beside alpha's of every
-workload. One run of two beta workloads tells the harm in both directions.
+workload. One run of two beta workloads tells the harm in both directions. What is measured is the
+whole run, slow start included, as most workloads are not about a steady state; the receiving host's
+jitter keeps flows from locking in step.
+
+A flow that alpha starves so that it does not complete does not escape: its completion time is at
+least the time until the end, and so is the harm that follows from it.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from contextlib import closing
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
 from ccbench import _validate, emulate
 from ccbench.errors import EngineError, InputError
+from ccbench.harm._pairs import check_samples
 from ccbench.harm.circumstances import NETWORKS, WORKLOADS
-from ccbench.harm.metrics import harm
+from ccbench.harm.comparison import harm_or_nan
 from ccbench.harm.performance import METRICS, achieved, metrics_named
 from ccbench.harm.thresholds import THRESHOLDS, Verdict, bounds, judge, overall
 from ccbench.scenario import Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
     from ccbench.emulate import Engine, Store
     from ccbench.harm.circumstances import Network, Workload
+    from ccbench.harm.performance import Metric
     from ccbench.run import Run
 
 __all__ = ["Assessment", "Deployability", "assess"]
+
+#: A harm below this counts as this: no losses where there were some are better without bounds, and
+#: have no mean with others.
+_BEST = -1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +56,7 @@ class Assessment:
     workloads : tuple of Workload
         Those of UDP flows can only be harmed.
     metrics : tuple of str, optional
-        Judge by these only. Left out: each workload's own.
+        Judge every workload by these, as far as its flows have them. Left out: each by its own.
     duration_s : float
         Length of each run in seconds.
     repetitions : int
@@ -85,11 +95,8 @@ class Assessment:
         if not self._attackers:
             allowed = "at least one of TCP flows"
             raise _validate.bad("workloads", [w.name for w in self.workloads], allowed, "add one")
-        if self.metrics is not None:
-            metrics_named(self.metrics)
         if not any(self.metrics_of(workload) for workload in self.workloads):
-            had = ", ".join(dict.fromkeys(m for w in self.workloads for m in w.metrics))
-            message = f"metric: the workloads are judged by {had}: choose one of these"
+            message = f"metric: no workload has {', '.join(self.metrics or ())}: choose another one"
             raise InputError(message)
         self.scenarios()  # a mistake shows here and not when it is run
 
@@ -99,7 +106,10 @@ class Assessment:
 
     def metrics_of(self, workload: Workload) -> tuple[str, ...]:
         """Return the metrics by which harm to a workload is judged."""
-        return tuple(m for m in workload.metrics if self.metrics is None or m in self.metrics)
+        if self.metrics is None:
+            return workload.metrics
+        chosen = metrics_named(self.metrics)
+        return tuple(metric.name for metric in chosen if metric.exists_for(workload.flow))
 
     def scenarios(self) -> dict[_Key, Scenario]:
         """Return every scenario to run, by what it is."""
@@ -226,17 +236,14 @@ def assess(  # noqa: PLR0913 - choices that are independent, all by keyword
         dict.fromkeys(m for w in assessment.workloads for m in assessment.metrics_of(w))
     )
     keys = list(scenarios)
-    by_key: dict[_Key, tuple[dict[str, float], ...]] = {}
+    by_key: dict[_Key, tuple[_Achieved, ...]] = {}
     with closing(
         emulate.run_many(
             scenarios.values(), engine=resolved, executor=executor, jobs=jobs, store=store
         )
     ) as results:
         for i, run in results:
-            table = achieved(run, judged)
-            by_key[keys[i]] = tuple(
-                {m.name: m.of_group(group[m.name]) for m in judged} for group in _groups(run, table)
-            )
+            by_key[keys[i]] = _of_groups(run, judged)
             if on_progress is not None:
                 on_progress(len(by_key), len(keys))
     harms = pd.DataFrame(_harms(assessment, by_key))
@@ -251,35 +258,59 @@ def assess(  # noqa: PLR0913 - choices that are independent, all by keyword
     )
 
 
-def _groups(run: Run, table: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Yield the flows' rows, group by group."""
-    ends = list(itertools.accumulate(flow.flow_count for flow in run.scenario.flows))
-    for start, end in zip([0, *ends], ends, strict=False):
-        yield table.iloc[start:end]
+#: Of a group of flows: each metric's value, and what that is at least.
+_Achieved: TypeAlias = "dict[str, tuple[float, float]]"
+
+
+def _of_groups(run: Run, metrics: Sequence[Metric]) -> tuple[_Achieved, ...]:
+    """Return what each group of flows has achieved."""
+    try:
+        check_samples(run, run.scenario.name)
+    except InputError as error:  # the run is to blame, not what the user wrote
+        raise EngineError(str(error)) from error
+    exact = achieved(run, metrics)
+    bounded = [replace(m, of=m.at_least) for m in metrics if m.at_least is not None]
+    least = exact.assign(**achieved(run, bounded))
+    groups = run.scenario.flow_table()["group"]
+    return tuple(
+        {
+            m.name: (
+                m.of_group(flow, exact.loc[groups == number, m.name]),
+                m.of_group(flow, least.loc[groups == number, m.name]),
+            )
+            for m in metrics
+            if m.exists_for(flow)
+        }
+        for number, flow in enumerate(run.scenario.flows)
+    )
 
 
 def _harms(
-    assessment: Assessment, by_key: Mapping[_Key, tuple[dict[str, float], ...]]
+    assessment: Assessment, by_key: Mapping[_Key, tuple[_Achieved, ...]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield every harm, with what it was computed from."""
+    """Yield every harm that is judged or bounds one, with what it was computed from."""
     for key, groups in by_key.items():
         if key.attacker is None:
             continue
         sides = [(key.victim, key.attacker, groups[0])]
-        # Only a beta flow can be a victim; if the two are alike, either is.
-        if key.side == "beta" and key.victim is not key.attacker:
+        # Only a beta flow can be a victim; if the two are alike, either is. UDP bounds nothing.
+        back = key.side == "beta" and key.victim is not key.attacker
+        if back and not key.victim.flow.is_udp:
             sides.append((key.attacker, key.victim, groups[1]))
         for victim, attacker, together in sides:
             (alone,) = by_key[_Key(key.network, victim, None, "", key.repetition)]
             for metric in metrics_named(together):
-                solo, competing = alone[metric.name], together[metric.name]
+                judged = metric.name in assessment.metrics_of(victim)
+                solo, _ = alone[metric.name]
+                competing, at_least = together[metric.name]
+                censored = math.isnan(competing) and not math.isnan(at_least)
+                if key.side == "alpha" and censored:
+                    competing = at_least
                 try:
-                    value = (
-                        math.nan
-                        if math.isnan(solo) or math.isnan(competing)
-                        else harm(solo, competing, less_is_better=metric.less_is_better)
-                    )
+                    value = harm_or_nan(metric, solo, competing)
                 except InputError as error:
+                    if not judged:
+                        continue
                     where = f"{key.network.name}, {victim.name}, {metric.name}"
                     raise EngineError(f"{where}: {error}") from error
                 yield {
@@ -288,9 +319,10 @@ def _harms(
                     "attacker": attacker.name,
                     "side": key.side,
                     "metric": metric.name,
-                    "judged": metric.name in assessment.metrics_of(victim),
+                    "judged": judged,
                     "repetition": key.repetition,
                     "solo": solo,
                     "competing": competing,
-                    "harm": value,
+                    "harm": max(value, _BEST) if not math.isnan(value) else value,
+                    "censored": key.side == "alpha" and censored,
                 }

@@ -39,12 +39,14 @@ def harm(solo: float, competing: float, *, less_is_better: bool = False) -> floa
     Returns
     -------
     float
-        0 for no harm, 1 for the greatest harm; negative where competition made the metric better.
+        0 for no harm, 1 for the greatest harm; negative where competition made the metric better,
+        without bounds where less is better. If less is better and `solo` is 0 (no queueing, no
+        losses), any competitor who changes that does a harm of 1, and the number compares nobody.
 
     Raises
     ------
     InputError
-        A value is not finite or negative, or what we would divide by is 0.
+        A value is not finite or negative, or more is better and `solo` is 0.
 
     Examples
     --------
@@ -61,10 +63,8 @@ def harm(solo: float, competing: float, *, less_is_better: bool = False) -> floa
             solo == competing
         ):  # also 0 and 0, such as no losses in either run: nothing changed, no harm
             return 0.0
-        if competing == 0:
-            allowed = f"above 0 where less is better and solo is {solo:g}"
-            raise _validate.bad("competing", competing, allowed, "check the competing run")
-        return (competing - solo) / competing
+        # No losses where there were some alone: better without bounds, as 0 is the best there is.
+        return (competing - solo) / competing if competing > 0 else -math.inf
     if solo == 0:
         step = "check why nothing was achieved alone"
         raise _validate.bad("solo", solo, "above 0 where more is better", step)

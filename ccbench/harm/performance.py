@@ -18,10 +18,12 @@ import pandas as pd
 
 from ccbench import _validate, packets
 from ccbench.errors import InputError
+from ccbench.harm._pairs import check_samples, flow_counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from ccbench.flow import Flow
     from ccbench.run import Run
 
 __all__ = [
@@ -37,6 +39,9 @@ __all__ = [
 
 #: Part of a run in seconds: from, to.
 Window: TypeAlias = tuple[float, float]
+
+#: What the quotient of two times may be off a whole number for being computed in binary.
+_ROUNDING = 1e-6
 
 #: How long HarmGen, which follows the thesis, lets a short flow download (ACM SIGCOMM 2026).
 DOWNLOAD_S = 10.0
@@ -98,10 +103,14 @@ class Metric:
     needs_queue_log : bool
         Whether the run must have recorded every packet.
     shared : bool
-        Whether it is a part of the link's capacity, so that a group of flows has the sum and equal
-        sharing has a meaning; else a group has the mean.
+        Whether it is a part of the link's capacity, so that flows that are there together have the
+        sum and equal sharing has a meaning; else a group of flows has the mean.
+    kinds : tuple of str
+        The kinds of flows that have it; empty: all of them.
     of : callable
         From a :class:`Part` of a run to a Series with one value for each flow.
+    at_least : callable, optional
+        The same, with a lower bound where a flow has no value because the run has ended.
     """
 
     name: str
@@ -110,10 +119,21 @@ class Metric:
     less_is_better: bool = True
     needs_queue_log: bool = True
     shared: bool = False
+    kinds: tuple[str, ...] = ()
+    at_least: Callable[[Part], pd.Series[float]] | None = None
 
-    def of_group(self, values: pd.Series[float]) -> float:
-        """Return the value of a group of flows: NaN if one of them has none."""
-        return float(values.sum(skipna=False) if self.shared else values.mean(skipna=False))
+    def of_group(self, flow: Flow, values: pd.Series[float]) -> float:
+        """Return the value of the flows that a `Flow` stands for: NaN if one of them has none.
+
+        Flows of a given size come and go: the sum of what each has while it is there would be more
+        than the link has at any time, so of them it is the mean.
+        """
+        together = self.shared and flow.kind != "bytes"
+        return float(values.sum(skipna=False) if together else values.mean(skipna=False))
+
+    def exists_for(self, flow: Flow) -> bool:
+        """Whether flows of this kind have such a metric."""
+        return not self.kinds or flow.kind in self.kinds
 
 
 def achieved(run: Run, metrics: Iterable[Metric], window: Window | None = None) -> pd.DataFrame:
@@ -126,7 +146,8 @@ def achieved(run: Run, metrics: Iterable[Metric], window: Window | None = None) 
         Of `METRICS`, or others.
     window : (float, float), optional
         The part of the run to look at, in seconds; left out, all of it. Each flow counts while it
-        is active, from its start to its completion or stop. Completion times heed no window.
+        is active, from its start to its completion or stop. Its borders are multiples of the
+        scenario's `sample_interval_ms`. Completion times and downloads heed no window.
 
     Returns
     -------
@@ -147,6 +168,12 @@ def achieved(run: Run, metrics: Iterable[Metric], window: Window | None = None) 
     if not 0 <= window[0] < window[1] <= run.scenario.duration_s:
         allowed = f"two times from 0 to {run.scenario.duration_s:g}, the first below the second"
         raise _validate.bad("window", window, allowed, "choose a part of the run")
+    interval_s = run.scenario.sample_interval_ms / 1e3
+    for time_s in window:
+        samples = time_s / interval_s
+        if time_s != run.scenario.duration_s and abs(samples - round(samples)) > _ROUNDING:
+            allowed = f"multiples of the scenario's sample_interval_ms = {interval_s * 1e3:g}"
+            raise _validate.bad("window", window, allowed, f"for example {interval_s:g}")
     index = pd.RangeIndex(run.scenario.flow_count, name="flow")
     part = Part(run, window)
     return pd.DataFrame({m.name: m.of(part).reindex(index) for m in metrics}, index=index)
@@ -178,15 +205,20 @@ def recovery_s(
     Raises
     ------
     InputError
-        If `share` or `since_s` is out of range, or the flows have nothing alone after `since_s`.
+        If the runs do not belong together, a flow has no samples, `share` or `since_s` is out of
+        range, or the flows have nothing alone after `since_s`.
 
     Examples
     --------
     >>> recovery_s(solo, competing, since_s=30)  # doctest: +SKIP
     4.0
     """
+    flows, _ = flow_counts(solo.scenario, competing.scenario)
+    check_samples(solo, "solo run")
+    check_samples(competing, "competing run")
     _validate.number("share", share, _validate.Range(0, 1, low_open=True), example=0.9)
-    flows = solo.scenario.flow_count
+    until_s = _validate.Range(0, solo.scenario.duration_s, high_open=True)
+    _validate.number("since_s", since_s, until_s, example=30)
     alone = solo.throughput(interval_s).sum(axis=1)
     together = competing.throughput(interval_s).iloc[:, :flows].sum(axis=1)
     later = alone.index > since_s + interval_s / 2
@@ -200,7 +232,7 @@ def recovery_s(
 
 
 def metrics_named(names: Iterable[str]) -> tuple[Metric, ...]:
-    """Return the metrics of these names.
+    """Return the metrics of these names; ``all`` stands for all of them.
 
     Raises
     ------
@@ -212,13 +244,13 @@ def metrics_named(names: Iterable[str]) -> tuple[Metric, ...]:
     >>> [metric.unit for metric in metrics_named(["throughput", "fct"])]
     ['Mbit/s', 's']
     """
-    found = []
+    found: dict[str, Metric] = {}
     for name in names:
-        if name not in METRICS:
-            hint = _validate.choice_hint(name, METRICS)
+        if name != "all" and name not in METRICS:
+            hint = _validate.choice_hint(str(name), METRICS)
             raise InputError(f"metric = {name!r}: there are {', '.join(METRICS)}: {hint}")
-        found.append(METRICS[name])
-    return tuple(found)
+        found.update(METRICS if name == "all" else {name: METRICS[name]})
+    return tuple(found.values())
 
 
 def downloaded(seconds: float) -> Metric:
@@ -278,6 +310,11 @@ def _fct(part: Part) -> pd.Series[float]:
     return ((done["end_ns"] - done["start_ns"]) / 1e9).where(done["end_ns"] >= 0)
 
 
+def _fct_at_least(part: Part) -> pd.Series[float]:
+    until_the_end = part.run.scenario.duration_s - part.run.scenario.flow_table()["start_s"]
+    return _fct(part).fillna(until_the_end)
+
+
 def _table(*metrics: Metric) -> Mapping[str, Metric]:
     return MappingProxyType({metric.name: metric for metric in metrics})
 
@@ -316,6 +353,13 @@ METRICS: Mapping[str, Metric] = _table(
     *_delays("queueing", "queueing_ms"),
     Metric(name="jitter", unit="ms", of=_jitter),
     Metric(name="loss_rate", unit="", of=_loss_rate),
-    Metric(name="fct", unit="s", of=_fct, needs_queue_log=False),
+    Metric(
+        name="fct",
+        unit="s",
+        of=_fct,
+        needs_queue_log=False,
+        kinds=("bytes",),
+        at_least=_fct_at_least,
+    ),
     downloaded(DOWNLOAD_S),
 )

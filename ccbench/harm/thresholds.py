@@ -16,6 +16,8 @@ The thesis asks whether there should be leeway, since outcomes are distributed (
 measured several times, what counts is the mean of harm minus bound, and there is leeway. A case is
 *broken* if the mean is above the leeway with confidence, *respected* if it is not above it with
 confidence, and else *undecided*; with one repetition there is no confidence and the number decides.
+The worst-case bound is the most of several noisy harms, each repetition's own, so it is a little
+lenient. No verdict is corrected for the number of cases.
 """
 
 from __future__ import annotations
@@ -49,15 +51,16 @@ def bounds(harms: pd.DataFrame) -> pd.DataFrame:
     harms : DataFrame
         One row per harm that was measured. Columns: ``network``; ``victim``, the workload of the
         beta flows that are harmed; ``attacker``, that of the flows that harm them; ``side``,
-        whether those are ``"alpha"`` or ``"beta"``; ``metric``; ``repetition``; ``harm``.
+        whether those are ``"alpha"`` or ``"beta"``; ``metric``; ``repetition``; ``harm``; and
+        optionally ``censored``, whether the harm is at least that.
 
     Returns
     -------
     DataFrame
         A row for each of alpha's harms: ``network``, ``victim``, ``attacker``, ``metric``,
-        ``repetition``, ``harm`` and a bound for each of `THRESHOLDS`. NaN where one of the harms it
-        follows from is NaN; but a metric that the attacker's own workload does not have bounds
-        nothing symmetrically.
+        ``repetition``, ``harm``, ``censored`` and a bound for each of `THRESHOLDS`. NaN where one
+        of the harms it follows from is NaN; but where there is no row for the harm in return, as
+        a workload may not have the metric, that bounds nothing.
 
     Examples
     --------
@@ -67,20 +70,21 @@ def bounds(harms: pd.DataFrame) -> pd.DataFrame:
     [0.5]
     """
     key = [*_CASE, "repetition"]
-    by_side = {side: rows[[*key, "harm"]] for side, rows in harms.groupby("side")}
-    beta = by_side["beta"]
+    harms = harms.assign(censored=harms.get("censored", False))
+    by_side = {str(side): rows for side, rows in harms.groupby("side")}
+    beta = by_side["beta"][[*key, "harm"]]
     done_back = {"victim": "attacker", "attacker": "victim", "harm": "back"}
     to_victim = [column for column in key if column != "attacker"]
     worst = beta.groupby(to_victim)["harm"].agg(lambda done: done.max(skipna=False))
     table = (
-        by_side["alpha"]
+        by_side["alpha"][[*key, "harm", "censored"]]
         .merge(beta.rename(columns={"harm": "equivalent"}), on=key, how="left")
-        .merge(beta.rename(columns=done_back), on=key, how="left")
+        .merge(beta.rename(columns=done_back), on=key, how="left", indicator="returned")
         .merge(worst.rename("worst-case").reset_index(), on=to_victim, how="left")
     )
-    stricter = table["equivalent"]
-    table["symmetric"] = stricter.mask(table["back"] > stricter, table["back"])
-    return table[[*key, "harm", *THRESHOLDS]]
+    both = table[["equivalent", "back"]].max(axis=1, skipna=False)
+    table["symmetric"] = both.where(table["returned"] == "both", table["equivalent"])
+    return table[[*key, "harm", "censored", *THRESHOLDS]]
 
 
 def judge(table: pd.DataFrame, leeway: float = 0.0) -> pd.DataFrame:
@@ -112,6 +116,8 @@ def judge(table: pd.DataFrame, leeway: float = 0.0) -> pd.DataFrame:
     for case, group in table.groupby(_CASE):
         excesses = {name: _mean_and_ci(group["harm"] - group[name]) for name in THRESHOLDS}
         verdicts = _consistent({name: _verdict(*e, leeway) for name, e in excesses.items()})
+        if group["censored"].any():  # a harm of at least so much respects nothing
+            verdicts = {n: "undecided" if v == "respected" else v for n, v in verdicts.items()}
         rows += [
             {
                 "threshold": name,

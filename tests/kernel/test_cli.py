@@ -126,7 +126,7 @@ class TestHarm:
         """A program reads the same numbers; swapped roles take one more run of each kind."""
         network = ("--bandwidth", 20, "--rtt", 20, "--queue", "33")
         document = json.loads(program("harm", *NETWORK, *network, "--json"))
-        assert set(document) == {"harm", "metrics", "scenarios", "engine"}
+        assert set(document) == {"harm", "metrics", "flows", "scenarios", "engine"}
         assert set(document["scenarios"]) == {"solo", "competing"}
         harm: dict[str, Any] = document["harm"]
         assert harm["relative"] == pytest.approx(harm["absolute"] - harm["expected"])

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench import Bottleneck, Flow
+from ccbench.errors import InputError
 from ccbench.harm import (
     METRICS,
     THRESHOLDS,
     Assessment,
     Experiment,
+    Workload,
     achieved,
     assess,
     compare,
@@ -42,7 +44,7 @@ QDISCS = {
     "red": 0.01,
     "sfq": 0.02,
     "codel": 0.1,
-    "fq_codel": 0.15,
+    "fq_codel": 0.1,
 }
 
 
@@ -54,6 +56,11 @@ class TestPackets:
         waits = delivered(result)["queueing_ms"]
         assert waits.min() >= 0
         assert waits.mean() == pytest.approx(result.queueing_delay_ms(), rel=QDISCS[qdisc])
+
+    def test_choke(self) -> None:
+        """CHOKe drops from the middle of its queue: no delay is better than a wrong one."""
+        with pytest.raises(InputError, match="'choke' drops packets from the middle"):
+            delivered(run(dumbbell(*MIXED, qdisc="choke")))
 
     def test_base_delay(self) -> None:
         """A full packet's one-way delay is its waits, half the RTT and its time on the links."""
@@ -145,6 +152,30 @@ class TestWorkloads:
 
 
 class TestDeployable:
+    def test_starved(self) -> None:
+        """Who is starved to the end is harmed by at least what follows from the time until then."""
+        short = Workload(
+            name="short", flow=Flow(kind="bytes", size_bytes=2_000_000), metrics=("fct",)
+        )
+        network = load_networks(f"{self.FOLDER}/networks.toml")[:1]
+        duration_s = 2.0
+        result = assess(
+            Assessment(
+                alpha="bbr",
+                beta="cubic",
+                networks=network,
+                workloads=(short, Workload(name="long", flow=Flow(), metrics=("throughput",))),
+                duration_s=duration_s,
+                repetitions=1,
+            )
+        )
+        (harm,) = result.harms.query(
+            "victim == 'short' and attacker == 'long' and side == 'alpha' and judged"
+        ).to_dict("records")
+        assert harm["censored"]
+        assert harm["competing"] == duration_s
+        assert harm["harm"] == pytest.approx(1 - harm["solo"] / duration_s)
+
     FOLDER = "examples/deployable"
 
     @pytest.fixture

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ccbench import Bottleneck, Flow, Scenario
@@ -91,6 +92,18 @@ class TestAchieved:
         with pytest.raises(InputError, match=r"^window is .*; it must be two times from 0 to 30"):
             achieved(make_run(SOLO, (1, 1)), THROUGHPUT, window)
 
+    def test_window_between_samples(self, make_run: MakeRun) -> None:
+        """Between two samples nobody knows what was carried, so a window cannot begin there."""
+        with pytest.raises(InputError, match=r"window is .* multiples of the scenario's"):
+            achieved(make_run(SOLO, (1, 1)), THROUGHPUT, (5.05, 6))
+
+    def test_flows_that_come_and_go(self) -> None:
+        """Rates of flows of a given size do not add up: they are there at different times."""
+        (throughput,) = THROUGHPUT
+        rates = pd.Series([9.0, 9.0])
+        assert 18 == throughput.of_group(Flow(count=2), rates)
+        assert 9 == throughput.of_group(Flow(kind="bytes", size_bytes=1, count=2), rates)
+
     def test_unknown_metric(self) -> None:
         """An unknown metric is refused with those that there are and the nearest."""
         with pytest.raises(InputError, match=r"'troughput': there are .*did you mean 'throughput'"):
@@ -151,6 +164,14 @@ class TestCompare:
         with pytest.raises(InputError, match="network and beta flows is 'rtt_ms'"):
             compare(make_run(SOLO, (5, 5)), make_run(other, (1, 2, 4, 3)))
 
+    def test_no_samples(self, make_run: MakeRun) -> None:
+        """A flow without samples is a failed measurement, also flow by flow."""
+        solo, competing = make_run(SOLO, (5, 5)), make_run(COMPETING, (1, 2, 4, 3))
+        lost = replace(competing, flows=competing.flows[competing.flows["flow"] != 0])
+        for function in (compare, compare_flows):
+            with pytest.raises(InputError, match="competing run: samples of flow 0 is 0"):
+                function(solo, lost, THROUGHPUT)
+
     def test_metrics_left_out(self, make_run: MakeRun) -> None:
         """Left out, the metrics are all that the runs have records for."""
         parts = compare(make_run(SOLO, (5, 5)), make_run(COMPETING, (1, 2, 4, 3)))
@@ -166,6 +187,12 @@ class TestRecovery:
         assert 9 == recovery_s(solo, competing, since_s=10)
         assert 1 == recovery_s(solo, competing, since_s=10, share=0.2)
         assert math.inf == recovery_s(solo, competing, since_s=10, share=0.95)
+
+    @pytest.mark.parametrize("since_s", [-1, 30, math.nan])
+    def test_bad_time(self, make_run: MakeRun, since_s: float) -> None:
+        """The disturbance begins within the run."""
+        with pytest.raises(InputError, match="since_s is"):
+            recovery_s(make_run(SOLO, (5, 5)), make_run(COMPETING, (1, 1, 4, 4)), since_s=since_s)
 
     def test_nothing_alone(self, make_run: MakeRun) -> None:
         """Who has nothing alone has nothing to get back."""

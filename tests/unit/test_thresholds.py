@@ -82,8 +82,13 @@ class TestBounds:
 
     def test_not_measured_the_other_way(self) -> None:
         """Where the attacker's workload lacks the metric, what beta does to the victim bounds."""
-        (row,) = bounds(table({"w v": 0.4}, {"w v": 0.3, "v w": math.nan})).to_dict("records")
+        (row,) = bounds(table({"w v": 0.4}, {"w v": 0.3})).to_dict("records")
         assert 0.3 == row["symmetric"]
+
+    def test_failed_the_other_way(self) -> None:
+        """Where it has the metric but no value, nobody knows what is allowed."""
+        (row,) = bounds(table({"w v": 0.4}, {"w v": 0.3, "v w": math.nan})).to_dict("records")
+        assert math.isnan(row["symmetric"])
 
 
 class TestJudge:
@@ -128,6 +133,13 @@ class TestJudge:
         assert len(strict)
         others = cases.merge(strict[["victim", "attacker"]])
         assert {"respected"} == set(others["verdict"])
+
+    @pytest.mark.parametrize(("harm", "verdict"), [(0.9, "broken"), (0.2, "undecided")])
+    def test_at_least(self, harm: float, verdict: str) -> None:
+        """A harm of at least so much can break a bound, and cannot be said to respect one."""
+        harms = table({"w w": harm}, {"w w": 0.5})
+        cases = judge(bounds(harms.assign(censored=harms["side"] == "alpha")))
+        assert {verdict} == set(cases["verdict"])
 
     def test_overall(self) -> None:
         """One broken case breaks a threshold; one that is undecided leaves it undecided."""
@@ -207,7 +219,7 @@ class TestAssess:
             ("alpha", "", "alpha is ''"),
             ("duration_s", -1, "duration_s is -1"),
             ("workloads", (WORKLOADS[-1],), "at least one of TCP flows"),
-            ("metrics", ("fct",), "judged by throughput"),
+            ("metrics", ("fct",), "no workload has fct"),
             ("metrics", ("speed",), "'speed': there are throughput"),
         ],
     )
@@ -230,6 +242,8 @@ class TestFiles:
             ("[[networks]]\nbandwidth_mbps = 10\nqueue_bdp = 1", "networks[0].rtt_ms is missing"),
             (2 * "[[networks]]\nname='a'\nrtt_ms=10\nbandwidth_mbps=10\nqueue_bdp=1\n", "unlike"),
             ("[[networks]]\nrtt = 10", "networks[0]."),
+            ("[[networks]]\nname=3\nrtt_ms=1\nbandwidth_mbps=1\nqueue_bdp=1", "name is 3"),
+            ("[[networks]]\nrtt_ms=1\njitter_ms='x'\nbandwidth_mbps=1\nqueue_bdp=1", "jitter_ms"),
             ("networks", "TOML"),
         ],
     )
@@ -248,7 +262,13 @@ class TestFiles:
             ("[[workloads]]\nname = 'a'", "workloads[0].metrics is missing"),
             ("[[workloads]]\nname='a'\nmetrics=[]", "workloads[0].metrics is []"),
             ("[[workloads]]\nname='a'\nmetrics=['x']", "'x': there are"),
-            ("[[workloads]]\nname='a'\nmetrics=['fct']\ncca='bbr'", "workloads[0].cca is 'bbr'"),
+            ("[[workloads]]\nname='a'\nmetrics='fct'", "workloads[0].metrics is 'fct'"),
+            ("[[workloads]]\nname='a'\nmetrics=['fct']", "kind 'bulk' have"),
+            ("[[workloads]]\nname=3\nmetrics=['goodput']", "workloads[0].name is 3"),
+            (
+                "[[workloads]]\nname='a'\nmetrics=['goodput']\ncca='bbr'",
+                "workloads[0].cca is 'bbr'",
+            ),
             ("[[workloads]]\nname='a'\nmetrics=['fct']\nkind='bytes'", "size_bytes is missing"),
         ],
     )
