@@ -9,7 +9,7 @@ the goodput.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -18,6 +18,7 @@ from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware_testbed import BANDWIDTH_MBPS, COLOURS, competition
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
 
     from ccbench.run import Run
@@ -109,7 +110,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
     )
 
 
-def _dips(run: pd.DataFrame) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], ...]:
+def _dips(run: pd.DataFrame) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return when BBR's dips begin in s, and its least throughput in each as a part of its mean."""
     part = (run["bbr_mbps"] / run["bbr_mbps"].mean()).to_numpy()
     time_s = run["time_s"].to_numpy()
