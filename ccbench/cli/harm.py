@@ -85,6 +85,7 @@ def harm(
     from ccbench.emulate import get_engine, run_many
 
     service = library.workload_named(workload)
+    service.check_duration(duration)
     own = () if workload == "long" else service.metrics
     by = library.metrics_named((*own, *metrics))
     experiment = library.long_flows(

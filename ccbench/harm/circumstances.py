@@ -114,6 +114,19 @@ class Workload:
                 raise _validate.bad("metrics", metric.name, allowed, "remove it")
         object.__setattr__(self, "metrics", tuple(metric.name for metric in metrics))
 
+    def check_duration(self, duration_s: float) -> None:
+        """Make sure that a run is long enough for all its flows to start.
+
+        Raises
+        ------
+        InputError
+            If it is not.
+        """
+        last_s = self.flow.arrivals[-1][0] if self.flow.arrivals else self.flow.start_s
+        if duration_s <= last_s:
+            allowed = f"above {last_s:g}, when workload {self.name!r} starts its last flow"
+            raise _validate.bad("duration", duration_s, allowed, "run for longer")
+
     def with_cca(self, cca: str) -> Flow:
         """Return the flows of this workload under a congestion control; UDP has none."""
         if self.flow.is_udp:

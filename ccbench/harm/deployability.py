@@ -98,6 +98,8 @@ class Assessment:
         if not any(self.metrics_of(workload) for workload in self.workloads):
             message = f"metric: no workload has {', '.join(self.metrics or ())}: choose another one"
             raise InputError(message)
+        for workload in self.workloads:
+            workload.check_duration(self.duration_s)
         self.scenarios()  # a mistake shows here and not when it is run
 
     @property

@@ -217,7 +217,8 @@ class TestAssess:
             ("leeway", 2, "leeway is 2"),
             ("leeway", math.nan, "leeway is nan"),
             ("alpha", "", "alpha is ''"),
-            ("duration_s", -1, "duration_s is -1"),
+            ("duration_s", -1, "duration is -1"),
+            ("workloads", WORKLOADS, "duration is 10; it must be above 24"),
             ("workloads", (WORKLOADS[-1],), "at least one of TCP flows"),
             ("metrics", ("fct",), "no workload has fct"),
             ("metrics", ("speed",), "'speed': there are throughput"),
@@ -225,7 +226,9 @@ class TestAssess:
     )
     def test_bad_setting(self, setting: str, value: Any, words: str) -> None:
         """A setting that cannot be is refused before anything runs."""
-        settings = {"alpha": "bbr", "beta": "cubic", "workloads": (LONG,), setting: value}
+        settings: dict[str, Any] = {"alpha": "bbr", "beta": "cubic", "duration_s": 10}
+        settings["workloads"] = (LONG,)
+        settings[setting] = value
         with pytest.raises(InputError) as error:
             Assessment(**settings)
         assert words in str(error.value)
