@@ -52,7 +52,7 @@ __all__ = ["raygen"]
     metavar="NAME",
     default="genetic",
     show_default=True,
-    help="What chooses the networks: genetic or random.",
+    help="What chooses the networks: genetic, random, sweep or surrogate.",
 )
 @duration_option
 @seed_option
@@ -88,6 +88,9 @@ def raygen(
     The search goes over bandwidth (25 to 400 Mbit/s), round-trip time (10 to 320 ms), queue length
     (0.25 to 5 BDP) and numbers of flows (1 to 5 of each). Every finished experiment is kept: the
     same command goes on where it was interrupted.
+
+    The networks are chosen by a genetic algorithm, at random, from an exponentially spaced grid, or
+    by a model of harm that learns from each generation (surrogate).
     """
     if scheduler is not None and jobs is not None:
         message = "--jobs is for this machine, --scheduler for a cluster: give one of the two"

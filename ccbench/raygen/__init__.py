@@ -19,6 +19,8 @@ from ccbench.raygen.result import Evaluation, SearchResult
 from ccbench.raygen.search import Progress, search
 from ccbench.raygen.space import DEFAULT_SPACE, Chromosome, Gene, Space
 from ccbench.raygen.strategy import Candidate, Strategy
+from ccbench.raygen.surrogate import Surrogate
+from ccbench.raygen.sweep import Sweep
 
 __all__ = [
     "DEFAULT_SPACE",
@@ -36,6 +38,8 @@ __all__ = [
     "SearchResult",
     "Space",
     "Strategy",
+    "Surrogate",
+    "Sweep",
     "search",
     "throughput_figure",
 ]

@@ -11,15 +11,22 @@ from ccbench.harm import Experiment, long_flows
 from ccbench.raygen.genetic import Genetic
 from ccbench.raygen.random_search import RandomSearch
 from ccbench.raygen.space import DEFAULT_SPACE, Chromosome, Space
+from ccbench.raygen.surrogate import Surrogate
+from ccbench.raygen.sweep import Sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ccbench.raygen.strategy import Strategy
 
 __all__ = ["SearchConfig"]
 
-_STRATEGIES = {"genetic": Genetic, "random": RandomSearch}
+_STRATEGIES: dict[str, Callable[..., Strategy]] = {
+    "genetic": Genetic,
+    "random": RandomSearch,
+    "sweep": Sweep,
+    "surrogate": Surrogate,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +49,9 @@ class SearchConfig:
     space : Space
         Where to search.
     strategy : str
-        What chooses the scenarios: ``"genetic"`` (:class:`~ccbench.raygen.Genetic`) or ``"random"``
-        (:class:`~ccbench.raygen.RandomSearch`).
+        What chooses the scenarios: ``"genetic"``, ``"random"``, ``"sweep"`` or ``"surrogate"``, see
+        :class:`~ccbench.raygen.Genetic`, :class:`~ccbench.raygen.RandomSearch`,
+        :class:`~ccbench.raygen.Sweep` and :class:`~ccbench.raygen.Surrogate`.
 
     Raises
     ------
@@ -63,7 +71,7 @@ class SearchConfig:
     duration_s: float = 180.0
     seed: int = 1
     space: Space = DEFAULT_SPACE
-    strategy: Literal["genetic", "random"] = "genetic"
+    strategy: Literal["genetic", "random", "sweep", "surrogate"] = "genetic"
 
     def __post_init__(self) -> None:
         if self.strategy not in _STRATEGIES:

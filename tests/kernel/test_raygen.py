@@ -11,7 +11,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 import pytest
@@ -92,6 +92,19 @@ class TestSearch:
             search(replace(CONFIG, seed=seed, duration_s=1)).frame() for seed in (1, 2)
         )
         assert not set(first["bandwidth_mbps"]) & set(second["bandwidth_mbps"])
+
+    @pytest.mark.parametrize("strategy", ["random", "sweep", "surrogate"])
+    def test_other_strategies(
+        self, tmp_path: Path, boots: list[Path], strategy: Literal["random", "sweep", "surrogate"]
+    ) -> None:
+        """Every strategy uses its budget, leaves the same files, and resumes without a run."""
+        config = replace(CONFIG, strategy=strategy, budget=8, duration_s=2)
+        result = search(config, output_dir=tmp_path / "out")
+        table = pd.read_csv(tmp_path / "out" / "results.csv", keep_default_na=False)
+        assert list(range(8)) == list(table["number"])
+        boots.clear()
+        assert result == search(config, output_dir=tmp_path / "out")
+        assert [] == boots
 
     def test_interrupted(self, tmp_path: Path, boots: list[Path]) -> None:
         """The same search goes on where it was stopped; what was finished is not run again."""

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from ccbench.emulate import Engine
 
-STRATEGIES = ["genetic", "random"]
+STRATEGIES = ["genetic", "random", "sweep", "surrogate"]
 
-pytestmark = pytest.mark.parametrize("name", STRATEGIES)
+every_strategy = pytest.mark.parametrize("name", STRATEGIES)
 
 
 def _distance(chromosome: Chromosome) -> float:
@@ -53,6 +53,7 @@ def _generations(
     return generations
 
 
+@every_strategy
 class TestEveryStrategy:
     @pytest.mark.parametrize(("budget", "population"), [(4, 4), (11, 4), (40, 20), (53, 24)])
     def test_keeps_to_the_budget(self, name: str, budget: int, population: int) -> None:
@@ -119,12 +120,14 @@ class TestEveryStrategy:
 
 
 class TestBeginning:
+    @pytest.mark.parametrize("name", ["random", "surrogate"])
     def test_same_first_generation(self, name: str) -> None:
         """With the same seed strategies start from the same scenarios: the comparison is fair."""
         first, genetic = (_config(which).new_strategy().ask() for which in (name, "genetic"))
         assert genetic == first
 
 
+@every_strategy
 class TestUnknown:
     def test_unknown_strategy(self, name: str) -> None:
         """A strategy that does not exist is refused with those that there are and the nearest."""

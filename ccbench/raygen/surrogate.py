@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Search guided by a model of harm (active learning): what runs next is what promises most.
+
+After a random generation, a :class:`~ccbench.raygen.predictor.Predictor` learns from all that was
+measured and predicts harm, with its uncertainty, at many scenarios that were not run. Those with
+the highest upper confidence bound are run next, and the model learns again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ccbench.raygen.strategy import Strategy, batches, check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from ccbench.raygen.space import Chromosome, Space
+    from ccbench.raygen.strategy import Candidate, Proposal
+
+__all__ = ["Surrogate", "most_promising"]
+
+#: The upper confidence bound is so many standard deviations above the mean: 0 would only repeat
+#: what did harm before, many would only look where nobody was.
+CONFIDENCE = 2.0
+
+#: Scenarios that are predicted: random ones ...
+_STRANGERS = 1000
+#: ... and variants of the most harmful, so many of each, ...
+_BEST = 10
+_VARIANTS = 50
+#: ... in which half of the genes are moved by about this part of their range.
+_MOVED = 0.5
+_STEP = 0.1
+
+
+class Surrogate(Strategy):
+    """Proposes what may do most harm, by a model that learns from each generation.
+
+    Parameters
+    ----------
+    space : Space
+        Where to search.
+    budget : int
+        How many chromosomes to propose, at least `population`.
+    population : int
+        Size of the first, random generation. Those behind it are half of it, as in the genetic
+        algorithm: fewer would teach the model sooner, but leave cores without work.
+    seed : int
+        Of all random choices.
+
+    Raises
+    ------
+    InputError
+        If `population` or `budget` is not as described.
+
+    Examples
+    --------
+    Find the highest bandwidth:
+
+    >>> from ccbench.raygen import DEFAULT_SPACE
+    >>> search = Surrogate(DEFAULT_SPACE, budget=12, population=8, seed=1)
+    >>> while candidates := search.ask():
+    ...     found = [candidate.chromosome[0] for candidate in candidates]
+    ...     search.tell(found)
+    >>> max(found) > 390
+    True
+    """
+
+    def __init__(self, space: Space, *, budget: int, population: int, seed: int) -> None:
+        check(budget, population)
+        sizes = batches(budget, first=population, then=max(population // 2, 1))
+        super().__init__(space, sizes, seed)
+        self._measured: dict[Chromosome, float] = {}
+
+    def _learn(self, measured: Sequence[tuple[Candidate, float]]) -> None:
+        self._measured.update((candidate.chromosome, fitness) for candidate, fitness in measured)
+
+    def _propose(self, size: int) -> list[Proposal]:
+        if not self._measured:
+            return self._strangers(size)
+        # Of equal ones the first stays, so the order is always the same.
+        pool = [new for new in dict.fromkeys(self._imagined()) if new not in self._measured]
+        if len(pool) <= size:  # next to nothing is left in the space
+            return [(new, ()) for new in pool] + self._strangers(size - len(pool))
+        # Importing scikit-learn takes a second that no other search should wait for.
+        from ccbench.raygen.predictor import Predictor  # noqa: PLC0415
+
+        predictor = Predictor(self._space, self._measured)
+        mean, covariance = predictor.predict(pool)
+        chosen = most_promising(mean, covariance, noise=predictor.noise, n=size)
+        return [(pool[i], ()) for i in chosen]
+
+    def _imagined(self) -> Iterator[Chromosome]:
+        """Yield scenarios that might be run next."""
+        for stranger, _ in self._strangers(_STRANGERS):
+            yield stranger
+        by_harm = sorted(self._measured, key=self._measured.__getitem__, reverse=True)
+        for best in by_harm[:_BEST]:
+            for _ in range(_VARIANTS):
+                yield self._variant(best)
+
+    def _variant(self, chromosome: Chromosome) -> Chromosome:
+        values = list(chromosome)
+        for i, gene in enumerate(self._space.genes):
+            if self._rng.random() < _MOVED:
+                unit = gene.unit_value(values[i]) + self._rng.gauss(0, _STEP)
+                values[i] = gene.at(min(max(unit, 0.0), 1.0))
+        return tuple(values)
+
+
+def most_promising(
+    mean: npt.NDArray[np.float64], covariance: npt.NDArray[np.float64], *, noise: float, n: int
+) -> list[int]:
+    """Return the numbers of `n` scenarios to run side by side, the most promising first.
+
+    One after the other, the scenario with the highest upper confidence bound is chosen, as if those
+    before it had been run and had shown what is predicted: the means stay as they are, but what is
+    like them is no longer uncertain. So a batch is spread out without a distance to be set
+    (GP-BUCB: Desautels, Krause and Burdick, JMLR 2014, section 4).
+
+    Parameters
+    ----------
+    mean : ndarray, shape (m,)
+        Harm that is predicted.
+    covariance : ndarray, shape (m, m)
+        Its uncertainty.
+    noise : float
+        Variance of a measurement.
+    n : int
+        How many, at most m.
+
+    Examples
+    --------
+    The second is hardly less promising than the first, but would tell the same again:
+
+    >>> mean = np.array([0.30, 0.29, 0.20])
+    >>> alike = np.array([[0.04, 0.039, 0.0], [0.039, 0.04, 0.0], [0.0, 0.0, 0.04]])
+    >>> most_promising(mean, alike, noise=0.001, n=2)
+    [0, 2]
+    """
+    covariance = covariance.copy()
+    free = np.ones(len(mean), dtype=bool)
+    chosen: list[int] = []
+    for _ in range(n):
+        deviation = np.sqrt(covariance.diagonal().clip(min=0))
+        i = int(np.where(free, mean + CONFIDENCE * deviation, -np.inf).argmax())
+        free[i] = False
+        chosen.append(i)
+        shared = covariance[:, i]
+        covariance -= np.outer(shared, shared) / (shared[i] + noise)
+    return chosen
