@@ -7,6 +7,7 @@ import math
 import random
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ccbench.emulate import Engine
+    from ccbench.raygen import Progress
+    from tests.unit.conftest import ArithmeticEngine
 
 STRATEGIES = ["genetic", "random", "sweep", "surrogate"]
 
@@ -51,6 +54,11 @@ def _generations(
         strategy.tell([fitness(candidate.chromosome) for candidate in candidates])
         generations.append(candidates)
     return generations
+
+
+def _global_state() -> tuple[object, str]:
+    """Return where the random generators that everybody shares stand."""
+    return random.getstate(), repr(np.random.get_state())  # noqa: NPY002 - the global one is meant
 
 
 @every_strategy
@@ -87,11 +95,17 @@ class TestEveryStrategy:
         assert first != other
 
     def test_global_random_numbers_are_left_alone(self, name: str) -> None:
-        """Nobody else's random numbers are drawn."""
-        random.seed(1)
-        state = random.getstate()
-        _generations(_config(name).new_strategy())
-        assert state == random.getstate()
+        """Neither does it draw from the global generators, nor do others' draws change it."""
+        state = _global_state()
+        undisturbed = _generations(_config(name).new_strategy())
+        assert state == _global_state()
+
+        def disturb(chromosome: Chromosome) -> float:
+            random.random()
+            np.random.random()  # noqa: NPY002 - the global one is meant
+            return _distance(chromosome)
+
+        assert undisturbed == _generations(_config(name).new_strategy(), disturb)
 
     def test_equal_fitness(self, name: str) -> None:
         """Where nothing is fitter than anything else, the search still runs to its end."""
@@ -106,6 +120,13 @@ class TestEveryStrategy:
         with pytest.raises(RuntimeError, match="before tell"):
             strategy.ask()
 
+    def test_every_candidate_needs_its_fitness(self, name: str) -> None:
+        """Fitness for fewer or more candidates than were asked for is refused."""
+        strategy = _config(name).new_strategy()
+        strategy.ask()
+        with pytest.raises(ValueError, match="zip"):
+            strategy.tell([0.0])
+
     def test_budget_below_the_population(self, name: str) -> None:
         """A budget that does not even pay the first generation is refused."""
         with pytest.raises(InputError, match=r"^budget is 19; it must be at least the population"):
@@ -117,6 +138,20 @@ class TestEveryStrategy:
         alone, together = (search(config, engine=engine, store=None, jobs=jobs) for jobs in (1, 8))
         assert alone == together
         assert config.planned == len(alone.evaluations)
+
+    def test_goes_on_where_it_was_stopped(self, name: str, engine: ArithmeticEngine) -> None:
+        """Stopped in the middle and started again, it finds the same, and runs nothing twice."""
+        config = _config(name, budget=12, population=4)
+
+        def stop(now: Progress) -> None:
+            if now.done == 7:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            search(config, engine=engine, jobs=1, on_progress=stop)
+        resumed = search(config, engine=engine)
+        assert len(set(engine.ran)) == len(engine.ran)
+        assert resumed == search(config, engine=engine, store=None)
 
 
 class TestBeginning:
