@@ -85,8 +85,7 @@ def compare(
 
     Examples
     --------
-    >>> for part in compare(solo, competing, metrics_named(["fct"])):  # doctest: +SKIP
-    ...     print(part.metric, part.absolute)
+    >>> {part.metric: part.absolute for part in compare(solo, competing)}  # doctest: +SKIP
     """
     n_beta, n_alpha = flow_counts(solo.scenario, competing.scenario)
     check_samples(solo, "solo run")

@@ -333,7 +333,6 @@ class Convergence:
     --------
     >>> convergence = Convergence.of(run.throughput(interval_s=1.0))  # doctest: +SKIP
     >>> [len(flow.steps) for flow in convergence.flows]  # doctest: +SKIP
-    [3, 1]
     """
 
     detector: Detector

@@ -83,8 +83,11 @@ def evaluate(run: LabelledRun, methods: Mapping[str, Method] = METHODS) -> pd.Da
 
     Examples
     --------
-    >>> tables = [evaluate(labelled_run(run)) for run in runs]  # doctest: +SKIP
-    >>> summarise(pd.concat(tables))  # doctest: +SKIP
+    >>> from ccbench import emulate
+    >>> from ccbench.harm.convergence_labels import labelled_run, labelled_scenarios
+    >>> runs = [emulate.run(scenario) for scenario in labelled_scenarios()[:1]]  # doctest: +SKIP
+    >>> evaluation = pd.concat([evaluate(labelled_run(run)) for run in runs])  # doctest: +SKIP
+    >>> summarise(evaluation)["within_10"]  # doctest: +SKIP
     """
     shown = run.throughput
     length_s = float(shown.index[-1])
@@ -132,10 +135,7 @@ def summarise(evaluation: pd.DataFrame) -> pd.DataFrame:
         10 % of that of the last 300 s of 600 s, each of the flows that have one.
         ``median_difference`` is the median of ``label_difference_percent``.
 
-    Examples
-    --------
-    >>> from ccbench.studies import get
-    >>> summarise(evaluation)["agreement"]  # doctest: +SKIP
+    See :func:`evaluate` for an example.
     """
     rows = {}
     for name, table in evaluation.groupby("method", sort=False):

@@ -221,8 +221,8 @@ def labelled_run(run: Run) -> LabelledRun:
 
     Examples
     --------
-    >>> from ccbench.emulate import run_many
-    >>> runs = [labelled_run(run) for _, run in run_many(labelled_scenarios())]  # doctest: +SKIP
+    >>> from ccbench import emulate
+    >>> labelled = labelled_run(emulate.run(labelled_scenarios()[0]))  # doctest: +SKIP
     """
     throughput = run.throughput(interval_s=1.0)
     steady = throughput[throughput.index > run.scenario.duration_s - REFERENCE_S]

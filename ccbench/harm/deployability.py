@@ -227,8 +227,9 @@ def assess(  # noqa: PLR0913 - choices that are independent, all by keyword
 
     Examples
     --------
-    >>> assess(Assessment(alpha="bbr", beta="cubic")).verdicts  # doctest: +SKIP
-    {'equivalent': 'broken', 'symmetric': 'broken', 'worst-case': 'broken'}
+    >>> small = Assessment(alpha="bbr", beta="cubic", networks=NETWORKS[:1], repetitions=1)
+    >>> assess(small).verdicts["symmetric"]  # doctest: +SKIP
+    'broken'
     """
     resolved = emulate.get_engine(engine) if isinstance(engine, str) else engine
     scenarios = assessment.scenarios()

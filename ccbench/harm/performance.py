@@ -211,7 +211,6 @@ def recovery_s(
     Examples
     --------
     >>> recovery_s(solo, competing, since_s=30)  # doctest: +SKIP
-    4.0
     """
     flows, _ = flow_counts(solo.scenario, competing.scenario)
     check_samples(solo, "solo run")

@@ -7,7 +7,7 @@ A :class:`Study` says what to run, what to measure in a run, and what the public
 Examples
 --------
 >>> from ccbench import studies
->>> result = studies.run_study("ware-3.2")  # doctest: +SKIP
+>>> result = studies.run_study("ware-3.2", quick=True)  # doctest: +SKIP
 >>> result.findings.table  # doctest: +SKIP
 """
 

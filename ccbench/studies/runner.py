@@ -48,7 +48,7 @@ class StudyResult:
 
     Examples
     --------
-    >>> result = run_study("ware-3.2")  # doctest: +SKIP
+    >>> result = run_study("ware-3.2", quick=True)  # doctest: +SKIP
     >>> [comparison.agrees for comparison in result.findings.comparisons]  # doctest: +SKIP
     """
 

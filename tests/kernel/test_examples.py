@@ -52,6 +52,7 @@ def names() -> dict[str, Any]:
     )
     return {
         "Bottleneck": Bottleneck,
+        "competing": emulate.run(experiment.competing, store=None),
         "Flow": Flow,
         "Path": Path,
         "Run": Run,
@@ -62,6 +63,7 @@ def names() -> dict[str, Any]:
         "result": raygen.search(config, store=None),
         "run": emulate.run(scenario, store=None),
         "scenario": scenario,
+        "solo": emulate.run(experiment.solo, store=None),
         "scenarios": [scenario],
     }
 
