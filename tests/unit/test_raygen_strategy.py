@@ -140,7 +140,7 @@ class TestEveryStrategy:
         assert config.planned == len(alone.evaluations)
 
     def test_goes_on_where_it_was_stopped(self, name: str, engine: ArithmeticEngine) -> None:
-        """Stopped in the middle and started again, it finds the same, and runs nothing twice."""
+        """Stopped in the middle and started again, it finds the same, and repeats no finished run."""
         config = _config(name, budget=12, population=4)
 
         def stop(now: Progress) -> None:
@@ -150,7 +150,8 @@ class TestEveryStrategy:
         with pytest.raises(KeyboardInterrupt):
             search(config, engine=engine, jobs=1, on_progress=stop)
         resumed = search(config, engine=engine)
-        assert len(set(engine.ran)) == len(engine.ran)
+        unfinished = 1  # with one job, no more than this can be under way when it is stopped
+        assert len(engine.ran) <= len(set(engine.ran)) + unfinished
         assert resumed == search(config, engine=engine, store=None)
 
 
