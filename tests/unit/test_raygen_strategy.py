@@ -140,7 +140,7 @@ class TestEveryStrategy:
         assert config.planned == len(alone.evaluations)
 
     def test_goes_on_where_it_was_stopped(self, name: str, engine: ArithmeticEngine) -> None:
-        """Stopped in the middle and started again, it finds the same, and repeats no finished run."""
+        """Stopped in the middle and started again, it finds the same; finished runs stay so."""
         config = _config(name, budget=12, population=4)
 
         def stop(now: Progress) -> None:
