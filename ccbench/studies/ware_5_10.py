@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 from ccbench.harm import converged_at, long_flows, relative_harm
 from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.ware_testbed import rank_correlation
 
 if TYPE_CHECKING:
     from ccbench.run import Run
@@ -82,7 +83,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             Comparison(
                 what="size of the difference by time of convergence (rank correlation)",
-                ours=float(size.rank().corr(harms["converged_s"].rank())),
+                ours=rank_correlation(size.set_axis(harms["converged_s"])),
                 published="rises",
                 accepted=(0.2, 1),
                 note=(

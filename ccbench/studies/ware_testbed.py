@@ -35,6 +35,8 @@ __all__ = [
 BANDWIDTH_MBPS = 10.0
 RTT_MS = 40.0
 
+_PAIR = 2
+
 COLOURS = {"bbr": "tab:red", "cubic": "tab:blue", "reno": "tab:green"}
 
 
@@ -97,11 +99,14 @@ def queue_axis(axes: Axes, packets: pd.Series[int]) -> None:
 def rank_correlation(values: pd.Series[float]) -> float:
     """Return Spearman's correlation of the values with their index: 1 if they only grow with it.
 
+    NaN of less than two values.
+
     Examples
     --------
     >>> import pandas as pd
     >>> rank_correlation(pd.Series([9.0, 4.0, 1.0], index=[1, 2, 3]))
     -1.0
     """
-    correlation = float(values.rank().corr(values.index.to_series().rank()))
-    return round(correlation, 12)  # 1 may come out as a little more than 1
+    if len(values) < _PAIR:
+        return math.nan
+    return float(values.rank().corr(values.index.to_series().rank()))

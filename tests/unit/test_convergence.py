@@ -204,7 +204,7 @@ class TestConvergence:
     def test_later_part_of_a_trace(self) -> None:
         """A trace that is cut at its beginning keeps its times."""
         flow = np.concatenate([_swing(70, 30, 25), _swing(170, 50, 5)])
-        later = _throughput(flow)[60:]
+        later = _throughput(flow).iloc[60:]
         time_s = converged_at(later)
         assert time_s is not None
         assert 70 <= time_s <= 180

@@ -145,9 +145,9 @@ class TestLabelledRun:
 def _labelled(throughput: pd.DataFrame) -> LabelledRun:
     return LabelledRun(
         scenario=labelled_scenarios()[0],
-        throughput=throughput[:180],
+        throughput=throughput.iloc[:180],
         labels_s=label(throughput),
-        steady_mbps=throughput[300:].mean(),
+        steady_mbps=throughput.iloc[300:].mean(),
     )
 
 

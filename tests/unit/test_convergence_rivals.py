@@ -121,7 +121,7 @@ class TestDistanceFromLaterMean:
     def test_steady_swings(self) -> None:
         """Swings of 40 % around a mean that stays stay 40 % away from it."""
         distance = distance_from_later_mean(_throughput(10 + 4.0 * (-1) ** np.arange(180)))
-        assert distance[0][:120].to_numpy() == pytest.approx(0.4, abs=0.01)
+        assert distance[0].iloc[:120].to_numpy() == pytest.approx(0.4, abs=0.01)
 
     def test_only_what_is_later_counts(self) -> None:
         """A value does not belong to the mean that it is compared with."""
