@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Range",
     "bad",
+    "choice_hint",
     "flag",
     "number",
     "one_line",

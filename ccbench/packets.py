@@ -58,7 +58,6 @@ def delivered(run: Run) -> pd.DataFrame:
     --------
     >>> delivered(run).groupby("flow")["queueing_ms"].quantile(0.95)  # doctest: +SKIP
     """
-    _check_log(run)
     links = run.scenario.bottlenecks
     if any(link.qdisc == "choke" for link in links):
         message = "qdisc = 'choke' drops packets from the middle, so that delays of single packets"
@@ -117,28 +116,18 @@ def fates(run: Run, from_s: float = 0.0, to_s: float | None = None) -> pd.DataFr
     >>> counts = fates(run)  # doctest: +SKIP
     >>> counts["lost"] / counts["sent"]  # doctest: +SKIP
     """
-    _check_log(run)
     end_s = run.scenario.duration_s if to_s is None else to_s
-    log = run.queue
-    within = log["time_ns"].between(from_s * 1e9, end_s * 1e9)
-    event = log["event"].cat.codes
-    first = (log["bottleneck"] == 0) & event.isin((_ENQUEUE, _LOSS))
-    lost = event.isin((_DROP, _LOSS))
-
-    def count(which: pd.Series[bool]) -> IntArray:
-        flows = log["flow"].to_numpy()[(which & within).to_numpy()]
-        return np.bincount(flows, minlength=run.scenario.flow_count)
-
     index = pd.RangeIndex(run.scenario.flow_count, name="flow")
-    return pd.DataFrame({"sent": count(first), "lost": count(lost)}, index=index)
-
-
-def _check_log(run: Run) -> None:
-    if not run.scenario.queue_log:
-        raise InputError(
-            "queue_log is False, so this run does not know what became of its packets: "
-            "run with queue_log = true"
-        )
+    counts = pd.DataFrame(0, index=index, columns=["sent", "lost"])
+    for number in range(len(run.scenario.bottlenecks)):
+        log = run.queue_events(number)
+        log = log[log["time_ns"].between(from_s * 1e9, end_s * 1e9)]
+        event, flow = log["event"].cat.codes, log["flow"]
+        if number == 0:
+            sent = flow[event.isin((_ENQUEUE, _LOSS))]
+            counts["sent"] = np.bincount(sent, minlength=len(index))
+        counts["lost"] += np.bincount(flow[event.isin((_DROP, _LOSS))], minlength=len(index))
+    return counts
 
 
 class _Log:
@@ -154,9 +143,7 @@ class _Log:
     """
 
     def __init__(self, run: Run, number: int, link: Bottleneck) -> None:
-        rows = run.queue
-        if len(run.scenario.bottlenecks) > 1:  # spares a copy of millions of rows
-            rows = rows[rows["bottleneck"] == number]
+        rows = run.queue_events(number)
         time_ns: IntArray = rows["time_ns"].to_numpy()
         event = rows["event"].cat.codes.to_numpy()
         flow: npt.NDArray[Any] = rows["flow"].to_numpy()

@@ -134,6 +134,28 @@ class Run:
         """
         return self._rates("delivered_bytes", interval_s)
 
+    def queue_events(self, bottleneck: int = 0) -> pd.DataFrame:
+        """Return the rows of `queue` that belong to a bottleneck.
+
+        Raises
+        ------
+        InputError
+            If the run has no queue log or the scenario no such bottleneck.
+
+        Examples
+        --------
+        >>> run.queue_events()["event"].value_counts()  # doctest: +SKIP
+        """
+        self._check_bottleneck(bottleneck)
+        if not self.scenario.queue_log:
+            raise InputError(
+                "queue_log is False, so this run does not know what its queues did: "
+                "run with queue_log = true"
+            )
+        if len(self.scenario.bottlenecks) == 1:  # spares a copy of millions of rows
+            return self.queue
+        return self.queue[self.queue["bottleneck"] == bottleneck]
+
     def occupancy(self, interval_s: float = 0.01, bottleneck: int = 0) -> pd.Series[int]:
         """Return the queue occupancy over time.
 
@@ -159,9 +181,8 @@ class Run:
         >>> int(run.occupancy(interval_s=0.01).max())  # doctest: +SKIP
         500
         """
-        self._check_bottleneck(bottleneck)
         interval_ns = _interval_ns(interval_s)
-        events = self._queue_events(bottleneck)
+        events = self.queue_events(bottleneck)
         grid = np.arange(self._duration_ns // interval_ns + 1) * interval_ns
         # Position of the last event at or before each instant; before the first the queue is empty.
         latest = np.searchsorted(events["time_ns"].to_numpy(), grid, side="right")
@@ -196,7 +217,7 @@ class Run:
         if bottleneck == len(self.scenario.bottlenecks) - 1:
             carried = self.flows.groupby("flow")["throughput_bytes"].last().sum()
         else:
-            events = self._queue_events(bottleneck)
+            events = self.queue_events(bottleneck)
             carried = events.loc[events["event"] == "dequeue", "bytes"].sum()
         link = self.scenario.bottlenecks[bottleneck]
         return float(carried) / link.capacity_bytes(self.scenario.duration_s)
@@ -228,8 +249,7 @@ class Run:
         >>> run.queueing_delay_ms()  # doctest: +SKIP
         4...
         """
-        self._check_bottleneck(bottleneck)
-        events = self._queue_events(bottleneck)
+        events = self.queue_events(bottleneck)
         left = int((events["event"] == "dequeue").sum())
         if left == 0:
             return math.nan
@@ -324,17 +344,6 @@ class Run:
     def _check_bottleneck(self, bottleneck: int) -> None:
         last = len(self.scenario.bottlenecks) - 1
         _validate.whole("bottleneck", bottleneck, _validate.Range(0, last), example=0)
-
-    def _queue_events(self, bottleneck: int) -> pd.DataFrame:
-        """Return the rows of the queue log that belong to a bottleneck."""
-        if not self.scenario.queue_log:
-            raise InputError(
-                "queue_log is False, so this run does not know what its queues did: "
-                "run with queue_log = true"
-            )
-        if len(self.scenario.bottlenecks) == 1:  # spares a copy of millions of rows
-            return self.queue
-        return self.queue[self.queue["bottleneck"] == bottleneck]
 
     def _rates(self, column: str, interval_s: float) -> pd.DataFrame:
         """Return the growth of a running total per interval in Mbit/s."""

@@ -12,6 +12,7 @@ from ccbench.bottleneck import Bottleneck
 from ccbench.errors import InputError
 from ccbench.flow import MTU_BYTES, Flow
 from ccbench.harm.performance import metrics_named
+from ccbench.scenario import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -60,9 +61,13 @@ class Network:
 
     def __post_init__(self) -> None:
         _validate.one_line("name", self.name)
-        _validate.number("rtt_ms", self.rtt_ms, _validate.Range(0.001, 10_000), example=40)
-        if self.jitter_ms is not None:
-            _validate.number("jitter_ms", self.jitter_ms, _validate.Range(0, 1000), example=1)
+        Scenario(  # which knows the limits of a network
+            flows=(Flow(),),
+            bottlenecks=(self.bottleneck,),
+            rtt_ms=self.rtt_ms,
+            jitter_ms=self.noise_ms,
+            duration_s=1,
+        )
 
     @property
     def noise_ms(self) -> float:

@@ -88,11 +88,7 @@ def compare(
     >>> {part.metric: part.absolute for part in compare(solo, competing)}  # doctest: +SKIP
     """
     n_beta, n_alpha = flow_counts(solo.scenario, competing.scenario)
-    check_samples(solo, "solo run")
-    check_samples(competing, "competing run")
-    chosen = _recorded(solo, competing) if metrics is None else tuple(metrics)
-    alone = achieved(solo, chosen, window)
-    together = achieved(competing, chosen, window).iloc[:n_beta]
+    chosen, alone, together = _achieved(solo, competing, metrics, window)
     endless = all(flow.kind == "bulk" for flow in competing.scenario.flows)
     expected = expected_harm(n_alpha=n_alpha, n_beta=n_beta) if endless else math.nan
     return tuple(
@@ -120,12 +116,7 @@ def compare_flows(
     --------
     >>> compare_flows(solo, competing)["harm"]  # doctest: +SKIP
     """
-    n_beta, _ = flow_counts(solo.scenario, competing.scenario)
-    check_samples(solo, "solo run")
-    check_samples(competing, "competing run")
-    chosen = _recorded(solo, competing) if metrics is None else tuple(metrics)
-    alone = achieved(solo, chosen, window)
-    together = achieved(competing, chosen, window).iloc[:n_beta]
+    chosen, alone, together = _achieved(solo, competing, metrics, window)
     harms = pd.DataFrame(
         {
             m.name: [
@@ -137,6 +128,18 @@ def compare_flows(
         index=alone.index,
     )
     return pd.concat({"solo": alone, "competing": together, "harm": harms}, axis=1)
+
+
+def _achieved(
+    solo: Run, competing: Run, metrics: Iterable[Metric] | None, window: Window | None
+) -> tuple[tuple[Metric, ...], pd.DataFrame, pd.DataFrame]:
+    """Return the metrics, and what the beta flows achieved alone and in competition."""
+    n_beta, _ = flow_counts(solo.scenario, competing.scenario)
+    check_samples(solo, "solo run")
+    check_samples(competing, "competing run")
+    chosen = _recorded(solo, competing) if metrics is None else tuple(metrics)
+    together = achieved(competing, chosen, window).iloc[:n_beta]
+    return chosen, achieved(solo, chosen, window), together
 
 
 def _recorded(solo: Run, competing: Run) -> tuple[Metric, ...]:

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 from ccbench.harm import converged_at, long_flows, relative_harm
 from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.ware_harm import scenarios_of
 from ccbench.studies.ware_testbed import rank_correlation
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _LATE_S = 180.0
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     queues_packets = (256, 1024) if quick else (256, 512, 1024, 2048, 4096)
     counts = (1,) if quick else (1, 2, 3, 4, 5)
-    experiments = [
+    return scenarios_of(
         long_flows(
             alpha="bbr",
             beta="cubic",
@@ -44,9 +45,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
         for packets in queues_packets
         for beta_flows in counts
         for alpha_flows in counts
-    ]
-    both = (scenario for e in experiments for scenario in (e.solo, e.competing))
-    return tuple(dict.fromkeys(both))  # experiments share their solo runs
+    )
 
 
 def _measure(run: Run) -> Rows:
