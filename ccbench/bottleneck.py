@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, cast
 from ccbench import _fields, _validate
 from ccbench._validate import Range
 from ccbench.errors import InputError
+from ccbench.flow import MTU_BYTES
 from ccbench.trace import Trace
 
 __all__ = ["Bottleneck"]
@@ -103,6 +104,17 @@ class Bottleneck:
         if self.trace is not None:
             return self.trace.mean_mbps
         return cast("float", self.bandwidth_mbps)  # exactly one of the two is there
+
+    @property
+    def packet_ms(self) -> float:
+        """What a full packet takes on the link in milliseconds, at its mean rate.
+
+        Examples
+        --------
+        >>> Bottleneck(bandwidth_mbps=12, queue_packets=1).packet_ms
+        1.0
+        """
+        return MTU_BYTES * 8e-3 / self.mean_mbps
 
     def capacity_bytes(self, duration_s: float) -> float:
         """Return how many IP bytes the link can carry in the first `duration_s` seconds.

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How results and progress are shown.
-
-Results go to standard output: tables for people, one JSON document for machines. Progress goes to
-standard error, and only where a person is watching (a tty).
-"""
+"""How results are shown: on standard output, tables for people, one JSON document for machines."""
 
 from __future__ import annotations
 
@@ -11,14 +7,11 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-if TYPE_CHECKING:
-    from rich.progress import Progress, ProgressColumn
-
-__all__ = ["made_by", "plain", "print_json", "print_pairs", "print_table", "progress"]
+__all__ = ["made_by", "plain", "print_json", "print_pairs", "print_table"]
 
 #: Tables are no wider than this. Terminals are asked for nothing: most of our tables fit into 80
 #: columns, and of one that does not a terminal breaks lines, which is better than broken numbers.
@@ -84,32 +77,3 @@ def made_by(provenance: Mapping[str, Any]) -> str:
     kernel = provenance.get("kernel_release")
     on = "" if kernel is None else f", Linux {kernel}"
     return f"ccbench {provenance['ccbench']}, engine {provenance['engine']}{on}"
-
-
-def progress(*columns: ProgressColumn | str) -> Progress:
-    """Make a progress display: a bar, `columns` and the time left.
-
-    Use it as a context manager. It is silent where standard error is no tty, and wiped when it
-    ends: the result says what was done.
-    """
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    silent = not sys.stderr.isatty()
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),  # leaves room for the rest in 80 columns
-        *columns,
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=Console(file=sys.stderr, quiet=silent),
-        disable=silent,
-        transient=True,
-        # Steps may be minutes long: the speed is that of the last ten minutes, not of rich's 30 s.
-        speed_estimate_period=600,
-    )

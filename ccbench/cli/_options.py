@@ -25,6 +25,7 @@ __all__ = [
     "positive",
     "queue_option",
     "rtt_option",
+    "scheduler_option",
     "seed_option",
 ]
 
@@ -117,6 +118,11 @@ seed_option = click.option(
 )
 jobs_option = click.option(
     "--jobs", type=click.IntRange(min=1), help="Runs side by side.  [default: one per core]"
+)
+scheduler_option = click.option(
+    "--scheduler",
+    metavar="tcp://HOST:8786",
+    help="Run on the dask cluster of this scheduler instead of on this machine.",
 )
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document instead of text."

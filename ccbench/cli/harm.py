@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ccbench.cli._console import made_by, print_json, print_pairs, print_table, progress
+from ccbench._progress import progress
+from ccbench.cli._console import made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
     alpha_option,
     bandwidth_option,

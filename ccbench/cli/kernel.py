@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ccbench.cli._console import print_json, print_pairs, progress
+from ccbench._progress import progress
+from ccbench.cli._console import print_json, print_pairs
 from ccbench.cli._options import json_option
 
 if TYPE_CHECKING:

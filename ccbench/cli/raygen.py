@@ -3,29 +3,25 @@
 
 from __future__ import annotations
 
-import re
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ccbench.cli._console import made_by, print_json, print_pairs, print_table, progress
+from ccbench.cli._console import made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
     alpha_option,
     beta_option,
     duration_option,
     jobs_option,
     json_option,
+    scheduler_option,
     seed_option,
 )
-from ccbench.errors import CcbenchError, MissingRequirement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from concurrent.futures import Executor
-
-    from ccbench.raygen import Evaluation, Progress
+    from ccbench.raygen import Plan, SearchResult
 
 __all__ = ["raygen"]
 
@@ -38,7 +34,7 @@ __all__ = ["raygen"]
     type=click.IntRange(min=1),
     default=300,
     show_default=True,
-    help="Experiments at most; one is a solo and a competing run of one network.",
+    help="Networks to try at most; each takes a solo and a competing run.",
 )
 @click.option(
     "--population",
@@ -54,40 +50,67 @@ __all__ = ["raygen"]
     show_default=True,
     help="What chooses the networks: genetic, random, sweep or surrogate.",
 )
+@click.option(
+    "--space",
+    "space_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="What to vary, in which ranges: TOML, see examples/space.toml.  [default: as below]",
+)
+@click.option(
+    "--stratified", is_flag=True, help="Let the first networks leave out no part of any range."
+)
+@click.option(
+    "--corners", is_flag=True, help="Begin with corners of the space: up to half of the first."
+)
+@click.option(
+    "--crowding", is_flag=True, help="Keep unlike networks apart in the genetic search (niching)."
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Seeds that each network is run with; the mean harm counts.",
+)
+@click.option(
+    "--confirm",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="Fresh seeds that the worst networks are run with before they are claimed.",
+)
 @duration_option
 @seed_option
 @jobs_option
-@click.option(
-    "--scheduler",
-    metavar="tcp://HOST:8786",
-    help="Run on the dask cluster of this scheduler instead of on this machine.",
-)
+@scheduler_option
+@click.option("--dry-run", is_flag=True, help="Say what would be done and how long it would take.")
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the results.  [default: raygen-ALPHA-BETA]",
+    help="Folder for the results.  [default: raygen-ALPHA-BETA-STRATEGY]",
 )
 @json_option
 def raygen(
     *,
-    alpha: str,
-    beta: str,
-    budget: int,
-    population: int,
-    strategy: str,
+    space_file: Path | None,
+    stratified: bool,
+    corners: bool,
+    crowding: bool,
     duration: float,
-    seed: int,
     jobs: int | None,
     scheduler: str | None,
+    dry_run: bool,
     output: Path | None,
     as_json: bool,
+    **settings: Any,
 ) -> None:
     """Search for the networks in which ALPHA harms BETA most.
 
     The search goes over bandwidth (25 to 400 Mbit/s), round-trip time (10 to 320 ms), queue length
-    (0.25 to 5 BDP) and numbers of flows (1 to 5 of each). Every finished experiment is kept: the
-    same command goes on where it was interrupted.
+    (0.25 to 5 BDP) and numbers of flows (1 to 5 of each), or over what --space says. Every finished
+    run is kept: the same command goes on where it was interrupted.
 
     The networks are chosen by a genetic algorithm, at random, from an exponentially spaced grid, or
     by a model of harm that learns from each generation (surrogate).
@@ -96,104 +119,137 @@ def raygen(
         message = "--jobs is for this machine, --scheduler for a cluster: give one of the two"
         raise click.UsageError(message)
 
+    from ccbench import emulate
     from ccbench import raygen as library
 
     config = library.SearchConfig(
-        alpha=alpha,
-        beta=beta,
-        budget=budget,
-        population=population,
         duration_s=duration,
-        seed=seed,
-        strategy=cast("Any", strategy),  # which there are, the library knows
+        space=library.DEFAULT_SPACE if space_file is None else library.Space.load(space_file),
+        initial="stratified" if stratified else "random",
+        corners=corners,
+        niching="crowding" if crowding else "none",
+        **settings,
     )
-    folder = output or Path(f"raygen-{alpha}-{beta}")
-    with _executor(scheduler) as executor, progress("{task.fields[state]}") as bar:
-        task = bar.add_task("preparing", total=1.0, state="")
-
-        def show(now: Progress) -> None:
-            best = "" if now.best is None else f", harm up to {now.best.harm.relative:+.3f}"
-            bar.update(
-                task,
-                completed=now.fraction,
-                description=f"generation {now.generation}/{now.generations}",
-                state=f"{now.done}/{now.planned} done{best}",
-            )
-
-        result = library.search(
-            config, executor=executor, jobs=jobs, output_dir=folder, on_progress=show
-        )
+    if dry_run:
+        _print_plan(library.plan(config), jobs, as_json=as_json)
+        return
+    folder = output or Path(f"raygen-{config.alpha}-{config.beta}-{config.strategy}")
+    with nullcontext() if scheduler is None else emulate.cluster(scheduler) as executor:
+        result = library.search(config, executor=executor, jobs=jobs, output_dir=folder)
     if as_json:
         print_json({**result.to_dict(), "output": folder})
         return
+    _print_claims(result)
+    failed = len(result.failed)
+    print_pairs(
+        {
+            "made by": made_by(result.provenance),
+            **({"failed": f"{failed} networks, see the column error"} if failed else {}),
+            "all experiments": str(folder / library.RESULTS_CSV),
+            "the worst, as a plot": str(folder / library.WORST_PNG),
+            "to repeat the worst": f"ccbench run {folder / 'worst-1.toml'}",
+            "a report to look at": f"ccbench report {folder}",
+        }
+    )
+
+
+def _print_claims(result: SearchResult) -> None:
+    config = result.config
+    genes = [gene for gene in config.space.genes if gene.name not in {"alpha_flows", "beta_flows"}]
+    alpha, beta = config.alpha, config.beta
     print_table(
         [
             "",
             "relative\nharm",
-            "link\nMbit/s",
-            "RTT\nms",
-            "queue\nBDP",
+            "±\n",
+            "search\nsaw",
+            *(_heading(gene.name, gene.unit) for gene in genes),
             f"{alpha}\nflows",
             f"{beta}\nflows",
             f"{beta} alone\nMbit/s",
             f"{beta}\nMbit/s",
             f"{alpha}\nMbit/s",
         ],
-        [_row(rank, evaluation) for rank, evaluation in enumerate(result.worst(), start=1)],
-        title=f"Networks in which {alpha} harms {beta} most, of {len(result.evaluations)} tried:",
+        [
+            [
+                str(claim["rank"]),
+                f"{claim['relative_harm']:+.3f}",
+                f"{claim['relative_harm_sd']:.3f}",
+                f"{claim['found_harm']:+.3f}",
+                *(_cell(claim[gene.name]) for gene in genes),
+                str(claim.get("alpha_flows", 1)),
+                str(claim.get("beta_flows", 1)),
+                f"{claim['solo_mbps']:.2f}",
+                f"{claim['competing_mbps']:.2f}",
+                f"{claim['alpha_mbps']:.2f}",
+            ]
+            for claim in result.claims.to_dict("records")
+        ],
+        title=f"Networks in which {alpha} harms {beta} most, of {len(result.experiments)} tried:",
     )
     click.echo(
         f"Relative harm is the part of its solo throughput that {beta} loses, minus what fair\n"
-        "sharing would cost it. Mbit/s are sums over the flows of a kind.\n"
+        f"sharing would cost it: the mean over {config.confirm} fresh seeds and their standard\n"
+        "deviation, beside what the search saw. Mbit/s are sums over the flows of a kind.\n"
     )
+
+
+def _heading(name: str, unit: str) -> str:
+    """Return a gene's name in two short lines, the unit in the second.
+
+    Examples
+    --------
+    >>> _heading("bandwidth_mbps", "Mbit/s").split(chr(10))
+    ['bandwidth', 'Mbit/s']
+    """
+    words = {"mbps", "ms", "bdp", "s", "packets"}
+    return " ".join(word for word in name.split("_") if word not in words) + f"\n{unit}"
+
+
+def _cell(value: object) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def _print_plan(plan: Plan, jobs: int | None, *, as_json: bool) -> None:
+    import os
+
+    if as_json:
+        print_json(plan.to_dict())
+        return
+    cores = jobs or len(os.sched_getaffinity(0))
+    hours = plan.core_hours / cores
     print_pairs(
         {
-            "made by": made_by(result.provenance),
-            "all experiments": str(folder / library.RESULTS_CSV),
-            "the worst, as a plot": str(folder / library.WORST_PNG),
-            "to repeat the worst": f"ccbench run {folder / 'worst-1.toml'}",
+            "networks": f"{plan.scenarios}, in generations of {_sizes(plan.generations)}",
+            "runs at most": f"{plan.runs} ({plan.stored} of the first generation are stored)",
+            "in real time": f"{plan.virtual_hours:.1f} h",
+            "expected here": f"{_duration(hours)} with {cores} side by side",
         }
     )
 
 
-def _row(rank: int, evaluation: Evaluation) -> list[str]:
-    """Return an experiment's row in the table of the worst."""
-    harm = evaluation.harm
-    scenario = evaluation.experiment.competing
-    (bottleneck,) = scenario.bottlenecks
-    room = bottleneck.queue_packets or 0
-    return [
-        str(rank),
-        f"{harm.relative:+.3f}",
-        f"{bottleneck.mean_mbps:.1f}",
-        f"{scenario.rtt_ms:.1f}",
-        f"{room / scenario.bdp_packets():.2f}",
-        str(harm.n_alpha),
-        str(harm.n_beta),
-        f"{harm.solo_mbps:.2f}",
-        f"{harm.competing_mbps:.2f}",
-        f"{harm.alpha_mbps:.2f}",
-    ]
+def _sizes(generations: tuple[int, ...]) -> str:
+    """Return the sizes of generations, equal ones counted.
+
+    Examples
+    --------
+    >>> _sizes((60, 30, 30, 10))
+    '60, 2 x 30, 10'
+    """
+    import itertools
+
+    counted = [(size, len(list(group))) for size, group in itertools.groupby(generations)]
+    return ", ".join(f"{n} x {size}" if n > 1 else str(size) for size, n in counted)
 
 
-@contextmanager
-def _executor(scheduler: str | None) -> Iterator[Executor | None]:
-    """Connect to a dask scheduler; without one the library makes its own pool."""
-    if scheduler is None:
-        yield None
-        return
-    if not re.fullmatch(r"(tcp|tls|ucx)://\S+:\d+", scheduler):
-        message = f"{scheduler!r} is not the address of a dask scheduler, such as tcp://host:8786"
-        raise click.BadParameter(message, param_hint="--scheduler")
-    try:
-        from distributed import Client
-    except ImportError:
-        message = "--scheduler needs dask, which is not installed: pip install 'dask[distributed]'"
-        raise MissingRequirement(message) from None
-    try:
-        client = Client(scheduler, timeout=10)
-    except OSError as error:  # a TimeoutError is one
-        step = "start one with `dask scheduler`"
-        raise CcbenchError(f"no dask scheduler answers at {scheduler} ({error}): {step}") from error
-    with client:
-        yield client.get_executor()
+def _duration(hours: float) -> str:
+    """Return a time for people.
+
+    Examples
+    --------
+    >>> _duration(0.02), _duration(0.3), _duration(3)
+    ('72 s', '18 min', '3.0 h')
+    """
+    if hours < 1 / 30:
+        return f"{hours * 3600:.0f} s"
+    return f"{hours * 60:.0f} min" if hours < 1 else f"{hours:.1f} h"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ccbench.cli._console import made_by, print_json, print_pairs, print_table, progress
+from ccbench._progress import progress
+from ccbench.cli._console import made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import jobs_option, json_option, make_folder
 
 if TYPE_CHECKING:

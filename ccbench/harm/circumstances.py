@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ccbench import _fields, _toml, _validate
 from ccbench.bottleneck import Bottleneck
 from ccbench.errors import InputError
-from ccbench.flow import MTU_BYTES, Flow
+from ccbench.flow import Flow
 from ccbench.harm.performance import metrics_named
 from ccbench.scenario import Scenario
 
@@ -74,7 +74,7 @@ class Network:
         """The scenario's `jitter_ms`."""
         if self.jitter_ms is not None:
             return self.jitter_ms
-        return MTU_BYTES * 8e-3 / self.bottleneck.mean_mbps
+        return self.bottleneck.packet_ms
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,8 +38,13 @@ class Experiment:
         Length of each of the two runs in seconds, 1 or more; the thesis runs 180.
     seed : int
         For everything random in both runs.
+    jitter_ms : float
+        As in :class:`~ccbench.scenario.Scenario`.
     queue_log : bool
         Whether the runs record every packet event. Harm does not need it.
+    measured_s : (float, float), optional
+        The part of both runs over which harm is measured, in whole seconds from, to. Left out: from
+        convergence on, see :func:`measure`.
 
     Raises
     ------
@@ -63,7 +68,9 @@ class Experiment:
     rtt_ms: float
     duration_s: float = 180.0
     seed: int = 1
+    jitter_ms: float = 0.0
     queue_log: bool = False
+    measured_s: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if not self.alpha:
@@ -105,6 +112,7 @@ class Experiment:
             rtt_ms=self.rtt_ms,
             duration_s=self.duration_s,
             seed=self.seed,
+            jitter_ms=self.jitter_ms,
             queue_log=self.queue_log,
             name=name,
         )
@@ -218,17 +226,19 @@ class HarmResult:
         return asdict(self)
 
 
-def measure(solo: Run, competing: Run) -> HarmResult:
+def measure(solo: Run, competing: Run, measured_s: tuple[float, float] | None = None) -> HarmResult:
     """Compute the harm done to the flows of `solo` by those that `competing` has in addition.
 
     Both runs are measured over the same part: from the point at which the competition has converged
     to the end, or, if it does not converge, without the first minute (of a run of less than two
-    minutes: without its first half).
+    minutes: without its first half). In any case all flows have started.
 
     Parameters
     ----------
     solo, competing : Run
         Runs of an :class:`Experiment`'s two scenarios.
+    measured_s : (float, float), optional
+        The experiment's: the part to measure instead.
 
     Raises
     ------
@@ -247,12 +257,17 @@ def measure(solo: Run, competing: Run) -> HarmResult:
     n_beta, n_alpha = flow_counts(solo.scenario, competing.scenario)
     check_samples(solo, "solo run")
     check_samples(competing, "competing run")
-    together = competing.throughput(INTERVAL_S)
-    converged_at_s = converged_at(together)
-    from_s = measured_from(converged_at_s, competing.scenario.duration_s)
-    means = together[together.index > from_s].mean()
-    alone = solo.throughput(INTERVAL_S)
-    solo_mbps = float(alone[alone.index > from_s].mean().sum())
+    together, alone = competing.throughput(INTERVAL_S), solo.throughput(INTERVAL_S)
+    converged_at_s = None
+    if measured_s is None:
+        converged_at_s = converged_at(together)
+        settled_s = measured_from(converged_at_s, competing.scenario.duration_s)
+        started_s = float(competing.scenario.flow_table()["start_s"].max())
+        measured_s = max(settled_s, started_s), float(together.index[-1])
+    from_s, to_s = measured_s
+    counted = (together.index > from_s) & (together.index <= to_s)
+    means = together[counted].mean()
+    solo_mbps = float(alone[counted].mean().sum())
     competing_mbps = float(means.iloc[:n_beta].sum())
     with _validate.within("throughput of the beta flows: "):
         absolute = harm(solo_mbps, competing_mbps)
@@ -269,7 +284,7 @@ def measure(solo: Run, competing: Run) -> HarmResult:
         n_alpha=n_alpha,
         n_beta=n_beta,
         from_s=from_s,
-        to_s=float(together.index[-1]),
+        to_s=to_s,
         converged_at_s=converged_at_s,
     )
 

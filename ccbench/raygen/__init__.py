@@ -7,31 +7,39 @@ the thesis or another :class:`Strategy`, and returns a :class:`SearchResult`.
 Examples
 --------
 >>> from ccbench import raygen
->>> config = raygen.SearchConfig(alpha="bbr", beta="cubic", budget=12, population=8, duration_s=30)
->>> raygen.search(config).top_table()  # doctest: +SKIP
+>>> result = raygen.search(alpha="bbr", beta="cubic", budget=4, population=4, duration_s=2)
+>>> list(result.top_table().index)
+[1, 2, 3, 4]
 """
 
 from ccbench.raygen.config import SearchConfig
+from ccbench.raygen.evaluation import Evaluation
+from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, SEARCH_JSON, WORST_PNG
+from ccbench.raygen.gene import Choice, Gene, Number
 from ccbench.raygen.genetic import Genetic
+from ccbench.raygen.plan import Plan, plan
 from ccbench.raygen.random_search import RandomSearch
-from ccbench.raygen.report import RESULTS_CSV, SEARCH_JSON, WORST_PNG, throughput_figure
-from ccbench.raygen.result import Evaluation, SearchResult
+from ccbench.raygen.result import SearchResult
 from ccbench.raygen.search import Progress, search
-from ccbench.raygen.space import DEFAULT_SPACE, Chromosome, Gene, Space
+from ccbench.raygen.space import DEFAULT_SPACE, Chromosome, Space
 from ccbench.raygen.strategy import Candidate, Strategy
 from ccbench.raygen.surrogate import Surrogate
 from ccbench.raygen.sweep import Sweep
 
 __all__ = [
+    "CLAIMS_CSV",
     "DEFAULT_SPACE",
     "RESULTS_CSV",
     "SEARCH_JSON",
     "WORST_PNG",
     "Candidate",
+    "Choice",
     "Chromosome",
     "Evaluation",
     "Gene",
     "Genetic",
+    "Number",
+    "Plan",
     "Progress",
     "RandomSearch",
     "SearchConfig",
@@ -40,6 +48,6 @@ __all__ = [
     "Strategy",
     "Surrogate",
     "Sweep",
+    "plan",
     "search",
-    "throughput_figure",
 ]

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from ccbench import _validate
-from ccbench.harm import Experiment, long_flows
-from ccbench.raygen.genetic import Genetic
+from ccbench import _fields, _validate
+from ccbench.raygen.experiments import experiment
+from ccbench.raygen.gene import Choice
+from ccbench.raygen.genetic import Genetic, Niching
 from ccbench.raygen.random_search import RandomSearch
 from ccbench.raygen.space import DEFAULT_SPACE, Chromosome, Space
 from ccbench.raygen.surrogate import Surrogate
@@ -17,16 +19,21 @@ from ccbench.raygen.sweep import Sweep
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ccbench.raygen.strategy import Strategy
+    from ccbench.harm import Experiment
+    from ccbench.raygen.strategy import Initial, Strategy
 
-__all__ = ["SearchConfig"]
+__all__ = ["STRATEGIES", "SearchConfig"]
 
-_STRATEGIES: dict[str, Callable[..., Strategy]] = {
-    "genetic": Genetic,
-    "random": RandomSearch,
-    "sweep": Sweep,
-    "surrogate": Surrogate,
-}
+#: What can choose scenarios, and which settings it has besides those that all have.
+STRATEGIES: Mapping[str, tuple[Callable[..., Strategy], tuple[str, ...]]] = MappingProxyType(
+    {
+        "genetic": (Genetic, ("initial", "corners", "niching")),
+        "random": (RandomSearch, ()),
+        "sweep": (Sweep, ()),
+        "surrogate": (Surrogate, ("initial", "corners")),
+    }
+)
+_MOST_SEEDS = _validate.Range(1, 1000)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +45,8 @@ class SearchConfig:
     alpha, beta : str
         The new CCA and the one that it may harm, by their Linux names.
     budget : int
-        Most experiments, at least `population`. An experiment is one chromosome: a solo run and a
-        competing run. The genetic algorithm begins no generation that would exceed it.
+        Most scenarios to try, at least `population`. The genetic algorithm begins no generation
+        that would exceed it.
     population : int
         Size of the first generation; for the genetic algorithm a multiple of 4.
     duration_s : float
@@ -52,6 +59,18 @@ class SearchConfig:
         What chooses the scenarios: ``"genetic"``, ``"random"``, ``"sweep"`` or ``"surrogate"``, see
         :class:`~ccbench.raygen.Genetic`, :class:`~ccbench.raygen.RandomSearch`,
         :class:`~ccbench.raygen.Sweep` and :class:`~ccbench.raygen.Surrogate`.
+    initial : str
+        How the genetic algorithm and the surrogate draw their first generation: ``"random"`` or
+        ``"stratified"``.
+    corners : bool
+        Whether up to half of that are corners of the space.
+    niching : str
+        ``"crowding"`` lets the genetic algorithm keep apart what is unlike each other; ``"none"``.
+    repeat : int
+        With so many seeds each scenario is run; its fitness is the mean relative harm. A repetition
+        is a solo run and a competing run.
+    confirm : int
+        With so many fresh seeds the most harmful scenarios are run again before they are claimed.
 
     Raises
     ------
@@ -72,45 +91,115 @@ class SearchConfig:
     seed: int = 1
     space: Space = DEFAULT_SPACE
     strategy: Literal["genetic", "random", "sweep", "surrogate"] = "genetic"
+    initial: Initial = "random"
+    corners: bool = False
+    niching: Niching = "none"
+    repeat: int = 1
+    confirm: int = 3
 
     def __post_init__(self) -> None:
-        if self.strategy not in _STRATEGIES:
-            allowed = f"one of {', '.join(_STRATEGIES)}"
-            step = _validate.choice_hint(str(self.strategy), _STRATEGIES)
+        if self.strategy not in STRATEGIES:
+            allowed = f"one of {', '.join(STRATEGIES)}"
+            step = _validate.choice_hint(str(self.strategy), STRATEGIES)
             raise _validate.bad("strategy", self.strategy, allowed, step)
+        _validate.whole("repeat", self.repeat, _MOST_SEEDS, example=3)
+        _validate.whole("confirm", self.confirm, _MOST_SEEDS, example=3)
         self.new_strategy()
-        # If the corners of the space are valid experiments, so is everything between them.
-        self.corner("low")
-        self.corner("high")
+        self.extremes()
 
     @property
     def planned(self) -> int:
-        """Number of experiments that the strategy makes of the budget."""
+        """Number of scenarios that the strategy makes of the budget."""
         return self.new_strategy().planned
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds with which each scenario is run."""
+        return tuple(range(self.seed, self.seed + self.repeat))
+
+    @property
+    def fresh_seeds(self) -> tuple[int, ...]:
+        """The seeds with which the most harmful scenarios are run again: none of :attr:`seeds`."""
+        first = self.seed + self.repeat
+        return tuple(range(first, first + self.confirm))
 
     def new_strategy(self) -> Strategy:
         """Return the strategy with these settings, at its beginning."""
-        return _STRATEGIES[self.strategy](
-            self.space, budget=self.budget, population=self.population, seed=self.seed
+        make, own = STRATEGIES[self.strategy]
+        defaults = {field.name: field.default for field in fields(self)}
+        for name in ("initial", "corners", "niching"):
+            value = getattr(self, name)
+            if name not in own and value != defaults[name]:
+                having = " and ".join(s for s, (_, others) in STRATEGIES.items() if name in others)
+                allowed = f"left out for strategy {self.strategy!r}"
+                raise _validate.bad(name, value, allowed, f"only {having} heeds it")
+        return make(
+            self.space,
+            budget=self.budget,
+            population=self.population,
+            seed=self.seed,
+            **{name: getattr(self, name) for name in own},
         )
 
-    def experiment(self, chromosome: Chromosome) -> Experiment:
-        """Return the experiment that a chromosome of the space stands for."""
-        values: Mapping[str, Any] = self.space.values(chromosome)
-        return long_flows(
+    def experiment(self, chromosome: Chromosome, seed: int | None = None) -> Experiment:
+        """Return the experiment that a chromosome of the space stands for.
+
+        Parameters
+        ----------
+        chromosome : tuple
+            Values of the genes, in the order of the space.
+        seed : int, optional
+            Of both runs; left out, the search's.
+        """
+        values = self.space.values(chromosome)
+        trace = values.get("trace")
+        return experiment(
+            values,
             alpha=self.alpha,
             beta=self.beta,
             duration_s=self.duration_s,
-            seed=self.seed,
-            **values,
+            seed=self.seed if seed is None else seed,
+            trace=None if trace is None else self.space.trace(str(trace)),
         )
 
-    def corner(self, end: Literal["low", "high"]) -> Experiment:
-        """Return the experiment whose genes are all at that end of their range."""
-        return self.experiment(tuple(getattr(gene, end) for gene in self.space.genes))
+    def extremes(self) -> tuple[Experiment, ...]:
+        """Return experiments such that, if all of them are valid, so is all of the space.
+
+        They have all numbers at one end of their ranges, and every value of every choice once.
+        """
+        genes = self.space.genes
+        choices = [gene.values if isinstance(gene, Choice) else () for gene in genes]
+        found = []
+        for end in (0.0, 1.0):
+            ends = tuple(gene.at(end) for gene in genes)
+            found.append(self.experiment(ends))
+            for i, values in enumerate(choices):
+                found += [self.experiment((*ends[:i], v, *ends[i + 1 :])) for v in values]
+        return tuple(found)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as a dictionary of plain values (JSON-able)."""
-        values = asdict(self)
-        values["space"] = [asdict(gene) for gene in self.space.genes]
-        return values
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**values, "space": self.space.to_dict()}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> SearchConfig:
+        """Make settings from a dictionary such as :meth:`to_dict` returns.
+
+        Raises
+        ------
+        InputError
+            If they are none.
+
+        Examples
+        --------
+        >>> config = SearchConfig(alpha="bbr", beta="cubic")
+        >>> SearchConfig.from_dict(config.to_dict()) == config
+        True
+        """
+
+        def space(value: Any) -> Space:
+            with _validate.within("space: "):
+                return Space.from_dict(value)
+
+        return _fields.build(cls, document, {"space": space})

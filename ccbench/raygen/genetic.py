@@ -16,7 +16,8 @@ Where blending happens
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from deap import base, tools
 
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ccbench.raygen.space import Chromosome, Space
-    from ccbench.raygen.strategy import Candidate, Proposal
+    from ccbench.raygen.strategy import Candidate, Initial, Proposal
 
-__all__ = ["Genetic", "cross", "mutate"]
+__all__ = ["Genetic", "Niching", "cross", "mutate"]
 
 #: Probability that a pair of parents crosses a gene: "we flip a coin".
 CROSSOVER = 0.5
@@ -38,6 +39,9 @@ CROSSOVER = 0.5
 MUTATION = 0.3
 #: ... and that it then takes a random value for a gene.
 GENE_MUTATION = 0.4
+
+#: What keeps the population apart.
+Niching: TypeAlias = Literal["none", "crowding"]
 
 #: Half of the population mates, in pairs.
 _POPULATION_STEP = 4
@@ -52,7 +56,7 @@ class _Individual:
 
     def __init__(self, candidate: Candidate, fitness: float) -> None:
         self.candidate = candidate
-        self.fitness = _Fitness((fitness,))
+        self.fitness = _Fitness((-math.inf if math.isnan(fitness) else fitness,))
 
 
 class Genetic(Strategy):
@@ -68,11 +72,17 @@ class Genetic(Strategy):
         Size of the population, a multiple of 4.
     seed : int
         Of all random choices.
+    initial, corners
+        How the first generation is drawn, see :class:`Strategy`.
+    niching : str
+        ``"none"``; or ``"crowding"``, which keeps apart what is unlike each other: everybody mates,
+        and a child takes the place of the more similar one of its parents if it is fitter than that
+        one (deterministic crowding: Mahfoud, "Niching methods for genetic algorithms", 1995).
 
     Raises
     ------
     InputError
-        If `population` or `budget` is not as described.
+        If `population`, `budget` or another one is not as described.
 
     Examples
     --------
@@ -86,7 +96,17 @@ class Genetic(Strategy):
     (9, 300)
     """
 
-    def __init__(self, space: Space, *, budget: int, population: int, seed: int) -> None:
+    def __init__(  # noqa: PLR0913 - settings, all by keyword
+        self,
+        space: Space,
+        *,
+        budget: int,
+        population: int,
+        seed: int,
+        initial: Initial = "random",
+        corners: bool = False,
+        niching: Niching = "none",
+    ) -> None:
         at_least = _validate.Range(_POPULATION_STEP)
         _validate.whole("population", population, at_least, example=60)
         if population % _POPULATION_STEP:
@@ -95,24 +115,33 @@ class Genetic(Strategy):
             step = f"take {lower} or {lower + _POPULATION_STEP}"
             raise _validate.bad("population", population, allowed, step)
         check(budget, population)
-        born = population // 2
+        if niching not in get_args(Niching):
+            allowed = " or ".join(map(repr, get_args(Niching)))
+            step = _validate.choice_hint(str(niching), get_args(Niching))
+            raise _validate.bad("niching", niching, allowed, step)
+        self._crowding = niching == "crowding"
+        parents = population if self._crowding else population // 2
         # Section 5.4: a generation that would exceed the budget is not begun.
-        super().__init__(space, [population] + [born] * ((budget - population) // born), seed)
+        sizes = [population] + [parents] * ((budget - population) // parents)
+        super().__init__(space, sizes, seed, initial=initial, corners=corners)
         self._toolbox: Any = base.Toolbox()
         # Of DEAP's own operators only those that draw no random numbers: they would take them from
         # Python's global generator.
-        self._toolbox.register("select", tools.selBest, k=born)
+        self._toolbox.register("select", tools.selBest, k=parents)
         self._toolbox.register("mate", cross, space, rng=self._rng)
         self._toolbox.register("mutate", mutate, space, rng=self._rng)
-        self._survivors: list[_Individual] = []
+        self._parents: list[_Individual] = []
         self._population: list[_Individual] = []
 
     def _propose(self, size: int) -> list[Proposal]:
-        return self._children() if self._population else self._strangers(size)
+        return self._children() if self._population else self._first(size)
 
     def _learn(self, measured: Sequence[tuple[Candidate, float]]) -> None:
         newborn = [_Individual(candidate, fitness) for candidate, fitness in measured]
-        self._population = self._survivors + newborn
+        if self._crowding and self._parents:
+            self._population = self._replaced(newborn)
+        else:
+            self._population = self._parents + newborn
 
     @property
     def population(self) -> tuple[Candidate, ...]:
@@ -120,9 +149,9 @@ class Genetic(Strategy):
         return tuple(individual.candidate for individual in self._population)
 
     def _children(self) -> list[Proposal]:
-        """Let the fitter half mate: two children of each random pair. The others die."""
-        self._survivors = self._toolbox.select(self._population)
-        parents = [individual.candidate for individual in self._survivors]
+        """Let the fitter half, or with crowding all, mate: two children of each random pair."""
+        self._parents = self._toolbox.select(self._population)
+        parents = [individual.candidate for individual in self._parents]
         self._rng.shuffle(parents)
         children: list[Proposal] = []
         for first, second in zip(parents[::2], parents[1::2], strict=True):
@@ -131,6 +160,29 @@ class Genetic(Strategy):
                 chromosome = self._toolbox.mutate(child) if mutates else child
                 children.append((chromosome, (first.number, second.number)))
         return children
+
+    def _replaced(self, children: Sequence[_Individual]) -> list[_Individual]:
+        """Let each child compete with one of its parents, so that the two pairs are alike."""
+        by_number = {parent.candidate.number: parent for parent in self._parents}
+        population = []
+        for one, other in zip(children[::2], children[1::2], strict=True):
+            first, second = (by_number[number] for number in one.candidate.parents)
+            straight = self._distance(first, one) + self._distance(second, other)
+            crossed = self._distance(first, other) + self._distance(second, one)
+            if crossed < straight:
+                first, second = second, first
+            population += [max(pair, key=_fitness) for pair in ((one, first), (other, second))]
+        return population
+
+    def _distance(self, one: _Individual, other: _Individual) -> float:
+        return math.dist(
+            self._space.coordinates(one.candidate.chromosome),
+            self._space.coordinates(other.candidate.chromosome),
+        )
+
+
+def _fitness(individual: _Individual) -> float:
+    return float(individual.fitness.values[0])
 
 
 def cross(

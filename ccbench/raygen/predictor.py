@@ -67,15 +67,16 @@ class Predictor:
 
     def __init__(self, space: Space, measured: Mapping[Chromosome, float]) -> None:
         self._space = space
+        places = self._places(measured)
         kernel = ConstantKernel(1.0, _SIGNAL) * Matern(
-            [0.5] * len(space.genes), _LENGTHS, nu=2.5
+            [0.5] * places.shape[1], _LENGTHS, nu=2.5
         ) + WhiteKernel(0.05, _NOISE)
         self._process = GaussianProcessRegressor(kernel, normalize_y=True)
         harm = np.array(list(measured.values()))
         # One thread: on matrices this small more of them take longer, and might round otherwise.
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a bound is reached: as it should
-            self._process.fit(self._units(measured), harm)
+            self._process.fit(places, harm)
         self.noise = float(self._process.kernel_.k2.noise_level * (harm.var() or 1.0))
 
     def predict(
@@ -97,11 +98,11 @@ class Predictor:
             diagonal is the standard deviation.
         """
         with threadpool_limits(1):
-            mean, covariance = self._process.predict(self._units(chromosomes), return_cov=True)
+            mean, covariance = self._process.predict(self._places(chromosomes), return_cov=True)
         covariance[np.diag_indices_from(covariance)] -= self.noise
         return mean, covariance
 
-    def _units(
+    def _places(
         self, chromosomes: Mapping[Chromosome, float] | Sequence[Chromosome]
     ) -> npt.NDArray[np.float64]:
-        return np.array([self._space.unit_values(chromosome) for chromosome in chromosomes])
+        return np.array([self._space.coordinates(chromosome) for chromosome in chromosomes])

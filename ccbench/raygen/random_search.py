@@ -51,7 +51,7 @@ class RandomSearch(Strategy):
         super().__init__(space, batches(budget, first=population, then=population), seed)
 
     def _propose(self, size: int) -> list[Proposal]:
-        return self._strangers(size)
+        return [(chromosome, ()) for chromosome in self._random(size)]
 
     def _learn(self, measured: Sequence[tuple[Candidate, float]]) -> None:
         pass

@@ -4,148 +4,186 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ccbench.raygen.evaluation import Evaluation
+from ccbench.raygen.folder import read_folder
+from ccbench.raygen.strategy import Candidate
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ccbench.harm import Experiment, HarmResult
+    from ccbench.harm import Experiment
     from ccbench.raygen.config import SearchConfig
-    from ccbench.scenario import Scenario
+    from ccbench.raygen.space import Chromosome
 
-__all__ = ["Evaluation", "SearchResult", "frame", "worst"]
+__all__ = ["SHOWN", "SearchResult", "claims_table", "experiments_table", "worst"]
 
-#: How many scenarios a report shows.
+#: How many scenarios are claimed.
 SHOWN = 5
 
 #: Columns that a table for people does without.
 _FOR_MACHINES = (
-    *("number", "parents", "absolute_harm", "expected_harm", "jain"),
-    *("from_s", "to_s", "solo_key", "competing_key"),
+    *("number", "generation", "parents", "absolute_harm", "expected_harm", "jain", "from_s"),
+    *("to_s", "converged_at_s", "seeds", "error", "solo_key", "competing_key"),
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Evaluation:
-    """An experiment that was made, and the harm in it.
-
-    Attributes
-    ----------
-    number : int
-        Position in the order of proposal, from 0.
-    generation : int
-        From 1.
-    parents : tuple of int
-        Numbers of those that it descends from; empty if it descends from none.
-    genes : mapping
-        Its values by the names of the genes.
-    experiment : Experiment
-        Its two scenarios.
-    harm : HarmResult
-        What their runs showed; ``harm.relative`` is the fitness.
-    """
-
-    number: int
-    generation: int
-    parents: tuple[int, ...]
-    genes: Mapping[str, float]
-    experiment: Experiment
-    harm: HarmResult
-
-    @property
-    def rank(self) -> tuple[float, int]:
-        """Sorts the most harmful first; of equal harm, the one that was proposed first."""
-        return -self.harm.relative, self.number
-
-    def row(self) -> dict[str, Any]:
-        """Return everything in one flat row of plain values."""
-        (bottleneck,) = self.experiment.competing.bottlenecks
-        return {
-            "number": self.number,
-            "generation": self.generation,
-            "parents": " ".join(map(str, self.parents)),
-            "relative_harm": self.harm.relative,
-            "absolute_harm": self.harm.absolute,
-            "expected_harm": self.harm.expected,
-            **self.genes,
-            "queue_packets": bottleneck.queue_packets,
-            "solo_mbps": self.harm.solo_mbps,
-            "competing_mbps": self.harm.competing_mbps,
-            "alpha_mbps": self.harm.alpha_mbps,
-            "jain": self.harm.jain,
-            "from_s": self.harm.from_s,
-            "to_s": self.harm.to_s,
-            "converged_at_s": self.harm.converged_at_s,
-            "solo_key": self.experiment.solo.key(),
-            "competing_key": self.experiment.competing.key(),
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class SearchResult:
-    """All experiments of a search.
+    """All that a search has tried, and what it claims.
 
     Attributes
     ----------
     config : SearchConfig
         Its settings.
-    evaluations : tuple of Evaluation
-        In the order of proposal.
+    experiments : DataFrame
+        One row for each scenario that was tried, in the order of proposal: ``number`` (from 0),
+        ``generation`` (from 1), ``parents`` (their numbers), ``relative_harm`` (the mean over the
+        seeds, NaN if a run failed) with its standard deviation ``relative_harm_sd``,
+        ``relative_harm_min`` and ``_max``, ``absolute_harm``, ``expected_harm``, a column for each
+        gene, ``queue_packets``, ``solo_mbps``, ``competing_mbps`` and ``alpha_mbps`` (sums over
+        flows), ``jain``, ``from_s`` and ``to_s`` (what was measured), ``converged_at_s``,
+        ``seeds``, ``error`` (why it failed), ``solo_key`` and ``competing_key`` (of the first
+        seed's scenarios).
+    claims : DataFrame
+        One row for each of the most harmful scenarios, run again with fresh seeds: ``rank`` (from
+        1, by what the fresh seeds showed), ``found_harm`` (what the search saw) and the columns of
+        `experiments`. Empty if the search has not come to its end.
     provenance : mapping
         What made it: ccbench's version, the engine and its version.
 
     Examples
     --------
-    >>> len(result.frame()) == result.config.planned  # doctest: +SKIP
+    >>> len(result.experiments) == result.config.planned  # doctest: +SKIP
     True
     >>> result.top_table()[["relative_harm", "bandwidth_mbps", "rtt_ms"]]  # doctest: +SKIP
     """
 
     config: SearchConfig
-    evaluations: tuple[Evaluation, ...]
+    experiments: pd.DataFrame
+    claims: pd.DataFrame
     provenance: Mapping[str, Any]
 
-    def frame(self) -> pd.DataFrame:
-        """Return one row per experiment: all that ``results.csv`` holds."""
-        return frame(self.evaluations)
+    @classmethod
+    def load(cls, folder: str | Path) -> SearchResult:
+        """Read what a search has left in its folder, also one that has not come to its end.
 
-    def worst(self, n: int = SHOWN) -> tuple[Evaluation, ...]:
-        """Return the `n` different scenarios in which alpha does most harm, the worst first."""
-        return worst(self.evaluations, n)
+        Raises
+        ------
+        InputError
+            If there is no search in it.
 
-    def top_table(self, n: int = SHOWN) -> pd.DataFrame:
-        """Return the :meth:`worst` as a table for people, indexed by rank from 1."""
-        table = frame(self.worst(n)).drop(columns=list(_FOR_MACHINES))
-        return table.set_axis(pd.RangeIndex(1, len(table) + 1, name="rank"))
+        Examples
+        --------
+        >>> SearchResult.load("bbr-cubic").worst()  # doctest: +SKIP
+        """
+        config, provenance, experiments, claims = read_folder(Path(folder))
+        return cls(
+            config=config,
+            experiments=experiments_table(config, ()) if experiments is None else experiments,
+            claims=claims_table(config, (), ()) if claims is None else claims,
+            provenance=provenance,
+        )
 
-    def to_dict(self, n: int = SHOWN) -> dict[str, Any]:
-        """Return settings, provenance and the :meth:`worst` as plain values (JSON-able)."""
+    @property
+    def failed(self) -> pd.DataFrame:
+        """The experiments that failed, with the reason in ``error``."""
+        return self.experiments[self.experiments["error"] != ""]
+
+    def worst(self, n: int = SHOWN) -> pd.DataFrame:
+        """Return the `n` different scenarios of `experiments` with most harm, the worst first."""
+        genes = [gene.name for gene in self.config.space.genes]
+        ranked = self.experiments[self.experiments["error"] == ""].sort_values(
+            ["relative_harm", "number"], ascending=[False, True]
+        )
+        return ranked.drop_duplicates(genes).head(n)
+
+    def experiment(self, number: int, seed: int | None = None) -> Experiment:
+        """Return the experiment of this number, with the search's seed or another one.
+
+        Examples
+        --------
+        >>> result.experiment(0).describe()  # doctest: +SKIP
+        '1 bbr against 2 cubic, 57.5 ms, 36.3 Mbit/s, 91 packets (0.52 BDP)'
+        """
+        (row,) = self.experiments[self.experiments["number"] == number].to_dict("records")
+        return self.config.experiment(self.config.space.chromosome(row), seed)
+
+    def claimed(self, rank: int) -> Experiment:
+        """Return the experiment of the claim of this rank, with the first of its fresh seeds.
+
+        Examples
+        --------
+        >>> result.claimed(1).competing.to_toml()  # doctest: +SKIP
+        """
+        (row,) = self.claims[self.claims["rank"] == rank].to_dict("records")
+        return self.experiment(row["number"], self.config.fresh_seeds[0])
+
+    def top_table(self) -> pd.DataFrame:
+        """Return the `claims` as a table for people, indexed by rank from 1."""
+        return self.claims.set_index("rank").drop(columns=list(_FOR_MACHINES))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return settings, provenance and claims as plain values (JSON-able, but for NaN)."""
         return {
             "config": self.config.to_dict(),
             "provenance": dict(self.provenance),
-            "experiments": len(self.evaluations),
-            "worst": [
+            "experiments": len(self.experiments),
+            "failed": self.failed[["number", "error"]].to_dict("records"),
+            "claims": [
                 {
-                    **evaluation.row(),
-                    "description": evaluation.experiment.describe(),
-                    "scenario": evaluation.experiment.competing.to_dict(),
+                    **claim,
+                    "description": experiment.describe(),
+                    "scenario": experiment.competing.to_dict(),
                 }
-                for evaluation in self.worst(n)
+                for claim in self.claims.to_dict("records")
+                for experiment in [self.claimed(claim["rank"])]
             ],
         }
 
 
-def frame(evaluations: Iterable[Evaluation]) -> pd.DataFrame:
-    """Return one row per evaluation, see :meth:`Evaluation.row`; NaN where it did not converge."""
-    table = pd.DataFrame([evaluation.row() for evaluation in evaluations])
-    return table.astype({"converged_at_s": "float64"})  # also where nothing but None is in it
-
-
 def worst(evaluations: Iterable[Evaluation], n: int) -> tuple[Evaluation, ...]:
-    """Return the `n` most harmful evaluations of different scenarios, the worst first."""
-    different: dict[Scenario, Evaluation] = {}
+    """Return the `n` most harmful evaluations of different scenarios that did not fail."""
+    different: dict[Chromosome, Evaluation] = {}
     for evaluation in sorted(evaluations, key=lambda e: e.rank):
-        different.setdefault(evaluation.experiment.competing, evaluation)
+        if not evaluation.error:
+            different.setdefault(evaluation.candidate.chromosome, evaluation)
     return tuple(different.values())[:n]
+
+
+def experiments_table(config: SearchConfig, evaluations: Iterable[Evaluation]) -> pd.DataFrame:
+    """Return one row per evaluation in the order of proposal, see :attr:`Evaluation.row`."""
+    ordered = sorted(evaluations, key=lambda e: e.candidate.number)
+    return _table(config, [evaluation.row for evaluation in ordered])
+
+
+def claims_table(
+    config: SearchConfig, found: Iterable[Evaluation], fresh: Iterable[Evaluation]
+) -> pd.DataFrame:
+    """Return one row for each claim, ranked by what the fresh seeds showed."""
+    searched = {evaluation.candidate.number: evaluation.relative for evaluation in found}
+    rows = [
+        {"rank": rank, "found_harm": searched[evaluation.candidate.number], **evaluation.row}
+        for rank, evaluation in enumerate(sorted(fresh, key=lambda e: e.rank), start=1)
+    ]
+    return _table(config, rows, rank=1, found_harm=0.0)
+
+
+def _table(config: SearchConfig, rows: list[dict[str, Any]], **more: float) -> pd.DataFrame:
+    """Make a table that has all columns, of their types, even without rows."""
+    if rows:
+        return pd.DataFrame(rows)
+    chromosome = tuple(gene.at(0.0) for gene in config.space.genes)
+    example = Evaluation(
+        candidate=Candidate(number=0, generation=1, chromosome=chromosome),
+        genes=config.space.values(chromosome),
+        experiment=config.experiment(chromosome),
+        seeds=config.seeds,
+        harms=(),
+        error="none was run",
+    )
+    return pd.DataFrame([{**more, **example.row}]).iloc[:0]

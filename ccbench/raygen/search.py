@@ -5,36 +5,36 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import closing
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ccbench import emulate
-from ccbench.errors import EngineError, InputError
-from ccbench.harm import measure
-from ccbench.raygen.report import Folder, throughput_figure
-from ccbench.raygen.result import Evaluation, SearchResult
+from ccbench import _validate, emulate
+from ccbench.errors import EngineError
+from ccbench.raygen.config import SearchConfig
+from ccbench.raygen.evaluation import Evaluation
+from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, Folder
+from ccbench.raygen.measuring import Measured, measured, work_mbit
+from ccbench.raygen.result import SHOWN, SearchResult, claims_table, experiments_table, worst
+from ccbench.raygen.show import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from concurrent.futures import Executor
 
     from ccbench.emulate import Engine, Store
     from ccbench.harm import Experiment
-    from ccbench.raygen.config import SearchConfig
+    from ccbench.raygen.measuring import RunMany
     from ccbench.raygen.strategy import Candidate
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 
 __all__ = ["Progress", "search"]
 
-#: What it costs to start a run, as so many Mbit sent. It matters to the progress bar only.
-_START_UP_MBIT = 2000.0
-
 #: The table of results is written when this many seconds have passed since it was written last.
-_WRITE_EVERY_S = 2.0
+_WRITE_EVERY_S = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,90 +43,105 @@ class Progress:
 
     Attributes
     ----------
-    done, planned : int
-        Experiments.
+    done, planned, failed : int
+        Scenarios that were tried, that will be, and that were tried and failed.
     generation, generations : int
         The one being run, from 1, and how many there will be.
+    confirming : bool
+        Whether all were tried, and the most harmful are run again with fresh seeds.
     fraction : float
         Share of the expected work that is done, 0 to 1. It never falls.
     best : Evaluation or None
-        The most harmful so far.
-    latest : Evaluation or None
-        The one that just finished, if one did.
+        The most harmful so far; one that failed only if all have.
     """
 
     done: int
     planned: int
+    failed: int
     generation: int
     generations: int
+    confirming: bool
     fraction: float
     best: Evaluation | None
-    latest: Evaluation | None
 
 
 def search(  # noqa: PLR0913 - all but the settings are about where and how it runs
-    config: SearchConfig,
+    config: SearchConfig | None = None,
     *,
     engine: str | Engine = "kernel",
     store: Store | None = emulate.DEFAULT_STORE,
     executor: Executor | None = None,
     jobs: int | None = None,
     output_dir: str | Path | None = None,
-    on_progress: Callable[[Progress], None] = lambda _: None,
+    on_progress: Callable[[Progress], None] | None = None,
+    **settings: Any,
 ) -> SearchResult:
     """Search for the scenarios in which alpha harms beta most (Ware section 5.4).
 
-    The result depends on `config` and the engine alone, not on the number of jobs nor on which run
-    is finished first. As every run is kept in the store, a search that was interrupted goes on
-    where it stopped when it is started again.
+    The result depends on the settings and the engine alone, not on the number of jobs nor on which
+    run is finished first. As every run is kept in the store, a search that was interrupted goes on
+    where it stopped when it is started again. A scenario whose runs fail is noted with the reason,
+    and tried again if the search is started again.
 
     Parameters
     ----------
-    config : SearchConfig
-        What to search for.
+    config : SearchConfig, optional
+        What to search for. Left out, `settings` are those of a :class:`SearchConfig`.
     engine, store, executor, jobs
         What runs the scenarios, where runs are kept, and how many run side by side: see
         :func:`ccbench.emulate.run_many`.
     output_dir : path, optional
-        Folder for the results, see :mod:`ccbench.raygen.report`; it is kept up to date all the
+        Folder for the results, see :mod:`ccbench.raygen.folder`; it is kept up to date all the
         time. Left out, nothing is written.
     on_progress : callable, optional
-        Gets a :class:`Progress` now and then.
+        Gets a :class:`Progress` now and then. Left out, a bar is shown in notebooks and terminals.
+    **settings
+        As in ``search(alpha="bbr", beta="cubic", budget=300)``.
 
     Returns
     -------
     SearchResult
-        All experiments.
+        All experiments, and the claims.
 
     Raises
     ------
     InputError
-        If the engine cannot run such scenarios, or `output_dir` holds another search.
+        If a setting is out of range, the engine cannot run such scenarios, or `output_dir` holds
+        another search.
     EngineError
-        If a run fails, or harm cannot be measured in it. What was finished before is kept.
+        If all scenarios of a generation fail. What was finished before is kept.
 
     Examples
     --------
-    >>> from ccbench.raygen import SearchConfig
-    >>> config = SearchConfig(alpha="bbr", beta="cubic", budget=4, population=4, duration_s=2)
-    >>> result = search(config, output_dir="bbr-cubic")  # doctest: +SKIP
-    >>> result.worst(1)[0].experiment.describe()  # doctest: +SKIP
+    >>> result = search(alpha="bbr", beta="cubic", budget=4, population=4, duration_s=2)
+    >>> len(result.experiments), len(result.claims)
+    (4, 4)
     """
+    if config is None:
+        config = SearchConfig(**settings)
+    elif settings:
+        given = ", ".join(settings)
+        raise _validate.bad("settings", given, "left out beside config", "put them into config")
     resolved = emulate.get_engine(engine) if isinstance(engine, str) else engine
-    resolved.check(config.corner("high").competing)
+    for extreme in config.extremes():
+        resolved.check(extreme.competing)
     provenance = resolved.provenance()
     folder = None
     if output_dir is not None:
         folder = Folder(Path(output_dir), {"search": config.to_dict(), **provenance})
-    running = _Search(
+    run_many = partial(emulate.run_many, engine=engine, store=store, executor=executor, jobs=jobs)
+    with shown(on_progress) as report:
+        running = _Search(config=config, run_many=run_many, folder=folder, on_progress=report)
+        evaluations, fresh = running.complete()
+    result = SearchResult(
         config=config,
-        run_many=partial(
-            emulate.run_many, engine=engine, store=store, executor=executor, jobs=jobs
-        ),
-        folder=folder,
-        on_progress=on_progress,
+        experiments=experiments_table(config, evaluations),
+        claims=claims_table(config, evaluations, fresh),
+        provenance=provenance,
     )
-    return SearchResult(config=config, evaluations=running.complete(), provenance=provenance)
+    if folder is not None:
+        _write_claims(folder, result, partial(emulate.run, engine=engine, store=store))
+    return result
 
 
 class _Search:
@@ -136,7 +151,7 @@ class _Search:
         self,
         *,
         config: SearchConfig,
-        run_many: Callable[[Sequence[Scenario]], Generator[tuple[int, Run], None, None]],
+        run_many: RunMany,
         folder: Folder | None,
         on_progress: Callable[[Progress], None],
     ) -> None:
@@ -145,129 +160,125 @@ class _Search:
         self._folder = folder
         self._on_progress = on_progress
         self._strategy = config.new_strategy()
-        self._work = _Work(self._strategy.planned)
+        self._work = _Work(self._strategy.planned * config.repeat + SHOWN * config.confirm)
         self._generation = 0
+        self._confirming = False
         self._evaluations: list[Evaluation] = []
+        self._failed = 0
         self._best: Evaluation | None = None
-        self._undrawn: tuple[Evaluation, Run, Run] | None = None
         self._written_s = -math.inf
 
-    def complete(self) -> tuple[Evaluation, ...]:
-        """Search until the budget is used up; return the evaluations in the order of proposal."""
-        if self._folder is not None:
-            self._folder.write_state(done=0, planned=self._strategy.planned)
+    def complete(self) -> tuple[list[Evaluation], list[Evaluation]]:
+        """Search until the budget is used up, run the most harmful again, and return both."""
+        self._write()
         while candidates := self._strategy.ask():
             self._generation = candidates[0].generation
-            self._evaluate(candidates)
-            self._evaluations.sort(key=lambda evaluation: evaluation.number)
-            self._strategy.tell([e.harm.relative for e in self._evaluations[-len(candidates) :]])
-            self._write_generation()
-        return tuple(self._evaluations)
+            generation = self._evaluated(candidates, self._config.seeds, self._evaluations)
+            if all(evaluation.error for evaluation in generation):
+                raise EngineError(
+                    f"all {len(generation)} scenarios of generation {self._generation} failed; the "
+                    f"first: {generation[0].error}"
+                )
+            self._strategy.tell([evaluation.relative for evaluation in generation])
+            self._write()
+        self._confirming = True
+        top = [evaluation.candidate for evaluation in worst(self._evaluations, SHOWN)]
+        return self._evaluations, self._evaluated(top, self._config.fresh_seeds, [])
 
-    def _evaluate(self, candidates: Sequence[Candidate]) -> None:
-        by_number = {candidate.number: candidate for candidate in candidates}
-        pairs = _Pairs({c.number: self._config.experiment(c.chromosome) for c in candidates})
-        # The longest first, so that no core waits for a long one when the generation ends. The two
-        # runs of an experiment stay neighbours.
-        scenarios = sorted(pairs.scenarios, key=_work_mbit, reverse=True)
-        self._work.add(scenarios, experiments=len(candidates))
-        self._report(None)
-        with closing(self._run_many(scenarios)) as results:
-            for i, run in results:
-                self._work.finish(scenarios[i])
-                complete = pairs.add(scenarios[i], run)
-                for number, experiment, solo, competing in complete:
-                    self._finish(by_number[number], experiment, solo, competing)
-                if not complete:
-                    self._report(None)
+    def _evaluated(
+        self, candidates: Sequence[Candidate], seeds: tuple[int, ...], found: list[Evaluation]
+    ) -> list[Evaluation]:
+        """Run candidates, each with all seeds; put each into `found` when it is done.
 
-    def _finish(
-        self, candidate: Candidate, experiment: Experiment, solo: Run, competing: Run
-    ) -> None:
-        try:
-            harm = measure(solo, competing)
-        except InputError as error:  # the runs are to blame, not what the user wrote
-            raise EngineError(f"{experiment.describe()}: {error}") from error
-        evaluation = Evaluation(
-            number=candidate.number,
-            generation=candidate.generation,
-            parents=candidate.parents,
-            genes=self._config.space.values(candidate.chromosome),
-            experiment=experiment,
-            harm=harm,
-        )
-        self._evaluations.append(evaluation)
-        if self._best is None or evaluation.rank < self._best.rank:
-            self._best = evaluation
-            self._undrawn = (evaluation, solo, competing)
-        self._write_now_and_then()
-        self._report(evaluation)
+        Returns those of `candidates`, in their order.
+        """
+        experiments = {
+            (candidate.number, seed): self._config.experiment(candidate.chromosome, seed)
+            for candidate in candidates
+            for seed in seeds
+        }
+        self._work.add(experiments.values())
+        self._report()
+        waiting = {candidate.number: candidate for candidate in candidates}
+        outcomes: dict[int, list[Measured[tuple[int, int]]]] = defaultdict(list)
+        done = {}
+        for one in measured(experiments, self._run_many, on_run=self._ran):
+            number, _ = one.key
+            outcomes[number].append(one)
+            if len(outcomes[number]) == len(seeds):
+                in_order = sorted(outcomes.pop(number), key=lambda one: one.key)
+                done[number] = Evaluation(
+                    candidate=waiting[number],
+                    genes=self._config.space.values(waiting[number].chromosome),
+                    experiment=experiments[number, seeds[0]],
+                    seeds=seeds,
+                    harms=tuple(one.harm for one in in_order if one.harm is not None),
+                    error=next((one.error for one in in_order if one.error), ""),
+                )
+                found.append(done[number])
+                self._note(done[number])
+        return [done[candidate.number] for candidate in candidates]
 
-    def _report(self, latest: Evaluation | None) -> None:
+    def _note(self, evaluation: Evaluation) -> None:
+        """Keep count, and write the table, but not so often that it takes long beside the runs."""
+        if not self._confirming:
+            self._failed += bool(evaluation.error)
+            self._best = min(self._best or evaluation, evaluation, key=lambda e: e.rank)
+        if time.monotonic() > self._written_s + _WRITE_EVERY_S:
+            self._write()
+        self._report()
+
+    def _ran(self, scenario: Scenario) -> None:
+        self._work.finish(scenario)
+        self._report()
+
+    def _report(self) -> None:
         self._on_progress(
             Progress(
                 done=len(self._evaluations),
                 planned=self._strategy.planned,
+                failed=self._failed,
                 generation=self._generation,
                 generations=self._strategy.generations,
+                confirming=self._confirming,
                 fraction=self._work.fraction(),
                 best=self._best,
-                latest=latest,
             )
         )
 
-    def _write_now_and_then(self) -> None:
-        """Write the table, but not so often that it takes longer than the runs."""
-        if self._folder is not None and time.monotonic() > self._written_s + _WRITE_EVERY_S:
-            self._folder.write_results(self._evaluations)
-            self._written_s = time.monotonic()
-
-    def _write_generation(self) -> None:
+    def _write(self) -> None:
+        """Write all scenarios that were tried."""
         if self._folder is None:
             return
-        self._folder.write_results(self._evaluations)
-        self._folder.write_worst(self._evaluations)
-        if self._undrawn is not None:
-            self._folder.write_picture(throughput_figure(*self._undrawn))
-            self._undrawn = None
+        table = experiments_table(self._config, self._evaluations)
+        self._folder.write_table(RESULTS_CSV, table)
         self._folder.write_state(done=len(self._evaluations), planned=self._strategy.planned)
+        self._written_s = time.monotonic()
 
 
-class _Pairs:
-    """Brings the runs together that an experiment needs; some runs belong to several."""
+def _write_claims(folder: Folder, result: SearchResult, run: Callable[[Scenario], Run]) -> None:
+    """Write the claims, their scenarios, and the picture of the first."""
+    # Importing what draws takes a second that a search without a folder should not wait for.
+    from ccbench.raygen.figures import throughput_figure  # noqa: PLC0415
 
-    def __init__(self, experiments: Mapping[int, Experiment]) -> None:
-        self._experiments = experiments
-        self._waiting: dict[Scenario, set[int]] = {}
-        self._runs: dict[Scenario, Run] = {}
-        for number, experiment in experiments.items():
-            for scenario in (experiment.solo, experiment.competing):
-                self._waiting.setdefault(scenario, set()).add(number)
-
-    @property
-    def scenarios(self) -> list[Scenario]:
-        """What must be run, each scenario once."""
-        return list(self._waiting)
-
-    def add(self, scenario: Scenario, run: Run) -> list[tuple[int, Experiment, Run, Run]]:
-        """Take a run; return the experiments that it completes, with their two runs."""
-        self._runs[scenario] = run
-        complete = []
-        for number in sorted(self._waiting[scenario]):
-            experiment = self._experiments[number]
-            solo, competing = map(self._runs.get, (experiment.solo, experiment.competing))
-            if solo is not None and competing is not None:
-                complete.append((number, experiment, solo, competing))
-        for number, experiment, _, _ in complete:
-            for done in (experiment.solo, experiment.competing):
-                self._waiting[done].remove(number)
-                if not self._waiting[done]:
-                    del self._runs[done]  # nobody needs it any more: runs are large
-        return complete
+    folder.write_table(CLAIMS_CSV, result.claims)
+    for claim in result.claims.to_dict("records"):
+        experiment = result.claimed(claim["rank"])
+        folder.write_claim(claim["rank"], claim["relative_harm"], experiment)
+        if claim["rank"] == 1 and not claim["error"]:
+            folder.write_picture(
+                throughput_figure(experiment, run(experiment.solo), run(experiment.competing))
+            )
 
 
 class _Work:
-    """Estimates how much of the search is done, from how long runs take, not from their number."""
+    """Estimates how much of the search is done, from how long runs take, not from their number.
+
+    Parameters
+    ----------
+    planned : int
+        Experiments to be made in all.
+    """
 
     def __init__(self, planned: int) -> None:
         self._planned = planned
@@ -276,23 +287,18 @@ class _Work:
         self._done = 0.0
         self._shown = 0.0
 
-    def add(self, scenarios: Sequence[Scenario], *, experiments: int) -> None:
-        """Add a generation's runs."""
-        self._proposed += experiments
-        self._known += sum(map(_work_mbit, scenarios))
+    def add(self, experiments: Collection[Experiment]) -> None:
+        """Add a generation's runs, each different one once."""
+        self._proposed += len(experiments)
+        scenarios = {scenario for e in experiments for scenario in (e.solo, e.competing)}
+        self._known += sum(map(work_mbit, scenarios))
 
     def finish(self, scenario: Scenario) -> None:
         """Count a run as done."""
-        self._done += _work_mbit(scenario)
+        self._done += work_mbit(scenario)
 
     def fraction(self) -> float:
         """Return the share that is done, if generations to come are like those before them."""
-        expected = self._known * self._planned / self._proposed
+        expected = self._known * max(self._planned / self._proposed, 1.0)
         self._shown = max(self._shown, self._done / expected)
         return self._shown
-
-
-def _work_mbit(scenario: Scenario) -> float:
-    """Estimate what a run costs: the packets that pass, and a start."""
-    slowest = min(bottleneck.mean_mbps for bottleneck in scenario.bottlenecks)
-    return _START_UP_MBIT + slowest * scenario.duration_s

@@ -1,162 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search space: the numbers that make a scenario, and their ranges (Ware section 5.4).
-
-The thesis's ranges are "log scale because CCA behavior varies by factors of change": doubling the
-bandwidth matters, one Mbit/s more does not. So random values and blends are taken on the logarithm.
-Values are rounded to steps that matter to nobody, which makes chromosomes readable and lets equal
-scenarios be recognised.
-"""
+"""The search space: all that a search varies (Ware section 5.4)."""
 
 from __future__ import annotations
 
-import math
+import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ccbench import _validate
+from ccbench import _toml, _validate
+from ccbench.errors import InputError
+from ccbench.raygen.gene import Choice, Gene, Number, Value, read_gene
+from ccbench.trace import Trace
 
 if TYPE_CHECKING:
-    import random
+    from random import Random
 
-__all__ = ["DEFAULT_SPACE", "Chromosome", "Gene", "Space"]
+    import pandas as pd
+
+__all__ = ["DEFAULT_SPACE", "Chromosome", "Space"]
 
 #: One value for each gene of a space, in its order.
-Chromosome: TypeAlias = tuple[float, ...]
+Chromosome: TypeAlias = tuple[Value, ...]
 
-#: What an experiment is made from, with an example of each.
-_GENES = {"bandwidth_mbps": 100, "rtt_ms": 40, "queue_bdp": 1, "alpha_flows": 1, "beta_flows": 1}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Gene:
-    """One number of a scenario and its range.
-
-    Parameters
-    ----------
-    name : str
-        ``"bandwidth_mbps"``, ``"rtt_ms"``, ``"queue_bdp"``, ``"alpha_flows"`` or ``"beta_flows"``.
-    low, high : float
-        Least and greatest value. Equal ones fix the gene.
-    scale : str
-        ``"log"``, ``"linear"`` or ``"int-log"`` (whole numbers on a log scale).
-    unit : str
-        For people.
-    decimals : int
-        Values are rounded to this many.
-
-    Raises
-    ------
-    InputError
-        If there is no such gene or its range is empty or does not fit its scale.
-
-    Examples
-    --------
-    >>> rtt = Gene(name="rtt_ms", low=10, high=320, unit="ms")
-    >>> rtt.blend(10, 160, 0.25)
-    20.0
-    """
-
-    name: str
-    low: float
-    high: float
-    scale: Literal["log", "linear", "int-log"] = "log"
-    unit: str = ""
-    decimals: int = 1
-
-    def __post_init__(self) -> None:
-        if self.name not in _GENES:
-            raise _validate.unknown_key(self.name, _GENES)
-        if self.scale not in {"log", "linear", "int-log"}:
-            allowed = '"log", "linear" or "int-log"'
-            raise _validate.bad(f"{self.name}.scale", self.scale, allowed, 'write scale = "log"')
-        example = _GENES[self.name]
-        lowest = (
-            _validate.Range(1) if self.scale == "int-log" else _validate.Range(0, low_open=True)
-        )
-        for end in ("low", "high"):
-            field = f"{self.name}.{end}"
-            if self.scale == "int-log":
-                _validate.whole(field, getattr(self, end), lowest, example=example)
-            else:
-                _validate.number(field, getattr(self, end), lowest, example=example)
-        if self.low > self.high:
-            allowed = f"at least {self.name}.low = {self.low:g}"
-            raise _validate.bad(f"{self.name}.high", self.high, allowed, "exchange the two")
-
-    @property
-    def size(self) -> int:
-        """How many values it has."""
-        if self.scale == "int-log":
-            return int(self.high - self.low) + 1
-        return round((self.high - self.low) * 10.0**self.decimals) + 1
-
-    def random(self, rng: random.Random) -> float:
-        """Return a random value, uniform on the gene's scale."""
-        return self.at(rng.random())
-
-    def at(self, unit: float) -> float:
-        """Return the value that is `unit` (0 to 1) of the way along the gene's scale."""
-        start, end = self._ends()
-        position = start + unit * (end - start)
-        if self.scale == "linear":
-            return self._rounded(position)
-        if self.scale == "log":
-            return self._rounded(math.exp(position))
-        return min(max(math.floor(math.exp(position)), self.low), self.high)
-
-    def unit_value(self, value: float) -> float:
-        """Return how far along the gene's scale `value` is, 0 to 1: the inverse of :meth:`at`."""
-        start, end = self._ends()
-        if self.scale == "linear":
-            position = value
-        elif self.scale == "log":
-            position = math.log(value)
-        else:
-            position = (math.log(value) + math.log(value + 1)) / 2  # the middle of its part
-        return (position - start) / (end - start) if end > start else 0.0
-
-    def levels(self, count: int) -> tuple[float, ...]:
-        """Return up to `count` values, evenly spaced on the gene's scale from low to high.
-
-        One alone is the middle. There are fewer where neighbours are rounded to the same value,
-        and all of them if `count` is the :attr:`size`.
-
-        Examples
-        --------
-        >>> Gene(name="rtt_ms", low=10, high=320).levels(6)
-        (10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
-        >>> Gene(name="alpha_flows", low=1, high=5, scale="int-log").levels(3)
-        (1, 2, 5)
-        """
-        if self.scale == "int-log" and count >= self.size:
-            return tuple(range(int(self.low), int(self.high) + 1))
-        weights = [i / (count - 1) for i in range(count)] if count > 1 else [0.5]
-        return tuple(dict.fromkeys(self.blend(self.low, self.high, w) for w in weights))
-
-    def blend(self, ours: float, theirs: float, weight: float) -> float:
-        """Return the value that is `weight` (0 to 1) of the way from `ours` to `theirs`."""
-        if self.scale == "linear":
-            return self._rounded(ours - weight * (ours - theirs))
-        log_ours, log_theirs = math.log(ours), math.log(theirs)
-        return self._rounded(math.exp(log_ours - weight * (log_ours - log_theirs)))
-
-    def _ends(self) -> tuple[float, float]:
-        """Return where the gene's scale starts and ends."""
-        if self.scale == "linear":
-            return self.low, self.high
-        # Whole number n stands for [n, n + 1), so that 1 to 5 are all drawn by the same law, P(n)
-        # ~ log(1 + 1/n). To round would give the two ends half of their due.
-        return math.log(self.low), math.log(self.high + (self.scale == "int-log"))
-
-    def _rounded(self, value: float) -> float:
-        if self.scale == "int-log":
-            below = math.floor(value)
-            # The border between two whole numbers is their middle on the log scale: to round at
-            # the plain middle would favour small numbers generation after generation.
-            rounded: float = below if value * value < below * (below + 1) else below + 1
-        else:
-            rounded = round(value, self.decimals)
-        return min(max(rounded, self.low), self.high)
+#: Exactly one gene of each of these must be there: a network has a link, a delay and a queue.
+_NEEDED = (("bandwidth_mbps", "trace"), ("rtt_ms",), ("queue_bdp", "queue_packets"))
 
 
 @dataclass(frozen=True)
@@ -166,12 +35,15 @@ class Space:
     Parameters
     ----------
     genes : tuple of Gene
-        Every gene once, in any order.
+        In any order; ``rtt_ms``, one of ``bandwidth_mbps`` and ``trace``, and one of ``queue_bdp``
+        and ``queue_packets`` among them.
+    traces : tuple of Trace
+        Those that a gene ``trace`` names.
 
     Raises
     ------
     InputError
-        If a gene is missing or is there twice.
+        If a gene is missing or is there twice, or a trace is missing.
 
     Examples
     --------
@@ -180,43 +52,192 @@ class Space:
     """
 
     genes: tuple[Gene, ...]
+    traces: tuple[Trace, ...] = ()
 
     def __post_init__(self) -> None:
+        if not self.genes:
+            step = "add some: in TOML each is a table headed [[genes]]"
+            raise _validate.bad("genes", list(self.genes), "a list of one gene or more", step)
         names = [gene.name for gene in self.genes]
-        for name in _GENES:
-            if names.count(name) != 1:
+        for name in names:
+            if names.count(name) > 1:
                 raise _validate.bad(
-                    f"number of genes {name}", names.count(name), "1", "name it once"
+                    f"number of genes {name}", names.count(name), "1", "remove the others"
                 )
+        for needed in _NEEDED:
+            found = [name for name in needed if name in names]
+            if not found:
+                raise InputError(f"gene {' or '.join(needed)} is missing: add a table [[genes]]")
+            if len(found) > 1:
+                raise InputError(f"genes {' and '.join(found)} exclude each other: remove one")
+        object.__setattr__(self, "traces", tuple(self.traces))
+        for gene in self.genes:
+            if gene.name == "trace" and isinstance(gene, Choice):
+                for value in gene.values:
+                    self.trace(str(value))
 
-    def random(self, rng: random.Random) -> Chromosome:
+    def trace(self, name: str) -> Trace:
+        """Return the trace of this name.
+
+        Raises
+        ------
+        InputError
+            If there is none.
+        """
+        known = {trace.name: trace for trace in self.traces}
+        if name not in known:
+            allowed = f"one of the traces given ({', '.join(known) or 'none'})"
+            raise _validate.bad("trace", name, allowed, _validate.choice_hint(name, known))
+        return known[name]
+
+    def random(self, rng: Random) -> Chromosome:
         """Return a random chromosome."""
         return tuple(gene.random(rng) for gene in self.genes)
 
-    def unit_values(self, chromosome: Chromosome) -> tuple[float, ...]:
-        """Return how far along its scale each value is, 0 to 1: see :meth:`Gene.unit_value`.
+    def stratified(self, rng: Random, count: int) -> list[Chromosome]:
+        """Return random chromosomes that leave out no part of any gene's range.
+
+        The range of each gene is divided into `count` equal parts on its scale, and each part is
+        drawn from once (a Latin hypercube): so every band of bandwidths is represented, of which
+        section 5.4 of the thesis speaks, and of everything else.
 
         Examples
         --------
-        >>> DEFAULT_SPACE.unit_values((400.0, 320.0, 0.25, 1, 1))[:3]
+        >>> import random
+        >>> four = DEFAULT_SPACE.stratified(random.Random(1), 4)
+        >>> [int(c[0] > 50) + int(c[0] > 100) + int(c[0] > 200) for c in sorted(four)]
+        [0, 1, 2, 3]
+        """
+        columns = []
+        for gene in self.genes:
+            parts = list(range(count))
+            rng.shuffle(parts)
+            columns.append([gene.at((part + rng.random()) / count) for part in parts])
+        return list(zip(*columns, strict=True))
+
+    def corners(self) -> list[Chromosome]:
+        """Return the chromosomes all of whose numbers are at an end of their range.
+
+        Those of choices have every value.
+        """
+        ends = (gene.values if isinstance(gene, Choice) else gene.levels(2) for gene in self.genes)
+        return list(itertools.product(*ends))
+
+    def coordinates(self, chromosome: Chromosome) -> tuple[float, ...]:
+        """Return where a chromosome lies, as numbers from 0 to 1: see :meth:`Gene.coordinates`.
+
+        Examples
+        --------
+        >>> DEFAULT_SPACE.coordinates((400.0, 320.0, 0.25, 1, 1))[:3]
         (1.0, 1.0, 0.0)
         """
-        return tuple(
-            gene.unit_value(value) for gene, value in zip(self.genes, chromosome, strict=True)
-        )
+        pairs = zip(self.genes, chromosome, strict=True)
+        return tuple(itertools.chain.from_iterable(g.coordinates(value) for g, value in pairs))
 
-    def values(self, chromosome: Chromosome) -> dict[str, float]:
+    def values(self, chromosome: Chromosome) -> dict[str, Value]:
         """Return the chromosome's values by the names of the genes."""
         return {gene.name: value for gene, value in zip(self.genes, chromosome, strict=True)}
+
+    def chromosome(self, values: Mapping[Any, Any] | pd.Series[Any]) -> Chromosome:
+        """Return the chromosome with these values: the inverse of :meth:`values`.
+
+        Other entries of `values`, such as those of a row of a table, are not heeded.
+
+        Examples
+        --------
+        >>> row = DEFAULT_SPACE.values((100.0, 40.0, 1.0, 1, 2)) | {"relative_harm": 0.3}
+        >>> DEFAULT_SPACE.chromosome(row)
+        (100.0, 40.0, 1.0, 1, 2)
+        """
+        found = (values[gene.name] for gene in self.genes)
+        # Tables have numpy's numbers, which print and hash otherwise in some versions.
+        return tuple(value.item() if hasattr(value, "item") else value for value in found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the space as a dictionary of JSON-able values."""
+        document: dict[str, Any] = {"genes": [gene.to_dict() for gene in self.genes]}
+        if self.traces:
+            document["traces"] = [
+                {"name": trace.name, "opportunities_ms": list(trace.opportunities_ms)}
+                for trace in self.traces
+            ]
+        return document
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any], base_dir: str | Path = ".") -> Space:
+        """Make a space from a dictionary such as :meth:`to_dict` returns.
+
+        Parameters
+        ----------
+        document : mapping
+            ``genes``, and ``traces`` unless the values of a gene ``trace`` are the names of files.
+        base_dir : path
+            Where those files lie.
+
+        Raises
+        ------
+        InputError
+            If it is not a space; the message starts with the place of the mistake.
+        """
+        for key in document:
+            if key not in {"genes", "traces"}:
+                raise _validate.unknown_key(str(key), ["genes"])
+        tables = document.get("genes")
+        if not isinstance(tables, list) or not all(isinstance(t, Mapping) for t in tables):
+            raise InputError("genes are missing: head each of them with [[genes]]")
+        genes = []
+        for i, table in enumerate(tables):
+            with _validate.within(f"genes[{i}]: "):
+                genes.append(read_gene(table))
+        if "traces" in document:
+            traces = [
+                Trace(name=t["name"], opportunities_ms=tuple(t["opportunities_ms"]))
+                for t in document["traces"]
+            ]
+        else:
+            genes, traces = _read_traces(genes, Path(base_dir))
+        return cls(tuple(genes), tuple(traces))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Space:
+        """Read a space from a TOML file: a table ``[[genes]]`` for each gene.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read or is not a space; the message names the file.
+
+        Examples
+        --------
+        >>> [gene.name for gene in Space.load("examples/space.toml").genes][:2]
+        ['bandwidth_mbps', 'rtt_ms']
+        """
+        path = Path(path)
+        text = _validate.text_file(path, "file of the search space")
+        with _validate.within(f"{path}: "):
+            return cls.from_dict(_toml.loads(text), path.parent)
+
+
+def _read_traces(genes: list[Gene], base_dir: Path) -> tuple[list[Gene], list[Trace]]:
+    """Read the files that a gene ``trace`` names; its values then are the names of the traces."""
+    traces: list[Trace] = []
+    named: list[Gene] = []
+    for gene in genes:
+        if gene.name == "trace" and isinstance(gene, Choice):
+            traces = [Trace.from_file(base_dir / str(value)) for value in gene.values]
+            named.append(Choice(name="trace", values=tuple(trace.name for trace in traces)))
+        else:
+            named.append(gene)
+    return named, traces
 
 
 #: The thesis's ranges (section 5.4).
 DEFAULT_SPACE = Space(
     (
-        Gene(name="bandwidth_mbps", low=25.0, high=400.0, unit="Mbit/s"),
-        Gene(name="rtt_ms", low=10.0, high=320.0, unit="ms"),
-        Gene(name="queue_bdp", low=0.25, high=5.0, unit="BDP", decimals=2),
-        Gene(name="alpha_flows", low=1, high=5, scale="int-log", unit="flows"),
-        Gene(name="beta_flows", low=1, high=5, scale="int-log", unit="flows"),
+        Number(name="bandwidth_mbps", low=25, high=400),
+        Number(name="rtt_ms", low=10, high=320),
+        Number(name="queue_bdp", low=0.25, high=5),
+        Number(name="alpha_flows", low=1, high=5),
+        Number(name="beta_flows", low=1, high=5),
     )
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from ccbench import _validate
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
     from ccbench.raygen.space import Chromosome, Space
 
-__all__ = ["Candidate", "Proposal", "Strategy", "batches", "check"]
+__all__ = ["Candidate", "Initial", "Proposal", "Strategy", "batches", "check"]
+
+#: How a first generation is drawn.
+Initial: TypeAlias = Literal["random", "stratified"]
 
 #: A chromosome and the numbers of its parents.
 Proposal: TypeAlias = "tuple[Chromosome, tuple[int, ...]]"
@@ -36,7 +39,7 @@ class Candidate:
         Position in the order of proposal, from 0.
     generation : int
         From 1.
-    chromosome : tuple of float
+    chromosome : tuple
         Its values.
     parents : tuple of int
         Numbers of the candidates it comes from; empty if it comes from none.
@@ -62,22 +65,50 @@ class Strategy(ABC):
         How many chromosomes each generation proposes.
     seed : int
         Of all random choices.
+    initial : str
+        How the first generation is drawn: ``"random"``, or ``"stratified"`` so that no part of any
+        gene's range is left out, see :meth:`Space.stratified`.
+    corners : bool
+        Whether up to half of the first generation are corners of the space instead, see
+        :meth:`Space.corners`: a random half if there are more.
 
     Attributes
     ----------
-    generations, planned : int
-        How many generations there will be, and how many chromosomes they propose in all.
+    sizes : tuple of int
+        How many chromosomes each generation proposes.
     """
 
-    def __init__(self, space: Space, sizes: Sequence[int], seed: int) -> None:
-        self.generations = len(sizes)
-        self.planned = sum(sizes)
+    def __init__(
+        self,
+        space: Space,
+        sizes: Sequence[int],
+        seed: int,
+        *,
+        initial: Initial = "random",
+        corners: bool = False,
+    ) -> None:
+        if initial not in get_args(Initial):
+            allowed = " or ".join(map(repr, get_args(Initial)))
+            step = _validate.choice_hint(str(initial), get_args(Initial))
+            raise _validate.bad("initial", initial, allowed, step)
+        self.sizes = tuple(sizes)
         self._space = space
-        self._sizes = sizes
+        self._initial = initial
+        self._corners = _validate.flag("corners", corners)
         self._rng = random.Random(seed)
         self._pending: tuple[Candidate, ...] = ()
         self._asked = 0
         self._generation = 0
+
+    @property
+    def generations(self) -> int:
+        """How many generations there will be."""
+        return len(self.sizes)
+
+    @property
+    def planned(self) -> int:
+        """How many chromosomes they propose in all."""
+        return sum(self.sizes)
 
     def ask(self) -> tuple[Candidate, ...]:
         """Return the next generation's new chromosomes; none if the budget is used up."""
@@ -85,7 +116,7 @@ class Strategy(ABC):
             raise RuntimeError("ask() was called before tell() for the generation before")
         if self._generation == self.generations:
             return ()
-        proposals = self._propose(self._sizes[self._generation])
+        proposals = self._propose(self.sizes[self._generation])
         self._generation += 1
         self._pending = tuple(
             Candidate(
@@ -97,7 +128,10 @@ class Strategy(ABC):
         return self._pending
 
     def tell(self, fitness: Sequence[float]) -> None:
-        """Take the fitness of the chromosomes that :meth:`ask` returned, in their order."""
+        """Take the fitness of the chromosomes that :meth:`ask` returned, in their order.
+
+        NaN stands for an experiment that failed: it is as if it had done no harm at all.
+        """
         measured = list(zip(self._pending, fitness, strict=True))
         self._pending = ()
         self._learn(measured)
@@ -110,13 +144,25 @@ class Strategy(ABC):
     def _learn(self, measured: Sequence[tuple[Candidate, float]]) -> None:
         """Take in what the latest generation showed."""
 
-    def _strangers(self, size: int) -> list[Proposal]:
-        """Return random chromosomes, without parents.
+    def _first(self, size: int) -> list[Proposal]:
+        """Return the first generation.
 
-        Strategies that begin with them begin with the same ones if their seed is the same. So they
-        can be compared by what they make of them, and need not run them again.
+        Strategies that begin in the same way begin with the same chromosomes if their seed is the
+        same. So they can be compared by what they make of them, and need not run them again.
         """
-        return [(self._space.random(self._rng), ()) for _ in range(size)]
+        corners = self._space.corners() if self._corners else []
+        if len(corners) > size // 2:
+            corners = self._rng.sample(corners, size // 2)
+        left = size - len(corners)
+        if self._initial == "stratified":
+            inside = self._space.stratified(self._rng, left)
+        else:
+            inside = self._random(left)
+        return [(chromosome, ()) for chromosome in corners + inside]
+
+    def _random(self, size: int) -> list[Chromosome]:
+        """Return random chromosomes."""
+        return [self._space.random(self._rng) for _ in range(size)]
 
 
 def check(budget: int, population: int) -> None:

@@ -8,6 +8,7 @@ the highest upper confidence bound are run next, and the model learns again.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ccbench.raygen.space import Chromosome, Space
-    from ccbench.raygen.strategy import Candidate, Proposal
+    from ccbench.raygen.strategy import Candidate, Initial, Proposal
 
 __all__ = ["Surrogate", "most_promising"]
 
@@ -48,10 +49,12 @@ class Surrogate(Strategy):
     budget : int
         How many chromosomes to propose, at least `population`.
     population : int
-        Size of the first, random generation. Those behind it are half of it, as in the genetic
+        Size of the first generation. Those behind it are half of it, as in the genetic
         algorithm: fewer would teach the model sooner, but leave cores without work.
     seed : int
         Of all random choices.
+    initial, corners
+        How the first generation is drawn, see :class:`Strategy`.
 
     Raises
     ------
@@ -71,22 +74,35 @@ class Surrogate(Strategy):
     True
     """
 
-    def __init__(self, space: Space, *, budget: int, population: int, seed: int) -> None:
+    def __init__(  # noqa: PLR0913 - settings, all by keyword
+        self,
+        space: Space,
+        *,
+        budget: int,
+        population: int,
+        seed: int,
+        initial: Initial = "random",
+        corners: bool = False,
+    ) -> None:
         check(budget, population)
         sizes = batches(budget, first=population, then=max(population // 2, 1))
-        super().__init__(space, sizes, seed)
+        super().__init__(space, sizes, seed, initial=initial, corners=corners)
+        self._tried: set[Chromosome] = set()
         self._measured: dict[Chromosome, float] = {}
 
     def _learn(self, measured: Sequence[tuple[Candidate, float]]) -> None:
-        self._measured.update((candidate.chromosome, fitness) for candidate, fitness in measured)
+        for candidate, fitness in measured:
+            self._tried.add(candidate.chromosome)
+            if math.isfinite(fitness):  # what failed teaches the model nothing
+                self._measured[candidate.chromosome] = fitness
 
     def _propose(self, size: int) -> list[Proposal]:
         if not self._measured:
-            return self._strangers(size)
+            return self._first(size)
         # Of equal ones the first stays, so the order is always the same.
-        pool = [new for new in dict.fromkeys(self._imagined()) if new not in self._measured]
+        pool = [new for new in dict.fromkeys(self._imagined()) if new not in self._tried]
         if len(pool) <= size:  # next to nothing is left in the space
-            return [(new, ()) for new in pool] + self._strangers(size - len(pool))
+            return [(new, ()) for new in pool + self._random(size - len(pool))]
         # Importing scikit-learn takes a second that no other search should wait for.
         from ccbench.raygen.predictor import Predictor  # noqa: PLC0415
 
@@ -97,8 +113,7 @@ class Surrogate(Strategy):
 
     def _imagined(self) -> Iterator[Chromosome]:
         """Yield scenarios that might be run next."""
-        for stranger, _ in self._strangers(_STRANGERS):
-            yield stranger
+        yield from self._random(_STRANGERS)
         by_harm = sorted(self._measured, key=self._measured.__getitem__, reverse=True)
         for best in by_harm[:_BEST]:
             for _ in range(_VARIANTS):
@@ -108,8 +123,7 @@ class Surrogate(Strategy):
         values = list(chromosome)
         for i, gene in enumerate(self._space.genes):
             if self._rng.random() < _MOVED:
-                unit = gene.unit_value(values[i]) + self._rng.gauss(0, _STEP)
-                values[i] = gene.at(min(max(unit, 0.0), 1.0))
+                values[i] = gene.moved(values[i], self._rng, _STEP)
         return tuple(values)
 
 

@@ -16,6 +16,7 @@ from ccbench.raygen.strategy import Strategy, batches, check
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ccbench.raygen.gene import Value
     from ccbench.raygen.space import Space
     from ccbench.raygen.strategy import Candidate, Proposal
 
@@ -66,7 +67,7 @@ class Sweep(Strategy):
         pass
 
 
-def grid(space: Space, budget: int) -> list[tuple[float, ...]]:
+def grid(space: Space, budget: int) -> list[tuple[Value, ...]]:
     """Return the levels of each gene: as many as the budget allows, and about the same of each.
 
     The genes take turns in the space's order. Each takes one more level if the grid then still fits

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ccbench changes in the kernel's source: only in ``arch/um``, only what no option can do.
 
-Nothing outside ``arch/um`` is touched: the TCP stack, its algorithms and the qdiscs are the
-kernel's own.
+Nothing outside ``arch/um`` and its part for the host's processor, ``arch/x86/um``, is touched: the
+TCP stack, its algorithms and the qdiscs are the kernel's own.
 """
 
 from __future__ import annotations

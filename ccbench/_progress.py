@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Progress bars, where a person is watching: in terminals and in notebooks."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
+
+__all__ = ["progress"]
+
+
+def progress(*columns: ProgressColumn | str) -> Progress:
+    """Make a progress display: a bar, `columns` and the time left.
+
+    Use it as a context manager. It is silent where standard error is no tty, and wiped when it
+    ends: the result says what was done.
+    """
+    from rich.console import Console  # noqa: PLC0415 - a tenth of a second, and not all runs show it
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(file=sys.stderr)
+    silent = not (sys.stderr.isatty() or console.is_jupyter)
+    console.quiet = silent
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),  # leaves room for the rest in 80 columns
+        *columns,
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+        disable=silent,
+        transient=True,
+        # Steps may be minutes long: the speed is that of the last ten minutes, not of rich's 30 s.
+        speed_estimate_period=600,
+    )

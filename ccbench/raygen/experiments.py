@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the values of genes to the experiment that they stand for.
+
+The receiving host takes up to the time of one packet for each answer, at random. Without that,
+flows without randomness of their own (Reno, CUBIC, Westwood) would do the same whatever the seed,
+and the search would find networks in which they happen to lock in step.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ccbench import _validate
+from ccbench.bottleneck import Bottleneck
+from ccbench.flow import Flow
+from ccbench.harm import Experiment
+from ccbench.harm.performance import DOWNLOAD_S
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ccbench.trace import Trace
+
+__all__ = ["WORKLOADS", "experiment"]
+
+#: What the beta flows may send: data without end; or as much as they can in ten seconds, beside
+#: alpha flows that are there already (HarmGen's bytes downloaded in 10 s, ACM SIGCOMM 2026).
+WORKLOADS = ("long", "short")
+
+_LINK = ("bandwidth_mbps", "queue_bdp", "queue_packets", "qdisc", "loss")
+
+
+def experiment(  # noqa: PLR0913 - all by keyword
+    values: Mapping[str, Any],
+    *,
+    alpha: str,
+    beta: str,
+    duration_s: float,
+    seed: int,
+    trace: Trace | None = None,
+) -> Experiment:
+    """Return the experiment with these values of genes.
+
+    Parameters
+    ----------
+    values : mapping
+        By the names in :mod:`ccbench.raygen.quantities`.
+    alpha, beta : str
+        The new CCA and the one that it may harm, by their Linux names.
+    duration_s : float
+        Length of each of the two runs in seconds. If the beta flows are short, the runs end with
+        them.
+    seed : int
+        For everything random in both runs.
+    trace : Trace, optional
+        The link, if it has no ``bandwidth_mbps``.
+
+    Raises
+    ------
+    InputError
+        If there is no such network; the message names the setting.
+
+    Examples
+    --------
+    >>> network = {"bandwidth_mbps": 100, "rtt_ms": 40, "queue_bdp": 1, "beta_flows": 4}
+    >>> experiment(network, alpha="bbr", beta="cubic", duration_s=60, seed=1).describe()
+    '1 bbr against 4 cubic, 40 ms, 100 Mbit/s, 333 packets (1 BDP)'
+    """
+    for side, cca in (("alpha", alpha), ("beta", beta)):
+        if cca == "":  # which a Flow would take for its default
+            raise _validate.bad(side, cca, "the name of a CCA", f'write for example {side} = "bbr"')
+    workload = values.get("workload", "long")
+    if workload not in WORKLOADS:
+        step = _validate.choice_hint(str(workload), WORKLOADS)
+        raise _validate.bad("workload", workload, " or ".join(map(repr, WORKLOADS)), step)
+    short = workload == "short"
+    start_s = float(values.get("beta_start_s", duration_s // 2 if short else 0))
+    stop_s = start_s + DOWNLOAD_S if short else None
+    if stop_s is not None and stop_s > duration_s:
+        allowed = f"at least {stop_s:g}, when the short beta flows end"
+        raise _validate.bad("duration_s", duration_s, allowed, "run for longer")
+    # The base round-trip time is that of the flows that have the shorter one.
+    rtt_ms, ratio = float(values["rtt_ms"]), float(values.get("alpha_rtt_ratio", 1.0))
+    shorter_ms = rtt_ms * min(ratio, 1.0)
+    with _validate.within("alpha: "):
+        alpha_group = Flow(
+            cca=alpha,
+            count=values.get("alpha_flows", 1),
+            start_s=values.get("alpha_start_s", 0.0),
+            extra_rtt_ms=rtt_ms * ratio - shorter_ms,
+        )
+    with _validate.within("beta: "):
+        beta_group = Flow(
+            cca=beta,
+            count=values.get("beta_flows", 1),
+            start_s=start_s,
+            stop_s=stop_s,
+            extra_rtt_ms=rtt_ms - shorter_ms,
+        )
+    settings = {name: values[name] for name in _LINK if name in values}
+    if "queue_bdp" in settings:  # the product is with beta's round-trip time
+        settings["queue_bdp"] *= rtt_ms / shorter_ms
+    bottleneck = Bottleneck(trace=trace, **settings)
+    return Experiment(
+        alpha=(alpha_group,),
+        beta=(beta_group,),
+        bottlenecks=(bottleneck,),
+        rtt_ms=shorter_ms,
+        duration_s=duration_s if stop_s is None else stop_s,
+        seed=seed,
+        jitter_ms=bottleneck.packet_ms,
+        measured_s=None if stop_s is None else (start_s, stop_s),
+    )

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a search leaves behind: a folder of files, each written as a whole or not at all.
+
+=============================  =================================================================
+``search.json``                settings, engine and versions; how far the search has come
+``results.csv``                one row for each scenario: genes, harm and its parts
+``claims.csv``                 the same for the most harmful ones, run again with fresh seeds
+``worst-1.toml`` to 5          their competing scenarios; ``ccbench run worst-1.toml`` repeats one
+``worst-1-solo.toml`` to 5     what the beta flows had alone
+``worst.png``                  throughput over time in the most harmful one
+=============================  =================================================================
+
+The last four are there when the search is complete.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ccbench import _atomic, _validate
+from ccbench.errors import CcbenchError, InputError
+from ccbench.raygen.config import SearchConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
+    from ccbench.harm import Experiment
+
+__all__ = ["CLAIMS_CSV", "RESULTS_CSV", "SEARCH_JSON", "WORST_PNG", "Folder", "read_folder"]
+
+CLAIMS_CSV = "claims.csv"
+RESULTS_CSV = "results.csv"
+SEARCH_JSON = "search.json"
+WORST_PNG = "worst.png"
+
+#: Columns of words that may be empty.
+_WORDS = ("parents", "seeds", "error")
+
+
+class Folder:
+    """The folder of one search.
+
+    Parameters
+    ----------
+    path : Path
+        Made if it is not there.
+    identity : mapping
+        What makes a search the same search: its settings, the engine and its version.
+
+    Raises
+    ------
+    InputError
+        If the folder holds another search; nothing in it is touched. If it cannot be used.
+    """
+
+    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
+        self.path = path
+        self._identity = json.loads(json.dumps(identity))  # as it reads when it comes back
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._check()
+        except OSError as error:
+            allowed = f"a folder that can be written ({error.strerror})"
+            raise self._unfit(allowed, "choose another one") from error
+
+    def write_state(self, *, done: int, planned: int) -> None:
+        """Write how far the search has come."""
+        document = {**self._identity, "experiments_done": done, "experiments_planned": planned}
+        self._write_text(SEARCH_JSON, json.dumps(document, indent=2) + "\n")
+
+    def write_table(self, name: str, table: pd.DataFrame) -> None:
+        """Write a table as it stands, floating-point numbers to the last digit."""
+        self._write_text(name, table.to_csv(index=False))
+
+    def write_claim(self, rank: int, harm: float, experiment: Experiment) -> None:
+        """Write the two scenarios of one of the most harmful experiments."""
+        heading = f"# Relative harm {harm:.3f}: {experiment.describe()}\n"
+        self._write_text(f"worst-{rank}.toml", heading + experiment.competing.to_toml())
+        self._write_text(f"worst-{rank}-solo.toml", experiment.solo.to_toml())
+
+    def write_picture(self, figure: Figure) -> None:
+        """Write the picture of the most harmful scenario."""
+        with self._replacing(WORST_PNG) as temporary:
+            figure.savefig(temporary, format="png", dpi=150)
+
+    def _check(self) -> None:
+        """Refuse a folder that another search has written to."""
+        found = _read_json(self.path)
+        if found is None:
+            return
+        if not isinstance(found, Mapping):
+            allowed = f"a folder of this very search; its {SEARCH_JSON} cannot be read"
+            raise self._unfit(allowed, "choose another one, or remove it")
+        names = list(_differences(self._identity, found))
+        if names:
+            allowed = f"a folder of this very search; its {SEARCH_JSON} differs in"
+            raise self._unfit(f"{allowed} {', '.join(names)}", "choose another one, or remove it")
+
+    def _unfit(self, allowed: str, step: str) -> InputError:
+        return _validate.bad("output folder", str(self.path), allowed, step)
+
+    def _write_text(self, name: str, text: str) -> None:
+        with self._replacing(name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+    @contextmanager
+    def _replacing(self, name: str) -> Iterator[Path]:
+        """Give a path to write to; what was written there then takes the place of `name`."""
+        try:
+            with _atomic.new_file(self.path / name) as temporary:
+                yield temporary
+        except OSError as error:
+            message = f"cannot write {self.path / name} ({error.strerror}): make room; the same"
+            raise CcbenchError(f"{message} command then goes on where it stopped") from error
+
+
+def _differences(ours: Mapping[str, Any], theirs: object) -> Iterator[str]:
+    """Yield the names of the settings of `ours` that `theirs` lacks or has with other values."""
+    for name, value in ours.items():
+        other = theirs.get(name) if isinstance(theirs, Mapping) else None
+        if isinstance(value, Mapping):
+            yield from _differences(value, other)
+        elif value != other:
+            yield name
+
+
+def read_folder(
+    path: Path,
+) -> tuple[SearchConfig, dict[str, Any], pd.DataFrame | None, pd.DataFrame | None]:
+    """Read settings, provenance, experiments and claims; None if there is no such table yet.
+
+    Raises
+    ------
+    InputError
+        If there is no search in the folder, or what is there cannot be read.
+    """
+    try:
+        document = _read_json(path)
+        if document is None:
+            allowed = f"the folder of a search, which holds {SEARCH_JSON}"
+            step = "name the one that `ccbench raygen` has written"
+            raise _validate.bad("folder", str(path), allowed, step)
+        with _validate.within(f"{path / SEARCH_JSON}: "):
+            config = SearchConfig.from_dict(document["search"])
+        experiments, claims = (_read_table(path / name) for name in (RESULTS_CSV, CLAIMS_CSV))
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        allowed = f"a folder with a readable {SEARCH_JSON} ({error})"
+        raise _validate.bad("folder", str(path), allowed, "repeat the search") from error
+    own = {"search", "experiments_done", "experiments_planned"}
+    provenance = {name: value for name, value in document.items() if name not in own}
+    return config, provenance, experiments, claims
+
+
+def _read_json(folder: Path) -> Any:
+    """Return what ``search.json`` holds, None if there is none, False if it cannot be read."""
+    try:
+        return json.loads((folder / SEARCH_JSON).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        return False
+
+
+def _read_table(path: Path) -> pd.DataFrame | None:
+    if not path.exists():
+        return None
+    table = pd.read_csv(
+        path,
+        dtype=dict.fromkeys(_WORDS, str),
+        keep_default_na=False,  # a word may be "none"
+        na_values=[""],
+        float_precision="round_trip",
+    )
+    return table.fillna(dict.fromkeys(_WORDS, ""))

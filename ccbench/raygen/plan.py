@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a search will do, and how long that will take: without doing it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ccbench import emulate
+from ccbench.raygen.measuring import work_mbit
+from ccbench.raygen.result import SHOWN
+
+if TYPE_CHECKING:
+    from ccbench.emulate import Engine, Store
+    from ccbench.raygen.config import SearchConfig
+
+__all__ = ["Plan", "plan"]
+
+#: How much of a run is made to see how fast this machine is, in seconds of its own time.
+_SAMPLE_S = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a search will do.
+
+    Attributes
+    ----------
+    generations : tuple of int
+        How many scenarios each generation tries.
+    scenarios : int
+        How many that are in all.
+    runs : int
+        The most runs: a solo and a competing one for each scenario and seed, and for the most
+        harmful ones that are run again. Scenarios that are alike in some way share runs.
+    stored : int
+        How many runs of the first generation, which alone is known, the store has.
+    virtual_hours : float
+        Length of all runs in hours of their own time; in real time they would take so long.
+    core_hours : float
+        How long one core is expected to take for them, in hours.
+    """
+
+    generations: tuple[int, ...]
+    scenarios: int
+    runs: int
+    stored: int
+    virtual_hours: float
+    core_hours: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as a dictionary of plain values."""
+        return asdict(self)
+
+
+def plan(
+    config: SearchConfig,
+    *,
+    engine: str | Engine = "kernel",
+    store: Store | None = emulate.DEFAULT_STORE,
+) -> Plan:
+    """Say what a search will do, and measure for a moment how fast the engine is.
+
+    Raises
+    ------
+    InputError
+        If the engine cannot run such scenarios.
+
+    Examples
+    --------
+    >>> from ccbench.raygen import SearchConfig
+    >>> plan(SearchConfig(alpha="bbr", beta="cubic")).runs
+    630
+    """
+    resolved = emulate.get_engine(engine) if isinstance(engine, str) else engine
+    for extreme in config.extremes():
+        resolved.check(extreme.competing)
+    strategy = config.new_strategy()
+    first = [
+        config.experiment(candidate.chromosome, seed)
+        for candidate in strategy.ask()
+        for seed in config.seeds
+    ]
+    known = list(dict.fromkeys(s for e in first for s in (e.solo, e.competing)))
+    runs = 2 * (strategy.planned * config.repeat + SHOWN * config.confirm)
+    # The one in the middle stands for all that make the machine slow or fast.
+    typical = sorted(known, key=work_mbit)[len(known) // 2]
+    sample = replace(typical, duration_s=min(_SAMPLE_S, typical.duration_s), flows=typical.flows)
+    started_s = time.monotonic()
+    resolved.run(sample)
+    s_per_mbit = (time.monotonic() - started_s) / work_mbit(sample)
+    return Plan(
+        generations=strategy.sizes,
+        scenarios=strategy.planned,
+        runs=runs,
+        stored=0 if store is None else sum(store.has(s, resolved) for s in known),
+        virtual_hours=runs * sum(s.duration_s for s in known) / len(known) / 3600,
+        core_hours=runs * s_per_mbit * sum(map(work_mbit, known)) / len(known) / 3600,
+    )
