@@ -8,8 +8,9 @@ it in a notebook by naming it, write it to a file with :func:`save`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -32,6 +33,9 @@ MOST_LINES = 10
 POINTS = 200
 #: A queue's limit is drawn as a line if it is no more than this many times the highest occupancy.
 FULL_VIEW = 3
+#: The same figure is the same bytes: names within an SVG are made of this and of what they name.
+_REPRODUCIBLE: Any = {"svg.hashsalt": "ccbench", "svg.fonttype": "none"}  # text stays text
+_NO_DATE = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}
 NICE_INTERVALS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 
@@ -98,6 +102,8 @@ def check_path(path: str | Path) -> Path:
 def save(figure: Figure, path: str | Path) -> None:
     """Write `figure` to `path` in the format of its suffix, as a whole or not at all.
 
+    Equal figures are equal bytes, whenever they are written.
+
     Raises
     ------
     InputError
@@ -108,8 +114,9 @@ def save(figure: Figure, path: str | Path) -> None:
     >>> save(throughput_and_queue(run), "run.pdf")  # doctest: +SKIP
     """
     path = check_path(path)
-    with _atomic.new_file(path) as temporary:
-        figure.savefig(temporary, format=path.suffix.lower().lstrip("."), dpi=150)
+    suffix = path.suffix.lower()
+    with _atomic.new_file(path) as temporary, mpl.rc_context(_REPRODUCIBLE):
+        figure.savefig(temporary, format=suffix.lstrip("."), dpi=150, metadata=_NO_DATE[suffix])
 
 
 def _draw_throughput(axes: Axes, run: Run) -> None:

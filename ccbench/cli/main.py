@@ -22,6 +22,7 @@ from ccbench.cli.harm import harm
 from ccbench.cli.kernel import kernel
 from ccbench.cli.model import model
 from ccbench.cli.raygen import raygen
+from ccbench.cli.report import report
 from ccbench.cli.run import run
 from ccbench.cli.study import study
 from ccbench.errors import CcbenchError, EngineError, InputError
@@ -108,7 +109,7 @@ def program(*, debug: bool) -> None:
     """
 
 
-for _command in (doctor, kernel, run, harm, deployable, raygen, study, model):
+for _command in (doctor, kernel, run, harm, deployable, raygen, report, study, model):
     program.add_command(_command)
 
 
