@@ -158,7 +158,8 @@ class Space:
         document: dict[str, Any] = {"genes": [gene.to_dict() for gene in self.genes]}
         if self.traces:
             document["traces"] = [
-                {"name": trace.name, "opportunities_ms": list(trace.opportunities_ms)}
+                # As one word: they are a hundred thousand, and JSON would give each its line.
+                {"name": trace.name, "opportunities_ms": " ".join(map(str, trace.opportunities_ms))}
                 for trace in self.traces
             ]
         return document
@@ -191,7 +192,9 @@ class Space:
                 genes.append(read_gene(table))
         if "traces" in document:
             traces = [
-                Trace(name=t["name"], opportunities_ms=tuple(t["opportunities_ms"]))
+                Trace(
+                    name=t["name"], opportunities_ms=tuple(map(int, t["opportunities_ms"].split()))
+                )
                 for t in document["traces"]
             ]
         else:

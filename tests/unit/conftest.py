@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ccbench.emulate import Check
+    from ccbench.raygen import SearchResult
     from ccbench.scenario import Scenario
 
 PROVENANCE = {"ccbench": "0", "engine": "arithmetic", "engine_version": "1"}
@@ -65,6 +66,14 @@ def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike) -> Run:
 def make_run() -> MakeRun:
     """Give :func:`run_with_rates`."""
     return run_with_rates
+
+
+def assert_same(one: SearchResult, other: SearchResult) -> None:
+    """Make sure that two searches have found the same."""
+    assert one.config == other.config
+    assert one.provenance == other.provenance
+    pd.testing.assert_frame_equal(one.experiments, other.experiments)
+    pd.testing.assert_frame_equal(one.claims, other.claims)
 
 
 class ArithmeticEngine:

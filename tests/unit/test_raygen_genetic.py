@@ -3,23 +3,25 @@ from __future__ import annotations
 
 import math
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast, get_args
 
 import numpy as np
 import pytest
 
 from ccbench.errors import InputError
 from ccbench.raygen import DEFAULT_SPACE, Candidate, Chromosome, Genetic
-from ccbench.raygen.genetic import cross, mutate
+from ccbench.raygen.genetic import Niching, cross, mutate
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy.typing as npt
 
 
 def _distance(chromosome: Chromosome) -> float:
     """Fitness with one peak, inside the space."""
     peak = (60.0, 50.0, 0.7, 4, 2)
-    return -sum(abs(math.log(ours / best)) for ours, best in zip(chromosome, peak, strict=True))
+    return -math.dist(DEFAULT_SPACE.coordinates(chromosome), DEFAULT_SPACE.coordinates(peak))
 
 
 def _generations(search: Genetic) -> list[tuple[Candidate, ...]]:
@@ -111,7 +113,8 @@ class TestGenerations:
         chromosomes = {c.number: c.chromosome for g in generations for c in g}
         for child in (c for g in generations[1:] for c in g):
             first, second = (chromosomes[number] for number in child.parents)
-            for value, a, b in zip(child.chromosome, first, second, strict=True):
+            genes = zip(child.chromosome, first, second, strict=True)
+            for value, a, b in cast("Iterable[tuple[float, float, float]]", genes):
                 assert min(a, b) <= value <= max(a, b)
 
 
@@ -123,7 +126,8 @@ class TestCross:
         for _ in range(200):
             one, other = cross(DEFAULT_SPACE, a, b, rng=rng)
             for i in (0, 1):
-                assert one[i] * other[i] == pytest.approx(a[i] * b[i], rel=0.01)
+                product = cast("float", one[i]) * cast("float", other[i])
+                assert product == pytest.approx(a[i] * b[i], rel=0.01)
 
     def test_each_gene_has_its_own_coin(self) -> None:
         """Half of the genes are blended on average, in all combinations, each by its own weight."""
@@ -163,3 +167,50 @@ class TestMutate:
             known = {candidate.chromosome for candidate in first}
             mutants += sum(child.chromosome not in known for child in children)
         assert mutants / (200 * 30) == pytest.approx(0.3, abs=0.02)
+
+
+def _two_peaks(chromosome: Chromosome) -> float:
+    """Fitness with two equal peaks, far apart."""
+    place = DEFAULT_SPACE.coordinates(chromosome)
+    peaks = ([0.2] * 5, [0.8] * 5)
+    return max(math.exp(-10 * math.dist(place, peak) ** 2) for peak in peaks)
+
+
+class TestCrowding:
+    @staticmethod
+    def _population(niching: Niching, seed: int) -> tuple[Candidate, ...]:
+        search = Genetic(DEFAULT_SPACE, budget=1800, population=60, seed=seed, niching=niching)
+        while candidates := search.ask():
+            search.tell([_two_peaks(candidate.chromosome) for candidate in candidates])
+        return search.population
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_keeps_both_peaks(self, seed: int) -> None:
+        """Where two peaks are equal, crowding ends with a share of the population at each."""
+        middle = [
+            float(np.mean(DEFAULT_SPACE.coordinates(member.chromosome)))
+            for member in self._population("crowding", seed)
+        ]
+        low = sum(place < 0.5 for place in middle)
+        assert 10 <= low <= 50
+
+    def test_without_it_one_peak_is_lost(self) -> None:
+        """The plain algorithm loses variety: its population spreads less than with crowding."""
+        spread = {}
+        for niching in get_args(Niching):
+            places = [
+                [DEFAULT_SPACE.coordinates(c.chromosome) for c in self._population(niching, seed)]
+                for seed in range(3)
+            ]
+            spread[niching] = np.mean([np.std(of_one, axis=0).mean() for of_one in places])
+        assert spread["none"] < spread["crowding"]
+
+    def test_population_never_gets_worse(self) -> None:
+        """A child takes a parent's place only if it is as fit, so no rank of fitness ever falls."""
+        search = Genetic(DEFAULT_SPACE, budget=600, population=60, seed=1, niching="crowding")
+        before = np.full(60, -np.inf)
+        while candidates := search.ask():
+            search.tell([_distance(candidate.chromosome) for candidate in candidates])
+            fitness = np.sort([_distance(member.chromosome) for member in search.population])
+            assert (fitness >= before).all()
+            before = fitness

@@ -1,40 +1,72 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import itertools
+import json
+import math
 import random
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ccbench.errors import InputError
-from ccbench.raygen import DEFAULT_SPACE, Gene, Space
+from ccbench.raygen import DEFAULT_SPACE, Choice, Chromosome, Gene, Number, SearchConfig, Space
+from ccbench.raygen.gene import read_gene
+from ccbench.trace import Trace
 
-BANDWIDTH, RTT, QUEUE, ALPHA_FLOWS, BETA_FLOWS = DEFAULT_SPACE.genes
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
-class TestGene:
-    @pytest.mark.parametrize("gene", DEFAULT_SPACE.genes, ids=lambda gene: gene.name)
-    def test_random_values_are_in_range(self, gene: Gene) -> None:
+def _number(name: str) -> Number:
+    (gene,) = (gene for gene in DEFAULT_SPACE.genes if gene.name == name)
+    assert isinstance(gene, Number)
+    return gene
+
+
+BANDWIDTH, RTT, QUEUE = map(_number, ("bandwidth_mbps", "rtt_ms", "queue_bdp"))
+ALPHA_FLOWS = _number("alpha_flows")
+NUMBERS = [_number(gene.name) for gene in DEFAULT_SPACE.genes]
+QDISC = Choice(name="qdisc", values=("droptail", "fq_codel", "pie"))
+#: One of each kind.
+GENES: list[Gene] = [
+    *NUMBERS,
+    Number(name="rtt_ms", low=10, high=50, scale="linear"),
+    Number(name="alpha_start_s", low=0, high=60, scale="linear"),
+    Number(name="loss", low=0, high=0.01, scale="linear"),
+    QDISC,
+    Choice(name="beta_flows", values=(8, 1, 64)),
+]
+
+every_gene = pytest.mark.parametrize("gene", GENES, ids=lambda gene: gene.name)
+
+
+class TestNumber:
+    @pytest.mark.parametrize("gene", NUMBERS, ids=lambda gene: gene.name)
+    def test_random_values_are_in_range(self, gene: Number) -> None:
         """Random values lie between low and high, both included, and on the gene's steps."""
         rng = random.Random(1)
-        values = [gene.random(rng) for _ in range(2000)]
+        values = [cast("float", gene.random(rng)) for _ in range(2000)]
         assert gene.low <= min(values) <= max(values) <= gene.high
-        assert all(value == round(value, gene.decimals) for value in values)
+        decimals = {"queue_bdp": 2, "alpha_flows": 0, "beta_flows": 0}.get(gene.name, 1)
+        assert all(value == round(value, decimals) for value in values)
 
     def test_log_scale(self) -> None:
         """Every doubling of the bandwidth is equally likely."""
         rng = random.Random(1)
-        values = [BANDWIDTH.random(rng) for _ in range(8000)]
+        values = [cast("float", BANDWIDTH.random(rng)) for _ in range(8000)]
         counts, _ = np.histogram(values, bins=[25, 50, 100, 200, 400])
         assert counts == pytest.approx(2000, rel=0.1)
 
     def test_linear_scale(self) -> None:
         """On a linear scale equal intervals are equally likely."""
-        gene = Gene(name="rtt_ms", low=10, high=50, scale="linear")
+        gene = Number(name="rtt_ms", low=10, high=50, scale="linear")
         rng = random.Random(1)
-        counts, _ = np.histogram([gene.random(rng) for _ in range(8000)], bins=4)
+        values = [cast("float", gene.random(rng)) for _ in range(8000)]
+        counts, _ = np.histogram(values, bins=4)
         assert counts == pytest.approx(2000, rel=0.1)
 
     def test_whole_numbers_on_a_log_scale(self) -> None:
@@ -44,12 +76,12 @@ class TestGene:
         for n in range(1, 6):
             assert counts[n] / 20000 == pytest.approx(np.log(1 + 1 / n) / np.log(6), rel=0.1)
 
-    @pytest.mark.parametrize("gene", DEFAULT_SPACE.genes, ids=lambda gene: gene.name)
-    def test_unit_value(self, gene: Gene) -> None:
+    @pytest.mark.parametrize("gene", NUMBERS, ids=lambda gene: gene.name)
+    def test_coordinates(self, gene: Number) -> None:
         """Every value has a place from 0 to 1 on its scale, and that place has the value."""
         rng = random.Random(1)
-        values = sorted(gene.random(rng) for _ in range(500))
-        places = [gene.unit_value(value) for value in values]
+        values = sorted(cast("float", gene.random(rng)) for _ in range(500))
+        places = [place for value in values for place in gene.coordinates(value)]
         assert 0 <= places[0] <= places[-1] <= 1
         assert places == sorted(places)
         assert values == [gene.at(place) for place in places]
@@ -59,27 +91,27 @@ class TestGene:
         """On a log scale each level is as many times the one before it, from end to end."""
         assert (25, 50, 100, 200, 400) == BANDWIDTH.levels(5)
         assert (100,) == BANDWIDTH.levels(1)
-        assert (10, 20, 30) == Gene(name="rtt_ms", low=10, high=30, scale="linear").levels(3)
+        assert (10, 20, 30) == Number(name="rtt_ms", low=10, high=30, scale="linear").levels(3)
 
     @pytest.mark.parametrize("high", [1, 5, 12])
     def test_levels_of_whole_numbers(self, high: int) -> None:
         """Whole numbers are never named twice, and all of them if there are enough levels."""
-        gene = Gene(name="alpha_flows", low=1, high=high, scale="int-log")
+        gene = Number(name="alpha_flows", low=1, high=high)
         assert tuple(range(1, high + 1)) == gene.levels(gene.size) == gene.levels(gene.size + 1)
         for count in range(2, gene.size):
             levels = gene.levels(count)
             assert len(set(levels)) == len(levels) <= count
             assert {1, high} <= set(levels)
 
-    @pytest.mark.parametrize("gene", DEFAULT_SPACE.genes, ids=lambda gene: gene.name)
-    def test_blend_stays_between_its_parents(self, gene: Gene) -> None:
+    @pytest.mark.parametrize("gene", NUMBERS, ids=lambda gene: gene.name)
+    def test_blend_stays_between_its_parents(self, gene: Number) -> None:
         """Whatever the weight, a blend is never outside the interval of the two values."""
         rng = random.Random(2)
         for _ in range(2000):
-            ours, theirs = gene.random(rng), gene.random(rng)
+            ours, theirs = (cast("float", gene.random(rng)) for _ in range(2))
             assert min(ours, theirs) <= gene.blend(ours, theirs, rng.random()) <= max(ours, theirs)
 
-    @pytest.mark.parametrize("gene", DEFAULT_SPACE.genes, ids=lambda gene: gene.name)
+    @every_gene
     def test_ends_of_a_blend(self, gene: Gene) -> None:
         """Weight 0 is the one value, weight 1 the other."""
         rng = random.Random(3)
@@ -91,7 +123,7 @@ class TestGene:
     def test_blend_is_taken_on_the_scale(self) -> None:
         """Half way is the geometric mean on a log scale and the arithmetic one on a linear."""
         assert RTT.blend(10, 160, 0.5) == 40
-        assert Gene(name="rtt_ms", low=10, high=160, scale="linear").blend(10, 160, 0.5) == 85
+        assert Number(name="rtt_ms", low=10, high=160, scale="linear").blend(10, 160, 0.5) == 85
 
     def test_blend_of_whole_numbers_is_unbiased(self) -> None:
         """Between 1 and 2 flows both are equally likely: blending does not drift to few flows."""
@@ -101,26 +133,86 @@ class TestGene:
 
     def test_fixed_gene(self) -> None:
         """A gene whose ends are equal always has that value."""
-        gene = Gene(name="queue_bdp", low=1.0, high=1.0)
+        gene = Number(name="queue_bdp", low=1.0, high=1.0)
         assert gene.random(random.Random(1)) == gene.blend(1.0, 1.0, 0.3) == 1.0
         assert (1, (1.0,), (1.0,)) == (gene.size, gene.levels(1), gene.levels(7))
-        assert gene.at(gene.unit_value(1.0)) == 1.0
+        assert gene.at(*gene.coordinates(1.0)) == 1.0
 
     @pytest.mark.parametrize(
         ("change", "message"),
         [
             ({"name": "bandwith_mbps"}, "did you mean bandwidth_mbps?"),
             ({"low": 0}, r"^rtt_ms\.low is 0"),
-            ({"low": 99.0}, r"^rtt_ms\.high is 50; it must be at least rtt_ms\.low = 99"),
+            ({"low": 99.0}, r"^rtt_ms\.high is 50\.0; it must be at least rtt_ms\.low = 99"),
             ({"scale": "cubic"}, r"^rtt_ms\.scale is 'cubic'"),
-            ({"scale": "int-log", "low": 1.5}, r"^rtt_ms\.low is 1\.5; .* whole number"),
+            ({"name": "alpha_flows", "low": 1.5}, r"^alpha_flows\.low is 1\.5; .* whole number"),
+            ({"name": "loss", "low": 0, "high": 0.1}, r"^loss\.low is 0\.0; .*scale = \"linear\""),
+            ({"name": "qdisc"}, r"^qdisc\.scale is 'log'; it must be \"choice\""),
+            ({"decimals": -1}, r"^rtt_ms\.decimals is -1"),
         ],
     )
     def test_bad_input(self, change: dict[str, Any], message: str) -> None:
         """A gene that cannot be is refused with the reason."""
         settings: dict[str, Any] = {"name": "rtt_ms", "low": 10, "high": 50}
         with pytest.raises(InputError, match=message):
-            Gene(**settings | change)
+            Number(**settings | change)
+
+
+class TestChoice:
+    def test_all_are_equally_likely(self) -> None:
+        """Each value is drawn as often as the others."""
+        rng = random.Random(1)
+        counts = Counter(QDISC.random(rng) for _ in range(6000))
+        assert list(counts.values()) == pytest.approx([2000] * 3, rel=0.1)
+
+    def test_levels(self) -> None:
+        """A sweep names every value if it may, and never one twice."""
+        assert QDISC.values == QDISC.levels(3) == QDISC.levels(7)
+        assert 2 == len(set(QDISC.levels(2)))
+
+    def test_words_are_equally_far_apart(self) -> None:
+        """Two unlike words are 1 apart, as the ends of a number's range are."""
+        for one, other in itertools.combinations(QDISC.values, 2):
+            assert 1 == pytest.approx(math.dist(QDISC.coordinates(one), QDISC.coordinates(other)))
+
+    def test_numbers_are_in_order(self) -> None:
+        """Numbers to choose from have places in ascending order."""
+        gene = Choice(name="beta_flows", values=(8, 1, 64))
+        assert [(0.0,), (0.5,), (1.0,)] == [gene.coordinates(value) for value in (1, 8, 64)]
+
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            ({"name": "qdiscs", "values": ["pie"]}, "did you mean qdisc?"),
+            ({"name": "qdisc", "values": []}, r"^qdisc\.values is \[\]; .*\['droptail'\]"),
+            ({"name": "qdisc", "values": ["pie", "pie"]}, r"^qdisc\.values is .* all different"),
+            ({"name": "qdisc", "values": [3]}, r"^qdisc\.values\[0\] is 3; it must be a name"),
+            ({"name": "rtt_ms", "values": [10, 0]}, r"^rtt_ms\.values\[1\] is 0; .* above 0"),
+        ],
+    )
+    def test_bad_input(self, settings: dict[str, Any], message: str) -> None:
+        """A choice that cannot be is refused with the reason."""
+        with pytest.raises(InputError, match=message):
+            Choice(**settings)
+
+
+@every_gene
+class TestEveryGene:
+    def test_moved_is_a_value(self, gene: Gene) -> None:
+        """A neighbour of a value is a value, and near steps stay nearer than far ones."""
+        rng = random.Random(1)
+        values = [gene.random(rng) for _ in range(300)]
+        distances = []
+        for step in (0.05, 0.5):
+            moved = [gene.moved(value, rng, step) for value in values]
+            places = [[gene.coordinates(value) for value in side] for side in (values, moved)]
+            assert all(value == gene.moved(value, rng, 0.0) for value in moved)
+            distances.append(np.linalg.norm(np.subtract(*places), axis=1).mean())
+        assert distances[0] < distances[1]
+
+    def test_table_of_toml(self, gene: Gene) -> None:
+        """Written as a table and read back it is the same."""
+        assert gene == read_gene(gene.to_dict())
 
 
 class TestSpace:
@@ -144,13 +236,103 @@ class TestSpace:
             "beta_flows": 3,
         }
 
-    @pytest.mark.parametrize("genes", [(), (BANDWIDTH, RTT, QUEUE, ALPHA_FLOWS)])
-    def test_missing_gene(self, genes: tuple[Gene, ...]) -> None:
-        """An empty space, or one without a gene, is refused."""
-        with pytest.raises(InputError, match=r"^number of genes \w+ is 0; it must be 1"):
+    @pytest.mark.parametrize(
+        ("genes", "message"),
+        [
+            ((), r"^genes is \[\]; it must be a list of one gene or more"),
+            ((BANDWIDTH, RTT), "^gene queue_bdp or queue_packets is missing"),
+            ((RTT, QUEUE), "^gene bandwidth_mbps or trace is missing"),
+            (
+                (*DEFAULT_SPACE.genes, Number(name="queue_packets", low=9, high=99)),
+                "^genes queue_bdp and queue_packets exclude each other",
+            ),
+        ],
+    )
+    def test_no_network(self, genes: tuple[Gene, ...], message: str) -> None:
+        """An empty space, or one that makes no network, is refused."""
+        with pytest.raises(InputError, match=message):
             Space(genes)
 
     def test_gene_twice(self) -> None:
         """A gene that is there twice is refused."""
         with pytest.raises(InputError, match=r"^number of genes rtt_ms is 2; it must be 1"):
             Space((*DEFAULT_SPACE.genes, RTT))
+
+    def test_stratified(self) -> None:
+        """Each of n equal parts of every gene's range is drawn from once."""
+        chromosomes = DEFAULT_SPACE.stratified(random.Random(1), 64)
+        places = np.array([DEFAULT_SPACE.coordinates(c) for c in chromosomes])
+        assert 64 == len(chromosomes)
+        for column in places[:, :2].T:  # those of fine steps; the others are rounded to few values
+            assert list(range(64)) == sorted(np.clip(column * 64 + 1e-9, 0, 63).astype(int))
+        for name, expected in (("alpha_flows", 5), ("beta_flows", 5)):
+            assert expected == len({DEFAULT_SPACE.values(c)[name] for c in chromosomes})
+
+    def test_corners(self) -> None:
+        """Corners are all combinations of ends, and of every value of a choice."""
+        corners = Space((BANDWIDTH, RTT, QUEUE, QDISC)).corners()
+        assert 2 * 2 * 2 * 3 == len(set(corners)) == len(corners)
+        assert all(c[0] in {25, 400} and c[1] in {10, 320} for c in corners)
+
+    def test_chromosome_of_a_row(self) -> None:
+        """The values of a table's row make the chromosome that they came from."""
+        rng = random.Random(1)
+        chromosomes: list[Chromosome] = [DEFAULT_SPACE.random(rng) for _ in range(20)]
+        table = pd.DataFrame([DEFAULT_SPACE.values(c) for c in chromosomes])
+        assert chromosomes == [DEFAULT_SPACE.chromosome(r) for r in table.to_dict("records")]
+
+
+GENE = "[[genes]]\nname = '{}'\n{}\n"
+NETWORK = GENE.format("rtt_ms", "low = 10\nhigh = 20") + GENE.format("queue_bdp", "low=1\nhigh=1")
+
+
+class TestFile:
+    def test_example(self) -> None:
+        """The example has a gene of every kind, and every scenario of it can be made."""
+        space = Space.load("examples/space.toml")
+        assert {Number, Choice} == {type(gene) for gene in space.genes}
+        config = SearchConfig(alpha="bbr", beta="cubic", space=space)
+        for chromosome in space.corners():
+            config.experiment(chromosome)
+
+    def test_traces_are_read(self, tmp_path: Path) -> None:
+        """The values of a gene ``trace`` are files beside the TOML file."""
+        for name, every_ms in (("slow", 12), ("fast", 1)):
+            Trace(name=name, opportunities_ms=(every_ms,)).to_file(tmp_path / f"{name}.trace")
+        traces = 'scale = "choice"\nvalues = ["slow.trace", "fast.trace"]'
+        (tmp_path / "space.toml").write_text(NETWORK + GENE.format("trace", traces))
+        space = Space.load(tmp_path / "space.toml")
+        assert [1, 12] == [trace.mean_mbps for trace in space.traces]
+        assert space == Space.from_dict(json.loads(json.dumps(space.to_dict())))
+        config = SearchConfig(alpha="bbr", beta="cubic", space=space)
+        links = {config.experiment(c).bottlenecks[0].mean_mbps for c in space.corners()}
+        assert {1, 12} == links
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("", "genes are missing: head each"),
+            ("genes = 3", "genes are missing: head each"),
+            ("[[gene]]", "gene is not a setting; did you mean genes?"),
+            (
+                GENE.format("rtt", "low=1\nhigh=2"),
+                r"genes\[0\]: rtt is not a setting; did you mean",
+            ),
+            (GENE.format("rtt_ms", "low=1"), r"genes\[0\]: high is missing"),
+            (GENE.format("rtt_ms", "low=1\nhigh=2\nunit='s'"), r"rtt_ms\.unit is 's'; .*'ms'"),
+            (GENE.format("rtt_ms", "low=1\nhigh=2\nscale='logs'"), r"rtt_ms\.scale is 'logs'"),
+            (NETWORK, "gene bandwidth_mbps or trace is missing"),
+            (
+                NETWORK + GENE.format("trace", "scale='choice'\nvalues=['none.trace']"),
+                "none.trace cannot be read",
+            ),
+        ],
+    )
+    def test_bad_input(self, tmp_path: Path, text: str, message: str) -> None:
+        """A file that is no space is refused, with its name and the place."""
+        file = tmp_path / "space.toml"
+        file.write_text(text)
+        with pytest.raises(InputError, match=message) as refused:
+            Space.load(file)
+        assert str(refused.value).startswith(f"{file}: ")
+        assert 1 == len(str(refused.value).splitlines())

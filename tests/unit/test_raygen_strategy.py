@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -14,7 +14,17 @@ from click.testing import CliRunner
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.main import program
 from ccbench.errors import InputError
-from ccbench.raygen import DEFAULT_SPACE, Candidate, Chromosome, SearchConfig, Strategy, search
+from ccbench.raygen import (
+    DEFAULT_SPACE,
+    Candidate,
+    Choice,
+    Chromosome,
+    SearchConfig,
+    Space,
+    Strategy,
+    search,
+)
+from tests.unit.conftest import assert_same
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,10 +41,10 @@ every_strategy = pytest.mark.parametrize("name", STRATEGIES)
 def _distance(chromosome: Chromosome) -> float:
     """Fitness with one peak, inside the space."""
     peak = (60.0, 50.0, 0.7, 4, 2)
-    return -sum(abs(math.log(ours / best)) for ours, best in zip(chromosome, peak, strict=True))
+    return -math.dist(DEFAULT_SPACE.coordinates(chromosome), DEFAULT_SPACE.coordinates(peak))
 
 
-def _config(name: Any, **changes: Any) -> SearchConfig:
+def _config(name: Any = "genetic", **changes: Any) -> SearchConfig:
     settings: dict[str, Any] = {
         "alpha": "greedy",
         "beta": "even",
@@ -75,8 +85,7 @@ class TestEveryStrategy:
         """Every gene of every chromosome is a value of the gene."""
         for candidate in sum(_generations(_config(name).new_strategy()), ()):
             for gene, value in zip(DEFAULT_SPACE.genes, candidate.chromosome, strict=True):
-                assert gene.low <= value <= gene.high
-                assert value == gene.at(gene.unit_value(value))
+                assert value == gene.at(*gene.coordinates(value))
 
     def test_numbers_and_generations(self, name: str) -> None:
         """Candidates are numbered in the order of proposal; generations count from 1."""
@@ -136,8 +145,8 @@ class TestEveryStrategy:
         """The number of jobs, and with it the order in which runs finish, changes nothing."""
         config = _config(name, budget=12, population=4)
         alone, together = (search(config, engine=engine, store=None, jobs=jobs) for jobs in (1, 8))
-        assert alone == together
-        assert config.planned == len(alone.evaluations)
+        assert_same(alone, together)
+        assert config.planned == len(alone.experiments)
 
     def test_goes_on_where_it_was_stopped(self, name: str, engine: ArithmeticEngine) -> None:
         """Stopped in the middle and started again, it finds the same; finished runs stay so."""
@@ -152,7 +161,37 @@ class TestEveryStrategy:
         resumed = search(config, engine=engine)
         unfinished = 1  # with one job, no more than this can be under way when it is stopped
         assert len(engine.ran) <= len(set(engine.ran)) + unfinished
-        assert resumed == search(config, engine=engine, store=None)
+        assert_same(resumed, search(config, engine=engine, store=None))
+
+    def test_failures_are_no_harm(self, name: str) -> None:
+        """Scenarios whose experiments fail are never better than any that did not."""
+        strategy = _config(name, budget=120).new_strategy()
+
+        def half_fails(chromosome: Chromosome) -> float:
+            return math.nan if cast("float", chromosome[0]) > 100 else _distance(chromosome)
+
+        proposed = [c for generation in _generations(strategy, half_fails) for c in generation]
+        fast = [cast("float", c.chromosome[0]) > 100 for c in proposed]
+        first, last = fast[:20], fast[-20:]
+        if name in {"genetic", "surrogate"}:  # those that learn
+            assert sum(last) < sum(first)
+        assert strategy.planned == len(proposed)
+
+    def test_choices(self, name: str) -> None:
+        """Genes without an order are varied like all others, and the good choice is found."""
+        space = Space(
+            (*DEFAULT_SPACE.genes, Choice(name="qdisc", values=("pie", "droptail", "codel")))
+        )
+        strategy = _config(name, space=space, budget=120).new_strategy()
+
+        def better_with_pie(chromosome: Chromosome) -> float:
+            return float(chromosome[-1] == "pie")
+
+        proposed = [c for generation in _generations(strategy, better_with_pie) for c in generation]
+        assert {"pie", "droptail", "codel"} == {c.chromosome[-1] for c in proposed}
+        if name in {"genetic", "surrogate"}:
+            pies = [c.chromosome[-1] == "pie" for c in proposed]
+            assert sum(pies[-20:]) > 1.5 * sum(pies[:20])
 
 
 class TestBeginning:
@@ -161,6 +200,40 @@ class TestBeginning:
         """With the same seed strategies start from the same scenarios: the comparison is fair."""
         first, genetic = (_config(which).new_strategy().ask() for which in (name, "genetic"))
         assert genetic == first
+
+    @pytest.mark.parametrize("name", ["genetic", "surrogate"])
+    def test_stratified(self, name: str) -> None:
+        """A stratified first generation has a scenario in each of as many bands of bandwidths."""
+        first = _config(name, initial="stratified").new_strategy().ask()
+        places = sorted(DEFAULT_SPACE.coordinates(c.chromosome)[0] for c in first)
+        assert all(i / 20 - 1e-2 <= place <= (i + 1) / 20 + 1e-2 for i, place in enumerate(places))
+
+    @pytest.mark.parametrize("name", ["genetic", "surrogate"])
+    @pytest.mark.parametrize(("population", "expected"), [(20, 10), (100, 32)])
+    def test_corners(self, name: str, population: int, expected: int) -> None:
+        """Corners of the space come first: all of them, or half of the first generation."""
+        config = _config(name, corners=True, population=population, budget=100)
+        first = [candidate.chromosome for candidate in config.new_strategy().ask()]
+        corners = set(DEFAULT_SPACE.corners())
+        assert expected == len(corners & set(first[:expected])) == len(corners & set(first))
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"initial": "stratifed"}, r"^initial is 'stratifed'; .*: did you mean 'stratified'"),
+            ({"initial": "stratified", "name": "sweep"}, "^initial is .* left out for strategy"),
+            ({"corners": True, "name": "random"}, "only genetic and surrogate heeds? it"),
+            ({"niching": "crowding", "name": "surrogate"}, "^niching is .* only genetic heeds"),
+            ({"niching": "crowd"}, r"^niching is 'crowd'; .*: did you mean 'crowding'"),
+            ({"corners": 1}, "^corners is 1; it must be true or false"),
+            ({"repeat": 0}, "^repeat is 0; it must be a whole number at least 1"),
+            ({"confirm": 0}, "^confirm is 0; it must be a whole number at least 1"),
+        ],
+    )
+    def test_bad_input(self, change: dict[str, Any], message: str) -> None:
+        """A beginning that the strategy does not have is refused."""
+        with pytest.raises(InputError, match=message):
+            _config(**change)
 
 
 @every_strategy

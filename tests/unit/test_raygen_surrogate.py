@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ccbench.raygen import DEFAULT_SPACE, Gene, RandomSearch, Space, Surrogate
+from ccbench.raygen import DEFAULT_SPACE, Number, RandomSearch, Space, Surrogate
 from ccbench.raygen.predictor import Predictor
 from ccbench.raygen.surrogate import most_promising
 
@@ -24,8 +24,8 @@ PEAK = (60.0, 160.0, 0.5, 4, 2)
 
 def _hill(chromosome: Chromosome) -> float:
     """Smooth harm: 1 at the peak, and less with the distance on the genes' scales."""
-    units = zip(DEFAULT_SPACE.unit_values(chromosome), DEFAULT_SPACE.unit_values(PEAK), strict=True)
-    return math.exp(-sum(((ours - best) / 0.5) ** 2 for ours, best in units))
+    distance = math.dist(DEFAULT_SPACE.coordinates(chromosome), DEFAULT_SPACE.coordinates(PEAK))
+    return math.exp(-((distance / 0.5) ** 2))
 
 
 def _best(strategy: Strategy) -> float:
@@ -61,7 +61,7 @@ class TestSurrogate:
         sizes = {"alpha_flows": 2, "beta_flows": 2}
         space = Space(
             tuple(
-                Gene(name=gene.name, low=1, high=sizes.get(gene.name, 1), scale="int-log")
+                Number(name=gene.name, low=1, high=sizes.get(gene.name, 1))
                 for gene in DEFAULT_SPACE.genes
             )
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ccbench.raygen import DEFAULT_SPACE, Gene, Space, Sweep
+from ccbench.raygen import DEFAULT_SPACE, Number, Space, Sweep
 from ccbench.raygen.sweep import grid
 
 if TYPE_CHECKING:
@@ -50,12 +50,13 @@ class TestGrid:
         for gene, levels in zip(
             DEFAULT_SPACE.genes[:3], grid(DEFAULT_SPACE, budget)[:3], strict=True
         ):
-            assert (gene.low, gene.high) == (levels[0], levels[-1])
-            assert np.geomspace(gene.low, gene.high, len(levels)) == pytest.approx(levels, rel=0.02)
+            assert (gene.at(0), gene.at(1)) == (levels[0], levels[-1])
+            spaced = np.geomspace(float(levels[0]), float(levels[-1]), len(levels))
+            assert spaced == pytest.approx(levels, rel=0.02)
 
     def test_fixed_space(self) -> None:
         """Where nothing can be varied the grid is one point, whatever the budget."""
-        space = Space(tuple(Gene(name=gene.name, low=2, high=2) for gene in DEFAULT_SPACE.genes))
+        space = Space(tuple(Number(name=gene.name, low=2, high=2) for gene in DEFAULT_SPACE.genes))
         assert [(2,)] * 5 == grid(space, 100)
 
 
