@@ -87,26 +87,31 @@ class Surrogate(Strategy):
         check(budget, population)
         sizes = batches(budget, first=population, then=max(population // 2, 1))
         super().__init__(space, sizes, seed, initial=initial, corners=corners)
-        self._tried: set[Chromosome] = set()
         self._measured: dict[Chromosome, float] = {}
+        self._failed: set[Chromosome] = set()
 
     def _learn(self, measured: Sequence[tuple[Candidate, float]]) -> None:
         for candidate, fitness in measured:
-            self._tried.add(candidate.chromosome)
-            if math.isfinite(fitness):  # what failed teaches the model nothing
+            if math.isnan(fitness):
+                self._failed.add(candidate.chromosome)
+            else:
                 self._measured[candidate.chromosome] = fitness
 
     def _propose(self, size: int) -> list[Proposal]:
         if not self._measured:
             return self._first(size)
+        # The model would go where it knows nothing, and failures tell it nothing: to it they are
+        # as harmless as anything that was seen.
+        least = min(self._measured.values())
+        known = self._measured | dict.fromkeys(sorted(self._failed, key=repr), least)
         # Of equal ones the first stays, so the order is always the same.
-        pool = [new for new in dict.fromkeys(self._imagined()) if new not in self._tried]
+        pool = [new for new in dict.fromkeys(self._imagined()) if new not in known]
         if len(pool) <= size:  # next to nothing is left in the space
             return [(new, ()) for new in pool + self._random(size - len(pool))]
         # Importing scikit-learn takes a second that no other search should wait for.
         from ccbench.raygen.predictor import Predictor  # noqa: PLC0415
 
-        predictor = Predictor(self._space, self._measured)
+        predictor = Predictor(self._space, known)
         mean, covariance = predictor.predict(pool)
         chosen = most_promising(mean, covariance, noise=predictor.noise, n=size)
         return [(pool[i], ()) for i in chosen]

@@ -11,6 +11,7 @@ import itertools
 import math
 from typing import TYPE_CHECKING
 
+from ccbench.raygen.gene import Choice
 from ccbench.raygen.strategy import Strategy, batches, check
 
 if TYPE_CHECKING:
@@ -70,8 +71,9 @@ class Sweep(Strategy):
 def grid(space: Space, budget: int) -> list[tuple[Value, ...]]:
     """Return the levels of each gene: as many as the budget allows, and about the same of each.
 
-    The genes take turns in the space's order. Each takes one more level if the grid then still fits
-    into the budget, until none can; whole numbers stop when all of them are levels.
+    Choices have all their values, if the budget allows that. The other genes take turns in the
+    space's order. Each takes one more level if the grid then still fits into the budget, until none
+    can; whole numbers stop when all of them are levels.
 
     Examples
     --------
@@ -79,7 +81,9 @@ def grid(space: Space, budget: int) -> list[tuple[Value, ...]]:
     >>> [len(levels) for levels in grid(DEFAULT_SPACE, 1000)]
     [5, 4, 4, 4, 3]
     """
-    counts = [1] * len(space.genes)
+    counts = [gene.size if isinstance(gene, Choice) else 1 for gene in space.genes]
+    if math.prod(counts) > budget:
+        counts = [1] * len(space.genes)
     grew = True
     while grew:
         grew = False

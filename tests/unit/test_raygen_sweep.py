@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ccbench.raygen import DEFAULT_SPACE, Number, Space, Sweep
+from ccbench.raygen import DEFAULT_SPACE, Choice, Number, Space, Sweep
 from ccbench.raygen.sweep import grid
 
 if TYPE_CHECKING:
@@ -58,6 +58,14 @@ class TestGrid:
         """Where nothing can be varied the grid is one point, whatever the budget."""
         space = Space(tuple(Number(name=gene.name, low=2, high=2) for gene in DEFAULT_SPACE.genes))
         assert [(2,)] * 5 == grid(space, 100)
+
+    def test_choices_are_whole(self) -> None:
+        """All values of a choice are tried, as long as the budget pays for it."""
+        qdiscs = ("droptail", "pie", "codel", "fq_codel")
+        space = Space((*DEFAULT_SPACE.genes, Choice(name="qdisc", values=qdiscs)))
+        assert qdiscs == grid(space, 128)[-1]
+        assert 2 == len(grid(space, 128)[0])
+        assert 1 == len(grid(space, 3)[-1])
 
 
 class TestSweep:
