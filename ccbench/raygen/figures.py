@@ -89,7 +89,7 @@ _LEARNT = 500
 
 _NAMES = {
     "bandwidth_mbps": "link",
-    "rtt_ms": "round-trip time",
+    "rtt_ms": "RTT",
     "queue_bdp": "queue",
     "queue_packets": "queue",
     "alpha_flows": "{alpha} flows",
@@ -109,7 +109,7 @@ def quantity_name(config: SearchConfig, gene: Gene) -> str:
     --------
     >>> from ccbench.raygen import DEFAULT_SPACE
     >>> quantity_name(config, DEFAULT_SPACE.genes[1])  # doctest: +SKIP
-    'round-trip time (ms)'
+    'RTT (ms)'
     """
     name = _NAMES.get(gene.name, gene.name).format(alpha=config.alpha, beta=config.beta)
     return f"{name} ({gene.unit})" if gene.unit not in {"", "flows"} else name
@@ -235,15 +235,15 @@ def top_figure(result: SearchResult, baselines: Mapping[str, SearchResult]) -> F
 
 
 def _distributions(samples: Mapping[str, _Array], *, xlabel: str, ylabel: str) -> Figure:
-    figure = Figure(figsize=(7, 3.8), layout="constrained")
+    figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
     for (name, sample), colour in zip(samples.items(), (_ALPHA_COLOUR, *_COLOURS), strict=False):
         if len(sample):
-            axes.ecdf(sample, color=colour, linewidth=2, label=f"{name} ({len(sample)})")
+            axes.ecdf(sample, color=colour, linewidth=2, label=f"{name}: {len(sample)}")
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
     axes.grid(alpha=0.3)
-    figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    figure.legend(loc="outside lower center", ncols=1, frameon=False)
     return figure
 
 
@@ -361,6 +361,7 @@ def heat_map_figure(result: SearchResult, x: str, y: str, predictor: Predictor) 
 
     figure = Figure(figsize=(12, 4.1), layout=ConstrainedLayoutEngine(wspace=0.06))
     panels = figure.subplots(1, 3, sharex=True, sharey=True)
+    panels[0].set_facecolor("0.85")  # on which both ends and the middle of the colours are seen
     panels[0].scatter(
         across.places(table),
         up.places(table),
@@ -383,7 +384,7 @@ def heat_map_figure(result: SearchResult, x: str, y: str, predictor: Predictor) 
             interpolation="none",
         )
         rows, columns = np.nonzero(deviation > doubtful)
-        axes.scatter(across.centres[columns], up.centres[rows], s=0.8, color="0.3", linewidths=0)
+        axes.scatter(across.centres[columns], up.centres[rows], s=2.5, color="0.2", linewidths=0)
         axes.set_title(name)
     for axes in panels:
         axes.set_xlim(0, 1)
@@ -452,6 +453,7 @@ def parallel_figure(result: SearchResult) -> Figure:
                 ha=align,
                 va="center",
                 fontsize="small",
+                bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.5},
             )
     names = [quantity_name(result.config, gene).replace(" (", "\n(") for gene in genes]
     axes.set_xticks(positions, [*names, _HARM])

@@ -209,8 +209,7 @@ def _baseline(result: SearchResult, folder: Path) -> tuple[str, SearchResult]:
             else:
                 allowed = f"the folder of a search with {name} = {ours!r}, not {theirs!r}"
             raise _validate.bad("baseline", str(folder), allowed, "name another one, or none")
-    config = other.config
-    return f"{config.strategy}, {len(other.experiments)}, seed {config.seed}", other
+    return f"{other.config.strategy} ({folder})", other
 
 
 def _usual_heat_maps(result: SearchResult) -> list[tuple[str, str]]:
@@ -278,13 +277,13 @@ def _course(
             "top",
             top_figure(result, others),
             f"Harm in the most harmful networks of {beside}, as distribution functions: the "
-            "further to the right, the more harm. In brackets, how many networks.",
+            "further to the right, the more harm. Behind the colon, how many networks.",
         ),
         pictures.add(
             "distances",
             distances_figure(result, others),
             f"Diversity: distances between each two of the 20 most harmful networks of {beside}. "
-            "The further to the right, the less alike they are. In brackets, how many pairs.",
+            "The further to the right, the less alike they are. Behind the colon, how many pairs.",
         ),
     ]
 
@@ -381,7 +380,7 @@ def _lead(result: SearchResult, cards: Sequence[_Card]) -> str:
     does = "harms" if harm > 0 else "does not harm"
     return (
         f"{tried}. In the worst, {config.alpha} {does} {config.beta}: relative harm {harm:+.2f} "
-        f"({first.title})."
+        f"with {first.title}."
     )
 
 
@@ -403,19 +402,21 @@ def _facts(result: SearchResult) -> dict[str, str]:
         f"{_title(config, gene)[0]} {_range(gene)}" for gene in config.space.genes if gene.size > 1
     )
     failed = len(result.failed)
+    own = [f"{config.initial} start"] if config.initial != "random" else []
+    own += ["corners"] if config.corners else []
+    own += [config.niching] if config.niching != "none" else []
     facts = {
-        "strategy": f"{config.strategy}, generations from {config.population}",
+        "strategy": ", ".join([config.strategy, f"population {config.population}", *own]),
         "budget": f"{len(result.experiments)} of {config.planned} networks"
         + (f", {failed} failed" if failed else ""),
         "each run": f"{config.duration_s:g} s"
         + (f", {config.repeat} repetitions" if config.repeat > 1 else ""),
         "seed": str(config.seed),
-        "space": "; ".join(space),
         "made by": f"ccbench {provenance['ccbench']}, engine {provenance['engine']}",
     }
     if "kernel_release" in provenance:
         facts["kernel"] = f"Linux {provenance['kernel_release']}"
-    return facts
+    return {**facts, "space": "; ".join(space)}
 
 
 def _range(gene: Gene) -> str:
@@ -427,17 +428,18 @@ def _range(gene: Gene) -> str:
 def _worst_words(result: SearchResult) -> str:
     if result.claims.empty:
         return "As the search saw them so far. Luck is part of that: the most harmful of many."
-    seeds = " and ".join(map(str, result.config.fresh_seeds))
+    seeds = ", ".join(map(str, result.config.fresh_seeds))
     return (
         "A search finds what did most harm once, and luck is part of that. So the worst were run "
-        f"again with fresh seeds ({seeds}), and are ranked by what these showed."
+        f"again with fresh seeds ({seeds}), and are ranked by what these showed: their mean harm, "
+        "its standard deviation (±), the least and the most."
     )
 
 
 def _worst_columns(result: SearchResult, genes: Sequence[_Column]) -> list[_Column]:
     confirmed = [
-        _Column(name="relative_harm", title="relative harm", unit="mean", form="+.3f"),
-        _Column(name="relative_harm_sd", title="±", unit="sd", form=".3f"),
+        _Column(name="relative_harm", title="relative harm", form="+.3f"),
+        _Column(name="relative_harm_sd", title="±", form=".3f"),
         _Column(name="relative_harm_min", title="least", form="+.3f"),
         _Column(name="relative_harm_max", title="most", form="+.3f"),
     ]
@@ -461,7 +463,7 @@ def _throughputs(config: SearchConfig) -> list[_Column]:
 
 def _all_columns(config: SearchConfig, genes: Sequence[_Column]) -> list[_Column]:
     """Return the columns of the table of all experiments."""
-    repeated = [_Column(name="relative_harm_sd", title="±", unit="sd", form=".3f")]
+    repeated = [_Column(name="relative_harm_sd", title="±", form=".3f")]
     columns = [
         _Column(name="number", title="number", form="d"),
         _Column(name="generation", title="generation", form="d"),
