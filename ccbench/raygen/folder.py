@@ -41,9 +41,6 @@ RESULTS_CSV = "results.csv"
 SEARCH_JSON = "search.json"
 WORST_PNG = "worst.png"
 
-#: Columns of words that may be empty.
-_WORDS = ("parents", "seeds", "error")
-
 
 class Folder:
     """The folder of one search.
@@ -96,7 +93,7 @@ class Folder:
         found = _read_json(self.path)
         if found is None:
             return
-        if not isinstance(found, Mapping):
+        if not found:
             allowed = f"a folder of this very search; its {SEARCH_JSON} cannot be read"
             raise self._unfit(allowed, "choose another one, or remove it")
         names = list(_differences(self._identity, found))
@@ -137,6 +134,8 @@ def read_folder(
 ) -> tuple[SearchConfig, dict[str, Any], pd.DataFrame | None, pd.DataFrame | None]:
     """Read settings, provenance, experiments and claims; None if there is no such table yet.
 
+    The tables are as they stand, of words.
+
     Raises
     ------
     InputError
@@ -162,23 +161,17 @@ def read_folder(
 
 
 def _read_json(folder: Path) -> Any:
-    """Return what ``search.json`` holds, None if there is none, False if it cannot be read."""
+    """Return what ``search.json`` holds, None if there is none, False if it is damaged."""
     try:
-        return json.loads((folder / SEARCH_JSON).read_text(encoding="utf-8"))
+        document = json.loads((folder / SEARCH_JSON).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except ValueError:
         return False
+    return document if isinstance(document, Mapping) else False
 
 
 def _read_table(path: Path) -> pd.DataFrame | None:
     if not path.exists():
         return None
-    table = pd.read_csv(
-        path,
-        dtype=dict.fromkeys(_WORDS, str),
-        keep_default_na=False,  # a word may be "none"
-        na_values=[""],
-        float_precision="round_trip",
-    )
-    return table.fillna(dict.fromkeys(_WORDS, ""))
+    return pd.read_csv(path, dtype=str, keep_default_na=False)  # a word may be "none"

@@ -84,8 +84,8 @@ class SearchResult:
         config, provenance, experiments, claims = read_folder(Path(folder))
         return cls(
             config=config,
-            experiments=experiments_table(config, ()) if experiments is None else experiments,
-            claims=claims_table(config, (), ()) if claims is None else claims,
+            experiments=_typed(experiments, experiments_table(config, ())),
+            claims=_typed(claims, claims_table(config, (), ())),
             provenance=provenance,
         )
 
@@ -187,3 +187,11 @@ def _table(config: SearchConfig, rows: list[dict[str, Any]], **more: float) -> p
         error="none was run",
     )
     return pd.DataFrame([{**more, **example.row}]).iloc[:0]
+
+
+def _typed(words: pd.DataFrame | None, empty: pd.DataFrame) -> pd.DataFrame:
+    """Give a table that was read the types of one that was made; Python reads floats exactly."""
+    if words is None:
+        return empty
+    numbers = empty.select_dtypes("number").columns
+    return words.replace({name: {"": "nan"} for name in numbers}).astype(empty.dtypes)
