@@ -1,11 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running scenarios: :func:`run` for one, :func:`run_many` for many side by side."""
+"""Running scenarios: :func:`run` for one, :func:`run_many` for many side by side.
+
+:func:`cluster` gives :func:`run_many` the machines of a dask cluster.
+"""
 
 from __future__ import annotations
 
+from ccbench.emulate._cluster import cluster
 from ccbench.emulate._run import DEFAULT_STORE, run
 from ccbench.emulate._run_many import run_many
 from ccbench.emulate.engine import Check, Engine, get_engine
 from ccbench.emulate.store import Store
 
-__all__ = ["DEFAULT_STORE", "Check", "Engine", "Store", "get_engine", "run", "run_many"]
+__all__ = [
+    "DEFAULT_STORE",
+    "Check",
+    "Engine",
+    "Store",
+    "cluster",
+    "get_engine",
+    "run",
+    "run_many",
+]

@@ -6,28 +6,31 @@ from __future__ import annotations
 import os
 from collections import defaultdict, deque
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
 from queue import SimpleQueue
 from threading import Event
 from typing import TYPE_CHECKING, TypeAlias
 
 from ccbench import _validate
+from ccbench.emulate._cluster import WorkersKilled, losses_explained
 from ccbench.emulate._run import DEFAULT_STORE, resolve, run
-from ccbench.emulate.store import Store
-from ccbench.errors import CcbenchError, EngineError, InputError
+from ccbench.emulate._worker import Task
+from ccbench.errors import EngineError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
-    from ccbench.emulate.engine import Engine, Progress
+    from ccbench.emulate.engine import Engine
+    from ccbench.emulate.store import Store
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 
 __all__ = ["run_many"]
 
 #: Starts one scenario.
-_Submit: TypeAlias = "Callable[[Scenario], Future[Run | None]]"
+_Submit: TypeAlias = "Callable[[Scenario], Future[Run]]"
 
 
 def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
@@ -38,6 +41,7 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
     jobs: int | None = None,
     store: Store | None = DEFAULT_STORE,
     fresh: bool = False,
+    on_failure: Callable[[int, EngineError], None] | None = None,
 ) -> Generator[tuple[int, Run], None, None]:
     """Run scenarios side by side and give each result as soon as it is there.
 
@@ -51,17 +55,20 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
     engine : str or Engine
         What runs them.
     executor : concurrent.futures.Executor, optional
-        Where they run: a process pool, ``dask.distributed``'s ``Client.get_executor()``, ... It
-        stays the caller's: it is not shut down, and a run that it has started is not stopped.
-        Workers on other machines need the same ccbench and engine, and either the store on a
-        file system that they share with this process or ``store=None``. Left out: here.
+        Where they run: a process pool, a dask cluster (:func:`cluster`), ... It stays the caller's:
+        it is not shut down, and a run that it has started is not stopped. Its workers send runs
+        here in memory, and need the same ccbench. A worker that does not have this process's
+        virtual kernel builds one; if that is another, it is an error. Left out: here.
     jobs : int, optional
         Runs side by side if `executor` is left out; by default one for each core.
     store : Store or None
-        Where finished runs are kept and looked up. None: nowhere, and runs travel from the workers
-        to here in memory.
+        Where finished runs are kept and looked up, by this process; None: nowhere.
     fresh : bool
         Whether to run even what the store has.
+    on_failure : callable, optional
+        Called for each failed run with the position of its scenario and the error (for each of
+        equal scenarios); the others go on. Left out, the first failed run ends everything. What is
+        no fault of a run always does: a full store, a worker without a kernel, a lost cluster.
 
     Yields
     ------
@@ -75,7 +82,11 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
     InputError
         If the engine cannot run one of the scenarios; then none is started.
     EngineError
-        If a run fails; the message says which.
+        If a run fails and `on_failure` is left out; the message says which.
+    MissingRequirement
+        If a worker has another ccbench or virtual kernel, and cannot build the right one.
+    CcbenchError
+        If the executor has lost its workers or its scheduler, or the store cannot be written.
 
     Examples
     --------
@@ -94,38 +105,19 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
     for scenario, indices in groups.items():
         with _validate.within(f"scenarios[{indices[0]}]: "):
             resolved.check(scenario)
-    # The store's folder is fixed here, as a worker elsewhere may have another cache folder; an
-    # engine that is known by its name is made where it runs.
-    pinned = None if store is None else Store(store.folder)
-    batch = _Batch(scenarios, list(groups.values()), resolved, pinned, fresh)
+    waiting: deque[list[int]] = deque()
+    stored: deque[list[int]] = deque()
+    for group in groups.values():
+        is_stored = store is not None and not fresh and store.has(scenarios[group[0]], resolved)
+        (stored if is_stored else waiting).append(group)
+    batch = _Batch(scenarios, resolved, store, fresh, on_failure, waiting, stored)
     if executor is None:
         jobs = jobs or _cores()
         # Twice as many, so that no worker waits for the caller to come back for the next result;
         # not all, as then a caller who falls behind would find all results in memory.
-        return batch.results(_local(_Task(resolved, pinned, fresh), jobs), at_once=2 * jobs)
-    task = _Task(engine, pinned, fresh)
-    workers = nullcontext(lambda scenario: executor.submit(task, scenario))
-    return batch.results(workers, at_once=len(groups))
-
-
-@dataclass(frozen=True)
-class _Task:
-    """What a worker does; it may be sent to another process."""
-
-    engine: str | Engine
-    store: Store | None
-    fresh: bool
-
-    def __call__(self, scenario: Scenario, on_progress: Progress | None = None) -> Run | None:
-        """Run `scenario`; return the result only if there is no store to leave it in."""
-        result = run(
-            scenario,
-            engine=self.engine,
-            store=self.store,
-            fresh=self.fresh,
-            on_progress=on_progress,
-        )
-        return result if self.store is None else None
+        return batch.results(_local(resolved, store, jobs, fresh=fresh), at_once=2 * jobs)
+    workers = nullcontext(lambda scenario: executor.submit(Task.of(resolved), scenario))
+    return batch.results(workers, at_once=len(groups), keep=store)
 
 
 class _StoppedError(Exception):
@@ -133,8 +125,8 @@ class _StoppedError(Exception):
 
 
 @contextmanager
-def _local(task: _Task, jobs: int) -> Iterator[_Submit]:
-    """Run here, in threads; when the block ends, so do the runs.
+def _local(engine: Engine, store: Store | None, jobs: int, *, fresh: bool) -> Iterator[_Submit]:
+    """Run here, in threads; when the block ends, so do the runs. They are stored when they end.
 
     Threads do, as the engine's own processes do the work; what is left for Python, reading their
     results, is the work of numpy and pyarrow, which let other threads run meanwhile. A worker
@@ -146,84 +138,121 @@ def _local(task: _Task, jobs: int) -> Iterator[_Submit]:
         if stop.is_set():
             raise _StoppedError
 
+    work = partial(run, engine=engine, store=store, fresh=fresh, on_progress=watch)
     pool = ThreadPoolExecutor(jobs, thread_name_prefix="ccbench")
     try:
-        yield lambda scenario: pool.submit(task, scenario, watch)
+        yield lambda scenario: pool.submit(work, scenario)
     finally:
         stop.set()
         pool.shutdown()
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Batch:
-    """Scenarios to run; `groups` are the positions of equal ones."""
+    """Scenarios on their way; those that are equal go together, as a group of positions."""
 
     scenarios: list[Scenario]
-    groups: list[list[int]]
     engine: Engine
     store: Store | None
     fresh: bool
+    on_failure: Callable[[int, EngineError], None] | None
+
+    #: To be run, and to be read from the store.
+    waiting: deque[list[int]]
+    stored: deque[list[int]]
+    #: Their workers were killed several times, maybe by others that those had: to be run again, one
+    #: at a time.
+    suspects: deque[list[int]] = field(default_factory=deque)
+    alone: list[int] | None = None
+    running: dict[Future[Run], list[int]] = field(default_factory=dict)
+    finished: SimpleQueue[Future[Run]] = field(default_factory=SimpleQueue)
+    #: Run, and not yet with the caller.
+    arrived: deque[tuple[list[int], Run]] = field(default_factory=deque)
 
     def results(
-        self, workers: AbstractContextManager[_Submit], at_once: int
+        self,
+        workers: AbstractContextManager[_Submit],
+        at_once: int,
+        keep: Store | None = None,
     ) -> Generator[tuple[int, Run], None, None]:
-        """Do the work of :func:`run_many`, with that many handed to the workers at once."""
-        waiting: deque[list[int]] = deque()
-        stored: deque[list[int]] = deque()
-        for group in self.groups:
-            (stored if self._is_stored(group) else waiting).append(group)
-        running: dict[Future[Run | None], list[int]] = {}
-        finished: SimpleQueue[Future[Run | None]] = SimpleQueue()
+        """Do the work of :func:`run_many`.
+
+        Parameters
+        ----------
+        workers : context manager
+            Gives what starts a scenario.
+        at_once : int
+            How many are handed to the workers, or wait for the caller, at once.
+        keep : Store, optional
+            Where to put what the workers bring, unless they have done so themselves.
+        """
         with workers as submit:
             try:
-                while waiting or stored or running:
-                    while waiting and len(running) < at_once:
-                        group = waiting.popleft()
-                        future = submit(self.scenarios[group[0]])
-                        running[future] = group
-                        future.add_done_callback(finished.put)
-                    if stored:  # the workers have something to do meanwhile
-                        group = stored.popleft()
-                        result = self._stored(group)
-                        if result is None:  # it was damaged
-                            waiting.append(group)
-                            continue
-                    else:
-                        future = finished.get()
-                        group = running.pop(future)
-                        result = self._outcome(group, future)
+                while self.waiting or self.stored or self.suspects or self.running or self.arrived:
+                    self._start(submit, at_once)
+                    if not self.finished.empty() or not (self.arrived or self.stored):
+                        self._take(keep)
+                        continue
+                    group, result = self._next()
+                    if result is None:  # it was damaged
+                        self.waiting.append(group)
+                        continue
                     for i in group:  # equal, but for names and labels
                         yield i, replace(result, scenario=self.scenarios[i])
             finally:
-                for future in running:
-                    future.cancel()
+                for future in self.running:
+                    if not future.cancel() and future.done() and keep is not None:
+                        # It came since the caller took the last result. That the store is full may
+                        # be why we are here.
+                        with suppress(Exception):
+                            keep.put(future.result(), overwrite=self.fresh)
 
-    def _is_stored(self, group: list[int]) -> bool:
-        if self.store is None or self.fresh:
-            return False
-        return self.store.has(self.scenarios[group[0]], self.engine)
+    def _start(self, submit: _Submit, at_once: int) -> None:
+        """Hand to the workers what they may have."""
+        groups: list[list[int]] = []
+        while self.waiting and len(self.running) + len(self.arrived) + len(groups) < at_once:
+            groups.append(self.waiting.popleft())
+        if self.suspects and not groups and not self.running:
+            self.alone = self.suspects.popleft()
+            groups.append(self.alone)
+        for group in groups:
+            with losses_explained():
+                future = submit(self.scenarios[group[0]])
+            self.running[future] = group
+            future.add_done_callback(self.finished.put)
 
-    def _stored(self, group: list[int]) -> Run | None:
-        if self.store is None:
-            return None
-        return self.store.get(self.scenarios[group[0]], self.engine)
-
-    def _outcome(self, group: list[int], future: Future[Run | None]) -> Run:
-        """Return the result of a finished future, from the store if it was left there."""
-        where = f"scenarios[{group[0]}]"
+    def _take(self, keep: Store | None) -> None:
+        """Wait for the next run to end; see what came of it."""
+        future = self.finished.get()
+        group = self.running.pop(future)
         try:
-            result = future.result() or self._stored(group)
+            with losses_explained():
+                result = future.result()
         except EngineError as error:
-            name = self.scenarios[group[0]].name
+            if isinstance(error, WorkersKilled) and group is not self.alone:
+                self.suspects.append(group)
+            else:
+                self._fail(group, error)
+            return
+        if keep is not None:
+            keep.put(result, overwrite=self.fresh)
+        self.arrived.append((group, result))
+
+    def _fail(self, group: list[int], error: EngineError) -> None:
+        if self.on_failure is None:
+            where, name = f"scenarios[{group[0]}]", self.scenarios[group[0]].name
             named = f"{where} ({name})" if name else where
             raise EngineError(f"{named}: {error}", error.console) from error
-        if result is None:
-            message = (
-                f"{where} was run, but its result is not in {self.store and self.store.folder}"
-            )
-            step = "give the workers the same ccbench, engine and folder, or pass store=None"
-            raise CcbenchError(f"{message}: {step}")
-        return result
+        for i in group:
+            self.on_failure(i, error)
+
+    def _next(self) -> tuple[list[int], Run | None]:
+        """Return a result for the caller, from the store last: meanwhile others are being run."""
+        if self.arrived:
+            return self.arrived.popleft()
+        group = self.stored.popleft()
+        assert self.store is not None  # which has it
+        return group, self.store.get(self.scenarios[group[0]], self.engine)
 
 
 def _cores() -> int:

@@ -93,13 +93,23 @@ class Engine(Protocol):
 ENGINES = {"kernel": ("ccbench.emulate.kernel.engine", "KernelEngine")}
 
 
-def get_engine(name: str) -> Engine:
+def get_engine(name: str, version: str | None = None) -> Engine:
     """Return the engine of that name.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`ENGINES`.
+    version : str, optional
+        The version that it must have (:meth:`Engine.version`). What it lacks is built, which may
+        take minutes. Left out: the one that this machine uses.
 
     Raises
     ------
     InputError
-        If there is none.
+        If there is none of that name.
+    MissingRequirement
+        If this machine has no engine of that version and cannot build it.
 
     Examples
     --------
@@ -110,5 +120,6 @@ def get_engine(name: str) -> Engine:
         allowed = f"one of {', '.join(ENGINES)}"
         raise _validate.bad("engine", name, allowed, 'write for example engine = "kernel"')
     module, cls = ENGINES[name]
-    engine: Engine = getattr(importlib.import_module(module), cls)()
+    kind = getattr(importlib.import_module(module), cls)
+    engine: Engine = kind() if version is None else kind.of_version(version)
     return engine

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import os
+import platform
 import signal
 import subprocess
 import sys
 import textwrap
 import time
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+import uuid
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 import ccbench
-from ccbench.emulate import Check, Store, get_engine, run, run_many
+from ccbench.emulate import Check, Store, cluster, get_engine, run, run_many
+from ccbench.emulate._worker import Task
 from ccbench.emulate.engine import ENGINES
-from ccbench.errors import CcbenchError, EngineError, InputError
+from ccbench.errors import CcbenchError, EngineError, InputError, MissingRequirement
 from ccbench.scenario import Bottleneck, Flow, Scenario
 
 if TYPE_CHECKING:
@@ -39,6 +42,7 @@ BASE = Scenario(
 FAILS = replace(BASE, rtt_ms=51, name="the bad one")
 ENDLESS = replace(BASE, rtt_ms=52)
 REFUSED = replace(BASE, rtt_ms=53)
+KILLS = replace(BASE, rtt_ms=54)
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,8 @@ class GuestEngine:
         with subprocess.Popen(["sleep", "60"]) as guest:
             (self.folder / str(guest.pid)).touch()
             try:
+                if scenario == KILLS:
+                    os.kill(os.getpid(), signal.SIGKILL)
                 if scenario == FAILS:
                     raise EngineError("the guest died", ["Kernel panic", "not syncing"])
                 deadline = time.monotonic() + 30
@@ -91,6 +97,22 @@ class GuestEngine:
     def running(self) -> int:
         """Return how many guests there are."""
         return sum(Path(f"/proc/{path.name}").exists() for path in self.folder.iterdir())
+
+
+class Changing(GuestEngine):
+    """An engine that is another one whenever it is asked."""
+
+    def version(self) -> str:
+        """Return a version that nobody has had before."""
+        return uuid.uuid4().hex
+
+
+class Failures(list[tuple[int, str]]):
+    """Keeps what it is called with."""
+
+    def __call__(self, position: int, error: EngineError) -> None:
+        """Keep a failure."""
+        self.append((position, str(error)))
 
 
 @pytest.fixture
@@ -303,6 +325,39 @@ class TestRunMany:
         assert caught.value.console == ("Kernel panic", "not syncing")
         assert engine.running() == 0
 
+    def test_failures(self, engine: GuestEngine, store: Store) -> None:
+        """A caller who wants to hear of failed runs gets all the others."""
+        failures = Failures()
+        scenarios = [FAILS, *seeds(3), replace(FAILS, name="again"), FAILS]
+        results = run_many(scenarios, engine=engine, store=store, jobs=1, on_failure=failures)
+        assert sorted(i for i, _ in results) == [1, 2, 3]
+        assert failures == [(i, "the guest died") for i in (0, 4, 5)]
+        assert store.usage().runs == 3
+
+    def test_only_failures(self, engine: GuestEngine) -> None:
+        """Nor does it matter if nothing else is left."""
+        failures = Failures()
+        assert list(run_many([FAILS], engine=engine, store=None, on_failure=failures)) == []
+        assert failures == [(0, "the guest died")]
+
+    def test_other_errors(self, engine: GuestEngine, tmp_path: Path) -> None:
+        """What is no failed run ends everything all the same."""
+        (tmp_path / "file").touch()
+        store, failures = Store(tmp_path / "file" / "store"), Failures()
+        with pytest.raises(CcbenchError, match="cannot write to the store"):
+            list(run_many(seeds(3), engine=engine, store=store, on_failure=failures))
+        assert failures == []
+
+    def test_exception_in_on_failure(self, engine: GuestEngine) -> None:
+        """An exception of the caller's function ends everything, and leaves nothing running."""
+
+        def stop(_position: int, _error: EngineError) -> None:
+            raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            list(run_many([ENDLESS, FAILS], engine=engine, store=None, jobs=2, on_failure=stop))
+        assert engine.running() == 0
+
     def test_exception_in_loop(self, engine: GuestEngine) -> None:
         """An exception in the caller's loop leaves nothing running."""
 
@@ -352,6 +407,44 @@ class TestExecutors:
             assert pool.submit(os.getpid).result() != os.getpid()
         assert engine.started() == 4
 
+    def test_stored_here(self, engine: GuestEngine, store: Store) -> None:
+        """What workers bring is in the store; what the store has they are not given."""
+        with ThreadPoolExecutor(2) as pool:
+            list(run_many(seeds(3), engine=engine, executor=pool, store=store))
+            assert store.usage().runs == 3
+            list(run_many(seeds(4), engine=engine, executor=pool, store=store))
+        assert engine.started() == 4
+
+    def test_fresh(self, engine: GuestEngine, store: Store) -> None:
+        """A fresh run takes the place of the one that the store has."""
+        run(BASE, engine=engine, store=store)
+        (before,) = store.folder.glob("*/*/run.json")
+        inode = before.stat().st_ino
+        with ThreadPoolExecutor(1) as pool:
+            list(run_many([BASE], engine=engine, executor=pool, store=store, fresh=True))
+        assert before.stat().st_ino != inode
+        assert store.usage().runs == 1
+
+    def test_stored_as_they_arrive(self, engine: GuestEngine, store: Store) -> None:
+        """What has come while the caller was busy is stored, also if the caller then leaves."""
+        with ThreadPoolExecutor(2) as pool:
+            results = run_many(seeds(5), engine=engine, executor=pool, store=store)
+            next(results)
+            pool.shutdown()  # which waits until all have been run
+            results.close()
+        assert store.usage().runs == 5
+
+    def test_store_full(self, engine: GuestEngine, tmp_path: Path) -> None:
+        """A store that cannot be written ends everything; that is no failed run."""
+        (tmp_path / "file").touch()
+        store, failures = Store(tmp_path / "file" / "store"), Failures()
+        with (
+            ThreadPoolExecutor(2) as pool,
+            pytest.raises(CcbenchError, match="cannot write to the store"),
+        ):
+            list(run_many(seeds(3), engine=engine, executor=pool, store=store, on_failure=failures))
+        assert failures == []
+
     def test_failure(self, engine: GuestEngine) -> None:
         """An error crosses the border of the process with its console."""
         with (
@@ -361,6 +454,39 @@ class TestExecutors:
             list(run_many([FAILS], engine=engine, executor=pool, store=None))
         assert str(caught.value) == "scenarios[0] (the bad one): the guest died"
         assert caught.value.console == ("Kernel panic", "not syncing")
+
+    def test_other_engine(self, engine: GuestEngine) -> None:
+        """A worker whose engine is another says so, with its host, and is no failed run."""
+        failures = Failures()
+        with ThreadPoolExecutor(1) as pool:
+            results = run_many(
+                [BASE],
+                engine=Changing(engine.folder, engine.make_run),
+                executor=pool,
+                store=None,
+                on_failure=failures,
+            )
+            message = f"^worker {platform.node()}: engine arithmetic here is .*, but .* is needed"
+            with pytest.raises(MissingRequirement, match=message):
+                list(results)
+        assert failures == []
+        assert engine.started() == 0
+
+    def test_other_ccbench(self, engine: GuestEngine) -> None:
+        """A worker with another ccbench says which it has and which it needs."""
+        task = replace(Task.of(engine), ccbench="99.1")
+        message = f"^worker .*: ccbench here is {ccbench.__version__}, but 99.1 is needed: pip"
+        with pytest.raises(MissingRequirement, match=message):
+            task(BASE)
+
+    def test_killed(self, engine: GuestEngine) -> None:
+        """A pool one of whose processes is killed ends everything, in one line."""
+        with (
+            ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool,
+            pytest.raises(CcbenchError, match="a worker process was killed") as caught,
+        ):
+            list(run_many([KILLS], engine=engine, executor=pool, store=None))
+        assert not isinstance(caught.value, EngineError)
 
     def test_cancels(self, engine: GuestEngine) -> None:
         """Leaving the loop takes back what the executor has not started."""
@@ -375,18 +501,30 @@ class TestExecutors:
         with ThreadPoolExecutor(1) as pool, pytest.raises(InputError, match="jobs is 2"):
             run_many([BASE], engine=engine, executor=pool, jobs=2)
 
-    def test_other_folder(self, engine: GuestEngine, store: Store) -> None:
-        """A worker that keeps its results where they cannot be seen from here is noticed."""
 
-        class Elsewhere(Executor):
-            """A machine that shares no folder with this one."""
+class TestCluster:
+    @pytest.mark.parametrize("address", ["head", "head:8786", "http://head:8786", "tcp://head"])
+    def test_bad_address(self, address: str) -> None:
+        """A cluster is named by the address of its scheduler."""
+        with (
+            pytest.raises(InputError, match=f"^scheduler is '{address}'; .* tcp://host:8786"),
+            cluster(address),
+        ):
+            pass
 
-            def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-                """Run it, and lose what it wrote."""
-                future: Future[Any] = Future()
-                future.set_result(fn(*args, **kwargs))
-                store.folder.rename(store.folder.with_name("elsewhere"))
-                return future
+    def test_no_dask(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Without dask one line says how to install it."""
+        monkeypatch.setitem(sys.modules, "distributed", None)
+        with (
+            pytest.raises(MissingRequirement, match=r"pip install 'ccbench\[cluster\]'"),
+            cluster("tcp://127.0.0.1:8786"),
+        ):
+            pass
 
-        with pytest.raises(CcbenchError, match=r"scenarios\[0\] was run, but .* store=None"):
-            list(run_many([BASE], engine=engine, executor=Elsewhere(), store=store))
+    def test_lazy(self) -> None:
+        """Dask is not imported before it is used."""
+        code = "import sys, ccbench.emulate; print('distributed' in sys.modules)"
+        ran = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        assert ran.stdout == "False\n"

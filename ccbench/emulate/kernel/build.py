@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-__all__ = ["KernelBuild", "build", "installed"]
+__all__ = ["KernelBuild", "build", "find", "installed"]
 
 _HZ_RANGE = _validate.Range(100, 1000)
 
@@ -200,6 +200,19 @@ def installed() -> KernelBuild:
     toolchain.check()
     with _only_one(cache, _nothing):
         return _with_guest(tree, cache, sources, os.cpu_count() or 1, _nothing)
+
+
+def find(version: str) -> KernelBuild | None:
+    """Return the virtual kernel of that version if the cache has it, in use or not.
+
+    Parameters
+    ----------
+    version : str
+        A :attr:`KernelBuild.version`. The same source, settings and ccbench give the same one on
+        every machine, whatever its compiler.
+    """
+    path = _cache() / "builds" / version
+    return _load(path) if path.is_dir() else None
 
 
 def _with_guest(

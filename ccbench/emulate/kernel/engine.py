@@ -9,12 +9,13 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from ccbench import _validate
+from ccbench.cache import cache_dir
 from ccbench.emulate.kernel import build, doctor, protocol, rtnetlink
 from ccbench.emulate.kernel.boot import boot
 from ccbench.emulate.kernel.plan import guest_memory_mb, plan
 from ccbench.emulate.kernel.results import read_run
 from ccbench.emulate.kernel.workspace import workspace
-from ccbench.errors import InputError
+from ccbench.errors import CcbenchError, InputError, MissingRequirement
 
 if TYPE_CHECKING:
     from ccbench.emulate.engine import Check, Progress
@@ -51,6 +52,34 @@ class KernelEngine:
 
     def __init__(self, kernel: KernelBuild | None = None) -> None:
         self._given = kernel
+
+    @classmethod
+    def of_version(cls, version: str) -> KernelEngine:
+        """Return the engine of that version, whatever kernel is in use.
+
+        If the cache does not have its kernel, one is built as by ``ccbench kernel build``.
+
+        Raises
+        ------
+        MissingRequirement
+            If that is another one, or cannot be built.
+        """
+        wanted = version.partition("-")[2]
+        try:
+            engine = cls(build.find(wanted) or build.build())
+            has = engine.version()
+            if has == version:
+                return engine
+            reason = f"what it gives here is Linux {engine.kernel.release}, {has}"
+        except CcbenchError as error:
+            has, reason = _version_in_use(), str(error)
+        raise MissingRequirement(
+            f"the virtual kernel here is {has}, but {version} is needed: copy kernel/builds/"
+            f"{wanted} from the cache folder of a machine that has it into {cache_dir()}, or set "
+            "CCBENCH_CACHE to a folder that the machines share, or install the same ccbench and "
+            "linux-source package on them (the compiler may be another), as `ccbench kernel "
+            f"build` does not help: {reason}"
+        )
 
     @cached_property
     def kernel(self) -> KernelBuild:
@@ -121,3 +150,10 @@ class KernelEngine:
     def doctor(self) -> list[Check]:
         """Return what the virtual kernel needs of this machine, and whether it is there."""
         return doctor.checks()
+
+
+def _version_in_use() -> str:
+    try:
+        return KernelEngine().version()
+    except CcbenchError:
+        return "none"

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker does: a process that an executor has, here or on another machine."""
+
+from __future__ import annotations
+
+import platform
+import uuid
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from ccbench.emulate._run import run
+from ccbench.emulate.engine import ENGINES, get_engine
+from ccbench.errors import CcbenchError, EngineError, MissingRequirement
+
+if TYPE_CHECKING:
+    from ccbench.emulate.engine import Engine
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+__all__ = ["Task"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Runs a scenario on a worker, if that one has what the process that sends it has.
+
+    Parameters
+    ----------
+    engine : str or Engine
+        What runs it. One that is known by its name is made where it runs.
+    engine_version, ccbench : str
+        The versions of engine and ccbench that the run must be made by.
+    call : str
+        Another one for each call. Dask gives equal calls one result, even one of long ago, such as
+        an error whose cause has been removed since.
+    """
+
+    engine: str | Engine
+    engine_version: str
+    ccbench: str
+    call: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @classmethod
+    def of(cls, engine: Engine) -> Task:
+        """Return the task for an engine as this process has it."""
+        kind = type(engine)
+        known = ENGINES.get(engine.name) == (kind.__module__, kind.__qualname__)
+        return cls(
+            engine=engine.name if known else engine,
+            engine_version=engine.version(),
+            ccbench=version("ccbench"),
+        )
+
+    def __call__(self, scenario: Scenario) -> Run:
+        """Run `scenario`.
+
+        Raises
+        ------
+        EngineError
+            If the run fails.
+        MissingRequirement
+            If the worker has another ccbench or engine, and cannot make the right one. This and
+            every other error but the first names the worker's host.
+        """
+        try:
+            return run(scenario, engine=self._engine(), store=None)
+        except EngineError:  # the same on any worker
+            raise
+        except (CcbenchError, OSError) as error:
+            kind = type(error) if isinstance(error, CcbenchError) else CcbenchError
+            raise kind(f"worker {platform.node()}: {error}") from error
+
+    def _engine(self) -> Engine:
+        ours = version("ccbench")
+        if ours != self.ccbench:
+            message = f"ccbench here is {ours}, but {self.ccbench} is needed: pip install"
+            raise MissingRequirement(f"{message} ccbench=={self.ccbench}")
+        if isinstance(self.engine, str):
+            return get_engine(self.engine, self.engine_version)
+        if self.engine.version() != self.engine_version:
+            raise MissingRequirement(
+                f"engine {self.engine.name} here is {self.engine.version()}, but "
+                f"{self.engine_version} is needed: install that"
+            )
+        return self.engine

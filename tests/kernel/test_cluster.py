@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs on a cluster: a dask scheduler and workers, processes that share nothing but loopback.
+
+Each worker has a cache folder of its own, so that it can neither see the store of this process nor
+be seen by it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from shutil import copytree
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+
+from ccbench import Flow, emulate
+from ccbench.cache import cache_dir
+from ccbench.emulate import Store, cluster, run_many
+from ccbench.emulate.kernel import build
+from ccbench.emulate.kernel.engine import KernelEngine
+from ccbench.errors import CcbenchError, EngineError, MissingRequirement
+from tests.kernel.conftest import dumbbell
+from tests.kernel.test_failures import gone, guests
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ccbench import Run, Scenario
+    from ccbench.emulate.engine import Progress
+
+pytestmark = pytest.mark.kernel
+
+CHECKOUT = Path(__file__).parents[2]
+
+#: A run that is over at once, and one that leaves the time to kill its worker.
+SHORT = dumbbell(duration_s=1, queue_log=False)
+LONG = dumbbell(
+    Flow(cca="bbr"), Flow(), bandwidth_mbps=100, queue_packets=300, duration_s=40, queue_log=False
+)
+ENDLESS = dumbbell(bandwidth_mbps=1000, queue_packets=3000, duration_s=1000, queue_log=False)
+
+#: What :class:`Deadly` does not survive.
+DEADLY = replace(SHORT, name="the deadly one", rtt_ms=41)
+
+
+class Deadly(KernelEngine):
+    """The virtual kernel, but for a run that kills the process that it is run by."""
+
+    def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
+        """Run a scenario."""
+        if scenario == DEADLY:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().run(scenario, on_progress=on_progress)
+
+
+@dataclass
+class Worker:
+    """A worker's process, and the folder with its temporary files."""
+
+    process: subprocess.Popen[bytes]
+    folder: Path
+
+    def kill_in_the_middle(self) -> None:
+        """Kill it as soon as it has a guest, and see that the guest ends too."""
+        wait_until(lambda: bool(guests(self.folder)))
+        self.process.kill()
+        self.process.wait()
+        assert gone(self.folder)
+
+
+@dataclass
+class Cluster:
+    """A scheduler and its workers."""
+
+    folder: Path
+    scheduler: subprocess.Popen[bytes]
+    workers: list[Worker] = field(default_factory=list)
+
+    @property
+    def address(self) -> str:
+        """The scheduler's address, as soon as there is one."""
+        file = self.folder / "scheduler.json"
+        wait_until(lambda: file.exists() and file.read_text().endswith("}"))
+        return str(json.loads(file.read_text())["address"])
+
+    def add_worker(self, *, kernel: bool = True, **environment: str) -> Worker:
+        """Start a worker, with this machine's virtual kernel or with none."""
+        folder = self.folder / f"worker-{len(self.workers)}"
+        temporary, cache = folder / "tmp", folder / "cache"
+        temporary.mkdir(parents=True)
+        cache.mkdir()
+        if kernel:
+            (cache / "kernel").symlink_to(cache_dir() / "kernel")
+        process = start(
+            folder,
+            "worker",
+            self.address,
+            "--no-dashboard",
+            "--no-nanny",
+            "--nthreads=1",
+            f"--local-directory={folder}",
+            TMPDIR=str(temporary),
+            CCBENCH_CACHE=str(cache),
+            **environment,
+        )
+        self.workers.append(Worker(process, temporary))
+        return self.workers[-1]
+
+
+def start(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
+    """Start one of dask's programs; what it says goes to a file."""
+    folder.mkdir(exist_ok=True)
+    with (folder / "log").open("wb") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "dask", *arguments, "--host=127.0.0.1"],
+            cwd=CHECKOUT,
+            env={**os.environ, "PYTHONPATH": str(CHECKOUT), **environment},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for something that takes a moment."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@contextmanager
+def machines(folder: Path, **environment: str) -> Iterator[Cluster]:
+    """Start a scheduler without workers; when the block ends, so does all that belongs to it."""
+    process = start(
+        folder,
+        "scheduler",
+        "--no-dashboard",
+        "--port=0",
+        f"--scheduler-file={folder / 'scheduler.json'}",
+        **environment,
+    )
+    started = Cluster(folder, process)
+    try:
+        yield started
+    finally:
+        for process in (started.scheduler, *(worker.process for worker in started.workers)):
+            process.kill()
+            process.wait()
+    for worker in started.workers:
+        assert gone(worker.folder)
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait long for workers, as the machine may be busy with other tests."""
+    monkeypatch.setattr("ccbench.emulate._cluster._PATIENCE_S", 60)
+
+
+@pytest.fixture
+def impatient(_patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not wait long for what does not come."""
+    monkeypatch.setattr("ccbench.emulate._cluster._PATIENCE_S", 1)
+
+
+def seeds(scenario: Scenario, count: int) -> list[Scenario]:
+    """Make so many scenarios that differ in their seeds."""
+    return [replace(scenario, seed=seed) for seed in range(count)]
+
+
+def assert_same(expected: Run, actual: Run) -> None:
+    """Two runs are the same, to the last sample."""
+    assert expected.scenario == actual.scenario
+    assert expected.provenance == actual.provenance
+    for name in ("queue", "flows", "completions"):
+        pd.testing.assert_frame_equal(getattr(expected, name), getattr(actual, name))
+
+
+class TestRuns:
+    def test_same(self, tmp_path: Path) -> None:
+        """A cluster gives the same runs as this process, which alone stores them."""
+        scenarios, store = seeds(SHORT, 3), Store(tmp_path / "store")
+        with machines(tmp_path / "cluster") as started:
+            worker = started.add_worker()
+            with cluster(started.address) as executor:
+                for i, run in run_many(scenarios, executor=executor, store=store):
+                    assert_same(emulate.run(scenarios[i], store=None), run)
+            assert not (worker.folder.parent / "cache" / "runs").exists()
+        assert store.usage().runs == 3
+        with pytest.raises(CcbenchError, match="scheduler has ended or cannot be reached"):
+            list(run_many(scenarios, executor=executor, store=None))
+        for i, run in run_many(scenarios, store=store):
+            assert_same(emulate.run(scenarios[i], store=None), run)
+
+    def test_failure(self, tmp_path: Path) -> None:
+        """A run that fails on the cluster is an error with its reason; the others go on."""
+        failures: list[tuple[int, str]] = []
+        failing = replace(SHORT, sysctls=(("net.ipv4.no_such_thing", "1"),))
+        with machines(tmp_path / "cluster") as started:
+            started.add_worker()
+            with cluster(started.address) as executor:
+                results = run_many(
+                    [failing, SHORT],
+                    executor=executor,
+                    store=None,
+                    on_failure=lambda i, error: failures.append((i, str(error))),
+                )
+                assert [i for i, _ in results] == [1]
+        ((position, reason),) = failures
+        assert position == 0
+        assert "no_such_thing" in reason
+
+
+class TestLosses:
+    def test_worker_killed(self, tmp_path: Path) -> None:
+        """What a killed worker was running is run again by another, and comes out the same."""
+        scenarios = seeds(LONG, 2)
+        with machines(tmp_path / "cluster") as started:
+            first = started.add_worker()
+            with cluster(started.address) as executor, ThreadPoolExecutor(1) as pool:
+                killed = pool.submit(first.kill_in_the_middle)
+                killed.add_done_callback(lambda _: started.add_worker())
+                runs = dict(run_many(scenarios, executor=executor, store=None))
+                killed.result()
+        assert sorted(runs) == [0, 1]
+        for i, run in runs.items():
+            assert_same(emulate.run(scenarios[i], store=None), run)
+
+    def test_deadly_run(self, tmp_path: Path) -> None:
+        """A run that kills every worker is a failed run; those that shared its workers are not."""
+        failures: list[tuple[int, str]] = []
+        scenarios = [DEADLY, *seeds(SHORT, 6)]
+        patience = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
+        with machines(tmp_path / "cluster", **patience) as started:
+            for _ in range(3):
+                started.add_worker()
+            with cluster(started.address) as executor:
+                results = run_many(
+                    scenarios,
+                    engine=Deadly(),
+                    executor=executor,
+                    store=None,
+                    on_failure=lambda i, error: failures.append((i, str(error))),
+                )
+                assert sorted(i for i, _ in results) == [1, 2, 3, 4, 5, 6]
+            dead = [worker for worker in started.workers if worker.process.poll() is not None]
+        ((position, reason),) = failures
+        assert position == 0
+        assert reason.startswith("the worker that had this run was killed (1 in turn, the last")
+        assert len(dead) == 2
+
+    def test_scheduler_lost(self, tmp_path: Path) -> None:
+        """Without its scheduler a cluster is one clear error; what was finished is kept."""
+        store = Store(tmp_path / "store")
+        with machines(tmp_path / "cluster") as started:
+            worker = started.add_worker()
+            with cluster(started.address) as executor:
+                results = run_many([SHORT, ENDLESS], executor=executor, store=store)
+                next(results)
+                wait_until(lambda: bool(guests(worker.folder)))
+                started.scheduler.kill()
+                with pytest.raises(CcbenchError, match="scheduler has ended or cannot") as caught:
+                    next(results)
+                assert not isinstance(caught.value, EngineError)
+        assert store.usage().runs == 1
+
+
+@pytest.mark.usefixtures("impatient")
+class TestConnecting:
+    def test_nobody(self) -> None:
+        """Where no scheduler answers, one line says how to start one."""
+        with (
+            pytest.raises(CcbenchError, match=r"no dask scheduler answers at tcp:.*:9 "),
+            cluster("tcp://127.0.0.1:9"),
+        ):
+            pass
+
+    def test_no_workers(self, tmp_path: Path) -> None:
+        """A scheduler without workers is an error that says how to start some."""
+        with (
+            machines(tmp_path / "cluster") as started,
+            pytest.raises(CcbenchError, match=rf"no workers: .* `dask worker {started.address}"),
+            cluster(started.address),
+        ):
+            pass
+
+
+class TestVersions:
+    def test_no_kernel(self, tmp_path: Path) -> None:
+        """A worker that has no kernel and cannot build one says so, and the batch ends."""
+        failures: list[int] = []
+        with machines(tmp_path / "cluster") as started:
+            started.add_worker(kernel=False, PATH=str(tmp_path))
+            with cluster(started.address) as executor:
+                results = run_many(
+                    [SHORT],
+                    executor=executor,
+                    store=None,
+                    on_failure=lambda i, _: failures.append(i),
+                )
+                with pytest.raises(MissingRequirement) as caught:
+                    next(results)
+        message, version = str(caught.value), KernelEngine().version()
+        assert f"worker {platform.node()}: the virtual kernel here is none" in message
+        assert f"but {version} is needed" in message
+        assert "building the virtual kernel needs gcc" in message
+        assert failures == []
+
+    def test_built_when_needed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The engine of a version that is not there is built as by default."""
+        installed = KernelEngine()
+        monkeypatch.setattr(build, "find", lambda _: None)
+        monkeypatch.setattr(build, "build", lambda: installed.kernel)
+        assert KernelEngine.of_version(installed.version()).kernel == installed.kernel
+
+    def test_another(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """If that gives another version, the error names both and what to do."""
+        installed = KernelEngine()
+        monkeypatch.setattr(build, "build", lambda: installed.kernel)
+        with pytest.raises(MissingRequirement) as caught:
+            KernelEngine.of_version("1-0123456789abcdef")
+        message = str(caught.value)
+        assert f"kernel here is {installed.version()}, but 1-0123456789abcdef is" in message
+        assert "copy kernel/builds/0123456789abcdef" in message
+        assert installed.kernel.release in message
+
+    def test_copied(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A copy of the kernel's own folder is all that a worker needs."""
+        installed = KernelEngine()
+        expected, path = installed.run(SHORT), installed.kernel.path
+        copy = tmp_path / "cache" / "kernel" / "builds" / path.name
+        copytree(path, copy)
+        monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path / "cache"))
+        engine = KernelEngine.of_version(installed.version())
+        assert engine.kernel.path == copy
+        assert_same(expected, engine.run(SHORT))
