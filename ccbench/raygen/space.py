@@ -212,7 +212,7 @@ class Space:
 
         Examples
         --------
-        >>> [gene.name for gene in Space.load("examples/space.toml").genes][:2]
+        >>> [gene.name for gene in Space.load("examples/raygen/space.toml").genes][:2]
         ['bandwidth_mbps', 'rtt_ms']
         """
         path = Path(path)

@@ -143,9 +143,9 @@ class TestRaygen:
         network = ("--alpha", "bbr", "--beta", "cubic", "--duration", 2)
         document = json.loads(program("raygen", *network, *options, "--json"))
         assert document["experiments"] == 4
-        harms = [network["relative_harm"] for network in document["worst"]]
+        harms = [network["relative_harm"] for network in document["claims"]]
         assert harms == sorted(harms, reverse=True)
-        assert Scenario.from_dict(document["worst"][0]["scenario"]).duration_s == 2
+        assert Scenario.from_dict(document["claims"][0]["scenario"]).duration_s == 2
         again = program("raygen", *network, *options)
         assert "of 4 tried" in again
         assert str(tmp_path / "out" / "worst.png") in again

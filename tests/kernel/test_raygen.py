@@ -18,8 +18,11 @@ import pytest
 
 from ccbench import Scenario
 from ccbench.emulate import Store, run
-from ccbench.raygen import DEFAULT_SPACE, SearchConfig, search
+from ccbench.harm import measure
+from ccbench.raygen import DEFAULT_SPACE, SearchConfig, Space, search
+from ccbench.trace import Trace
 from tests.kernel.test_failures import guests
+from tests.unit.conftest import assert_same
 
 if TYPE_CHECKING:
     from ccbench.raygen import Progress
@@ -27,8 +30,26 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kernel
 
 CONFIG = SearchConfig(alpha="bbr", beta="cubic", budget=6, population=4, duration_s=5, seed=7)
-#: Runs of a search in which no two chromosomes are equal.
-RUNS = 2 * CONFIG.budget
+#: Runs of a search in which no two chromosomes are equal, with those of the claims.
+RUNS = 2 * (CONFIG.budget + 5 * CONFIG.confirm)
+
+
+EVERY_GENE = "".join(
+    f"[[genes]]\nname = '{name}'\n{settings}\n"
+    for name, settings in {
+        "trace": "scale = 'choice'\nvalues = ['uneven.trace']",
+        "rtt_ms": "low = 10\nhigh = 60",
+        "queue_packets": "low = 20\nhigh = 200",
+        "alpha_rtt_ratio": "low = 0.5\nhigh = 2",
+        "loss": "low = 0\nhigh = 0.001\nscale = 'linear'",
+        "qdisc": "scale = 'choice'\nvalues = ['droptail', 'fq_codel', 'pie']",
+        "workload": "scale = 'choice'\nvalues = ['long', 'short']",
+        "alpha_start_s": "low = 0\nhigh = 4\nscale = 'linear'",
+        "beta_start_s": "low = 0\nhigh = 5\nscale = 'linear'",
+        "alpha_flows": "low = 1\nhigh = 3",
+        "beta_flows": "scale = 'choice'\nvalues = [1, 2]",
+    }.items()
+)
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -59,22 +80,20 @@ class TestSearch:
         assert list(table["number"]) == list(range(CONFIG.budget))
         assert list(table["generation"]) == [1, 1, 1, 1, 2, 2]
         for gene in DEFAULT_SPACE.genes:
-            assert table[gene.name].between(gene.low, gene.high).all()
+            assert table[gene.name].between(gene.at(0), gene.at(1)).all()
         assert set(files(folder)) == {
-            "results.csv",
-            "search.json",
-            "worst.png",
+            *("results.csv", "claims.csv", "search.json", "worst.png"),
             *(f"worst-{rank}.toml" for rank in range(1, 6)),
+            *(f"worst-{rank}-solo.toml" for rank in range(1, 6)),
         }
         state = json.loads((folder / "search.json").read_text())
         assert (state["experiments_done"], state["engine"]) == (CONFIG.budget, "kernel")
         # The file repeats the worst, out of the store.
-        worst = result.worst(1)[0]
-        again = run(Scenario.load(folder / "worst-1.toml"))
+        solo, competing = (run(Scenario.load(folder / f"worst-1{of}.toml")) for of in ("-solo", ""))
         assert len(boots) == RUNS
-        throughput = again.throughput()
-        counted = throughput[throughput.index > worst.harm.from_s].mean()
-        assert counted.iloc[: worst.harm.n_beta].sum() == pytest.approx(worst.harm.competing_mbps)
+        harm = measure(solo, competing).relative
+        claim = result.claims.iloc[0]
+        assert claim["relative_harm_min"] <= harm <= claim["relative_harm_max"]
 
     def test_same_seed_same_bytes(self, tmp_path: Path, boots: list[Path]) -> None:
         """The files are the same bytes, whatever the number of jobs and the order of the runs."""
@@ -89,7 +108,7 @@ class TestSearch:
     def test_another_seed(self) -> None:
         """Another seed searches elsewhere."""
         first, second = (
-            search(replace(CONFIG, seed=seed, duration_s=1)).frame() for seed in (1, 2)
+            search(replace(CONFIG, seed=seed, duration_s=1)).experiments for seed in (1, 2)
         )
         assert not set(first["bandwidth_mbps"]) & set(second["bandwidth_mbps"])
 
@@ -103,7 +122,7 @@ class TestSearch:
         table = pd.read_csv(tmp_path / "out" / "results.csv", keep_default_na=False)
         assert list(range(8)) == list(table["number"])
         boots.clear()
-        assert result == search(config, output_dir=tmp_path / "out")
+        assert_same(result, search(config, output_dir=tmp_path / "out"))
         assert [] == boots
 
     def test_interrupted(self, tmp_path: Path, boots: list[Path]) -> None:
@@ -121,7 +140,7 @@ class TestSearch:
         assert before >= 6
         assert len(boots) == RUNS - before
         whole = search(CONFIG, store=Store(tmp_path / "another"), output_dir=tmp_path / "whole")
-        assert whole.frame()["relative_harm"].notna().all()
+        assert whole.experiments["relative_harm"].notna().all()
         assert files(tmp_path / "out") == files(tmp_path / "whole")
 
     def test_solo_runs_are_shared(self, boots: list[Path]) -> None:
@@ -129,8 +148,31 @@ class TestSearch:
         first = replace(CONFIG, budget=4)  # the random generation, the same for every alpha
         search(first)
         boots.clear()
-        search(replace(first, alpha="vegas"))
-        assert len(boots) == 4
+        again = search(replace(first, alpha="vegas"))
+        fresh = 4 * CONFIG.confirm  # of all four, and their solo runs have been made
+        assert len(again.claims) == 4
+        assert len(boots) == 4 + fresh
+
+    def test_every_gene(self, tmp_path: Path) -> None:
+        """What a gene can be runs on the kernel: loss, qdisc, trace, RTT ratio, start, workload."""
+        Trace(name="uneven", opportunities_ms=(1, 2, 9)).to_file(tmp_path / "uneven.trace")
+        (tmp_path / "space.toml").write_text(EVERY_GENE)
+        space = Space.load(tmp_path / "space.toml")
+        config = replace(CONFIG, space=space, duration_s=15, budget=12, population=12, seed=3)
+        result = search(config)
+        assert [""] * 12 == list(result.experiments["error"])
+        short = result.experiments["workload"] == "short"
+        assert 0 < short.sum() < 12
+        lengths = result.experiments["to_s"] - result.experiments["from_s"]
+        assert {10.0} == set(lengths[short])
+        started = result.experiments[["alpha_start_s", "beta_start_s"]].max(axis=1)
+        assert (result.experiments["from_s"] >= started)[~short].all()
+
+    def test_seeds_differ(self) -> None:
+        """Harm is a random variable: seeds differ even where no CCA draws random numbers."""
+        config = replace(CONFIG, alpha="cubic", beta="reno", budget=4, repeat=3, duration_s=20)
+        result = search(replace(config, confirm=1))
+        assert (result.experiments["relative_harm_sd"] > 0).all()
 
 
 class TestKill:
@@ -150,6 +192,7 @@ class TestKill:
             stderr=subprocess.DEVNULL,
         ) as process:
             while Store().usage().runs < 2:
+                assert process.poll() is None
                 time.sleep(0.01)
             process.send_signal(number)
         deadline = time.monotonic() + 5

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import click
+import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
@@ -490,13 +491,13 @@ class TestRaygen:
     @pytest.mark.parametrize("value", ["", "head", "head:8786", "http://head:8786", "tcp://head"])
     def test_bad_scheduler(self, value: str) -> None:
         """A scheduler is named by its dask address."""
-        assert_refused(command("raygen", RAYGEN, scheduler=value), "--scheduler", "tcp://host:8786")
+        assert_refused(command("raygen", RAYGEN, scheduler=value), "scheduler", "tcp://host:8786")
 
     def test_no_dask(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Without dask installed, --scheduler says how to install it."""
         monkeypatch.setitem(__import__("sys").modules, "distributed", None)
         result = command("raygen", RAYGEN, scheduler="tcp://head:8786")
-        assert_refused(result, "pip install 'dask[distributed]'", status=ExitStatus.FAILED)
+        assert_refused(result, "pip install 'ccbench[cluster]'", status=ExitStatus.FAILED)
 
     @pytest.mark.usefixtures("arithmetic")
     def test_search(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -506,7 +507,7 @@ class TestRaygen:
         assert ExitStatus.OK == result.exit_code, result.output
         assert "greedy harms even most, of 6 tried" in result.stdout
         for name in ("results.csv", "worst.png", "worst-1.toml"):
-            path = f"raygen-greedy-even/{name}"
+            path = f"raygen-greedy-even-genetic/{name}"
             assert path in result.stdout
             assert (tmp_path / path).is_file()
 
@@ -518,6 +519,53 @@ class TestRaygen:
         document = json.loads(result.stdout)
         assert 6 == document["experiments"]
         assert str(tmp_path) == document["output"]
+
+    @pytest.mark.usefixtures("arithmetic")
+    def test_dry_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A dry run says how much there is to do and how long it takes, and leaves nothing."""
+        monkeypatch.chdir(tmp_path)
+        result = command("raygen", RAYGEN, "--dry-run", duration="5")
+        assert ExitStatus.OK == result.exit_code, result.output
+        assert "300, in generations of 60, 8 x 30" in result.stdout
+        assert "side by side" in result.stdout
+        assert [] == list(tmp_path.iterdir())
+        document = json.loads(command("raygen", RAYGEN, "--dry-run", "--json").stdout)
+        assert 2 * (300 + 5 * 3) == document["runs"]
+        assert document["virtual_hours"] == pytest.approx(630 * 180 / 3600)
+
+    @pytest.mark.usefixtures("arithmetic")
+    def test_space(self, tmp_path: Path) -> None:
+        """The genes of a file are those that are varied, and head the table."""
+        space = "".join(
+            f'[[genes]]\nname = "{name}"\nlow = {low}\nhigh = {high}\n'
+            for name, low, high in (
+                *(("bandwidth_mbps", 5, 10), ("rtt_ms", 20, 20), ("queue_packets", 20, 90)),
+            )
+        )
+        (tmp_path / "space.toml").write_text(space)
+        options = {**RAYGEN, "--budget": "6", "--population": "4", "--duration": "5"}
+        given = {"space": str(tmp_path / "space.toml"), "output": str(tmp_path / "out")}
+        result = command("raygen", options, **given)
+        assert ExitStatus.OK == result.exit_code, result.output
+        table = pd.read_csv(tmp_path / "out" / "results.csv")
+        assert table["queue_packets"].between(20, 90).all()
+        assert table["bandwidth_mbps"].between(5, 10).all()
+        assert "queue" in result.stdout
+        assert "packets" in result.stdout
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("", ("genes are missing", "[[genes]]")),
+            ('[[genes]]\nname = "bandwith_mbps"\nlow = 1\nhigh = 2\n', ("did you mean",)),
+            ('[[genes]]\nname = "rtt_ms"\nlow = 9\nhigh = 2\n', ("rtt_ms.high", "exchange")),
+        ],
+    )
+    def test_bad_space(self, tmp_path: Path, text: str, words: tuple[str, ...]) -> None:
+        """A file that is no space is refused with its name and the place of the mistake."""
+        (tmp_path / "space.toml").write_text(text)
+        result = command("raygen", RAYGEN, space=str(tmp_path / "space.toml"))
+        assert_refused(result, "space.toml: ", *words)
 
     @pytest.mark.usefixtures("arithmetic")
     def test_folder_of_another_search(self, tmp_path: Path) -> None:
