@@ -55,7 +55,7 @@ __all__ = ["raygen"]
     "space_file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="What to vary, in which ranges: TOML, see examples/raygen/space.toml.  [default: as below]",
+    help="What to vary, in which ranges: see examples/raygen/space.toml.  [default: as below]",
 )
 @click.option(
     "--stratified", is_flag=True, help="Let the first networks leave out no part of any range."

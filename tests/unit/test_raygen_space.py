@@ -289,7 +289,7 @@ NETWORK = GENE.format("rtt_ms", "low = 10\nhigh = 20") + GENE.format("queue_bdp"
 class TestFile:
     def test_example(self) -> None:
         """The example has a gene of every kind, and every scenario of it can be made."""
-        space = Space.load("examples/space.toml")
+        space = Space.load("examples/raygen/space.toml")
         assert {Number, Choice} == {type(gene) for gene in space.genes}
         config = SearchConfig(alpha="bbr", beta="cubic", space=space)
         for chromosome in space.corners():
