@@ -331,7 +331,7 @@ class TestVersions:
             KernelEngine.of_version("1-0123456789abcdef")
         message = str(caught.value)
         assert f"kernel here is {installed.version()}, but 1-0123456789abcdef is" in message
-        assert "copy kernel/builds/0123456789abcdef" in message
+        assert "copy the folder 0123456789abcdef from kernel/builds" in message
         assert installed.kernel.release in message
 
     def test_copied(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

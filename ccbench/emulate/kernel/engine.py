@@ -74,11 +74,11 @@ class KernelEngine:
         except CcbenchError as error:
             has, reason = _version_in_use(), str(error)
         raise MissingRequirement(
-            f"the virtual kernel here is {has}, but {version} is needed: copy kernel/builds/"
-            f"{wanted} from the cache folder of a machine that has it into {cache_dir()}, or set "
-            "CCBENCH_CACHE to a folder that the machines share, or install the same ccbench and "
-            "linux-source package on them (the compiler may be another), as `ccbench kernel "
-            f"build` does not help: {reason}"
+            f"the virtual kernel here is {has}, but {version} is needed: copy the folder {wanted} "
+            "from kernel/builds in the cache folder of a machine that has it into "
+            f"{cache_dir() / 'kernel' / 'builds'}, or set CCBENCH_CACHE to a folder that the "
+            "machines share, or give them the same linux-source package and ccbench (the compiler "
+            f"may be another); `ccbench kernel build` here does not help: {reason}"
         )
 
     @cached_property
