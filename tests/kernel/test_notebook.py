@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library in a notebook: a real Jupyter kernel runs its cells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.kernel,
+    # Jupyter's own: of event loops, encryption and folders that are to move one day.
+    pytest.mark.filterwarnings("ignore"),
+]
+
+SEARCH = """
+from ccbench import raygen
+result = raygen.search(alpha="bbr", beta="cubic", budget=6, population=4, duration_s=4)
+"""
+
+
+class _Listening(NotebookClient):  # type: ignore[misc] # nbclient has no complete annotations
+    """Keeps all that the notebook is told."""
+
+    def __init__(self, notebook: nbformat.NotebookNode, **settings: Any) -> None:
+        super().__init__(notebook, **settings)
+        self.heard: list[str] = []
+
+    def process_message(self, message: dict[str, Any], *rest: Any) -> Any:
+        self.heard.append(str(message["content"]))
+        return super().process_message(message, *rest)
+
+
+@pytest.mark.usefixtures("own_store")
+def test_search(tmp_path: Path) -> None:
+    """A search shows live how far it is, wipes that, and its tables are shown as tables."""
+    cells = [nbformat.v4.new_code_cell(source) for source in (SEARCH, "result.top_table()")]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    client = _Listening(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}})
+    client.execute()
+    heard = "\n".join(client.heard)
+    for words in ("generation 1/2", "generation 2/2", "6/6 tried", "running the worst again"):
+        assert words in heard
+    (table,) = cells[1].outputs
+    assert table["output_type"] == "execute_result"
+    assert "<table" in table["data"]["text/html"]
+    assert "relative_harm" in table["data"]["text/plain"]
