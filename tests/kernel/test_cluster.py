@@ -7,6 +7,7 @@ be seen by it.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import platform
@@ -315,6 +316,22 @@ class TestVersions:
         assert f"but {version} is needed" in message
         assert "building the virtual kernel needs gcc" in message
         assert failures == []
+
+    def test_unknown_code(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A cluster that lacks a module that this process has says which."""
+        (tmp_path / "only_here.py").write_text(
+            "from ccbench.emulate.kernel.engine import KernelEngine\n"
+            "class Ours(KernelEngine): pass\n"
+        )
+        monkeypatch.syspath_prepend(tmp_path)
+        ours = importlib.import_module("only_here").Ours()
+        with machines(tmp_path / "cluster") as started:
+            started.add_worker()
+            with (
+                cluster(started.address) as executor,
+                pytest.raises(MissingRequirement, match=r"No module named 'only_here'.*install"),
+            ):
+                list(run_many([SHORT], engine=ours, executor=executor, store=None))
 
     def test_built_when_needed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The engine of a version that is not there is built as by default."""
