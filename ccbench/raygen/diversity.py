@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from ccbench.raygen.gene import Gene
     from ccbench.raygen.space import Space
 
-__all__ = ["coordinates", "distances", "gene_of_each_coordinate"]
+__all__ = ["coordinates", "distances"]
 
 
 def distances(space: Space, table: pd.DataFrame) -> npt.NDArray[np.float64]:
@@ -75,17 +74,5 @@ def coordinates(space: Space, table: pd.DataFrame) -> npt.NDArray[np.float64]:
     [1.0, 0.0, 1.0]
     """
     rows = table[[gene.name for gene in space.genes]].itertuples(index=False, name=None)
-    width = len(gene_of_each_coordinate(space))
+    width = sum(len(gene.coordinates(gene.at(0))) for gene in space.genes)
     return np.array([space.coordinates(row) for row in rows], dtype=float).reshape(-1, width)
-
-
-def gene_of_each_coordinate(space: Space) -> list[Gene]:
-    """Return to which gene each coordinate belongs: a choice between words has several.
-
-    Examples
-    --------
-    >>> from ccbench.raygen import DEFAULT_SPACE
-    >>> [gene.name for gene in gene_of_each_coordinate(DEFAULT_SPACE)][:2]
-    ['bandwidth_mbps', 'rtt_ms']
-    """
-    return [gene for gene in space.genes for _ in gene.coordinates(gene.at(0))]

@@ -90,8 +90,7 @@ def importance(space: Space, experiments: pd.DataFrame, seed: int = 1) -> Import
     names = [gene.name for gene in space.genes]
     known = finished(space, experiments)
     genes, harm = known[names], known["relative_harm"].to_numpy()
-    variance = harm.var()
-    if len(known) < FEWEST or not variance > 0:
+    if len(known) < FEWEST or harm.min() == harm.max():
         return Importance(genes=pd.Series(np.nan, index=names), explained=np.nan)
     error, grown = 0.0, np.zeros(len(names))
     for fitted, others in KFold(_PARTS, shuffle=True, random_state=seed).split(genes):
@@ -108,7 +107,7 @@ def importance(space: Space, experiments: pd.DataFrame, seed: int = 1) -> Import
                 random_state=seed,
             ).importances_mean
         )
-    total = len(known) * variance
+    total = ((harm - harm.mean()) ** 2).sum()
     by_gene = pd.Series(grown / total, index=names).sort_values(ascending=False, kind="stable")
     return Importance(genes=by_gene, explained=float(1 - error / total))
 

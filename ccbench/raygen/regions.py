@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ccbench.raygen.diversity import coordinates, gene_of_each_coordinate
+from ccbench.raygen.gene import Choice
 from ccbench.raygen.importance import FEWEST, finished, forest
 from ccbench.raygen.rule import spanning
 
@@ -40,7 +40,7 @@ _EDGE = 0.5
 #: Points at which the model is asked between two scenarios.
 _STEPS = 10
 #: A rule is learned from so many scenarios of its region or more, if the search has them ...
-_FEW = 5
+_FEW = 12
 #: ... among this many times the top ones.
 _POOL = 3
 #: Random scenarios by which the model tells what is usual, and from which rules tell regions.
@@ -243,24 +243,26 @@ class _Landscape:
 
         less = ((self._level - self._harm_anywhere) / self._rise).clip(0, 1)
         parts = (self._genes.iloc[inside], self._genes.iloc[outside], self._anywhere)
-        places = coordinates(self._space, pd.concat(parts))
-        is_inside = np.arange(len(places)) < len(inside)
+        table = pd.concat(parts, ignore_index=True)
+        is_inside = np.arange(len(table)) < len(inside)
         weights = np.concatenate([np.ones(len(inside) + len(outside)), less])
         for part in (is_inside, ~is_inside):  # each weighs as much as the other
             weights[part] /= 2 * weights[part].sum()
+        for gene in self._space.genes:
+            if isinstance(gene, Choice):
+                table[gene.name] = _shares(table[gene.name], weights, is_inside)
         tree = DecisionTreeClassifier(
             max_depth=_BOUNDS, min_impurity_decrease=_GAIN, random_state=_SEED
-        ).fit(places, is_inside, weights)
+        ).fit(table.to_numpy(dtype=float), is_inside, weights)
         # The leaf with most of them, and the way there: on which side of it each gene is bounded.
-        leaves = tree.apply(places[: len(inside)])
+        own = table.iloc[: len(inside)].to_numpy(dtype=float)
+        leaves = tree.apply(own)
         first = int(np.argmax(leaves == np.bincount(leaves).argmax()))
         kernel = self._genes.iloc[inside[leaves == leaves[first]]]
         sides: dict[Gene, set[Side]] = {}
-        genes = gene_of_each_coordinate(self._space)
-        way = tree.decision_path(places[[first]]).indices
-        for node, child in itertools.pairwise(way):
+        for node, child in itertools.pairwise(tree.decision_path(own[[first]]).indices):
             side: Side = "high" if child == tree.tree_.children_left[node] else "low"
-            sides.setdefault(genes[tree.tree_.feature[node]], set()).add(side)
+            sides.setdefault(self._space.genes[tree.tree_.feature[node]], set()).add(side)
         conditions = (
             spanning(gene, kernel[gene.name].tolist(), sides[gene])
             for gene in self._space.genes
@@ -278,6 +280,20 @@ class _Landscape:
 
     def _table(self, chromosomes: Iterable[Chromosome]) -> pd.DataFrame:
         return pd.DataFrame(chromosomes, columns=self._genes.columns)
+
+
+def _shares(
+    values: pd.Series[Any], weights: npt.NDArray[np.float64], is_inside: npt.NDArray[np.bool_]
+) -> pd.Series[float]:
+    """Put for each value how much of its weight is inside.
+
+    In this order of its values a choice is split into the best two sets by one bound (Breiman et
+    al., Classification and regression trees, 1984, section 4.2.2).
+    """
+    total = pd.Series(weights).groupby(values).transform("sum")
+    return pd.Series(weights * is_inside).groupby(values).transform("sum") / total.where(
+        total > 0, 1
+    )
 
 
 def _region(
