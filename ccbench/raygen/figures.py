@@ -239,7 +239,8 @@ def _distributions(samples: Mapping[str, _Array], *, xlabel: str, ylabel: str) -
     axes = figure.subplots()
     for (name, sample), colour in zip(samples.items(), (_ALPHA_COLOUR, *_COLOURS), strict=False):
         if len(sample):
-            axes.ecdf(sample, color=colour, linewidth=2, label=f"{name}: {len(sample)}")
+            axes.ecdf(sample, color=colour, linewidth=2)
+        axes.plot([], [], color=colour, linewidth=2, label=f"{name}: {len(sample)}")
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
     axes.grid(alpha=0.3)

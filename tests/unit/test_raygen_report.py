@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of a search: what is on the page, and which files there are."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from html.parser import HTMLParser
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from ccbench.cli import main as cli
+from ccbench.emulate.engine import ENGINES
+from ccbench.errors import CcbenchError, EngineError, InputError, MissingRequirement
+from ccbench.raygen import DEFAULT_SPACE, Choice, Space, search
+from ccbench.raygen.html import report
+from ccbench.raygen.regions import regions
+from ccbench.scenario import Scenario
+from tests.unit.conftest import ArithmeticEngine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ccbench.raygen import SearchResult
+    from ccbench.run import Run
+
+FIGURES = {
+    *(f"worst-{rank}" for rank in range(1, 6)),
+    *("progress", "top", "distances", "parallel"),
+    *("heatmap-bandwidth_mbps-rtt_ms", "heatmap-queue_bdp-alpha_flows"),
+    "heatmap-queue_bdp-beta_flows",
+}
+
+
+class _Page(HTMLParser):
+    """What of a page these tests ask for."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.html = path.read_text(encoding="utf-8")
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self._table = ""
+        self.tables: dict[str, list[list[str]]] = {}
+        self._open: list[str] = []
+        self.feed(self.html)
+        assert [] == self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag == "tr" and self._table:
+            self.tables[self._table].append([])
+        elif tag in {"th", "td"} and self._table:
+            self.tables[self._table][-1].append("")
+        if tag not in {"meta", "link", "br"}:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert tag == self._open.pop()
+        if tag == "table":
+            self._table = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] == "caption":
+            self._table = data
+            self.tables[data] = []
+        elif self._table and self.tables[self._table] and {"th", "td"} & {*self._open}:
+            self.tables[self._table][-1][-1] += data
+
+    @property
+    def text(self) -> str:
+        """All words outside figures, scripts and styles."""
+        rest = re.sub(r"<(svg|script|style)\b.*?</\1>", "", self.html, flags=re.DOTALL)
+        return " ".join(re.sub(r"<[^>]+>", " ", rest).split())
+
+
+def _search(folder: Path, engine: Any, **changes: Any) -> SearchResult:
+    """Make a small search."""
+    settings: dict[str, Any] = {"alpha": "greedy", "beta": "even", "duration_s": 4.0}
+    settings |= {"budget": 16, "population": 8, "strategy": "random", "engine": engine}
+    return search(**settings | changes, store=None, output_dir=folder)
+
+
+@pytest.fixture
+def made(engine: ArithmeticEngine, tmp_path: Path) -> Callable[..., tuple[SearchResult, Path]]:
+    """Give what makes a small search; returns its result and its folder."""
+
+    def make(name: str = "found", **changes: Any) -> tuple[SearchResult, Path]:
+        return _search(tmp_path / name, **{"engine": engine, **changes}), tmp_path / name
+
+    return make
+
+
+@dataclass(frozen=True)
+class _Reported:
+    """A search and its report."""
+
+    result: SearchResult
+    folder: Path
+    before: set[Path]
+    files: tuple[Path, ...]
+
+    @cached_property
+    def page(self) -> _Page:
+        return _Page(self.files[0])
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> _Reported:
+    """Give a search of 40 scenarios and its report, which takes seconds and is not changed."""
+    engine = ArithmeticEngine()
+    folder = tmp_path_factory.mktemp("reported") / "found"
+    result = _search(folder, engine, budget=40, seed=7)
+    before = set(folder.iterdir())
+    files = report(folder, engine=engine, store=None)
+    return _Reported(result=result, folder=folder, before=before, files=files)
+
+
+class TestReport:
+    def test_files(self, reported: _Reported) -> None:
+        """There is a page, and beside it each figure as SVG and PNG."""
+        folder, (page, *figures) = reported.folder, reported.files
+        assert folder / "report.html" == page
+        assert {folder / "figures" / f"{n}{s}" for n in FIGURES for s in (".svg", ".png")} == set(
+            figures
+        )
+        assert {page, folder / "figures"} == set(folder.iterdir()) - reported.before
+        for path in figures:
+            start = {".svg": b"<?xml", ".png": b"\x89PNG"}[path.suffix]
+            assert path.read_bytes().startswith(start)
+
+    def test_elsewhere(self, reported: _Reported, engine: Any, tmp_path: Path) -> None:
+        """Written elsewhere, page and figures are the same bytes, and the search's are left."""
+        before = {path: path.stat().st_mtime_ns for path in reported.folder.iterdir()}
+        path = tmp_path / "new" / "x.html"
+        again = report(reported.folder, path, engine=engine, store=None)
+        assert path == again[0]
+        assert [path.read_bytes() for path in reported.files] == [p.read_bytes() for p in again]
+        assert before == {path: path.stat().st_mtime_ns for path in reported.folder.iterdir()}
+
+    def test_self_contained(self, reported: _Reported) -> None:
+        """The page refers to nothing outside itself, and no name in it is there twice."""
+        page = reported.page
+        for tag, attributes in page.tags:
+            for name in ("src", "href", "xlink:href", "action", "data"):
+                assert (attributes.get(name) or "#").startswith(("#", "data:")), tag
+        assert not re.search(r"@import|url\((?!#)", page.html)
+        ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+        assert len(set(ids)) == len(ids)
+        referred = set(re.findall(r'(?:href="|url\()#([^")]+)', page.html))
+        assert referred <= set(ids)
+
+    def test_heading(self, reported: _Reported) -> None:
+        """It begins with who harms whom, how it was searched, and what made it."""
+        text, claims = reported.page.text, reported.result.claims
+        assert "greedy against even" in text
+        assert "40 of 40 networks" in text
+        for words in ("random, population 8", "4 s", "seed 7", "25 to 400 Mbit/s"):
+            assert words in text
+        assert f"relative harm {claims['relative_harm'].max():+.2f}" in text
+        assert "engine arithmetic" in text
+
+    def test_claims(self, reported: _Reported) -> None:
+        """The worst are shown as fresh seeds saw them and as the search did, with their genes."""
+        _, *rows = reported.page.tables["The worst networks"]
+        claims = reported.result.claims.to_dict("records")
+        assert len(claims) == len(rows)
+        for claim, row in zip(claims, rows, strict=True):
+            assert f"{claim['relative_harm']:+.3f}" == row[1]
+            assert f"{claim['found_harm']:+.3f}" == row[5]
+            assert claim["rtt_ms"] == float(row[7])
+
+    def test_commands(self, reported: _Reported) -> None:
+        """The commands name files that hold the scenarios of the claims."""
+        commands = re.findall(r"<code>ccbench run ([^<]+)</code>", reported.page.html)
+        claimed = map(reported.result.claimed, reported.result.claims["rank"])
+        expected = [scenario for one in claimed for scenario in (one.competing, one.solo)]
+        assert expected == [Scenario.load(path) for path in commands]
+
+    def test_all_experiments(self, reported: _Reported) -> None:
+        """The last table has a row for each experiment, and its cells are what was measured."""
+        heading, *rows = reported.page.tables["All networks that were tried"]
+        table = pd.DataFrame(rows, columns=heading)
+        harm = table["relative harm"].astype(float)
+        experiments = reported.result.experiments
+        assert list(experiments["relative_harm"]) == pytest.approx(list(harm), abs=5e-4)
+        assert list(experiments["number"]) == [int(number) for number in table["number"]]
+
+    def test_what_matters(self, reported: _Reported) -> None:
+        """What the arithmetic does not depend on is said to matter least, and where harm is."""
+        _, *rows = reported.page.tables["Importance of each gene"]
+        shares = {name.strip(): float(share) for name, share in rows}
+        assert abs(shares["link"]) < 0.2
+        assert max(shares.values()) > 0.2
+        (region, *_) = regions(DEFAULT_SPACE, reported.result.experiments)
+        assert region.where("greedy", "even") in reported.page.text
+
+    def test_runs_of_the_store_are_used(self, made: Any, engine: ArithmeticEngine) -> None:
+        """What is drawn and was run before is not run again."""
+        _, folder = made()
+        report(folder, engine=engine)  # puts what it draws into the store
+        engine.ran.clear()
+        report(folder, engine=engine)
+        assert [] == engine.ran
+
+    def test_heat_maps(self, made: Any, engine: Any) -> None:
+        """Heat maps over other genes are there on request, each once."""
+        _, folder = made()
+        pairs = [("rtt_ms", "queue_bdp"), ("bandwidth_mbps", "rtt_ms"), ("rtt_ms", "queue_bdp")]
+        files = report(folder, heatmaps=pairs, engine=engine, store=None)
+        heat_maps = [path.stem for path in files if path.match("heatmap-*.svg")]
+        assert 4 == len(heat_maps)
+        assert "heatmap-rtt_ms-queue_bdp" in heat_maps
+
+    def test_other_genes(self, made: Any, engine: Any) -> None:
+        """A space without some of the usual genes has no heat maps over them; words are shown."""
+        workload = Choice(name="workload", values=("long",))
+        space = Space((*DEFAULT_SPACE.genes[:3], workload))
+        _, folder = made(space=space)
+        page, *files = report(folder, engine=engine, store=None)
+        assert ["heatmap-bandwidth_mbps-rtt_ms.svg"] == [
+            path.name for path in files if path.match("heatmap-*.svg")
+        ]
+        assert "long" in {row[6] for row in _Page(page).tables["All networks that were tried"]}
+
+    def test_bad_heat_map(self, made: Any, engine: Any) -> None:
+        """A gene that there is not is refused before anything is written."""
+        _, folder = made()
+        with pytest.raises(InputError, match=r"^heatmap is 'rtt'; .* choose from bandwidth_mbps"):
+            report(folder, heatmaps=[("rtt", "queue_bdp")], engine=engine)
+        assert not (folder / "report.html").exists()
+        assert not (folder / "figures").exists()
+
+    def test_no_search(self, tmp_path: Path) -> None:
+        """A folder without a search is refused."""
+        with pytest.raises(InputError, match="must be the folder of a search"):
+            report(tmp_path)
+
+
+class TestBaselines:
+    def test_compared(self, made: Any, engine: Any) -> None:
+        """Another search of the same kind is in the figures by its strategy and folder."""
+        _, folder = made()
+        _, other = made("other", strategy="sweep", budget=32)
+        report(folder, baselines=[other], engine=engine, store=None)
+        for name in ("progress", "top", "distances"):
+            svg = (folder / "figures" / f"{name}.svg").read_text()
+            assert f"sweep ({other})" in svg
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            ({"alpha": "even"}, "alpha = 'greedy', not 'even'"),
+            ({"beta": "greedy"}, "beta = 'even', not 'greedy'"),
+            ({"duration_s": 5.0}, "duration_s = 4.0, not 5.0"),
+            ({"space": Space(DEFAULT_SPACE.genes[:3])}, "of the same space"),
+        ],
+    )
+    def test_of_another_kind(
+        self, made: Any, engine: Any, change: dict[str, Any], words: str
+    ) -> None:
+        """A search of another pair, length or space cannot be compared, and the message says so."""
+        _, folder = made()
+        _, other = made("other", **change)
+        with pytest.raises(InputError, match=rf"^baseline is .*{re.escape(words)}"):
+            report(folder, baselines=[other], engine=engine)
+
+
+class TestUnfinished:
+    def test_not_all_tried(self, made: Any, engine: Any) -> None:
+        """A search under way is shown as far as it has come, and the page says how far that is."""
+        _, folder = made()
+        (folder / "claims.csv").unlink()
+        for path in folder.glob("worst-*.toml"):
+            path.unlink()
+        table = (folder / "results.csv").read_text().splitlines()
+        (folder / "results.csv").write_text("\n".join(table[:15]) + "\n")
+        page = _Page(report(folder, engine=engine, store=None)[0])
+        assert "Not finished. 14 of 16 networks were tried" in page.text
+        assert "ccbench run" not in page.text  # there are no files to name yet
+        assert 5 == len(page.tables["The worst networks"]) - 1
+
+    def test_not_confirmed(self, made: Any, engine: Any) -> None:
+        """If only the fresh seeds are missing, the page says that."""
+        _, folder = made()
+        (folder / "claims.csv").unlink()
+        text = _Page(report(folder, engine=engine, store=None)[0]).text
+        assert "not yet run with fresh seeds" in text
+
+    def test_nothing_measured(self, made: Any, engine: Any) -> None:
+        """Before anything was measured there is nothing to report, which is an error."""
+        _, folder = made()
+        heading, *_ = (folder / "results.csv").read_text().splitlines()
+        (folder / "results.csv").write_text(heading + "\n")
+        with pytest.raises(CcbenchError, match=r"no scenario of .* has been measured yet"):
+            report(folder, engine=engine)
+
+
+class TestFailures:
+    def test_failed_scenarios(self, made: Any, engine: ArithmeticEngine) -> None:
+        """Scenarios that failed are listed with their reasons, as text and not as markup."""
+
+        class Picky:
+            """Fails on long round trips."""
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(engine, name)
+
+            def run(self, scenario: Scenario, **options: Any) -> Run:
+                if scenario.rtt_ms > 200:
+                    raise EngineError("<b>too far</b> & away")
+                return engine.run(scenario, **options)
+
+        result, folder = made(engine=Picky())
+        page = _Page(report(folder, engine=engine, store=None)[0])
+        _, *rows = page.tables["Networks that could not be measured"]
+        assert len(result.failed) == len(rows) > 0
+        assert all("<b>too far</b> & away" in row[-1] for row in rows)
+        assert "&lt;b&gt;too far" in page.html
+        assert f"{len(rows)} failed" in page.text
+
+    @pytest.mark.parametrize(
+        "error", [MissingRequirement("no kernel was built"), EngineError("the guest died")]
+    )
+    def test_no_trace(self, made: Any, engine: ArithmeticEngine, error: CcbenchError) -> None:
+        """Where a run cannot be had, the page is made, and says why a figure is missing."""
+        _, folder = made()
+
+        class Dead:
+            """Runs nothing."""
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(engine, name)
+
+            def run(self, _: Scenario, **__: Any) -> Run:
+                raise error
+
+        page, *files = report(folder, engine=Dead(), store=None)
+        assert 5 == _Page(page).text.count(f"throughput over time is missing: {error}")
+        assert not [path for path in files if path.match("worst-*")]
+
+
+class TestCommand:
+    @pytest.fixture(autouse=True)
+    def _arithmetic(self, engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let the command use arithmetic instead of the virtual kernel."""
+        monkeypatch.setitem(sys.modules, "arithmetic", SimpleNamespace(make=lambda: engine))
+        monkeypatch.setitem(ENGINES, "kernel", ("arithmetic", "make"))
+
+    def test_writes_where_told(self, made: Any, tmp_path: Path) -> None:
+        """The command says where the page and the figures are."""
+        _, folder = made()
+        _, other = made("other", seed=2)
+        options = ["--baseline", str(other), "--heatmap", "rtt_ms", "queue_bdp"]
+        page = tmp_path / "page.html"
+        result = CliRunner().invoke(cli.program, ["report", str(folder), "-o", str(page), *options])
+        assert 0 == result.exit_code, result.output
+        assert str(page) in result.stdout
+        assert page.exists()
+        assert (tmp_path / "figures" / "heatmap-rtt_ms-queue_bdp.png").exists()
+
+    def test_bad_input(self, made: Any, tmp_path: Path) -> None:
+        """What is wrong with the input is one line and status 2."""
+        _, folder = made()
+        for arguments, word in (
+            ([str(tmp_path / "nowhere")], "nowhere"),
+            ([str(folder), "--heatmap", "x", "y"], "heatmap"),
+            ([str(folder), "--baseline", str(tmp_path)], "search.json"),
+        ):
+            result = CliRunner().invoke(cli.program, ["report", *arguments])
+            assert 2 == result.exit_code
+            assert "" == result.stdout
+            (line,) = result.stderr.splitlines()
+            assert word in line
