@@ -96,17 +96,15 @@ def importance(space: Space, experiments: pd.DataFrame, seed: int = 1) -> Import
     for fitted, others in KFold(_PARTS, shuffle=True, random_state=seed).split(genes):
         model = forest(space, seed).fit(genes.iloc[fitted], harm[fitted])
         error += ((model.predict(genes.iloc[others]) - harm[others]) ** 2).sum()
-        grown += (
-            len(others)
-            * permutation_importance(
-                model,
-                genes.iloc[others],
-                harm[others],
-                scoring="neg_mean_squared_error",
-                n_repeats=_SHUFFLES,
-                random_state=seed,
-            ).importances_mean
+        worse = permutation_importance(
+            model,
+            genes.iloc[others],
+            harm[others],
+            scoring="neg_mean_squared_error",
+            n_repeats=_SHUFFLES,
+            random_state=seed,
         )
+        grown += len(others) * worse.importances_mean
     total = ((harm - harm.mean()) ** 2).sum()
     by_gene = pd.Series(grown / total, index=names).sort_values(ascending=False, kind="stable")
     return Importance(genes=by_gene, explained=float(1 - error / total))

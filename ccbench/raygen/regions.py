@@ -291,9 +291,8 @@ def _shares(
     al., Classification and regression trees, 1984, section 4.2.2).
     """
     total = pd.Series(weights).groupby(values).transform("sum")
-    return pd.Series(weights * is_inside).groupby(values).transform("sum") / total.where(
-        total > 0, 1
-    )
+    inside = pd.Series(weights * is_inside).groupby(values).transform("sum")
+    return inside / total.where(total > 0, 1)
 
 
 def _region(
