@@ -14,7 +14,6 @@ from ccbench.cli._console import made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import jobs_option, json_option, make_folder
 
 if TYPE_CHECKING:
-    from ccbench.scenario import Scenario
     from ccbench.studies import StudyResult
 
 __all__ = ["study"]
@@ -67,6 +66,9 @@ def list_studies(*, as_json: bool) -> None:
 @click.argument("name")
 @click.option("--quick", is_flag=True, help="A small version that takes seconds.")
 @click.option(
+    "--full", is_flag=True, help="As large as published, where the usual version is smaller."
+)
+@click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
@@ -78,7 +80,14 @@ def list_studies(*, as_json: bool) -> None:
 @click.option("--fresh", is_flag=True, help="Run even what the store has already.")
 @json_option
 def run(
-    *, name: str, quick: bool, output: Path, jobs: int | None, fresh: bool, as_json: bool
+    *,
+    name: str,
+    quick: bool,
+    full: bool,
+    output: Path,
+    jobs: int | None,
+    fresh: bool,
+    as_json: bool,
 ) -> None:
     """Run the study NAME and compare what comes of it with what was published.
 
@@ -89,15 +98,15 @@ def run(
 
     chosen = studies.get(name)
     make_folder(output)
-    scenarios = chosen.scenarios(quick=quick)
-    total_s = sum(scenario.duration_s for scenario in scenarios)
-    with progress("{task.completed:.0f} of {task.total:.0f} s of virtual time") as bar:
-        task = bar.add_task(name, total=total_s)
+    with progress("{task.percentage:.0f} %") as bar:
+        task = bar.add_task(name, total=1.0)
 
-        def show(done: Scenario) -> None:
-            bar.advance(task, done.duration_s)
+        def show(done: float) -> None:
+            bar.update(task, completed=done)
 
-        result = studies.run_study(chosen, quick=quick, jobs=jobs, fresh=fresh, on_progress=show)
+        result = studies.run_study(
+            chosen, quick=quick, full=full, jobs=jobs, fresh=fresh, on_progress=show
+        )
     files = result.save(output)
     if as_json:
         print_json({**result.to_dict(), "files": files})

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Published figures and tables, run again: one module for each.
 
-A :class:`Study` says what to run, what to measure in a run, and what the publication states;
-:func:`run_study` runs one and sets our numbers beside the published ones.
+A :class:`Study` says what to run, what to measure in a run, and what the publication states; a
+:class:`SearchStudy` says what to search for instead. :func:`run_study` runs one and sets our
+numbers beside the published ones.
 
 Examples
 --------
@@ -13,6 +14,16 @@ Examples
 
 from ccbench.studies.registry import get, names
 from ccbench.studies.runner import StudyResult, run_study
-from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.study import Comparison, Findings, Rows, SearchStudy, Study
 
-__all__ = ["Comparison", "Findings", "Rows", "Study", "StudyResult", "get", "names", "run_study"]
+__all__ = [
+    "Comparison",
+    "Findings",
+    "Rows",
+    "SearchStudy",
+    "Study",
+    "StudyResult",
+    "get",
+    "names",
+    "run_study",
+]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ccbench import _validate
 
 if TYPE_CHECKING:
-    from ccbench.studies.study import Study
+    from ccbench.studies.study import SearchStudy, Study
 
 __all__ = ["get", "names"]
 
@@ -28,6 +28,12 @@ _NAMES = (
     "ware-5.8",
     "ware-5.9",
     "ware-5.10",
+    "ware-5.12",
+    "ware-5.13",
+    "ware-5.14",
+    "ware-5.15",
+    "ware-5.17",
+    "ware-5.18",
 )
 
 
@@ -42,7 +48,7 @@ def names() -> tuple[str, ...]:
     return _NAMES
 
 
-def get(name: str) -> Study:
+def get(name: str) -> Study | SearchStudy:
     """Return the study of that name.
 
     Raises
@@ -59,5 +65,5 @@ def get(name: str) -> Study:
         allowed = f"one of {', '.join(_NAMES)}"
         raise _validate.bad("study", name, allowed, _validate.choice_hint(name, _NAMES))
     module = name.replace("-", "_").replace(".", "_")
-    study: Study = importlib.import_module(f"ccbench.studies.{module}").STUDY
+    study: Study | SearchStudy = importlib.import_module(f"ccbench.studies.{module}").STUDY
     return study

@@ -7,21 +7,25 @@ import json
 import math
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ccbench import _atomic
+from ccbench import _atomic, _validate, raygen
 from ccbench.emulate import DEFAULT_STORE, get_engine, run_many
 from ccbench.errors import EngineError, InputError
 from ccbench.studies.registry import get
+from ccbench.studies.study import SearchStudy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from concurrent.futures import Executor
 
     from ccbench.emulate import Engine, Store
+    from ccbench.raygen import Progress, SearchConfig, SearchResult
+    from ccbench.run import Run
     from ccbench.scenario import Scenario
     from ccbench.studies.study import Findings, Rows, Study
 
@@ -34,14 +38,16 @@ class StudyResult:
 
     Parameters
     ----------
-    study : Study
+    study : Study or SearchStudy
         What was studied.
     quick : bool
         Whether in its quick version, whose numbers are not meant to agree with anything.
+    full : bool
+        Whether in a version as large as the published.
     findings : Findings
         Table, figure and comparisons.
     seeds : tuple of int
-        Those of the scenarios, in ascending order.
+        Those of all runs, in ascending order.
     provenance : mapping
         JSON-able values that say what ran it, among them ``ccbench`` (the version), ``engine`` and
         ``engine_version``.
@@ -52,8 +58,9 @@ class StudyResult:
     >>> [comparison.agrees for comparison in result.findings.comparisons]  # doctest: +SKIP
     """
 
-    study: Study
+    study: Study | SearchStudy
     quick: bool
+    full: bool
     findings: Findings
     seeds: tuple[int, ...]
     provenance: Mapping[str, Any]
@@ -65,6 +72,7 @@ class StudyResult:
             "title": self.study.title,
             "source": self.study.source,
             "quick": self.quick,
+            "full": self.full,
             "comparisons": [
                 {
                     **asdict(comparison),
@@ -107,29 +115,34 @@ class StudyResult:
 
 
 def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
-    study: str | Study,
+    study: str | Study | SearchStudy,
     *,
     quick: bool = False,
+    full: bool = False,
     engine: str | Engine = "kernel",
     executor: Executor | None = None,
     jobs: int | None = None,
     store: Store | None = DEFAULT_STORE,
     fresh: bool = False,
-    on_progress: Callable[[Scenario], None] | None = None,
+    on_progress: Callable[[float], None] | None = None,
 ) -> StudyResult:
     """Run what a study needs, as far as the store does not have it, and conclude.
 
     Parameters
     ----------
-    study : str or Study
+    study : str, Study or SearchStudy
         A name that :func:`~ccbench.studies.names` lists, or a study of one's own.
     quick : bool
         Whether to run a small version that takes seconds.
-    engine, executor, jobs, store, fresh
+    full : bool
+        Whether to run one as large as the published, where the usual one is smaller.
+    engine, executor, jobs, store
         As in :func:`ccbench.emulate.run_many`.
+    fresh : bool
+        Whether to run even what the store has. Searches then leave the store alone.
     on_progress : callable, optional
-        Is called with each scenario that is done. An exception that it raises ends the study; what
-        was finished is in the store.
+        Is called now and then with the share that is done, 0 to 1. An exception that it raises ends
+        the study; what was finished is in the store.
 
     Returns
     -------
@@ -139,11 +152,11 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
     Raises
     ------
     InputError
-        If there is no study of this name.
+        If there is no study of this name, or `full` one.
     MissingRequirement
         If the engine is not installed.
     EngineError
-        If a run fails, or cannot be measured.
+        If a run fails, or cannot be measured. Of a search, if a whole generation fails.
 
     Examples
     --------
@@ -152,26 +165,82 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
     """
     if isinstance(study, str):
         study = get(study)
+    if quick and full:
+        raise _validate.bad("full", full, "left out beside quick", "leave out one of the two")
     if isinstance(engine, str):
         engine = get_engine(engine)
-    scenarios = study.scenarios(quick=quick)
-    rows: list[Rows] = [[] for _ in scenarios]
-    runs = run_many(
-        scenarios, engine=engine, executor=executor, jobs=jobs, store=store, fresh=fresh
-    )
-    with closing(runs):
-        for i, run in runs:
-            try:
-                rows[i] = study.measure(run)
-            except InputError as error:  # the run is to blame, not what the user wrote
-                raise EngineError(f"{study.name}, {run.scenario.name}: {error}") from error
-            if on_progress is not None:
-                on_progress(run.scenario)
-    table = pd.DataFrame([row for of_one in rows for row in of_one])
+    report = on_progress if on_progress is not None else _silent
+    where: dict[str, Any] = {"engine": engine, "executor": executor, "jobs": jobs}
+    if isinstance(study, SearchStudy):
+        searches = study.searches(quick=quick, full=full)
+        if full and searches == study.searches(quick=False, full=False):
+            raise _no_full_version(study, full=full)
+        search = partial(raygen.search, **where, store=None if fresh else store)
+        findings = study.conclude(_found(searches, search, report))
+        seeds = {seed for one in searches for seed in (*one.seeds, *one.fresh_seeds)}
+    else:
+        if full:
+            raise _no_full_version(study, full=full)
+        scenarios = study.scenarios(quick=quick)
+        runs = run_many(scenarios, **where, store=store, fresh=fresh)
+        with closing(runs):
+            rows = _measured(study, scenarios, runs, report)
+        findings = study.conclude(pd.DataFrame(rows))
+        seeds = {scenario.seed for scenario in scenarios}
     return StudyResult(
         study=study,
         quick=quick,
-        findings=study.conclude(table),
-        seeds=tuple(sorted({scenario.seed for scenario in scenarios})),
+        full=full,
+        findings=findings,
+        seeds=tuple(sorted(seeds)),
         provenance=engine.provenance(),
     )
+
+
+def _measured(
+    study: Study,
+    scenarios: tuple[Scenario, ...],
+    runs: Iterable[tuple[int, Run]],
+    report: Callable[[float], None],
+) -> Rows:
+    """Return the rows of all runs, in the order of the scenarios."""
+    rows: list[Rows] = [[] for _ in scenarios]
+    total_s = sum(scenario.duration_s for scenario in scenarios)
+    done_s = 0.0
+    for i, run in runs:
+        try:
+            rows[i] = study.measure(run)
+        except InputError as error:  # the run is to blame, not what the user wrote
+            raise EngineError(f"{study.name}, {run.scenario.name}: {error}") from error
+        done_s += run.scenario.duration_s
+        report(done_s / total_s)
+    return [row for of_one in rows for row in of_one]
+
+
+def _found(
+    searches: tuple[SearchConfig, ...],
+    search: Callable[..., SearchResult],
+    report: Callable[[float], None],
+) -> list[SearchResult]:
+    """Search, one after the other, and return what was found."""
+    total = sum(config.planned for config in searches)
+    done = 0
+    found = []
+    for config in searches:
+
+        def show(now: Progress, done: int = done, planned: int = config.planned) -> None:
+            report((done + now.fraction * planned) / total)
+
+        found.append(search(config, on_progress=show))
+        done += config.planned
+        report(done / total)
+    return found
+
+
+def _no_full_version(study: Study | SearchStudy, *, full: bool) -> InputError:
+    allowed = f"left out for {study.name}"
+    return _validate.bad("full", full, allowed, "its usual version is all there is")
+
+
+def _silent(_: float) -> None:
+    """Show nothing."""

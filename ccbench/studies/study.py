@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from ccbench.raygen.result import SHOWN
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from ccbench.raygen import SearchConfig, SearchResult
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 
-__all__ = ["Comparison", "Findings", "Rows", "Scenarios", "Study"]
+__all__ = ["Comparison", "Findings", "Rows", "Scenarios", "SearchStudy", "Searches", "Study"]
 
 #: Rows of a table, each a dictionary with the same columns.
 Rows: TypeAlias = list[dict[str, Any]]
@@ -27,6 +30,13 @@ class Scenarios(Protocol):
 
     def __call__(self, *, quick: bool) -> tuple[Scenario, ...]:
         """Return the scenarios, or, if `quick`, a few that take seconds."""
+
+
+class Searches(Protocol):
+    """Says what to search for."""
+
+    def __call__(self, *, quick: bool, full: bool) -> tuple[SearchConfig, ...]:
+        """Return the searches; if `quick`, small ones; if `full`, as large as the published."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,3 +145,50 @@ class Study:
     def virtual_hours(self) -> float:
         """Length of all runs together, in hours of their own time."""
         return sum(scenario.duration_s for scenario in set(self.scenarios(quick=False))) / 3600
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SearchStudy:
+    """A published figure or table about searches: what to run next depends on what was found.
+
+    Parameters
+    ----------
+    name, title, source : str
+        As in a :class:`Study`.
+    searches : callable
+        Returns what to search for, ``searches(quick=False, full=False)``. With `quick`, a version
+        that takes seconds and shows only that everything works. With `full`, one as large as the
+        published, if that takes so much longer that it is left to who asks for it; otherwise `full`
+        makes no difference, and :func:`run_study` refuses it.
+    conclude : callable
+        Turns what was found, in the order of the searches, into :class:`Findings`. It must do with
+        what the quick version finds too.
+
+    Examples
+    --------
+    >>> from ccbench import studies
+    >>> [search.strategy for search in studies.get("ware-5.14").searches(quick=True, full=False)]
+    ['genetic', 'surrogate', 'random']
+    """
+
+    name: str
+    title: str
+    source: str
+    searches: Searches
+    conclude: Callable[[Sequence[SearchResult]], Findings]
+
+    @cached_property
+    def run_count(self) -> int:
+        """The most runs that there can be: searches share some, and meet some scenarios twice."""
+        return sum(map(_run_count, self.searches(quick=False, full=False)))
+
+    @cached_property
+    def virtual_hours(self) -> float:
+        """Length of so many runs together, in hours of their own time."""
+        searches = self.searches(quick=False, full=False)
+        return sum(_run_count(search) * search.duration_s for search in searches) / 3600
+
+
+def _run_count(search: SearchConfig) -> int:
+    """Return the most runs of a search: two of each scenario and seed, and those of its claims."""
+    return 2 * (search.planned * search.repeat + SHOWN * search.confirm)

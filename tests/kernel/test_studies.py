@@ -5,33 +5,46 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
 from ccbench import studies
+from ccbench.emulate import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
 
     from ccbench.studies import Findings
 
+Conclude: TypeAlias = "Callable[[str], Findings]"
+Table: TypeAlias = "Callable[[str], pd.DataFrame]"
+
 pytestmark = pytest.mark.kernel
 
 
-@cache
-def findings(name: str) -> Findings:
-    """Run a study's quick version once for all tests."""
-    return studies.run_study(name, quick=True, store=None).findings
+@pytest.fixture(scope="module")
+def findings(tmp_path_factory: pytest.TempPathFactory) -> Conclude:
+    """Give what runs a study's quick version, once for all tests; many searches share runs."""
+    store = Store(tmp_path_factory.mktemp("runs"))
+
+    @cache
+    def conclude(name: str) -> Findings:
+        return studies.run_study(name, quick=True, store=store).findings
+
+    return conclude
 
 
-def table(name: str) -> pd.DataFrame:
-    """Return the table of a study's quick version."""
-    return findings(name).table
+@pytest.fixture(scope="module")
+def table(findings: Conclude) -> Table:
+    """Give what returns the table of a study's quick version."""
+    return lambda name: findings(name).table
 
 
 @pytest.mark.parametrize("name", studies.names())
-def test_runs(name: str) -> None:
+def test_runs(name: str, findings: Conclude) -> None:
     """Every study has numbers to compare, rows, and a picture; a short run may lack a number."""
     found = findings(name)
     assert any(math.isfinite(comparison.ours) for comparison in found.comparisons)
@@ -46,19 +59,19 @@ def test_runs(name: str) -> None:
 
 class TestBbrAgainstOne:
     @pytest.mark.parametrize("other", ["cubic", "reno"])
-    def test_share_falls_with_the_queue(self, other: str) -> None:
+    def test_share_falls_with_the_queue(self, other: str, table: Table) -> None:
         """The longer the queue, the less BBR gets: its in-flight cap binds, and ProbeRTT lasts."""
         rows = table("ware-3.2")
         shares = rows[rows["other"] == other].sort_values("queue_packets")["bbr_percent"]
         assert shares.is_monotonic_decreasing
         assert shares.iloc[0] > 50 > shares.iloc[-1]
 
-    def test_one_flow_fills_what_another_leaves(self) -> None:
+    def test_one_flow_fills_what_another_leaves(self, table: Table) -> None:
         """Together the two use the link, but for headers and retransmissions."""
         rows = table("ware-3.2")
         assert (rows["bbr_mbps"] + rows["other_mbps"]).between(9.2, 10).all()
 
-    def test_a_mean_depends_on_its_interval(self) -> None:
+    def test_a_mean_depends_on_its_interval(self, table: Table) -> None:
         """In a queue of 16 BDP BBR scales up for minutes, so that longer means are larger."""
         rows = table("ware-3.4")
         means = rows[rows["queue_packets"] == 512].sort_values("interval_s")["bbr_mbps"]
@@ -67,29 +80,48 @@ class TestBbrAgainstOne:
 
 
 class TestProbeRtt:
-    def test_silence(self) -> None:
+    def test_silence(self, table: Table) -> None:
         """In a ProbeRTT behind sixteen CUBIC flows BBR is silent, and they have the link."""
         rows = table("ware-3.5")
         silent = rows[(rows["time_s"] > 60) & (rows["bbr_mbps"] < 0.1)]
         assert 0 < len(silent) < 0.5 * (rows["time_s"] > 60).sum()
         assert (silent["cubic_mbps"] > 9.8).all()
 
-    def test_base_rtt_of_few_flows(self) -> None:
+    def test_base_rtt_of_few_flows(self, table: Table) -> None:
         """Alone, one BBR flow measures the base RTT; twenty have more than the pipe in flight."""
         estimates = table("ware-3.8").set_index("bbr_flows")["rtt_est_ms"]
         assert estimates[1] == pytest.approx(40, abs=2)
         assert estimates[20] > 45
 
-    def test_longer_queue_longer_probe(self) -> None:
+    def test_longer_queue_longer_probe(self, table: Table) -> None:
         """A longer queue takes longer to drain: nearly as much as the model says."""
         rows = table("ware-3.9")
         one = rows[rows["bbr_flows"] == 1].sort_values("queue_packets")
         grown = one[["probe_s", "model_probe_s"]].diff().iloc[-1]
         assert grown["probe_s"] == pytest.approx(grown["model_probe_s"], rel=0.5)
 
-    def test_more_flows_get_more(self) -> None:
+    def test_more_flows_get_more(self, table: Table) -> None:
         """Ten BBR flows together get more than one, as each has four packets in ProbeRTT."""
         rows = table("ware-3.10").pivot_table(
             "bbr_fraction", index=["other", "queue_packets"], columns="bbr_flows"
         )
         assert (rows[10] > rows[1]).all()
+
+
+class TestSearches:
+    def test_vegas_yields(self, table: Table) -> None:
+        """Vegas, which avoids queues, never takes more than its share from CUBIC, which fills them.
+
+        All pairs are run in the same networks.
+        """
+        rows = table("ware-5.12")
+        assert (rows.loc[rows["alpha"] == "vegas", "relative_harm"] < 0).all()
+        networks = rows.groupby(["alpha", "beta"])[["bandwidth_mbps", "rtt_ms"]].agg(tuple)
+        assert networks.duplicated(keep=False).all()
+
+    def test_begin_alike(self, table: Table) -> None:
+        """Searches with the same seed begin with the same 4 networks, so with the same harm."""
+        rows = table("ware-5.15")
+        first = rows[(rows["generation"] == 1) & (rows["strategy"] != "sweep")]
+        assert len(first) == 3
+        assert (first["best"] == first["best"].iloc[0]).all()

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from ccbench import Run, Scenario
 
 
+def _study(name: str) -> Study:
+    study = get(name)
+    assert isinstance(study, Study)
+    return study
+
+
 def _conclude(study: Study, runs: list[Run]) -> Findings:
     return study.conclude(pd.DataFrame([row for run in runs for row in study.measure(run)]))
 
@@ -28,7 +34,7 @@ def _ours(findings: Findings) -> list[float]:
 class TestWare55:
     def test_swings_of_known_size(self) -> None:
         """Flows that swing by 40 and 60 % of their means are that far from them, and converge."""
-        study = get("ware-5.5")
+        study = _study("ware-5.5")
         swing = (-1) ** np.arange(90)
         runs = [
             run_with_rates(scenario, rates)
@@ -60,7 +66,7 @@ class TestWare510:
 
     def test_late_convergence(self) -> None:
         """What comes before convergence is in the harm of the whole run, and not in the other."""
-        study = get("ware-5.10")
+        study = _study("ware-5.10")
         pair = [s for s in study.scenarios(quick=False) if s.flow_count <= 2][:2]
         findings = _conclude(study, [self._run(scenario) for scenario in pair])
         (row,) = findings.table.to_dict("records")
@@ -73,13 +79,13 @@ class TestWare510:
 
     def test_solo_runs_are_shared(self) -> None:
         """Experiments that differ in BBR's flows only have one solo run."""
-        scenarios = get("ware-5.10").scenarios(quick=False)
+        scenarios = _study("ware-5.10").scenarios(quick=False)
         solos = [scenario for scenario in scenarios if len(scenario.flows) == 1]
         assert (len(solos), len(scenarios)) == (5 * 5, 5 * 5 + 5 * 5 * 5)
 
     def test_nothing_converges(self) -> None:
         """Without an experiment that converges there are no differences, and none agrees."""
-        study = get("ware-5.10")
+        study = _study("ware-5.10")
         pair = [s for s in study.scenarios(quick=False) if s.flow_count <= 2][:2]
         growing = 90 * np.exp((np.arange(300) - 299) / 25)
         runs = [
@@ -95,7 +101,7 @@ class TestWare58And59:
     @pytest.mark.parametrize("name", ["ware-5.8", "ware-5.9"])
     def test_steady_flows(self, name: str) -> None:
         """Where nothing ever changes, all agree on the throughput to a percent."""
-        study = get(name)
+        study = _study(name)
         rng = np.random.default_rng(4)
         runs = [
             run_with_rates(scenario, rng.normal(10, 0.5, size=(600, scenario.flow_count)))

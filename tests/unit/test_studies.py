@@ -16,16 +16,19 @@ import pytest
 from click.testing import CliRunner, Result
 from matplotlib.figure import Figure
 
-from ccbench import Bottleneck, Flow, Scenario, studies
+from ccbench import Bottleneck, Flow, Scenario, raygen, studies
 from ccbench.cli import main as cli
 from ccbench.cli._status import ExitStatus
 from ccbench.emulate.engine import ENGINES
 from ccbench.errors import EngineError, InputError
-from ccbench.studies import Comparison, Findings, Rows, Study
+from ccbench.raygen import SearchConfig
+from ccbench.studies import Comparison, Findings, Rows, SearchStudy, Study
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from ccbench.raygen import SearchResult
     from ccbench.run import Run
     from tests.unit.conftest import ArithmeticEngine
 
@@ -88,6 +91,47 @@ STUDY = Study(
 )
 
 
+def searches(*, quick: bool, full: bool) -> tuple[SearchConfig, ...]:
+    """Search in two ways for where greedy flows harm even ones; fully, among more networks."""
+    config = SearchConfig(
+        alpha="greedy",
+        beta="even",
+        budget=8 if full else 4,
+        population=4,
+        duration_s=2 if quick else 4,
+        confirm=2,
+    )
+    return config, replace(config, strategy="random", seed=9)
+
+
+def searches_without_full(*, quick: bool, full: bool) -> tuple[SearchConfig, ...]:  # noqa: ARG001
+    """Search as above, but never fully."""
+    return searches(quick=quick, full=False)
+
+
+def conclude_searches(results: Sequence[SearchResult]) -> Findings:
+    """Compare the strategies by their best."""
+    figure = Figure()
+    axes = figure.subplots()
+    for result in results:
+        axes.plot(result.experiments["relative_harm"])
+    table = pd.concat([result.experiments for result in results])
+    genetic, at_random = (float(r.experiments["relative_harm"].max()) for r in results)
+    difference = Comparison(
+        what="difference", ours=genetic - at_random, published="above 0", accepted=(0, 1)
+    )
+    return Findings(table=table, figure=figure, comparisons=(difference,))
+
+
+SEARCH_STUDY = SearchStudy(
+    name="greedy-1",
+    title="Greedy flows harm",
+    source="Nobody 1900, Figure 2",
+    searches=searches,
+    conclude=conclude_searches,
+)
+
+
 def ccbench(*args: object) -> Result:
     """Run the program in this process."""
     return CliRunner().invoke(cli.program, [str(arg) for arg in args])
@@ -95,12 +139,13 @@ def ccbench(*args: object) -> Result:
 
 @pytest.fixture
 def registered(engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> ArithmeticEngine:
-    """Register the study above and let the commands use arithmetic."""
+    """Register the studies above and let the commands use arithmetic."""
     monkeypatch.setitem(sys.modules, "arithmetic", SimpleNamespace(make=lambda: engine))
     monkeypatch.setitem(ENGINES, "kernel", ("arithmetic", "make"))
-    monkeypatch.setattr(studies.registry, "_NAMES", ("even-1",))
-    module = SimpleNamespace(STUDY=STUDY)
-    monkeypatch.setitem(sys.modules, "ccbench.studies.even_1", module)
+    monkeypatch.setattr(studies.registry, "_NAMES", ("even-1", "greedy-1"))
+    for module, study in (("even_1", STUDY), ("greedy_1", SEARCH_STUDY)):
+        holding = SimpleNamespace(STUDY=study)
+        monkeypatch.setitem(sys.modules, f"ccbench.studies.{module}", holding)
     return engine
 
 
@@ -130,14 +175,33 @@ class TestRegistry:
             assert name == studies.get(name).name
 
     @pytest.mark.parametrize("name", studies.names())
-    def test_scenarios(self, name: str) -> None:
-        """A study's scenarios differ from each other; the quick version takes a tenth at most."""
+    def test_sizes(self, name: str) -> None:
+        """What a study runs differs from each other; the quick version takes a tenth at most."""
         study = studies.get(name)
-        whole, few = study.scenarios(quick=False), study.scenarios(quick=True)
-        assert len(set(whole)) == len(whole) == study.run_count
-        assert len(set(few)) == len(few) >= 1
-        quick_s = sum(scenario.duration_s for scenario in few)
+        if isinstance(study, Study):
+            whole, few = study.scenarios(quick=False), study.scenarios(quick=True)
+            assert len(set(whole)) == len(whole) == study.run_count
+            assert len(set(few)) == len(few) >= 1
+            quick_s = sum(scenario.duration_s for scenario in few)
+        else:
+            searches = study.searches(quick=False, full=False)
+            small = study.searches(quick=True, full=False)
+            assert len(set(searches)) == len(searches) > len(set(small)) - 1
+            assert sum(2 * search.planned for search in searches) <= study.run_count
+            quick_s = sum(2 * search.planned * search.duration_s for search in small)
         assert quick_s <= 0.1 * 3600 * study.virtual_hours
+
+    @pytest.mark.parametrize(
+        ("name", "scenarios"), [("ware-5.13", 3125), ("ware-5.15", 3125), ("ware-5.17", 3125)]
+    )
+    def test_full(self, name: str, scenarios: int) -> None:
+        """The full version has the grid of the thesis's size, and differs in nothing else."""
+        study = studies.get(name)
+        assert isinstance(study, SearchStudy)
+        *others, sweep = study.searches(quick=False, full=False)
+        *same, full = study.searches(quick=False, full=True)
+        assert others == same
+        assert (960, scenarios) == (sweep.planned, full.planned)
 
     def test_unknown(self) -> None:
         """An unknown name is refused with the nearest one."""
@@ -170,12 +234,14 @@ class TestRunStudy:
             studies.run_study(STUDY, engine=engine, fresh=fresh)
             assert runs == len(engine.ran)
 
-    def test_progress(self, engine: ArithmeticEngine) -> None:
-        """Each scenario is reported once when it is done."""
-        done: list[Scenario] = []
-        studies.run_study(STUDY, engine=engine, store=None, on_progress=done.append)
-        assert set(scenarios(quick=False)) == set(done)
-        assert len(done) == 8
+    @pytest.mark.parametrize("study", [STUDY, SEARCH_STUDY], ids=lambda study: study.name)
+    def test_progress(self, study: Study | SearchStudy, engine: ArithmeticEngine) -> None:
+        """The share that is done never falls, and ends at 1."""
+        done: list[float] = []
+        studies.run_study(study, engine=engine, store=None, on_progress=done.append)
+        assert done == sorted(done)
+        assert done[0] < 0.5
+        assert done[-1] == pytest.approx(1)
 
     def test_a_run_that_cannot_be_measured(self, engine: ArithmeticEngine) -> None:
         """What is wrong with a run is no fault of the user's, and the scenario is named."""
@@ -186,6 +252,61 @@ class TestRunStudy:
         study = replace(STUDY, measure=refuse)
         with pytest.raises(EngineError, match=r"even-1, \d flows: seed is"):
             studies.run_study(study, engine=engine, store=None)
+
+
+class TestRunSearchStudy:
+    def test_findings(self, engine: ArithmeticEngine) -> None:
+        """Each search is made with the study's engine, and concluded from in their order."""
+        result = studies.run_study(SEARCH_STUDY, engine=engine, store=None)
+        expected = [
+            raygen.search(config, engine=engine, store=None, on_progress=lambda _: None)
+            for config in searches(quick=False, full=False)
+        ]
+        pd.testing.assert_frame_equal(
+            pd.concat([search.experiments for search in expected]), result.findings.table
+        )
+        assert (1, 2, 3, 9, 10, 11) == result.seeds  # those of the claims too
+        assert engine.provenance() == result.provenance
+
+    @pytest.mark.parametrize(
+        ("quick", "full", "scenarios", "end_s"),
+        [(False, False, 8, 4), (True, False, 8, 2), (False, True, 16, 4)],
+    )
+    def test_versions(
+        self,
+        quick: bool,  # noqa: FBT001 - a parameter
+        full: bool,  # noqa: FBT001 - a parameter
+        scenarios: int,
+        end_s: float,
+        engine: ArithmeticEngine,
+    ) -> None:
+        """The quick and the full version make their own searches, and say so."""
+        result = studies.run_study(SEARCH_STUDY, quick=quick, full=full, engine=engine, store=None)
+        table = result.findings.table
+        assert (scenarios, {end_s}) == (len(table), set(table["to_s"]))
+        document = result.to_dict()
+        assert (quick, full) == (document["quick"], document["full"])
+
+    def test_nothing_runs_twice(self, engine: ArithmeticEngine) -> None:
+        """A second time everything comes out of the store, unless asked for fresh."""
+        studies.run_study(SEARCH_STUDY, engine=engine)
+        once = len(engine.ran)
+        assert 0 < once == len(set(engine.ran)) <= SEARCH_STUDY.run_count
+        studies.run_study(SEARCH_STUDY, engine=engine)
+        assert once == len(engine.ran)
+        again = studies.run_study(SEARCH_STUDY, engine=engine, fresh=True)
+        assert set(engine.ran[:once]) == set(engine.ran[once:])
+        assert 8 == len(again.findings.table)
+
+    def test_no_full_version(self, engine: ArithmeticEngine) -> None:
+        """A full version is refused where there is none, and beside the quick one."""
+        same = replace(SEARCH_STUDY, searches=searches_without_full)
+        for study in (STUDY, same):
+            with pytest.raises(InputError, match=rf"full is True; .*left out for {study.name}"):
+                studies.run_study(study, engine=engine, full=True)
+        with pytest.raises(InputError, match=r"full is True; .*left out beside quick"):
+            studies.run_study(SEARCH_STUDY, engine=engine, quick=True, full=True)
+        assert not engine.ran
 
 
 class TestSave:
@@ -217,8 +338,10 @@ class TestCommand:
         shown = ccbench("study", "list").stdout
         for word in ("even-1", "Even flows share", "Nobody 1900, Figure 1", " 8 "):
             assert word in shown
-        (only,) = json.loads(ccbench("study", "list", "--json").stdout)["studies"]
-        assert (8, pytest.approx(40 / 3600)) == (only["runs"], only["virtual_hours"])
+        even, greedy = json.loads(ccbench("study", "list", "--json").stdout)["studies"]
+        assert (8, pytest.approx(40 / 3600)) == (even["runs"], even["virtual_hours"])
+        # Two searches of 4 networks, and of up to 5 again with 2 seeds; each twice, for 4 s.
+        assert (56, pytest.approx(56 * 4 / 3600)) == (greedy["runs"], greedy["virtual_hours"])
 
     def test_run(self, tmp_path: Path) -> None:
         """A study prints ours beside the published with its notes, and leaves its files.
@@ -242,6 +365,16 @@ class TestCommand:
         result = ccbench("study", "run", "even-1", "--quick", "-o", tmp_path)
         assert "quick version" in result.stdout
         assert 4 == len(registered.ran)
+
+    def test_full(self, tmp_path: Path) -> None:
+        """The full version of a study about searches is run, and refused where there is none."""
+        result = ccbench("study", "run", "greedy-1", "--full", "-o", tmp_path)
+        assert ExitStatus.OK == result.exit_code, result.output
+        assert "difference" in result.stdout
+        assert 16 == len(pd.read_csv(tmp_path / "greedy-1.csv"))
+        result = ccbench("study", "run", "even-1", "--full", "-o", tmp_path)
+        assert ExitStatus.BAD_INPUT == result.exit_code
+        assert "full is True; it must be left out for even-1" in result.stderr
 
     def test_json(self, tmp_path: Path) -> None:
         """With --json the same document that the file holds is printed, and the files."""

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a search has found after so many experiments (Ware 2024, Figure 5.15)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.studies.study import SearchStudy
+from ccbench.studies.ware_raygen import STRATEGIES, reno_against_westwood
+from ccbench.studies.ware_raygen_progress import conclude
+
+if TYPE_CHECKING:
+    from ccbench.raygen import SearchConfig
+
+
+def _searches(*, quick: bool, full: bool) -> tuple[SearchConfig, ...]:
+    return tuple(
+        reno_against_westwood(strategy, quick=quick, full=full)
+        for strategy in (*STRATEGIES, "sweep")
+    )
+
+
+STUDY = SearchStudy(
+    name="ware-5.15",
+    title="Best and 90th percentile by generation, against the sweep",
+    source="Ware 2024, Figure 5.15",
+    searches=_searches,
+    conclude=conclude,
+)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The most harmful scenarios by what found them, in three repetitions (Ware 2024, Figure 5.17).
+
+The thesis repeats RayGen only, and compares all three with one random search; here each repetition
+has a random search of its own, which begins with the same 60 scenarios.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from ccbench.studies.study import Findings, SearchStudy
+from ccbench.studies.ware_raygen import (
+    STRATEGIES,
+    draw_top,
+    of,
+    reno_against_westwood,
+    top_comparisons,
+    top_table,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ccbench.raygen import SearchConfig, SearchResult
+
+
+def _searches(*, quick: bool, full: bool) -> tuple[SearchConfig, ...]:
+    searches = [
+        reno_against_westwood(strategy, seed, quick=quick)
+        for seed in ((1, 2) if quick else (1, 2, 3))
+        for strategy in STRATEGIES
+    ]
+    return (*searches, reno_against_westwood("sweep", quick=quick, full=full))
+
+
+def _conclude(results: Sequence[SearchResult]) -> Findings:
+    sweep = of(results, "sweep")
+    repeated = [result for result in results if result is not sweep]
+    seeds = sorted({result.config.seed for result in repeated})
+    figure = Figure(figsize=(4 * len(seeds), 4), layout="constrained")
+    columns = figure.subplots(1, len(seeds), sharex=True, sharey=True, squeeze=False)[0]
+    for axes, seed in zip(columns, seeds, strict=True):
+        draw_top(axes, [*(r for r in repeated if r.config.seed == seed), sweep])
+        axes.set_title(f"repetition {seed}")
+        axes.label_outer()
+    return Findings(table=top_table(results), figure=figure, comparisons=top_comparisons(repeated))
+
+
+STUDY = SearchStudy(
+    name="ware-5.17",
+    title="The same in three repetitions",
+    source="Ware 2024, Figure 5.17",
+    searches=_searches,
+    conclude=_conclude,
+)

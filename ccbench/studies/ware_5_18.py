@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a search has found after so many experiments, when repeated (Ware 2024, Figure 5.18)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.studies.study import SearchStudy
+from ccbench.studies.ware_raygen import STRATEGIES, reno_against_westwood
+from ccbench.studies.ware_raygen_progress import conclude
+
+if TYPE_CHECKING:
+    from ccbench.raygen import SearchConfig
+
+
+def _searches(*, quick: bool, full: bool) -> tuple[SearchConfig, ...]:
+    searches = [
+        reno_against_westwood(strategy, seed, quick=quick)
+        for seed in ((2,) if quick else (2, 3))
+        for strategy in STRATEGIES
+    ]
+    return (*searches, reno_against_westwood("sweep", quick=quick, full=full))
+
+
+STUDY = SearchStudy(
+    name="ware-5.18",
+    title="The same in the second and third repetition",
+    source="Ware 2024, Figure 5.18",
+    searches=_searches,
+    conclude=conclude,
+)
