@@ -185,7 +185,7 @@ def top_table(results: Iterable[SearchResult]) -> pd.DataFrame:
     """Return the most harmful scenarios of each search, ranked from 1."""
     tables = []
     for result in results:
-        top = result.worst(TOP)
+        top = result.worst(TOP).reset_index(drop=True)
         top.insert(0, "rank", range(1, len(top) + 1))
         tables.append(labelled(result, top))
     return pd.concat(tables, ignore_index=True)
