@@ -47,6 +47,13 @@ check_system() {
   needs bc "the kernel's build computes its time constants with it" have bc
 }
 
+# The report is tested in a browser. Nobody else needs one, and not every distribution has it as a
+# package: where it cannot be had, those tests are skipped.
+lacks_browser() {
+  ! { { have chromium || have chromium-browser || have google-chrome; } && have chromedriver; } &&
+    apt-cache show chromium-driver >/dev/null 2>&1
+}
+
 # `ccbench kernel build` downloads the kernel's source as a package, for which apt must know it.
 knows_kernel_source() { [ -n "$(apt-cache --names-only search '^linux-source-[0-9.]+$' 2>/dev/null)" ]; }
 
@@ -64,6 +71,11 @@ if [ "$(id -u)" -eq 0 ] && have apt-get; then
     DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]}"
     check_system
     [ ${#missing[@]} -eq 0 ] || stop "still missing after the installation: ${missing[*]}"
+  fi
+  if [ "$extras" = dev ] && lacks_browser; then
+    say "installing chromium and chromium-driver (the tests look at the report)"
+    DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends chromium chromium-driver ||
+      say "they cannot be installed: the tests in a browser will be skipped"
   fi
 elif [ ${#missing[@]} -gt 0 ]; then
   stop "run this once, then try again:  sudo apt-get update && sudo apt-get install -y ${missing[*]}"

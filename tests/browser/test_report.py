@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report in a real browser: Chromium, without a window and without a network."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ccbench.raygen import search
+from ccbench.raygen.html import report
+from tests.unit.conftest import ArithmeticEngine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from selenium.webdriver.remote.webelement import WebElement
+
+webdriver = pytest.importorskip("selenium.webdriver")
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+_OPTIONS = (
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
+    *("--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--window-size=1280,900"),
+    "--force-prefers-reduced-motion",  # or clicks meet a page that still scrolls
+)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the report of a small search."""
+    folder = tmp_path_factory.mktemp("search") / "found"
+    engine: Any = ArithmeticEngine()
+    settings: dict[str, Any] = {"alpha": "greedy", "beta": "even", "duration_s": 4}
+    search(**settings, budget=40, population=8, engine=engine, store=None, output_dir=folder)
+    return report(folder, engine=engine, store=None)[0]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Give a browser that notes every request and every message of its console."""
+    program = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    driver = shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("needs Chromium and its driver: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for option in (*_OPTIONS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(option)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("NO_PROXY", "no_proxy"):
+            patch.setenv(name, "localhost,127.0.0.1")  # where the driver listens
+        service = webdriver.ChromeService(executable_path=driver)
+        with webdriver.Chrome(options=options, service=service) as running:
+            yield running
+
+
+@pytest.fixture
+def opened(browser: Any, page: Path) -> Any:
+    """Give the browser with the report in it."""
+    for log in ("browser", "performance"):
+        browser.get_log(log)  # forget what was before
+    browser.get(page.as_uri())
+    return browser
+
+
+def elements(browser: Any, selector: str) -> list[WebElement]:
+    """Return the elements that a CSS selector finds."""
+    found: list[WebElement] = browser.find_elements("css selector", selector)
+    return found
+
+
+def column(browser: Any, number: int) -> list[str]:
+    """Return the texts of a column of the table of all networks."""
+    script = (
+        "return [...document.querySelector('table.sortable').tBodies[0].rows]"
+        ".map(row => row.cells[arguments[0]].textContent)"
+    )
+    texts: list[str] = browser.execute_script(script, number)
+    return texts
+
+
+def headings(browser: Any) -> list[WebElement]:
+    """Return the headings of that table."""
+    return elements(browser, "table.sortable thead th")
+
+
+def heading(browser: Any, start: str) -> int:
+    """Return the number of the column whose heading starts with these words."""
+    titles = [one.text.replace("\n", " ") for one in headings(browser)]
+    (found,) = [i for i, title in enumerate(titles) if title.startswith(start)]
+    return found
+
+
+class TestRendering:
+    def test_figures(self, opened: Any) -> None:
+        """Every figure is drawn, in a size at which it can be read, and has a text for ears."""
+        figures = elements(opened, "figure svg")
+        assert 12 == len(figures)
+        for figure in figures:
+            assert figure.size["width"] > 300
+            assert figure.size["height"] > 150
+            assert figure.get_attribute("aria-label")
+
+    def test_console(self, opened: Any) -> None:
+        """The browser has nothing to complain about."""
+        assert [] == opened.get_log("browser")
+
+    def test_network(self, opened: Any, page: Path) -> None:
+        """Nothing is asked for but the page itself."""
+        messages = [
+            json.loads(entry["message"])["message"] for entry in opened.get_log("performance")
+        ]
+        asked = [
+            message["params"]["request"]["url"]
+            for message in messages
+            if message["method"] == "Network.requestWillBeSent"
+        ]
+        assert page.as_uri() in asked
+        assert [] == [url for url in asked if url != page.as_uri() and not url.startswith("data:")]
+
+    @pytest.mark.parametrize("width", [1280, 420])
+    def test_fits(self, opened: Any, width: int) -> None:
+        """The page is no wider than the window, also a phone's: what is wide scrolls for itself."""
+        opened.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+        )
+        try:
+            root = "document.documentElement"
+            wide, window = opened.execute_script(f"return [{root}.scrollWidth, {root}.clientWidth]")
+            assert wide <= window
+        finally:
+            opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+    def test_dark(self, opened: Any) -> None:
+        """Where dark pages are wanted, page and figures are light on dark."""
+
+        def brightness(selector: str, name: str) -> float:
+            script = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
+            colour: str = opened.execute_script(script, selector, name)
+            parts = colour.partition("(")[2].rstrip(")").split(",")[:3]
+            return sum(map(float, parts)) / (3 * 255)
+
+        for scheme, dark in (("light", False), ("dark", True)):
+            wanted = {"name": "prefers-color-scheme", "value": scheme}
+            opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [wanted]})
+            paper = brightness("body", "backgroundColor")
+            assert (paper < 0.2) == dark
+            assert paper == brightness("figure svg [style*='fill: #ffffff']", "fill")
+            for selector, name in (("body", "color"), ("figure svg text", "fill")):
+                assert (brightness(selector, name) > 0.7) == dark
+
+
+class TestTable:
+    @pytest.mark.parametrize("title", ["relative harm", "RTT", "number", "greedy flows"])
+    def test_numbers(self, opened: Any, title: str) -> None:
+        """A click on a heading sorts by its numbers, another one turns that round."""
+        number = heading(opened, title)
+        before = column(opened, number)
+        button = elements(opened, "table.sortable thead th button")[number]
+        orders = {}
+        for _ in range(2):
+            button.click()
+            order = headings(opened)[number].get_attribute("aria-sort")
+            assert order is not None
+            orders[order] = list(map(float, column(opened, number)))
+        values = sorted(map(float, before))
+        assert {"ascending": values, "descending": values[::-1]} == orders
+
+    def test_rows_stay_whole(self, opened: Any) -> None:
+        """Sorting moves rows, and loses or changes none."""
+
+        def rows() -> list[str]:
+            return [row.text for row in elements(opened, "table.sortable tbody tr")]
+
+        before = rows()
+        elements(opened, "table.sortable thead th button")[heading(opened, "relative harm")].click()
+        assert before != rows()
+        assert sorted(before) == sorted(rows())
+
+    def test_one_heading_says_so(self, opened: Any) -> None:
+        """The heading by which rows are sorted says so, and no other does."""
+        number = heading(opened, "RTT")
+        elements(opened, "table.sortable thead th button")[number].click()
+        marked = [one.get_attribute("aria-sort") for one in headings(opened)]
+        assert "ascending" == marked.pop(number)
+        assert {None} == set(marked)
+
+    def test_keyboard(self, opened: Any) -> None:
+        """Headings are reached and pressed with the keyboard too."""
+        number = heading(opened, "relative harm")
+        opened.execute_script(
+            "document.querySelectorAll('table.sortable th button')[arguments[0]].focus()", number
+        )
+        opened.switch_to.active_element.send_keys("\n")
+        values = list(map(float, column(opened, number)))
+        assert sorted(values) == values
+
+
+class TestCopy:
+    def test_selects_the_command(self, opened: Any) -> None:
+        """The button beside a command selects it as a whole, and says what it did."""
+        button = elements(opened, "button.copy")[0]
+        button.click()
+        command = elements(opened, ".command code")[0].text
+        assert command.startswith("ccbench run ")
+        assert command == opened.execute_script("return getSelection().toString()")
+        opened.execute_async_script("setTimeout(arguments[0], 100)")
+        assert button.text in {"copied", "selected"}
