@@ -18,16 +18,19 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
 ]
 
+#: Without annotations.
+v4: Any = nbformat.v4
+
 SEARCH = """
 from ccbench import raygen
 result = raygen.search(alpha="bbr", beta="cubic", budget=6, population=4, duration_s=4)
 """
 
 
-class _Listening(NotebookClient):  # type: ignore[misc] # nbclient has no complete annotations
+class _Listening(NotebookClient):
     """Keeps all that the notebook is told."""
 
-    def __init__(self, notebook: nbformat.NotebookNode, **settings: Any) -> None:
+    def __init__(self, notebook: Any, **settings: Any) -> None:
         super().__init__(notebook, **settings)
         self.heard: list[str] = []
 
@@ -39,8 +42,8 @@ class _Listening(NotebookClient):  # type: ignore[misc] # nbclient has no comple
 @pytest.mark.usefixtures("own_store")
 def test_search(tmp_path: Path) -> None:
     """A search shows live how far it is, wipes that, and its tables are shown as tables."""
-    cells = [nbformat.v4.new_code_cell(source) for source in (SEARCH, "result.top_table()")]
-    notebook = nbformat.v4.new_notebook(cells=cells)
+    cells = [v4.new_code_cell(source) for source in (SEARCH, "result.top_table()")]
+    notebook = v4.new_notebook(cells=cells)
     client = _Listening(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}})
     client.execute()
     heard = "\n".join(client.heard)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ccbench.emulate.kernel.plan import HERE
-from ccbench.errors import EngineError
+from ccbench.errors import CcbenchError, EngineError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,6 +96,8 @@ def boot(
     ------
     EngineError
         If the guest does not get to the end of its plan; it carries the console's last lines.
+    CcbenchError
+        If there is no room for what it records: not the scenario's fault.
     """
     console = directory / "console"
     (directory / "root").symlink_to(build.root)
@@ -125,7 +127,7 @@ def boot(
         return
     if any(_HOST_FULL in line for line in lines):
         message = f"{directory.parent} is full, where runs keep their records until they are read"
-        raise EngineError(f"{message}: make room there, or set TMPDIR to another folder")
+        raise CcbenchError(f"{message}: make room there, or set TMPDIR to another folder")
     reason = _hang() if hung else _reason(lines, process.returncode, memory_mb)
     raise EngineError(reason, lines[-_CONSOLE_LINES:])
 

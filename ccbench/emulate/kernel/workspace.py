@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench.errors import EngineError
+from ccbench.errors import CcbenchError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,14 +28,14 @@ def workspace() -> Iterator[Path]:
 
     Raises
     ------
-    EngineError
+    CcbenchError
         If somebody else has made the folder that they lie in.
     """
     parent = Path(tempfile.gettempdir()) / f"ccbench-{os.getuid()}"
     parent.mkdir(mode=0o700, exist_ok=True)
     if parent.is_symlink() or parent.stat().st_uid != os.getuid():
         message = f"{parent} belongs to somebody else: set TMPDIR to a folder of your own"
-        raise EngineError(message)
+        raise CcbenchError(message)
     # One at a time, so that nobody sweeps away a folder that is not locked yet.
     with _locked(parent, wait=True):
         _sweep(parent)
