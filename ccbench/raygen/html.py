@@ -363,7 +363,11 @@ def _page(
             *genes,
             _Column(name="error", title="reason"),
         ],
-        columns=_all_columns(config, genes),
+        columns=[
+            column
+            for column in _all_columns(config, genes)
+            if column.is_number or (table[column.name] != "").any()
+        ],
         rows=table.to_dict("records"),
         made_by=f"ccbench {result.provenance['ccbench']}",
         figures=FIGURES,
@@ -514,7 +518,7 @@ def _importances(config: SearchConfig, shares: Any) -> list[tuple[str, str, floa
 
 
 def _importance_words(explained: float) -> str:
-    trust = "" if explained >= _UNDERSTOOD else ": little, so take the shares with care"
+    trust = "" if explained >= _UNDERSTOOD else ": little, so take the numbers with care"
     return (
         "How much worse a model of harm predicts if it is told wrong values of one quantity "
         "(permutation importance). In experiments that it did not learn from, the model explains "

@@ -97,8 +97,8 @@ class TestProgressTable:
         harms = np.random.default_rng(1).normal(size=35)
         table = progress_table(_made(list(harms)).experiments)
         for n, row in table.iterrows():
-            assert row["best"] == harms[:n].max()  # type: ignore[misc] # the index is numbers
-            assert row["percentile_90"] == pytest.approx(np.percentile(harms[:n], 90))  # type: ignore[misc]
+            assert row["best"] == harms[:n].max()
+            assert row["percentile_90"] == pytest.approx(np.percentile(harms[:n], 90))
 
     def test_best_never_falls(self) -> None:
         """What was found stays found."""

@@ -341,7 +341,8 @@ class TestFailures:
             def run(self, _: Scenario, **__: Any) -> Run:
                 raise error
 
-        page, *files = report(folder, engine=Dead(), store=None)
+        dead: Any = Dead()
+        page, *files = report(folder, engine=dead, store=None)
         assert 5 == _Page(page).text.count(f"throughput over time is missing: {error}")
         assert not [path for path in files if path.match("worst-*")]
 
