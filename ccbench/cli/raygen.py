@@ -162,11 +162,10 @@ def _print_claims(result: SearchResult) -> None:
             "",
             "relative\nharm",
             "±\n",
-            "search\nsaw",
             *(_heading(gene.name, gene.unit) for gene in genes),
             f"{alpha}\nflows",
             f"{beta}\nflows",
-            f"{beta} alone\nMbit/s",
+            "alone\nMbit/s",
             f"{beta}\nMbit/s",
             f"{alpha}\nMbit/s",
         ],
@@ -175,7 +174,6 @@ def _print_claims(result: SearchResult) -> None:
                 str(claim["rank"]),
                 f"{claim['relative_harm']:+.3f}",
                 f"{claim['relative_harm_sd']:.3f}",
-                f"{claim['found_harm']:+.3f}",
                 *(_cell(claim[gene.name]) for gene in genes),
                 str(claim.get("alpha_flows", 1)),
                 str(claim.get("beta_flows", 1)),
@@ -187,10 +185,11 @@ def _print_claims(result: SearchResult) -> None:
         ],
         title=f"Networks in which {alpha} harms {beta} most, of {len(result.experiments)} tried:",
     )
+    seeds = "a seed" if config.confirm == 1 else f"{config.confirm} seeds"
     click.echo(
-        f"Relative harm is the part of its solo throughput that {beta} loses, minus what fair\n"
-        f"sharing would cost it: the mean over {config.confirm} fresh seeds and their standard\n"
-        "deviation, beside what the search saw. Mbit/s are sums over the flows of a kind.\n"
+        f"Relative harm is the part of its throughput alone that {beta} loses, minus what fair\n"
+        f"sharing would cost it: mean and standard deviation over {seeds} that the\n"
+        "search had not seen. Mbit/s are sums over the flows of a kind.\n"
     )
 
 
@@ -200,10 +199,12 @@ def _heading(name: str, unit: str) -> str:
     Examples
     --------
     >>> _heading("bandwidth_mbps", "Mbit/s").split(chr(10))
-    ['bandwidth', 'Mbit/s']
+    ['link', 'Mbit/s']
     """
-    words = {"mbps", "ms", "bdp", "s", "packets"}
-    return " ".join(word for word in name.split("_") if word not in words) + f"\n{unit}"
+    short = {"bandwidth_mbps": "link", "rtt_ms": "RTT"}
+    units = {"mbps", "ms", "bdp", "s", "packets"}
+    words = " ".join(word for word in name.split("_") if word not in units)
+    return f"{short.get(name, words)}\n{unit}"
 
 
 def _cell(value: object) -> str:
