@@ -22,7 +22,7 @@ __all__ = ["Measured", "RunMany", "measured", "work_mbit"]
 _Key = TypeVar("_Key")
 
 #: What it costs to start a run, as so many Mbit sent.
-_START_UP_MBIT = 2000.0
+_START_UP_MBIT = 500.0
 
 
 class RunMany(Protocol):

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan", "plan"]
 
-#: How much of a run is made to see how fast this machine is, in seconds of its own time.
-_SAMPLE_S = 10.0
+#: How much of a run is made to see how fast this machine is: enough for the start not to matter.
+_SAMPLE_MBIT = 4000.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,10 +86,13 @@ def plan(
     runs = 2 * (strategy.planned * config.repeat + SHOWN * config.confirm)
     # The one in the middle stands for all that make the machine slow or fast.
     typical = sorted(known, key=work_mbit)[len(known) // 2]
-    sample = replace(typical, duration_s=min(_SAMPLE_S, typical.duration_s), flows=typical.flows)
-    started_s = time.monotonic()
+    started_s = max(flow.start_s for flow in typical.flows)
+    enough_s = started_s + _SAMPLE_MBIT / typical.bottlenecks[0].mean_mbps
+    stop_s = max(flow.stop_s or 0.0 for flow in typical.flows)
+    sample = replace(typical, duration_s=min(max(enough_s, stop_s), typical.duration_s))
+    before_s = time.monotonic()
     resolved.run(sample)
-    s_per_mbit = (time.monotonic() - started_s) / work_mbit(sample)
+    s_per_mbit = (time.monotonic() - before_s) / work_mbit(sample)
     return Plan(
         generations=strategy.sizes,
         scenarios=strategy.planned,
