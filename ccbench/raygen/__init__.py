@@ -17,6 +17,7 @@ from ccbench.raygen.evaluation import Evaluation
 from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, SEARCH_JSON, WORST_PNG
 from ccbench.raygen.gene import Choice, Gene, Number
 from ccbench.raygen.genetic import Genetic
+from ccbench.raygen.html import report
 from ccbench.raygen.plan import Plan, plan
 from ccbench.raygen.random_search import RandomSearch
 from ccbench.raygen.result import SearchResult
@@ -49,5 +50,6 @@ __all__ = [
     "Surrogate",
     "Sweep",
     "plan",
+    "report",
     "search",
 ]

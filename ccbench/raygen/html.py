@@ -105,7 +105,10 @@ def report(  # noqa: PLR0913 - choices that are independent, all by keyword
 
     Examples
     --------
-    >>> report("bbr-cubic", heatmaps=[("rtt_ms", "queue_bdp")])  # doctest: +SKIP
+    >>> from ccbench import raygen
+    >>> _ = raygen.search(config, output_dir="found")  # doctest: +SKIP
+    >>> report("found", heatmaps=[("rtt_ms", "queue_bdp")])[0].name  # doctest: +SKIP
+    'report.html'
     """
     folder = Path(folder)
     result = SearchResult.load(folder)

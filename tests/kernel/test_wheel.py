@@ -89,11 +89,12 @@ def ccbench(
 
 class TestWheel:
     def test_content(self, wheel: Path) -> None:
-        """The wheel carries annotations, licences and the sources of modules and init, no more."""
+        """The wheel carries annotations, licences, the report's page and the kernel's sources."""
         with zipfile.ZipFile(wheel) as archive:
             names = archive.namelist()
         sources = [name for name in names if name.startswith("ccbench/kernel_modules/")]
         assert "ccbench/py.typed" in names
+        assert {f"ccbench/raygen/page/report.{kind}" for kind in ("html", "css", "js")} <= {*names}
         assert "ccbench/kernel_modules/COPYING" in names
         assert "ccbench/kernel_modules/um.config" in names
         assert "ccbench/kernel_modules/init/init.c" in names

@@ -112,6 +112,7 @@ class TestProgram:
             ("harm",),
             ("deployable",),
             ("raygen",),
+            ("report",),
             ("study",),
             ("study", "list"),
             ("study", "run"),
