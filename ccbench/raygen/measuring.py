@@ -96,7 +96,8 @@ def measured(
 def work_mbit(scenario: Scenario) -> float:
     """Estimate what a run costs: the data that passes, and a start."""
     slowest = min(bottleneck.mean_mbps for bottleneck in scenario.bottlenecks)
-    return _START_UP_MBIT + slowest * scenario.duration_s
+    first_s = min(flow.start_s for flow in scenario.flows)  # until then time passes at no cost
+    return _START_UP_MBIT + slowest * (scenario.duration_s - first_s)
 
 
 class _Pairs(Generic[_Key]):
