@@ -7,8 +7,9 @@ the thesis or another :class:`Strategy`, and returns a :class:`SearchResult`.
 Examples
 --------
 >>> from ccbench import raygen
->>> result = raygen.search(alpha="bbr", beta="cubic", budget=4, population=4, duration_s=2)
->>> list(result.top_table().index)
+>>> small = {"budget": 4, "population": 4, "duration_s": 2}
+>>> result = raygen.search(alpha="bbr", beta="cubic", **small)  # doctest: +SKIP
+>>> list(result.top_table().index)  # doctest: +SKIP
 [1, 2, 3, 4]
 """
 

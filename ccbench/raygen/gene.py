@@ -19,8 +19,8 @@ from ccbench import _fields, _validate
 from ccbench.raygen.quantities import NUMBERS, WORDS, Quantity
 
 if TYPE_CHECKING:
-    from random import Random
     from collections.abc import Mapping
+    from random import Random
 
 __all__ = ["Choice", "Gene", "Number", "Value", "read_gene"]
 

@@ -70,7 +70,7 @@ def plan(
     Examples
     --------
     >>> from ccbench.raygen import SearchConfig
-    >>> plan(SearchConfig(alpha="bbr", beta="cubic")).runs
+    >>> plan(SearchConfig(alpha="bbr", beta="cubic")).runs  # doctest: +SKIP
     630
     """
     resolved = emulate.get_engine(engine) if isinstance(engine, str) else engine

@@ -79,7 +79,9 @@ class SearchResult:
 
         Examples
         --------
-        >>> SearchResult.load("bbr-cubic").worst()  # doctest: +SKIP
+        >>> from ccbench import raygen
+        >>> _ = raygen.search(config, output_dir="found")  # doctest: +SKIP
+        >>> SearchResult.load("found").worst()  # doctest: +SKIP
         """
         config, provenance, experiments, claims = read_folder(Path(folder))
         return cls(
@@ -108,7 +110,7 @@ class SearchResult:
         Examples
         --------
         >>> result.experiment(0).describe()  # doctest: +SKIP
-        '1 bbr against 2 cubic, 57.5 ms, 36.3 Mbit/s, 91 packets (0.52 BDP)'
+        '1 bbr against 2 cubic, 188.6 ms, 36.3 Mbit/s, 1403 packets (2.5 BDP)'
         """
         (row,) = self.experiments[self.experiments["number"] == number].to_dict("records")
         return self.config.experiment(self.config.space.chromosome(row), seed)

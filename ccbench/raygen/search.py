@@ -113,8 +113,9 @@ def search(  # noqa: PLR0913 - all but the settings are about where and how it r
 
     Examples
     --------
-    >>> result = search(alpha="bbr", beta="cubic", budget=4, population=4, duration_s=2)
-    >>> len(result.experiments), len(result.claims)
+    >>> small = {"budget": 4, "population": 4, "duration_s": 2}
+    >>> result = search(alpha="bbr", beta="cubic", **small)  # doctest: +SKIP
+    >>> len(result.experiments), len(result.claims)  # doctest: +SKIP
     (4, 4)
     """
     if config is None:

@@ -138,7 +138,8 @@ class TestCross:
         assert blended.mean(axis=0) == pytest.approx(0.5, abs=0.03)
         assert len(np.unique(blended, axis=0)) == 8
         both = [child for child, row in zip(children, blended, strict=True) if row[0] and row[1]]
-        weights = np.log([[child[0] / 25 for child in both], [child[1] / 10 for child in both]])
+        genes = np.array([child[:2] for child in both], dtype=float)
+        weights = np.log(genes / [25, 10]).T
         correlation: npt.NDArray[np.float64] = np.corrcoef(weights)
         assert abs(correlation[0, 1]) < 0.1
 

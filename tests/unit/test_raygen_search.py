@@ -214,6 +214,7 @@ class TestSearch:
 
     def test_settings_or_config(self, engine: Engine) -> None:
         """Settings may stand in the call; beside a config they are refused."""
+        settings: dict[str, Any]
         settings = {"alpha": "greedy", "beta": "even", "budget": 8, "population": 4}
         assert_same(
             search(**settings, duration_s=4.0, engine=engine), search(_config(), engine=engine)

@@ -207,7 +207,8 @@ class TestEveryGene:
             moved = [gene.moved(value, rng, step) for value in values]
             places = [[gene.coordinates(value) for value in side] for side in (values, moved)]
             assert all(value == gene.moved(value, rng, 0.0) for value in moved)
-            distances.append(np.linalg.norm(np.subtract(*places), axis=1).mean())
+            ours, theirs = map(np.array, places)
+            distances.append(np.linalg.norm(ours - theirs, axis=1).mean())
         assert distances[0] < distances[1]
 
     def test_table_of_toml(self, gene: Gene) -> None:
@@ -218,7 +219,7 @@ class TestEveryGene:
 class TestSpace:
     def test_default_is_the_thesis(self) -> None:
         """The ranges are those of section 5.4."""
-        assert {gene.name: (gene.low, gene.high) for gene in DEFAULT_SPACE.genes} == {
+        assert {gene.name: (gene.at(0), gene.at(1)) for gene in DEFAULT_SPACE.genes} == {
             "bandwidth_mbps": (25, 400),
             "rtt_ms": (10, 320),
             "queue_bdp": (0.25, 5),
