@@ -34,6 +34,8 @@ STRATEGIES: Mapping[str, tuple[Callable[..., Strategy], tuple[str, ...]]] = Mapp
     }
 )
 _MOST_SEEDS = _validate.Range(1, 1000)
+#: Leaves room for those of repetitions, which count up from it.
+_SEEDS = _validate.Range(0, 2**62)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +104,7 @@ class SearchConfig:
             allowed = f"one of {', '.join(STRATEGIES)}"
             step = _validate.choice_hint(str(self.strategy), STRATEGIES)
             raise _validate.bad("strategy", self.strategy, allowed, step)
+        _validate.whole("seed", self.seed, _SEEDS, example=1)
         _validate.whole("repeat", self.repeat, _MOST_SEEDS, example=3)
         _validate.whole("confirm", self.confirm, _MOST_SEEDS, example=3)
         self.new_strategy()
@@ -165,13 +168,17 @@ class SearchConfig:
     def extremes(self) -> tuple[Experiment, ...]:
         """Return experiments such that, if all of them are valid, so is all of the space.
 
-        They have all numbers at one end of their ranges, and every value of every choice once.
+        They have all numbers at one end of their ranges, and every value of every choice once. Only
+        the starts of alpha and beta depend on each other, where a run ends with a short beta: so
+        there is also alpha's latest beside beta's earliest.
         """
         genes = self.space.genes
         choices = [gene.values if isinstance(gene, Choice) else () for gene in genes]
         found = []
-        for end in (0.0, 1.0):
-            ends = tuple(gene.at(end) for gene in genes)
+        lowest = tuple(gene.at(0.0) for gene in genes)
+        highest = tuple(gene.at(1.0) for gene in genes)
+        late = tuple(gene.at(float(gene.name == "alpha_start_s")) for gene in genes)
+        for ends in dict.fromkeys((lowest, highest, late)):
             found.append(self.experiment(ends))
             for i, values in enumerate(choices):
                 found += [self.experiment((*ends[:i], v, *ends[i + 1 :])) for v in values]

@@ -77,8 +77,12 @@ def experiment(  # noqa: PLR0913 - all by keyword
     start_s = float(values.get("beta_start_s", duration_s // 2 if short else 0))
     stop_s = start_s + DOWNLOAD_S if short else None
     if stop_s is not None and stop_s > duration_s:
-        allowed = f"at least {stop_s:g}, when the short beta flows end"
+        enough_s = stop_s if "beta_start_s" in values else 2 * DOWNLOAD_S
+        allowed = f"at least {enough_s:g}, as short beta flows take the last {DOWNLOAD_S:g} s"
         raise _validate.bad("duration_s", duration_s, allowed, "run for longer")
+    if stop_s is not None and values.get("alpha_start_s", 0.0) >= stop_s:
+        allowed = f"below {stop_s:g}, when the short beta flows end"
+        raise _validate.bad("alpha_start_s", values["alpha_start_s"], allowed, "start earlier")
     # The base round-trip time is that of the flows that have the shorter one.
     rtt_ms, ratio = float(values["rtt_ms"]), float(values.get("alpha_rtt_ratio", 1.0))
     shorter_ms = rtt_ms * min(ratio, 1.0)

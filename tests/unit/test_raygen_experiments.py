@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ccbench.errors import InputError
+from ccbench.harm import Experiment, measure
+from ccbench.raygen import DEFAULT_SPACE, Choice, Number, SearchConfig, Space
+from ccbench.raygen.experiments import experiment
+from tests.unit.conftest import run_with_rates
+
+
+def _experiment(duration_s: float = 60.0, **values: Any) -> Experiment:
+    network = {"bandwidth_mbps": 12, "rtt_ms": 100, "queue_bdp": 1.5}
+    return experiment(network | values, alpha="bbr", beta="cubic", duration_s=duration_s, seed=1)
+
+
+class TestRoundTripTimes:
+    @pytest.mark.parametrize("ratio", [0.25, 1.0, 4.0])
+    def test_ratio(self, ratio: float) -> None:
+        """Beta keeps its round-trip time, alpha has a multiple of it; the queue is beta's BDPs."""
+        competing = _experiment(alpha_rtt_ratio=ratio).competing
+        beta_ms, alpha_ms = (competing.rtt_ms + flow.extra_rtt_ms for flow in competing.flows)
+        assert (100, 100 * ratio) == (beta_ms, alpha_ms)
+        # 12 Mbit/s are a full packet each millisecond.
+        assert 150 == competing.bottlenecks[0].queue_packets
+
+    def test_jitter_is_one_packet(self) -> None:
+        """Answers are late by up to what a packet takes, so that seeds make a difference."""
+        assert 1.0 == _experiment().competing.jitter_ms == _experiment().solo.jitter_ms
+
+
+class TestShortFlows:
+    @pytest.mark.parametrize(("values", "begins_s"), [({}, 30), ({"beta_start_s": 7}, 7)])
+    def test_ten_seconds(self, values: dict[str, Any], begins_s: float) -> None:
+        """Short beta flows have ten seconds beside alpha flows; the runs end with them."""
+        short = _experiment(workload="short", **values)
+        beta, alpha = short.competing.flows
+        ends_s = begins_s + 10
+        assert (begins_s, ends_s, 0) == (beta.start_s, beta.stop_s, alpha.start_s)
+        assert ends_s == short.solo.duration_s == short.competing.duration_s
+        assert (begins_s, ends_s) == short.measured_s
+
+    def test_harm_is_that_of_the_ten_seconds(self) -> None:
+        """What alpha did before, or solo throughput outside of them, plays no part."""
+        short = _experiment(workload="short", beta_start_s=5)
+        before, during = np.arange(15)[:, None] < 5, np.arange(15)[:, None] >= 5
+        solo = run_with_rates(short.solo, 10.0 * during)
+        competing = run_with_rates(short.competing, [0, 99] * before + [4, 6] * during)
+        found = measure(solo, competing, short.measured_s)
+        assert (10, 4, 6) == (found.solo_mbps, found.competing_mbps, found.alpha_mbps)
+        assert (5, 15, None) == (found.from_s, found.to_s, found.converged_at_s)
+        assert 0.6 - 0.5 == pytest.approx(found.relative)
+
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [
+            ({"duration_s": 11}, "^duration_s is 11; it must be at least 20, as short beta"),
+            ({"beta_start_s": 51}, "^duration_s is 60.0; it must be at least 61, as short beta"),
+            ({"alpha_start_s": 40}, "^alpha_start_s is 40; it must be below 40, when the short"),
+            ({"workload": "shrt"}, "^workload is 'shrt'; .* did you mean 'short'?"),
+        ],
+    )
+    def test_bad_input(self, values: dict[str, Any], message: str) -> None:
+        """Flows that do not fit into the run are refused, with what would fit."""
+        with pytest.raises(InputError, match=message):
+            _experiment(**{"workload": "short"} | values)
+
+    def test_starts_that_exclude_each_other(self) -> None:
+        """A space in which alpha may start after a short run's end is refused before any run."""
+        starts = (
+            Number(name=f"{who}_start_s", low=0, high=50, scale="linear")
+            for who in ("alpha", "beta")
+        )
+        genes = (*DEFAULT_SPACE.genes, *starts, Choice(name="workload", values=("long", "short")))
+        with pytest.raises(InputError, match=r"^alpha_start_s is 50; it must be below 10"):
+            SearchConfig(alpha="bbr", beta="cubic", space=Space(genes))
