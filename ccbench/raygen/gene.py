@@ -121,12 +121,11 @@ class Number(Gene):
     decimals: int | None = None
 
     def __post_init__(self) -> None:
+        _check_name(self.name)
         if self.name in WORDS:
             step = f'write scale = "choice" and values = ["{WORDS[self.name]}"]'
             raise _validate.bad(f"{self.name}.scale", self.scale, '"choice"', step)
-        if self.name not in NUMBERS:
-            raise _validate.unknown_key(self.name, [*NUMBERS, *WORDS])
-        if self.scale not in {"log", "linear"}:
+        if self.scale not in ("log", "linear"):
             raise _validate.bad(
                 f"{self.name}.scale", self.scale, _SCALES, 'write for example scale = "log"'
             )
@@ -257,8 +256,7 @@ class Choice(Gene):
     values: tuple[Value, ...]
 
     def __post_init__(self) -> None:
-        if self.name not in NUMBERS and self.name not in WORDS:
-            raise _validate.unknown_key(self.name, [*NUMBERS, *WORDS])
+        _check_name(self.name)
         given: object = self.values
         example = WORDS.get(self.name) or [NUMBERS[self.name].example]
         if not isinstance(given, tuple | list) or not given:
@@ -331,6 +329,14 @@ def read_gene(table: Mapping[str, object]) -> Gene:
         step = f"write unit = {gene.unit!r}, or remove it"
         raise _validate.bad(f"{gene.name}.unit", table["unit"], repr(gene.unit), step)
     return gene
+
+
+def _check_name(name: object) -> None:
+    known = [*NUMBERS, *WORDS]
+    if not isinstance(name, str):
+        raise _validate.bad("name", name, "a name", 'write for example name = "rtt_ms"')
+    if name not in known:
+        raise _validate.unknown_key(name, known)
 
 
 def _checked(name: str, field: str, value: object) -> Any:

@@ -218,7 +218,10 @@ class Space:
         path = Path(path)
         text = _validate.text_file(path, "file of the search space")
         with _validate.within(f"{path}: "):
-            return cls.from_dict(_toml.loads(text), path.parent)
+            document = _toml.loads(text)
+            if "traces" in document:  # those are for search.json; here they are files
+                raise _validate.unknown_key("traces", ["genes"])
+            return cls.from_dict(document, path.parent)
 
 
 def _read_traces(genes: list[Gene], base_dir: Path) -> tuple[list[Gene], list[Trace]]:

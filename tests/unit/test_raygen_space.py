@@ -322,6 +322,10 @@ class TestFile:
             (GENE.format("rtt_ms", "low=1"), r"genes\[0\]: high is missing"),
             (GENE.format("rtt_ms", "low=1\nhigh=2\nunit='s'"), r"rtt_ms\.unit is 's'; .*'ms'"),
             (GENE.format("rtt_ms", "low=1\nhigh=2\nscale='logs'"), r"rtt_ms\.scale is 'logs'"),
+            ("[[genes]]\nname=3\nlow=1\nhigh=2", r"genes\[0\]: name is 3; it must be a name"),
+            ("[[genes]]\nname=['a']\nlow=1\nhigh=2", r"genes\[0\]: name is \['a'\]"),
+            (GENE.format("rtt_ms", "low=1\nhigh=2\nscale=['log']"), r"rtt_ms\.scale is \['log'\]"),
+            (NETWORK + "[[traces]]\nname='a'", "traces is not a setting"),
             (NETWORK, "gene bandwidth_mbps or trace is missing"),
             (
                 NETWORK + GENE.format("trace", "scale='choice'\nvalues=['none.trace']"),
