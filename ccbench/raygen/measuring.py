@@ -118,9 +118,11 @@ class _Pairs(Generic[_Key]):
 
     def add(self, scenario: Scenario, run: Run) -> list[Measured[_Key]]:
         """Take a run; return the experiments that it completes."""
-        self._runs[scenario] = run
+        waiting = self._waiting[scenario]
+        if waiting:  # those that did may all have been given up
+            self._runs[scenario] = run
         complete = []
-        for key in self._waiting.get(scenario, ()):
+        for key in waiting:
             experiment = self._experiments[key]
             solo, competing = map(self._runs.get, (experiment.solo, experiment.competing))
             if solo is not None and competing is not None:
@@ -131,7 +133,7 @@ class _Pairs(Generic[_Key]):
 
     def fail(self, scenario: Scenario, error: EngineError) -> list[Measured[_Key]]:
         """Give up the experiments that need a run that failed."""
-        given_up = list(self._waiting.get(scenario, ()))
+        given_up = list(self._waiting[scenario])
         for key in given_up:
             self._forget(key)
         return [Measured(key=key, error=str(error)) for key in given_up]

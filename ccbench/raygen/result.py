@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ccbench import _validate
 from ccbench.raygen.evaluation import Evaluation
-from ccbench.raygen.folder import read_folder
+from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, read_folder
 from ccbench.raygen.strategy import Candidate
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class SearchResult:
         Raises
         ------
         InputError
-            If there is no search in it.
+            If there is no search in it, or what is there cannot be read.
 
         Examples
         --------
@@ -84,12 +85,16 @@ class SearchResult:
         >>> SearchResult.load("found").worst()  # doctest: +SKIP
         """
         config, provenance, experiments, claims = read_folder(Path(folder))
-        return cls(
-            config=config,
-            experiments=_typed(experiments, experiments_table(config, ())),
-            claims=_typed(claims, claims_table(config, (), ())),
-            provenance=provenance,
-        )
+        try:
+            return cls(
+                config=config,
+                experiments=_typed(experiments, experiments_table(config, ())),
+                claims=_typed(claims, claims_table(config, (), ())),
+                provenance=provenance,
+            )
+        except (KeyError, ValueError) as error:
+            allowed = f"a folder whose {RESULTS_CSV} and {CLAIMS_CSV} are as they were written"
+            raise _validate.bad("folder", str(folder), allowed, "repeat the search") from error
 
     @property
     def failed(self) -> pd.DataFrame:

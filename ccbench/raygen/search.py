@@ -109,7 +109,7 @@ def search(  # noqa: PLR0913 - all but the settings are about where and how it r
         If a setting is out of range, the engine cannot run such scenarios, or `output_dir` holds
         another search.
     EngineError
-        If all scenarios of a generation fail. What was finished before is kept.
+        If all scenarios of the first generation fail.
 
     Examples
     --------
@@ -175,7 +175,7 @@ class _Search:
         while candidates := self._strategy.ask():
             self._generation = candidates[0].generation
             generation = self._evaluated(candidates, self._config.seeds, self._evaluations)
-            if all(evaluation.error for evaluation in generation):
+            if self._failed == len(self._evaluations):  # a later one may be of a single scenario
                 raise EngineError(
                     f"all {len(generation)} scenarios of generation {self._generation} failed; the "
                     f"first: {generation[0].error}"

@@ -25,6 +25,9 @@ __all__ = ["Candidate", "Initial", "Proposal", "Strategy", "batches", "check"]
 #: How a first generation is drawn.
 Initial: TypeAlias = Literal["random", "stratified"]
 
+#: Budgets and populations: more would fill the memory before anything has run.
+_SIZES = _validate.Range(1, 1_000_000)
+
 #: A chromosome and the numbers of its parents.
 Proposal: TypeAlias = "tuple[Chromosome, tuple[int, ...]]"
 
@@ -130,7 +133,7 @@ class Strategy(ABC):
     def tell(self, fitness: Sequence[float]) -> None:
         """Take the fitness of the chromosomes that :meth:`ask` returned, in their order.
 
-        NaN stands for an experiment that failed: it is as if it had done no harm at all.
+        NaN stands for an experiment that failed: no other counts as less harmful.
         """
         measured = list(zip(self._pending, fitness, strict=True))
         self._pending = ()
@@ -171,10 +174,10 @@ def check(budget: int, population: int) -> None:
     Raises
     ------
     InputError
-        If either is not a whole number above 0, or `budget` is less than `population`.
+        If either is not a whole number from 1 to a million, or `budget` is less than `population`.
     """
-    _validate.whole("population", population, _validate.Range(1), example=60)
-    _validate.whole("budget", budget, _validate.Range(1), example=300)
+    _validate.whole("population", population, _SIZES, example=60)
+    _validate.whole("budget", budget, _SIZES, example=300)
     if budget < population:
         allowed = f"at least the population, {population}"
         raise _validate.bad("budget", budget, allowed, "raise it or take a smaller population")
@@ -188,7 +191,5 @@ def batches(total: int, *, first: int, then: int) -> list[int]:
     >>> batches(100, first=60, then=30)
     [60, 30, 10]
     """
-    sizes = [min(first, total)]
-    while (left := total - sum(sizes)) > 0:
-        sizes.append(min(then, left))
-    return sizes
+    whole, cut = divmod(max(total - first, 0), then)
+    return [min(first, total), *[then] * whole, *([cut] if cut else [])]

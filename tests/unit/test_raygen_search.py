@@ -108,6 +108,8 @@ class TestSearchConfig:
             ({"budget": 3}, "^budget is 3; it must be at least the population, 4"),
             ({"duration_s": 0}, "^duration_s is 0"),
             ({"seed": -1}, "^seed is -1"),
+            ({"seed": 2**63 - 1}, f"^seed is {2**63 - 1}; .* at most {2**62}"),
+            ({"budget": 10**9}, "^budget is 1000000000; .* at most 1000000"),
         ],
     )
     def test_bad_input(self, change: dict[str, Any], message: str) -> None:
@@ -200,7 +202,7 @@ class TestSearch:
         assert not (tmp_path / "new").exists()
 
     def test_nothing_can_be_measured(self, engine: Engine) -> None:
-        """If no run of a generation moves data, the search ends with an error that says so."""
+        """If no run of the first generation moves data, the search ends and says so."""
 
         class Dead(_Wrapped):
             def run(self, scenario: Scenario, **options: Any) -> Run:
@@ -254,6 +256,18 @@ class TestFailures:
             search(_config(), engine=engine, output_dir=tmp_path),
             search(_config(), engine=engine, store=None),
         )
+
+    def test_of_a_whole_later_generation(self, engine: Engine) -> None:
+        """The search goes on behind a generation, maybe of one scenario, that fails as a whole."""
+
+        class FirstFew(_Wrapped):
+            def before(self, _: Scenario) -> None:
+                if len(self.ran) >= 2 * 4:
+                    raise EngineError("too late")
+
+        config = _config(strategy="random", budget=5)
+        result = search(config, engine=FirstFew(engine), store=None, jobs=1)
+        assert result.experiments["error"].tolist() == [*[""] * 4, "too late"]
 
     def test_one_seed_fails(self, engine: Engine) -> None:
         """A scenario that fails with one of its seeds has failed, and says why."""
@@ -466,6 +480,20 @@ class TestFolder:
         search(_config(), engine=engine, output_dir=tmp_path)
         with pytest.raises(InputError, match="differs in engine_version: choose"):
             search(_config(), engine=Newer(engine), output_dir=tmp_path)
+
+    @pytest.mark.parametrize("name", [RESULTS_CSV, CLAIMS_CSV])
+    @pytest.mark.parametrize("change", [("relative_harm", "harm"), ("\n0,", "\nnought,")])
+    def test_damaged_table(
+        self, engine: Engine, tmp_path: Path, name: str, change: tuple[str, str]
+    ) -> None:
+        """A table that somebody has changed is no result, and the error is one line."""
+        search(_config(), engine=engine, output_dir=tmp_path)
+        table = (tmp_path / name).read_text()
+        changed = table.replace(*change) if change[0] in table else table.replace("\n1,", "\none,")
+        (tmp_path / name).write_text(changed)
+        with pytest.raises(InputError, match=rf"^folder is .* whose {RESULTS_CSV} and") as refused:
+            SearchResult.load(tmp_path)
+        assert len(str(refused.value).splitlines()) == 1
 
     @pytest.mark.parametrize("content", ["", "[]", "{", "null"])
     def test_damaged(self, engine: Engine, tmp_path: Path, content: str) -> None:
