@@ -52,6 +52,11 @@ class Folder:
     identity : mapping
         What makes a search the same search: its settings, the engine and its version.
 
+    Attributes
+    ----------
+    done : int
+        How many experiments an earlier part of the search has left in it.
+
     Raises
     ------
     InputError
@@ -61,6 +66,7 @@ class Folder:
     def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
         self.path = path
         self._identity = json.loads(json.dumps(identity))  # as it reads when it comes back
+        self.done = 0
         try:
             path.mkdir(parents=True, exist_ok=True)
             self._check()
@@ -100,6 +106,8 @@ class Folder:
         if names:
             allowed = f"a folder of this very search; its {SEARCH_JSON} differs in"
             raise self._unfit(f"{allowed} {', '.join(names)}", "choose another one, or remove it")
+        done = found.get("experiments_done")
+        self.done = done if isinstance(done, int) else 0
 
     def _unfit(self, allowed: str, step: str) -> InputError:
         return _validate.bad("output folder", str(self.path), allowed, step)

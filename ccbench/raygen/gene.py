@@ -96,7 +96,8 @@ class Number(Gene):
     scale : str
         ``"log"`` or ``"linear"``.
     decimals : int, optional
-        Values are rounded to this many; left out, to as many as matter for the quantity.
+        Values are rounded to this many; left out, to as many as matter for the quantity, and to
+        more where the range is of smaller numbers.
 
     Raises
     ------
@@ -207,7 +208,13 @@ class Number(Gene):
 
     @property
     def _places(self) -> int:
-        return self._quantity.decimals if self.decimals is None else self.decimals
+        if self.decimals is not None:
+            return self.decimals
+        usual = self._quantity.decimals
+        finest = self.low if self.scale == "log" else (self.high - self.low) / 10
+        if self._quantity.whole or not finest:
+            return usual
+        return max(usual, 1 - math.floor(math.log10(finest)))  # two digits of the smallest step
 
     def _ends(self) -> tuple[float, float]:
         """Return where the gene's scale starts and ends."""

@@ -248,8 +248,8 @@ class _Search:
         )
 
     def _write(self) -> None:
-        """Write all scenarios that were tried."""
-        if self._folder is None:
+        """Write all scenarios that were tried, unless the folder has more of the same."""
+        if self._folder is None or len(self._evaluations) < self._folder.done:
             return
         table = experiments_table(self._config, self._evaluations)
         self._folder.write_table(RESULTS_CSV, table)

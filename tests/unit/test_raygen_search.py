@@ -448,6 +448,13 @@ class TestFolder:
         assert rows == sorted(rows)
         assert {0, 8} < set(rows)
 
+    def test_nothing_is_taken_back(self, engine: Engine, tmp_path: Path) -> None:
+        """A search started again leaves its results as they are until it has more."""
+        whole = search(_config(), engine=engine, output_dir=tmp_path)
+        with pytest.raises(CcbenchError, match="out of luck"):
+            search(_config(), engine=_Breaks(engine, after=9), store=None, output_dir=tmp_path)
+        assert_same(whole, SearchResult.load(tmp_path))
+
     def test_no_search_in_it(self, tmp_path: Path) -> None:
         """A folder without a search is refused in one line that says what is missing."""
         with pytest.raises(InputError, match=r"^folder is .* which holds search\.json: name the"):

@@ -131,6 +131,19 @@ class TestNumber:
         counts = Counter(ALPHA_FLOWS.blend(1, 2, rng.random()) for _ in range(4000))
         assert counts[1] == pytest.approx(counts[2], rel=0.1)
 
+    @pytest.mark.parametrize(
+        "gene",
+        [
+            Number(name="loss", low=1e-7, high=1e-5),
+            Number(name="loss", low=0, high=1e-6, scale="linear"),
+            Number(name="bandwidth_mbps", low=0.05, high=2),
+        ],
+    )
+    def test_ranges_of_small_numbers(self, gene: Number) -> None:
+        """Rounding leaves many values in a range, however small its numbers are."""
+        rng = random.Random(1)
+        assert len({gene.random(rng) for _ in range(500)}) > 50
+
     def test_fixed_gene(self) -> None:
         """A gene whose ends are equal always has that value."""
         gene = Number(name="queue_bdp", low=1.0, high=1.0)
