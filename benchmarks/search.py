@@ -42,14 +42,13 @@ class Cost:
 
     Attributes
     ----------
-    experiments, runs : int
+    runs : int
     real_time_h : float
         Length of all runs one after the other, in hours of their own time.
     wall_s, guest_s, python_s : float
         Wall time, and processor time of the guests and of this process, in seconds.
     """
 
-    experiments: int
     runs: int
     real_time_h: float
     wall_s: float
@@ -75,9 +74,8 @@ def cost(*, budget: int, duration_s: float, jobs: int) -> Cost:
         store = Store(Path(folder) / "runs")
         started_s = time.monotonic()
         guest_s, python_s = processor_s(RUSAGE_CHILDREN), processor_s(RUSAGE_SELF)
-        result = search(config, store=store, jobs=jobs, output_dir=Path(folder) / "results")
+        search(config, store=store, jobs=jobs, output_dir=Path(folder) / "results")
         return Cost(
-            experiments=len(result.experiments) + len(result.claims) * config.confirm,
             runs=store.usage().runs,
             real_time_h=store.usage().runs * duration_s / 3600,
             wall_s=time.monotonic() - started_s,
