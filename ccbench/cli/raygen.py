@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -172,14 +173,12 @@ def _print_claims(result: SearchResult) -> None:
         [
             [
                 str(claim["rank"]),
-                f"{claim['relative_harm']:+.3f}",
-                f"{claim['relative_harm_sd']:.3f}",
+                "failed" if claim["error"] else f"{claim['relative_harm']:+.3f}",
+                _known(claim["relative_harm_sd"], ".3f"),
                 *(_cell(claim[gene.name]) for gene in genes),
                 str(claim.get("alpha_flows", 1)),
                 str(claim.get("beta_flows", 1)),
-                f"{claim['solo_mbps']:.2f}",
-                f"{claim['competing_mbps']:.2f}",
-                f"{claim['alpha_mbps']:.2f}",
+                *(_known(claim[f"{of}_mbps"], ".2f") for of in ("solo", "competing", "alpha")),
             ]
             for claim in result.claims.to_dict("records")
         ],
@@ -205,6 +204,17 @@ def _heading(name: str, unit: str) -> str:
     units = {"mbps", "ms", "bdp", "s", "packets"}
     words = " ".join(word for word in name.split("_") if word not in units)
     return f"{short.get(name, words)}\n{unit}"
+
+
+def _known(value: float, form: str) -> str:
+    """Return a number as `form` says; nothing if it is NaN.
+
+    Examples
+    --------
+    >>> _known(0.5, ".2f"), _known(float("nan"), ".2f")
+    ('0.50', '')
+    """
+    return "" if math.isnan(value) else f"{value:{form}}"
 
 
 def _cell(value: object) -> str:

@@ -513,6 +513,15 @@ class TestRaygen:
             assert (tmp_path / path).is_file()
 
     @pytest.mark.usefixtures("arithmetic")
+    def test_one_fresh_seed(self, tmp_path: Path) -> None:
+        """One fresh seed has no spread: its column is empty."""
+        sizes = {"budget": "4", "population": "4", "duration": "5", "confirm": "1"}
+        result = command("raygen", RAYGEN, output=str(tmp_path), **sizes)
+        assert ExitStatus.OK == result.exit_code, result.output
+        assert "over a seed that" in " ".join(result.stdout.split())
+        assert "nan" not in result.stdout
+
+    @pytest.mark.usefixtures("arithmetic")
     def test_json(self, tmp_path: Path) -> None:
         """A program gets settings, the worst networks, and the folder."""
         options = {**RAYGEN, "--budget": "6", "--population": "4", "--duration": "5"}
