@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ccbench.raygen.predictor import Predictor
 from ccbench.raygen.strategy import Strategy, batches, check
 
 if TYPE_CHECKING:
@@ -108,9 +109,6 @@ class Surrogate(Strategy):
         pool = [new for new in dict.fromkeys(self._imagined()) if new not in known]
         if len(pool) <= size:  # next to nothing is left in the space
             return [(new, ()) for new in pool + self._random(size - len(pool))]
-        # Importing scikit-learn takes a second that no other search should wait for.
-        from ccbench.raygen.predictor import Predictor  # noqa: PLC0415
-
         predictor = Predictor(self._space, known)
         mean, covariance = predictor.predict(pool)
         chosen = most_promising(mean, covariance, noise=predictor.noise, n=size)

@@ -94,6 +94,14 @@ class TestPredictor:
         deviation = np.sqrt(covariance.diagonal())
         assert np.mean(np.abs(error) < 2 * deviation) > 0.8
 
+    def test_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of many experiments a part is fitted, but where any of them was made it is known."""
+        monkeypatch.setattr("ccbench.raygen.predictor._MOST_FITTED", 50)
+        rng = random.Random(1)
+        known = {c: _hill(c) for c in (DEFAULT_SPACE.random(rng) for _ in range(200))}
+        mean, _ = Predictor(DEFAULT_SPACE, known).predict(list(known))
+        assert mean == pytest.approx(list(known.values()), abs=0.02)
+
     def test_knows_least_where_nothing_was_measured(self) -> None:
         """The uncertainty grows with the distance from what was measured."""
         known: dict[Chromosome, float]
