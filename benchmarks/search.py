@@ -26,11 +26,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ccbench.emulate import Store
+from ccbench.emulate import Store, cores
 from ccbench.errors import CcbenchError
 from ccbench.raygen import SearchConfig, search
 
-CORES = len(os.sched_getaffinity(0))
+CORES = cores()
 #: Budget and jobs of the shorter searches, and how long their runs are, in seconds.
 SHORTER = ((60, 1), (60, CORES), (120, CORES), (240, CORES))
 SHORTER_S = 60.0

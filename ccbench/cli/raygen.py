@@ -120,6 +120,10 @@ def raygen(
         message = "--jobs is for this machine, --scheduler for a cluster: give one of the two"
         raise click.UsageError(message)
 
+    if scheduler is not None and dry_run:
+        message = "--dry-run measures this machine, not a cluster: leave --scheduler out"
+        raise click.UsageError(message)
+
     from ccbench import emulate
     from ccbench import raygen as library
 
@@ -147,8 +151,14 @@ def raygen(
             "made by": made_by(result.provenance),
             **({"failed": f"{failed} networks, see the column error"} if failed else {}),
             "all experiments": str(folder / library.RESULTS_CSV),
-            "the worst, as a plot": str(folder / library.WORST_PNG),
-            "to repeat the worst": f"ccbench run {folder / 'worst-1.toml'}",
+            **(
+                {
+                    "the worst, as a plot": str(folder / library.WORST_PNG),
+                    "to repeat the worst": f"ccbench run {folder / 'worst-1.toml'}",
+                }
+                if (result.claims["error"] == "").any()
+                else {}
+            ),
             "a report to look at": f"ccbench report {folder}",
         }
     )
@@ -222,19 +232,19 @@ def _cell(value: object) -> str:
 
 
 def _print_plan(plan: Plan, jobs: int | None, *, as_json: bool) -> None:
-    import os
+    from ccbench.emulate import cores
 
     if as_json:
         print_json(plan.to_dict())
         return
-    cores = jobs or len(os.sched_getaffinity(0))
-    hours = plan.core_hours / cores
+    side_by_side = jobs or cores()
+    hours = plan.core_hours / side_by_side
     print_pairs(
         {
             "networks": f"{plan.scenarios}, in generations of {_sizes(plan.generations)}",
             "runs at most": f"{plan.runs} ({plan.stored} of the first generation are stored)",
             "in real time": f"{plan.virtual_hours:.1f} h",
-            "expected here": f"{_duration(hours)} with {cores} side by side",
+            "expected here": f"{_duration(hours)} with {side_by_side} side by side",
         }
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ccbench.emulate._cluster import cluster
 from ccbench.emulate._run import DEFAULT_STORE, run
-from ccbench.emulate._run_many import run_many
+from ccbench.emulate._run_many import cores, run_many
 from ccbench.emulate.engine import Check, Engine, get_engine
 from ccbench.emulate.store import Store
 
@@ -18,6 +18,7 @@ __all__ = [
     "Engine",
     "Store",
     "cluster",
+    "cores",
     "get_engine",
     "run",
     "run_many",

@@ -112,7 +112,7 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
         (stored if is_stored else waiting).append(group)
     batch = _Batch(scenarios, resolved, store, fresh, on_failure, waiting, stored)
     if executor is None:
-        jobs = jobs or _cores()
+        jobs = jobs or cores()
         # Twice as many, so that no worker waits for the caller to come back for the next result;
         # not all, as then a caller who falls behind would find all results in memory.
         return batch.results(_local(resolved, store, jobs, fresh=fresh), at_once=2 * jobs)
@@ -255,7 +255,7 @@ class _Batch:
         return group, self.store.get(self.scenarios[group[0]], self.engine)
 
 
-def _cores() -> int:
+def cores() -> int:
     """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -97,13 +97,16 @@ class Experiment:
         return self._scenario(self.beta + self.alpha, name)
 
     def describe(self) -> str:
-        """Return the experiment in one line for people."""
+        """Return the experiment in one line for people; round-trip time and BDP are beta's."""
+        alpha_ms, beta_ms = (self.rtt_ms + s[0].extra_rtt_ms for s in (self.alpha, self.beta))
+        scale = self.rtt_ms / beta_ms
         links = " and ".join(
             f"{link.mean_mbps:g} Mbit/s, {link.queue_packets} packets "
-            f"({(link.queue_packets or 0) / self.competing.bdp_packets(i):.2g} BDP)"
+            f"({(link.queue_packets or 0) / self.competing.bdp_packets(i) * scale:.2g} BDP)"
             for i, link in enumerate(self.competing.bottlenecks)
         )
-        return f"{self.competing.name}, {self.rtt_ms:g} ms, {links}"
+        other = "" if alpha_ms == beta_ms else f" (alpha's {alpha_ms:g} ms)"
+        return f"{self.competing.name}, {beta_ms:g} ms{other}, {links}"
 
     def _scenario(self, flows: tuple[Flow, ...], name: str) -> Scenario:
         return Scenario(
@@ -162,9 +165,7 @@ def long_flows(  # noqa: PLR0913 - a network has this many numbers; all are name
     ... ).describe()
     '1 bbr against 4 cubic, 40 ms, 100 Mbit/s, 64 packets (0.19 BDP)'
     """
-    for side, cca in (("alpha", alpha), ("beta", beta)):
-        if cca == "":  # which a Flow would take for its default
-            raise _validate.bad(side, cca, "the name of a CCA", f'write for example {side} = "bbr"')
+    check_named(alpha=alpha, beta=beta)
     with _validate.within("alpha: "):
         alpha_group = Flow(cca=alpha, count=alpha_flows)
     with _validate.within("beta: "):
@@ -180,6 +181,19 @@ def long_flows(  # noqa: PLR0913 - a network has this many numbers; all are name
         duration_s=duration_s,
         seed=seed,
     )
+
+
+def check_named(**ccas: str) -> None:
+    """Refuse empty names, which a Flow would take for its default.
+
+    Raises
+    ------
+    InputError
+        If one is empty; the message names the side.
+    """
+    for side, cca in ccas.items():
+        if cca == "":
+            raise _validate.bad(side, cca, "the name of a CCA", f'write for example {side} = "bbr"')
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from ccbench.harm import Experiment
     from ccbench.raygen.strategy import Initial, Strategy
 
-__all__ = ["STRATEGIES", "SearchConfig"]
+__all__ = ["CLAIMED", "STRATEGIES", "SearchConfig"]
+
+#: So many of the most harmful scenarios are run again and claimed.
+CLAIMED = 5
 
 #: What can choose scenarios, and which settings it has besides those that all have.
 STRATEGIES: Mapping[str, tuple[Callable[..., Strategy], tuple[str, ...]]] = MappingProxyType(
@@ -100,7 +103,10 @@ class SearchConfig:
     confirm: int = 3
 
     def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
+        space: object = self.space
+        if not isinstance(space, Space):
+            raise _validate.bad("space", self.space, "a Space", "read one with Space.load")
+        if str(self.strategy) not in STRATEGIES:
             allowed = f"one of {', '.join(STRATEGIES)}"
             step = _validate.choice_hint(str(self.strategy), STRATEGIES)
             raise _validate.bad("strategy", self.strategy, allowed, step)
@@ -114,6 +120,15 @@ class SearchConfig:
     def planned(self) -> int:
         """Number of scenarios that the strategy makes of the budget."""
         return self.new_strategy().planned
+
+    @property
+    def most_runs(self) -> int:
+        """The most runs that it takes: two for each scenario and seed, and for those claimed.
+
+        Scenarios that are alike in some way share runs.
+        """
+        planned = self.planned
+        return 2 * (planned * self.repeat + min(CLAIMED, planned) * self.confirm)
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -133,9 +148,9 @@ class SearchConfig:
         for name in ("initial", "corners", "niching"):
             value = getattr(self, name)
             if name not in own and value != defaults[name]:
-                having = " and ".join(s for s, (_, others) in STRATEGIES.items() if name in others)
+                having = " or ".join(s for s, (_, others) in STRATEGIES.items() if name in others)
                 allowed = f"left out for strategy {self.strategy!r}"
-                raise _validate.bad(name, value, allowed, f"only {having} heeds it")
+                raise _validate.bad(name, value, allowed, f"take strategy {having} for it")
         return make(
             self.space,
             budget=self.budget,

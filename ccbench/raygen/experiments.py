@@ -14,6 +14,7 @@ from ccbench import _validate
 from ccbench.bottleneck import Bottleneck
 from ccbench.flow import Flow
 from ccbench.harm import Experiment
+from ccbench.harm.experiment import check_named
 from ccbench.harm.performance import DOWNLOAD_S
 
 if TYPE_CHECKING:
@@ -66,9 +67,7 @@ def experiment(  # noqa: PLR0913 - all by keyword
     >>> experiment(network, alpha="bbr", beta="cubic", duration_s=60, seed=1).describe()
     '1 bbr against 4 cubic, 40 ms, 100 Mbit/s, 333 packets (1 BDP)'
     """
-    for side, cca in (("alpha", alpha), ("beta", beta)):
-        if cca == "":  # which a Flow would take for its default
-            raise _validate.bad(side, cca, "the name of a CCA", f'write for example {side} = "bbr"')
+    check_named(alpha=alpha, beta=beta)
     workload = values.get("workload", "long")
     if workload not in WORKLOADS:
         step = _validate.choice_hint(str(workload), WORKLOADS)
@@ -80,6 +79,11 @@ def experiment(  # noqa: PLR0913 - all by keyword
         enough_s = stop_s if "beta_start_s" in values else 2 * DOWNLOAD_S
         allowed = f"at least {enough_s:g}, as short beta flows take the last {DOWNLOAD_S:g} s"
         raise _validate.bad("duration_s", duration_s, allowed, "run for longer")
+    latest_s = max(start_s, values.get("alpha_start_s", 0.0))
+    if stop_s is None and latest_s > duration_s / 2:
+        name = "beta_start_s" if latest_s == start_s else "alpha_start_s"
+        allowed = f"at most {duration_s / 2:g}, as half of the run is left to measure harm in"
+        raise _validate.bad(name, values[name], allowed, "start earlier or run for longer")
     if stop_s is not None and values.get("alpha_start_s", 0.0) >= stop_s:
         allowed = f"below {stop_s:g}, when the short beta flows end"
         raise _validate.bad("alpha_start_s", values["alpha_start_s"], allowed, "start earlier")

@@ -98,6 +98,10 @@ class Folder:
         """Refuse a folder that another search has written to."""
         found = _read_json(self.path)
         if found is None:
+            taken = [name for name in (RESULTS_CSV, CLAIMS_CSV) if (self.path / name).exists()]
+            if taken:
+                allowed = f"a folder without {taken[0]} of something else"
+                raise self._unfit(allowed, "choose another one")
             return
         if not found:
             allowed = f"a folder of this very search; its {SEARCH_JSON} cannot be read"

@@ -299,7 +299,8 @@ class Choice(Gene):
     def coordinates(self, value: Value) -> tuple[float, ...]:
         """Return the place of a number in its order; a word has a coordinate of its own.
 
-        Two different words are 1 apart, as the ends of a number's range are.
+        Two different words are 1 apart, as the ends of a number's range are; whole numbers stand in
+        the middle of their parts of the range, so the ends of few are nearer.
         """
         if self.name in WORDS:
             return tuple(math.sqrt(0.5) * (value == other) for other in self.values)

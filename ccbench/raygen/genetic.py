@@ -76,7 +76,7 @@ class Genetic(Strategy):
         How the first generation is drawn, see :class:`Strategy`.
     niching : str
         ``"none"``; or ``"crowding"``, which keeps apart what is unlike each other: everybody mates,
-        and a child takes the place of the more similar one of its parents if it is fitter than that
+        and a child takes the place of the more similar one of its parents if it is as fit as that
         one (deterministic crowding: Mahfoud, "Niching methods for genetic algorithms", 1995).
 
     Raises

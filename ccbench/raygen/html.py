@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from ccbench import _atomic, _validate, emulate, plots
 from ccbench.errors import CcbenchError
+from ccbench.raygen.config import CLAIMED
 from ccbench.raygen.figures import (
     check_heat_map,
     distances_figure,
@@ -30,7 +31,7 @@ from ccbench.raygen.gene import Number
 from ccbench.raygen.importance import importance
 from ccbench.raygen.quantities import NUMBERS
 from ccbench.raygen.regions import regions
-from ccbench.raygen.result import SHOWN, SearchResult
+from ccbench.raygen.result import SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -226,7 +227,7 @@ def _cards(
     """Yield the claims, or what would be claimed if the search ended now."""
     config = result.config
     confirmed = not result.claims.empty
-    rows: Any = (result.claims if confirmed else result.worst(SHOWN)).to_dict("records")
+    rows: Any = (result.claims if confirmed else result.worst(CLAIMED)).to_dict("records")
     for rank, row in enumerate(rows, start=1):
         experiment = result.claimed(rank) if confirmed else result.experiment(row["number"])
         picture, reason = None, row["error"]

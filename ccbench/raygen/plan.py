@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from ccbench import emulate
 from ccbench.raygen.measuring import work_mbit
-from ccbench.raygen.result import SHOWN
 
 if TYPE_CHECKING:
     from ccbench.emulate import Engine, Store
@@ -39,7 +38,7 @@ class Plan:
     virtual_hours : float
         Length of all runs in hours of their own time; in real time they would take so long.
     core_hours : float
-        How long one core is expected to take for them, in hours.
+        How long one core is expected to take for those that are not stored, in hours.
     """
 
     generations: tuple[int, ...]
@@ -83,7 +82,6 @@ def plan(
         for seed in config.seeds
     ]
     known = list(dict.fromkeys(s for e in first for s in (e.solo, e.competing)))
-    runs = 2 * (strategy.planned * config.repeat + SHOWN * config.confirm)
     # The one in the middle stands for all that make the machine slow or fast.
     typical = sorted(known, key=work_mbit)[len(known) // 2]
     started_s = max(flow.start_s for flow in typical.flows)
@@ -93,11 +91,17 @@ def plan(
     before_s = time.monotonic()
     resolved.run(sample)
     s_per_mbit = (time.monotonic() - before_s) / work_mbit(sample)
+    runs = config.most_runs
+    # Later generations are taken to be like the first.
+    mean_s = sum(scenario.duration_s for scenario in known) / len(known)
+    mean_mbit = sum(map(work_mbit, known)) / len(known)
+    stored = [s for s in known if store is not None and store.has(s, resolved)]
+    left_mbit = runs * mean_mbit - sum(map(work_mbit, stored))
     return Plan(
         generations=strategy.sizes,
         scenarios=strategy.planned,
         runs=runs,
-        stored=0 if store is None else sum(store.has(s, resolved) for s in known),
-        virtual_hours=runs * sum(s.duration_s for s in known) / len(known) / 3600,
-        core_hours=runs * s_per_mbit * sum(map(work_mbit, known)) / len(known) / 3600,
+        stored=len(stored),
+        virtual_hours=runs * mean_s / 3600,
+        core_hours=left_mbit * s_per_mbit / 3600,
     )

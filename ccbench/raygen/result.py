@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ccbench import _validate
+from ccbench.raygen.config import CLAIMED
 from ccbench.raygen.evaluation import Evaluation
 from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, read_folder
 from ccbench.raygen.strategy import Candidate
@@ -21,10 +22,7 @@ if TYPE_CHECKING:
     from ccbench.raygen.config import SearchConfig
     from ccbench.raygen.space import Chromosome
 
-__all__ = ["SHOWN", "SearchResult", "claims_table", "experiments_table", "worst"]
-
-#: How many scenarios are claimed.
-SHOWN = 5
+__all__ = ["SearchResult", "claims_table", "experiments_table", "worst"]
 
 #: Columns that a table for people does without.
 _FOR_MACHINES = (
@@ -101,7 +99,7 @@ class SearchResult:
         """The experiments that failed, with the reason in ``error``."""
         return self.experiments[self.experiments["error"] != ""]
 
-    def worst(self, n: int = SHOWN) -> pd.DataFrame:
+    def worst(self, n: int = CLAIMED) -> pd.DataFrame:
         """Return the `n` different scenarios of `experiments` with most harm, the worst first."""
         genes = [gene.name for gene in self.config.space.genes]
         ranked = self.experiments[self.experiments["error"] == ""].sort_values(

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from ccbench import _validate, emulate
 from ccbench.errors import EngineError
-from ccbench.raygen.config import SearchConfig
+from ccbench.raygen.config import CLAIMED, SearchConfig
 from ccbench.raygen.evaluation import Evaluation
 from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, Folder
 from ccbench.raygen.measuring import Measured, measured, work_mbit
-from ccbench.raygen.result import SHOWN, SearchResult, claims_table, experiments_table, worst
+from ccbench.raygen.result import SearchResult, claims_table, experiments_table, worst
 from ccbench.raygen.show import shown
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class _Search:
         self._folder = folder
         self._on_progress = on_progress
         self._strategy = config.new_strategy()
-        self._work = _Work(self._strategy.planned * config.repeat + SHOWN * config.confirm)
+        self._work = _Work(config.most_runs // 2)
         self._generation = 0
         self._confirming = False
         self._evaluations: list[Evaluation] = []
@@ -183,7 +183,7 @@ class _Search:
             self._strategy.tell([evaluation.relative for evaluation in generation])
             self._write()
         self._confirming = True
-        top = [evaluation.candidate for evaluation in worst(self._evaluations, SHOWN)]
+        top = [evaluation.candidate for evaluation in worst(self._evaluations, CLAIMED)]
         return self._evaluations, self._evaluated(top, self._config.fresh_seeds, [])
 
     def _evaluated(
@@ -259,14 +259,15 @@ class _Search:
 
 def _write_claims(folder: Folder, result: SearchResult, run: Callable[[Scenario], Run]) -> None:
     """Write the claims, their scenarios, and the picture of the first."""
-    # Importing what draws takes a second that a search without a folder should not wait for.
+    # Importing what draws takes a second that searches without a folder should not wait for.
     from ccbench.raygen.figures import throughput_figure  # noqa: PLC0415
 
     folder.write_table(CLAIMS_CSV, result.claims)
-    for claim in result.claims.to_dict("records"):
+    measured = result.claims[result.claims["error"] == ""]
+    for claim in measured.to_dict("records"):
         experiment = result.claimed(claim["rank"])
         folder.write_claim(claim["rank"], claim["relative_harm"], experiment)
-        if claim["rank"] == 1 and not claim["error"]:
+        if claim["rank"] == 1:
             folder.write_picture(
                 throughput_figure(experiment, run(experiment.solo), run(experiment.competing))
             )

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from ccbench.raygen.result import SHOWN
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -180,15 +178,10 @@ class SearchStudy:
     @cached_property
     def run_count(self) -> int:
         """The most runs that there can be: searches share some, and meet some scenarios twice."""
-        return sum(map(_run_count, self.searches(quick=False, full=False)))
+        return sum(search.most_runs for search in self.searches(quick=False, full=False))
 
     @cached_property
     def virtual_hours(self) -> float:
         """Length of so many runs together, in hours of their own time."""
         searches = self.searches(quick=False, full=False)
-        return sum(_run_count(search) * search.duration_s for search in searches) / 3600
-
-
-def _run_count(search: SearchConfig) -> int:
-    """Return the most runs of a search: two of each scenario and seed, and those of its claims."""
-    return 2 * (search.planned * search.repeat + SHOWN * search.confirm)
+        return sum(search.most_runs * search.duration_s for search in searches) / 3600

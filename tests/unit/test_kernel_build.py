@@ -348,7 +348,7 @@ class TestApplyEdits:
             apply_edits(kernel, CHANGES, {}, hz=300)
 
     def test_only_user_mode(self) -> None:
-        """Nothing outside arch/um and its x86 part is touched: TCP and the qdiscs are the kernel's own."""
+        """Nothing outside user mode is touched: TCP and the qdiscs are the kernel's own."""
         touched = [edit.file for edit in EDITS] + list(ADDITIONS)
         ours = ("arch/um/", "arch/x86/um/")
         assert [] == [file for file in touched if not file.startswith(ours)]

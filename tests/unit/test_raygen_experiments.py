@@ -28,6 +28,19 @@ class TestRoundTripTimes:
         # 12 Mbit/s are a full packet each millisecond.
         assert 150 == competing.bottlenecks[0].queue_packets
 
+    def test_description(self) -> None:
+        """A description has beta's round-trip time and BDPs, and alpha's where it is another."""
+        assert "100 ms, 12 Mbit/s, 150 packets (1.5 BDP)" in _experiment().describe()
+        words = _experiment(alpha_rtt_ratio=0.25).describe()
+        assert "100 ms (alpha's 25 ms), 12 Mbit/s, 150 packets (1.5 BDP)" in words
+
+    @pytest.mark.parametrize("name", ["alpha_start_s", "beta_start_s"])
+    def test_late_start(self, name: str) -> None:
+        """Long flows that leave less than half of the run to be measured are refused."""
+        _experiment(**{name: 30})
+        with pytest.raises(InputError, match=rf"^{name} is 31; it must be at most 30, as half"):
+            _experiment(**{name: 31})
+
     def test_jitter_is_one_packet(self) -> None:
         """Answers are late by up to what a packet takes, so that seeds make a difference."""
         assert 1.0 == _experiment().competing.jitter_ms == _experiment().solo.jitter_ms

@@ -509,6 +509,13 @@ class TestFolder:
         with pytest.raises(InputError, match=r"^output folder is"):
             search(_config(), engine=engine, output_dir=tmp_path)
 
+    def test_somebody_elses_results(self, engine: Engine, tmp_path: Path) -> None:
+        """Results of something else are not overwritten."""
+        (tmp_path / RESULTS_CSV).write_text("mine\n")
+        with pytest.raises(InputError, match=r"^output folder is .* without results\.csv of some"):
+            search(_config(), engine=engine, output_dir=tmp_path)
+        assert ["mine"] == (tmp_path / RESULTS_CSV).read_text().split()
+
     def test_not_a_folder(self, engine: Engine, tmp_path: Path) -> None:
         """A path that cannot be a folder is refused before anything runs."""
         (tmp_path / "file").touch()

@@ -222,8 +222,11 @@ class TestBeginning:
         [
             ({"initial": "stratifed"}, r"^initial is 'stratifed'; .*: did you mean 'stratified'"),
             ({"initial": "stratified", "name": "sweep"}, "^initial is .* left out for strategy"),
-            ({"corners": True, "name": "random"}, "only genetic and surrogate heeds? it"),
-            ({"niching": "crowding", "name": "surrogate"}, "^niching is .* only genetic heeds"),
+            ({"corners": True, "name": "random"}, "take strategy genetic or surrogate for it"),
+            (
+                {"niching": "crowding", "name": "surrogate"},
+                "^niching is .* take strategy genetic for it",
+            ),
             ({"niching": "crowd"}, r"^niching is 'crowd'; .*: did you mean 'crowding'"),
             ({"corners": 1}, "^corners is 1; it must be true or false"),
             ({"repeat": 0}, "^repeat is 0; it must be a whole number at least 1"),
