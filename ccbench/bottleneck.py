@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from ccbench import _fields, _validate
+from ccbench import _fields, _validate, trace_library
 from ccbench._validate import Range
 from ccbench.errors import InputError
 from ccbench.flow import MTU_BYTES
@@ -31,8 +31,8 @@ class Bottleneck:
         Rate of the link in Mbit/s of IP bytes, 0.001 to 100,000. Exactly one of `bandwidth_mbps`
         and `trace` is given.
     trace : Trace
-        A link of varying rate. In TOML the name of a Mahimahi trace file, relative to the TOML
-        file.
+        A link of varying rate. In TOML the path of a Mahimahi trace file, relative to the TOML
+        file, or one of the names that ``ccbench traces list`` shows.
     queue_packets : int
         Room in the queue in packets; the packet in transmission does not count. Exactly one of
         `queue_packets` and `queue_bdp` is given. ``cake`` counts bytes (its option ``memory``) and
@@ -140,14 +140,14 @@ class Bottleneck:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object], base_dir: Path = Path()) -> Bottleneck:
-        """Make a bottleneck from a dictionary; a string as `trace` is a file below `base_dir`."""
+        """Make a bottleneck from a dictionary; a string as `trace` is a file or a name."""
 
         def read_trace(value: object) -> Trace:
             if isinstance(value, str):
-                with _validate.within("trace "):
-                    return Trace.from_file(base_dir / value)
+                return trace_library.find(value, base_dir)
             if not isinstance(value, Mapping):
-                allowed, step = "the name of a Mahimahi trace file", "write one"
+                allowed = "the path of a Mahimahi trace file or the name of a trace"
+                step = "see `ccbench traces list`"
                 raise _validate.bad("trace", value, allowed, step)
             with _validate.within("trace."):
                 return _fields.build(Trace, value, {})

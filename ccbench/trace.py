@@ -16,6 +16,9 @@ __all__ = ["Trace"]
 #: Size of one delivery opportunity in bytes (Mahimahi's, and a full IP packet).
 OPPORTUNITY_BYTES = 1500
 
+#: What the virtual kernel has room for.
+_LATEST_MS = 2**31 - 1
+
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
@@ -48,11 +51,14 @@ class Trace:
 
     def __post_init__(self) -> None:
         _validate.one_line("name", self.name)
-        allowed = Range(0, 2**31 - 1)
-        times = tuple(
-            _validate.whole(f"opportunities_ms[{i}]", time, allowed, example=1)
-            for i, time in enumerate(self.opportunities_ms)
-        )
+        times = tuple(self.opportunities_ms)
+        # Recorded traces have a million entries: most need no more than this glance.
+        if any(type(time) is not int or not 0 <= time <= _LATEST_MS for time in times):
+            allowed = Range(0, _LATEST_MS)
+            times = tuple(
+                _validate.whole(f"opportunities_ms[{i}]", time, allowed, example=1)
+                for i, time in enumerate(times)
+            )
         if not times or times[-1] == 0:
             form = "a list of times in ms, the last above 0"
             raise _validate.bad("opportunities_ms", times, form, "add delivery opportunities")
@@ -67,6 +73,42 @@ class Trace:
         """Mean rate of the trace in Mbit/s of IP bytes."""
         period_bits = len(self.opportunities_ms) * OPPORTUNITY_BYTES * 8
         return period_bits / (self.opportunities_ms[-1] * 1e3)
+
+    @property
+    def duration_s(self) -> float:
+        """Length of the period in seconds."""
+        return self.opportunities_ms[-1] / 1e3
+
+    @property
+    def longest_gap_s(self) -> float:
+        """The longest time without an opportunity, in seconds.
+
+        Examples
+        --------
+        >>> Trace(name="uneven", opportunities_ms=(10, 10, 100)).longest_gap_s
+        0.09
+        """
+        times = self.opportunities_ms
+        # The last opportunity of a period is at the time 0 of the next.
+        return max(time - before for before, time in pairwise((0, *times))) / 1e3
+
+    def rates_mbps(self, window_s: float = 1.0) -> tuple[float, ...]:
+        """Return the mean rate in each window of the period, in Mbit/s of IP bytes.
+
+        Parameters
+        ----------
+        window_s : float
+            Length of the windows in seconds. A rest of the period that fills none is left out; of
+            a shorter period, which repeats, there is one window.
+
+        Examples
+        --------
+        >>> Trace(name="slowing down", opportunities_ms=(500, 1000, 2000)).rates_mbps()
+        (0.024, 0.012)
+        """
+        count = max(1, int(self.duration_s / window_s))
+        totals = [self.capacity_bytes(i * window_s) for i in range(count + 1)]
+        return tuple((after - before) * 8e-6 / window_s for before, after in pairwise(totals))
 
     def capacity_bytes(self, duration_s: float) -> float:
         """Return the bytes of all opportunities in the first `duration_s` seconds.
@@ -97,7 +139,10 @@ class Trace:
         """
         path = Path(path)
         lines = _validate.text_file(path, "file").splitlines()
-        times = tuple(_line_ms(path, i, line) for i, line in enumerate(lines, 1) if line.strip())
+        try:
+            times = tuple(map(int, lines))
+        except ValueError:  # some line is empty or wrong
+            times = tuple(_line_ms(path, i, s) for i, s in enumerate(lines, 1) if s.strip())
         with _validate.within(f"{path}: "):
             return cls(name=path.name, opportunities_ms=times)
 

@@ -25,6 +25,7 @@ from ccbench.cli.raygen import raygen
 from ccbench.cli.report import report
 from ccbench.cli.run import run
 from ccbench.cli.study import study
+from ccbench.cli.traces import traces
 from ccbench.errors import CcbenchError, EngineError, InputError
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def program(*, debug: bool) -> None:
     """
 
 
-for _command in (doctor, kernel, run, harm, deployable, raygen, report, study, model):
+for _command in (doctor, kernel, run, harm, deployable, raygen, report, study, model, traces):
     program.add_command(_command)
 
 

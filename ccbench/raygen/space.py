@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ccbench import _toml, _validate
+from ccbench import _toml, _validate, trace_library
 from ccbench.errors import InputError
 from ccbench.raygen.gene import Choice, Gene, Number, Value, read_gene
 from ccbench.trace import Trace
@@ -171,9 +171,9 @@ class Space:
         Parameters
         ----------
         document : mapping
-            ``genes``, and ``traces`` unless the values of a gene ``trace`` are the names of files.
+            ``genes``, and ``traces`` unless the values of a gene ``trace`` are files or names.
         base_dir : path
-            Where those files lie.
+            What those files' paths are relative to.
 
         Raises
         ------
@@ -225,12 +225,12 @@ class Space:
 
 
 def _read_traces(genes: list[Gene], base_dir: Path) -> tuple[list[Gene], list[Trace]]:
-    """Read the files that a gene ``trace`` names; its values then are the names of the traces."""
+    """Read the traces that a gene ``trace`` names; its values then are the names alone."""
     traces: list[Trace] = []
     named: list[Gene] = []
     for gene in genes:
         if gene.name == "trace" and isinstance(gene, Choice):
-            traces = [Trace.from_file(base_dir / str(value)) for value in gene.values]
+            traces = [trace_library.find(str(value), base_dir) for value in gene.values]
             named.append(Choice(name="trace", values=tuple(trace.name for trace in traces)))
         else:
             named.append(gene)

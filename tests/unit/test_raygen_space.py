@@ -342,7 +342,7 @@ class TestFile:
             (NETWORK, "gene bandwidth_mbps or trace is missing"),
             (
                 NETWORK + GENE.format("trace", "scale='choice'\nvalues=['none.trace']"),
-                "none.trace cannot be read",
+                "trace is 'none.trace'; it must be a trace file",
             ),
         ],
     )
