@@ -75,7 +75,7 @@ class LinkLog:
         """
         path = Path(path)
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8", errors="replace")  # the command may be anything
         except OSError as error:
             raise EngineError(f"mm-link's log {path} cannot be read ({error.strerror})") from error
         if not text.endswith("\n"):
