@@ -65,8 +65,9 @@ class Range:
 def bad(field: str, value: object, allowed: str, step: str) -> InputError:
     """Make the error for `value` of `field`: what it is, what it must be, what to do."""
     shown = repr(value)
-    if len(shown) > _SHOWN_CHARACTERS:
-        shown = shown[: _SHOWN_CHARACTERS - 3] + "..."
+    if len(shown) > _SHOWN_CHARACTERS:  # what a path ends with tells most
+        half = (_SHOWN_CHARACTERS - 3) // 2
+        shown = f"{shown[:half]}...{shown[-half:]}"
     return InputError(f"{field} is {shown}; it must be {allowed}: {step}")
 
 

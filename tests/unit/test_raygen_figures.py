@@ -240,9 +240,9 @@ class TestHeatMapFigure:
 
     def test_linear(self) -> None:
         """A linear gene has its middle in the middle of the axis."""
-        start = Number(name="alpha_start_s", low=0, high=100, scale="linear")
+        start = Number(name="alpha_start_s", low=0, high=80, scale="linear")
         result = _made([0.1, 0.2, 0.3], space=Space((*DEFAULT_SPACE.genes, start)))
-        table = result.experiments.assign(alpha_start_s=[0, 50, 100])
+        table = result.experiments.assign(alpha_start_s=[0, 40, 80])
         result = replace(result, experiments=table)
         figure = heat_map_figure(result, "alpha_start_s", "rtt_ms", predictor_of(result))
         offsets = np.asarray(figure.axes[0].collections[0].get_offsets())[:, 0]
