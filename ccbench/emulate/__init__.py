@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ccbench.emulate._cluster import cluster
-from ccbench.emulate._run import DEFAULT_STORE, run
+from ccbench.emulate._run import DEFAULT_STORE, resolve, run
 from ccbench.emulate._run_many import cores, run_many
 from ccbench.emulate.engine import Check, Engine, get_engine
 from ccbench.emulate.store import Store
@@ -20,6 +20,7 @@ __all__ = [
     "cluster",
     "cores",
     "get_engine",
+    "resolve",
     "run",
     "run_many",
 ]

@@ -231,7 +231,7 @@ def assess(  # noqa: PLR0913 - choices that are independent, all by keyword
     >>> assess(small).verdicts["symmetric"]  # doctest: +SKIP
     'broken'
     """
-    resolved = emulate.get_engine(engine) if isinstance(engine, str) else engine
+    resolved = emulate.resolve(engine)
     scenarios = assessment.scenarios()
     for scenario in scenarios.values():
         resolved.check(scenario)

@@ -19,6 +19,7 @@ from ccbench.raygen.sweep import Sweep
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ccbench.emulate import Engine
     from ccbench.harm import Experiment
     from ccbench.raygen.strategy import Initial, Strategy
 
@@ -198,6 +199,17 @@ class SearchConfig:
             for i, values in enumerate(choices):
                 found += [self.experiment((*ends[:i], v, *ends[i + 1 :])) for v in values]
         return tuple(found)
+
+    def check(self, engine: Engine) -> None:
+        """Make sure that an engine can run all of the space.
+
+        Raises
+        ------
+        InputError
+            If it cannot.
+        """
+        for extreme in self.extremes():
+            engine.check(extreme.competing)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as a dictionary of plain values (JSON-able)."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ccbench.raygen.space import Space
 
-__all__ = ["coordinates", "distances"]
+__all__ = ["coordinates", "distances", "finished", "ranked"]
 
 
 def distances(space: Space, table: pd.DataFrame) -> npt.NDArray[np.float64]:
@@ -76,3 +76,16 @@ def coordinates(space: Space, table: pd.DataFrame) -> npt.NDArray[np.float64]:
     rows = table[[gene.name for gene in space.genes]].itertuples(index=False, name=None)
     width = sum(len(gene.coordinates(gene.at(0))) for gene in space.genes)
     return np.array([space.coordinates(row) for row in rows], dtype=float).reshape(-1, width)
+
+
+def finished(space: Space, experiments: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of different scenarios that did not fail, each where it was first run."""
+    done = experiments.dropna(subset=["relative_harm"])
+    return done.drop_duplicates([gene.name for gene in space.genes])
+
+
+def ranked(space: Space, experiments: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of :func:`finished`, the most harmful first; of equal ones the first run."""
+    return finished(space, experiments).sort_values(
+        ["relative_harm", "number"], ascending=[False, True]
+    )

@@ -28,9 +28,8 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 from ccbench import _validate
 from ccbench.harm import measure
 from ccbench.harm.experiment import INTERVAL_S, flow_names
-from ccbench.raygen.diversity import distances
+from ccbench.raygen.diversity import distances, finished
 from ccbench.raygen.gene import Number
-from ccbench.raygen.importance import finished
 from ccbench.raygen.predictor import Predictor
 from ccbench.raygen.quantities import NUMBERS
 
@@ -174,11 +173,11 @@ def progress_figure(result: SearchResult, baselines: Mapping[str, SearchResult])
     generations = table.groupby("generation").last()
     harm = result.experiments["relative_harm"]
     right.plot(table.index, harm, "o", markersize=2.5, color="0.6", alpha=0.6, zorder=1)
+    levels = _levels(result, baselines)
     for axes, rows, marker in ((left, generations, "o"), (right, table, "")):
         style = {"marker": marker, "markersize": 4, "zorder": 3, "color": _ALPHA_COLOUR}
         axes.plot(rows.index, rows["best"], label="best so far", **style)
         axes.plot(rows.index, rows["percentile_90"], "--", label="90th percentile so far", **style)
-        levels = _levels(result, baselines)
         for (name, level), colour in zip(levels.items(), _COLOURS, strict=False):
             axes.axhline(level, color=colour, linestyle=":", linewidth=1.5, label=name, zorder=2)
         axes.grid(alpha=0.3)
@@ -549,17 +548,13 @@ class _Axis:
 
         Within the cell of a single value they are spread, or they would hide each other.
         """
-        values = self.gene_values(table)
+        values: list[Value] = table[self.gene.name].tolist()
         if self._single is None:
             return np.array([self.gene.coordinates(value)[0] for value in values])
         # Multiples of the golden ratio spread evenly, however many they are.
         spread = (table["number"].to_numpy() * 0.6180339887 % 1 - 0.5) * 0.7
         centres = np.array([self.centres[self._single.index(value)] for value in values])
         return centres + spread / len(self._single)
-
-    def gene_values(self, table: pd.DataFrame) -> list[Value]:
-        """Return the gene's values in a table."""
-        return table[self.gene.name].tolist()
 
     def ticks(self) -> tuple[list[float], list[str]]:
         """Return places and labels of round values."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ccbench.raygen.diversity import coordinates
+from ccbench.raygen.diversity import coordinates, finished
 
 if TYPE_CHECKING:
     from ccbench.raygen.space import Space
 
-__all__ = ["FEWEST", "Importance", "finished", "forest", "importance"]
+__all__ = ["FEWEST", "Importance", "forest", "importance"]
 
 #: With fewer experiments, what a forest makes of one part of them says little about another.
 FEWEST = 20
@@ -124,9 +124,3 @@ def forest(space: Space, seed: int) -> Any:
         FunctionTransformer(lambda table: coordinates(space, table)),
         RandomForestRegressor(_TREES, min_samples_leaf=_LEAF, oob_score=True, random_state=seed),
     )
-
-
-def finished(space: Space, experiments: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of different scenarios that did not fail, each where it was first run."""
-    done = experiments.dropna(subset=["relative_harm"])
-    return done.drop_duplicates([gene.name for gene in space.genes])

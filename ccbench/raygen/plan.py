@@ -72,9 +72,8 @@ def plan(
     >>> plan(SearchConfig(alpha="bbr", beta="cubic")).runs  # doctest: +SKIP
     630
     """
-    resolved = emulate.get_engine(engine) if isinstance(engine, str) else engine
-    for extreme in config.extremes():
-        resolved.check(extreme.competing)
+    resolved = emulate.resolve(engine)
+    config.check(resolved)
     strategy = config.new_strategy()
     first = [
         config.experiment(candidate.chromosome, seed)

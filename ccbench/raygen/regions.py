@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ccbench.raygen.diversity import ranked
 from ccbench.raygen.gene import Choice
-from ccbench.raygen.importance import FEWEST, finished, forest
+from ccbench.raygen.importance import FEWEST, forest
 from ccbench.raygen.rule import spanning
 
 if TYPE_CHECKING:
@@ -164,9 +165,7 @@ def regions(space: Space, experiments: pd.DataFrame, top: int = 20) -> tuple[Reg
     >>> region.where()
     'RTT of at least 100 ms, queue of at most 0.98 BDP'
     """
-    known = finished(space, experiments).sort_values(
-        ["relative_harm", "number"], ascending=[False, True], ignore_index=True
-    )
+    known = ranked(space, experiments).reset_index(drop=True)
     count = min(top, -(-len(known) // _TOP_SHARE))
     if not count:
         return ()

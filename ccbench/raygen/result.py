@@ -11,6 +11,7 @@ import pandas as pd
 
 from ccbench import _validate
 from ccbench.raygen.config import CLAIMED
+from ccbench.raygen.diversity import ranked
 from ccbench.raygen.evaluation import Evaluation
 from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, read_folder
 from ccbench.raygen.strategy import Candidate
@@ -101,11 +102,7 @@ class SearchResult:
 
     def worst(self, n: int = CLAIMED) -> pd.DataFrame:
         """Return the `n` different scenarios of `experiments` with most harm, the worst first."""
-        genes = [gene.name for gene in self.config.space.genes]
-        ranked = self.experiments[self.experiments["error"] == ""].sort_values(
-            ["relative_harm", "number"], ascending=[False, True]
-        )
-        return ranked.drop_duplicates(genes).head(n)
+        return ranked(self.config.space, self.experiments).head(n)
 
     def experiment(self, number: int, seed: int | None = None) -> Experiment:
         """Return the experiment of this number, with the search's seed or another one.

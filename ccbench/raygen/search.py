@@ -123,9 +123,8 @@ def search(  # noqa: PLR0913 - all but the settings are about where and how it r
     elif settings:
         given = ", ".join(settings)
         raise _validate.bad("settings", given, "left out beside config", "put them into config")
-    resolved = emulate.get_engine(engine) if isinstance(engine, str) else engine
-    for extreme in config.extremes():
-        resolved.check(extreme.competing)
+    resolved = emulate.resolve(engine)
+    config.check(resolved)
     provenance = resolved.provenance()
     folder = None
     if output_dir is not None:
