@@ -30,6 +30,7 @@ __all__ = [
     "flag",
     "number",
     "one_line",
+    "one_of",
     "text",
     "text_file",
     "unknown_key",
@@ -84,6 +85,14 @@ def choice_hint(name: str, known: Iterable[str]) -> str:
     """Say what to do about a name that is none of those known, which the message has listed."""
     close = difflib.get_close_matches(name, known, n=1)
     return f"did you mean {close[0]!r}?" if close else "choose one of these"
+
+
+def one_of(field: str, value: object, known: Iterable[str]) -> None:
+    """Make sure that `value` is one of the words known."""
+    words = tuple(known)
+    if value not in words:
+        step = choice_hint(str(value), words)
+        raise bad(field, value, " or ".join(map(repr, words)), step)
 
 
 @contextmanager

@@ -69,9 +69,7 @@ def experiment(  # noqa: PLR0913 - all by keyword
     """
     check_named(alpha=alpha, beta=beta)
     workload = values.get("workload", "long")
-    if workload not in WORKLOADS:
-        step = _validate.choice_hint(str(workload), WORKLOADS)
-        raise _validate.bad("workload", workload, " or ".join(map(repr, WORKLOADS)), step)
+    _validate.one_of("workload", workload, WORKLOADS)
     short = workload == "short"
     start_s = float(values.get("beta_start_s", duration_s // 2 if short else 0))
     stop_s = start_s + DOWNLOAD_S if short else None

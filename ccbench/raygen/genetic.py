@@ -115,10 +115,7 @@ class Genetic(Strategy):
             step = f"take {lower} or {lower + _POPULATION_STEP}"
             raise _validate.bad("population", population, allowed, step)
         check(budget, population)
-        if niching not in get_args(Niching):
-            allowed = " or ".join(map(repr, get_args(Niching)))
-            step = _validate.choice_hint(str(niching), get_args(Niching))
-            raise _validate.bad("niching", niching, allowed, step)
+        _validate.one_of("niching", niching, get_args(Niching))
         self._crowding = niching == "crowding"
         parents = population if self._crowding else population // 2
         # Section 5.4: a generation that would exceed the budget is not begun.

@@ -90,10 +90,7 @@ class Strategy(ABC):
         initial: Initial = "random",
         corners: bool = False,
     ) -> None:
-        if initial not in get_args(Initial):
-            allowed = " or ".join(map(repr, get_args(Initial)))
-            step = _validate.choice_hint(str(initial), get_args(Initial))
-            raise _validate.bad("initial", initial, allowed, step)
+        _validate.one_of("initial", initial, get_args(Initial))
         self.sizes = tuple(sizes)
         self._space = space
         self._initial = initial

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ccbench import _atomic, _validate, raygen
-from ccbench.emulate import DEFAULT_STORE, get_engine, run_many
+from ccbench.emulate import DEFAULT_STORE, resolve, run_many
 from ccbench.errors import EngineError, InputError
 from ccbench.studies.registry import get
 from ccbench.studies.study import SearchStudy
@@ -167,8 +167,7 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
         study = get(study)
     if quick and full:
         raise _validate.bad("full", full, "left out beside quick", "leave out one of the two")
-    if isinstance(engine, str):
-        engine = get_engine(engine)
+    engine = resolve(engine)
     report = on_progress if on_progress is not None else _silent
     where: dict[str, Any] = {"engine": engine, "executor": executor, "jobs": jobs}
     if isinstance(study, SearchStudy):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ccbench.raygen.figures import progress_table
 from ccbench.studies.study import Comparison, Findings
 from ccbench.studies.ware_raygen import (
     COLOURS,
@@ -58,19 +59,9 @@ def conclude(results: Sequence[SearchResult]) -> Findings:
 
 def _by_generation(result: SearchResult) -> pd.DataFrame:
     """Return what was found up to the end of each generation."""
-    harms = result.experiments.set_index("generation")["relative_harm"]
-    rows = []
-    for generation in harms.index.unique():
-        so_far = harms[harms.index <= generation]
-        rows.append(
-            {
-                "generation": generation,
-                "experiments": len(so_far),
-                "best": so_far.max(),
-                "90th_percentile": so_far.quantile(0.9),
-            }
-        )
-    return pd.DataFrame(rows)
+    so_far = progress_table(result.experiments).reset_index()
+    last = so_far.groupby("generation", as_index=False).last()
+    return last.rename(columns={"percentile_90": "90th_percentile"})
 
 
 def _comparisons(
