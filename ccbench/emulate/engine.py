@@ -90,7 +90,10 @@ class Engine(Protocol):
 
 
 #: Where each engine is. They are imported when they are asked for, as they need different packages.
-ENGINES = {"kernel": ("ccbench.emulate.kernel.engine", "KernelEngine")}
+ENGINES = {
+    "kernel": ("ccbench.emulate.kernel.engine", "KernelEngine"),
+    "mahimahi": ("ccbench.emulate.mahimahi.engine", "MahimahiEngine"),
+}
 
 
 def get_engine(name: str, version: str | None = None) -> Engine:

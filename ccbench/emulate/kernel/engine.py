@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from ccbench import _validate
 from ccbench.cache import cache_dir
+from ccbench.emulate._workspace import workspace
 from ccbench.emulate.kernel import build, doctor, protocol, rtnetlink
 from ccbench.emulate.kernel.boot import boot
 from ccbench.emulate.kernel.plan import guest_memory_mb, plan
 from ccbench.emulate.kernel.results import read_run
-from ccbench.emulate.kernel.workspace import workspace
 from ccbench.errors import CcbenchError, InputError, MissingRequirement
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ import pandas as pd
 
 from ccbench.errors import EngineError
 
-__all__ = ["LinkLog"]
+__all__ = ["LinkLog", "started_ms"]
 
 _COLUMNS = {"time_ms": "int64", "kind": "string", "size": "int64", "delay_ms": "float64"}
 #: The end of the header. Before it is the command, which may have several lines.
@@ -96,5 +96,16 @@ class LinkLog:
             message = "the host's clock was set back during the run"
             raise EngineError(f"{path} is no log of mm-link to rely on: {message}")
         lines["time_ms"] -= base_ms
-        started_ms = int(header["init"]) + base_ms
-        return cls(queue=header["queue"], started_ms=started_ms, lines=lines)
+        return cls(queue=header["queue"], started_ms=started_ms(text), lines=lines)
+
+
+def started_ms(text: str) -> int:
+    """Return when the clock of a link started that has written this so far.
+
+    Returns
+    -------
+    int
+        Milliseconds since 1970; 0 if the header is not complete yet.
+    """
+    header = _HEADER.search(text)
+    return int(header["init"]) + int(header["base"]) if header else 0

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constant rates as traces: mm-link knows nothing else."""
+"""The link of a bottleneck as a trace: mm-link knows nothing else."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from ccbench.trace import OPPORTUNITY_BYTES, Trace
 
-__all__ = ["TUN_HEADER_BYTES", "constant_rate"]
+if TYPE_CHECKING:
+    from ccbench.bottleneck import Bottleneck
+
+__all__ = ["TUN_HEADER_BYTES", "constant_rate", "link_trace", "turned"]
 
 #: mm-link reads packets from a TUN device, which puts 4 bytes before each, and gives a delivery
 #: opportunity as many bytes more. A full packet of 1500 IP bytes so takes exactly one opportunity,
@@ -50,3 +54,37 @@ def constant_rate(bandwidth_mbps: float) -> Trace:
         -(-k * per_ms.denominator // per_ms.numerator) for k in range(1, per_ms.numerator + 1)
     )
     return Trace(name=f"{bandwidth_mbps:g} Mbit/s", opportunities_ms=times)
+
+
+def link_trace(bottleneck: Bottleneck, *, at_least_ms: int) -> tuple[Trace, int]:
+    """Return the trace of a bottleneck for a link whose clock starts before the scenario's.
+
+    Returns
+    -------
+    Trace
+    int
+        By how much the link's clock has to be ahead, in milliseconds: `at_least_ms` or more.
+    """
+    if bottleneck.trace is not None:
+        return turned(bottleneck.trace, at_least_ms=at_least_ms)
+    assert bottleneck.bandwidth_mbps is not None
+    return turned(constant_rate(bottleneck.bandwidth_mbps), at_least_ms=at_least_ms)
+
+
+def turned(trace: Trace, *, at_least_ms: int) -> tuple[Trace, int]:
+    """Return a trace that is the given one after some time, and that time in milliseconds.
+
+    A trace ends with an opportunity, so only those times will do at which its last is one of the
+    given one's.
+
+    Examples
+    --------
+    >>> turned(Trace(name="uneven", opportunities_ms=(10, 20, 100)), at_least_ms=50)
+    (Trace(name='uneven', opportunities_ms=(80, 90, 100)), 80)
+    """
+    times = trace.opportunities_ms
+    period_ms = times[-1]
+    # The time t of the trace is at t + wait: at the end of a period for one of the opportunities.
+    wait_ms = min(at_least_ms + (-time - at_least_ms) % period_ms for time in set(times))
+    moved = sorted((time + wait_ms - 1) % period_ms + 1 for time in times)
+    return Trace(name=trace.name, opportunities_ms=tuple(moved)), wait_ms

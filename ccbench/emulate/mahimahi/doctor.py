@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Mahimahi needs of a machine, and whether it is there."""
+
+from __future__ import annotations
+
+import os
+import platform
+import pwd
+import shutil
+from pathlib import Path
+
+from ccbench.emulate.engine import Check
+
+__all__ = ["available_ccas", "checks"]
+
+_INSTALL_SCRIPT = "scripts/mahimahi.sh"
+_PROGRAMS = ("mm-delay", "mm-link", "mm-loss")
+#: Others that a run calls, and their packages.
+_TOOLS = {
+    "iptables": "iptables",
+    "dnsmasq": "dnsmasq-base",
+    "ip": "iproute2",
+    "unshare": "util-linux",
+    "setpriv": "util-linux",
+}
+
+
+def available_ccas() -> tuple[str, ...]:
+    """Return the congestion controls that the kernel of this machine has loaded."""
+    path = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+    return tuple(sorted(path.read_text(encoding="utf-8").split()))
+
+
+def checks(user: str) -> list[Check]:
+    """Return the checks, none of which changes anything.
+
+    Parameters
+    ----------
+    user : str
+        Who is to run Mahimahi's programs.
+    """
+    return [_programs(), _tools(), _root(), _user(user)]
+
+
+def _programs() -> Check:
+    missing = [name for name in _PROGRAMS if shutil.which(name) is None]
+    return Check(
+        name="mahimahi",
+        ok=not missing,
+        detail=f"not installed: {', '.join(missing)}" if missing else "installed",
+        remedy=_how_to_install(),
+    )
+
+
+def _how_to_install() -> str:
+    """Return the step that installs Mahimahi here; it is packaged for few systems."""
+    try:
+        release = platform.freedesktop_os_release()
+    except OSError:
+        release = {}
+    package = "sudo apt-get install -y --no-install-recommends mahimahi"
+    if release.get("ID") == "debian" and release.get("VERSION_ID") != "11":
+        return f"sudo {_INSTALL_SCRIPT} (takes four packages, and no others, from Debian 11)"
+    if release.get("ID") in {"ubuntu", "debian"}:
+        return package
+    return "use Ubuntu or Debian, which have it as a package, or build it from its source"
+
+
+def _tools() -> Check:
+    missing = {name: package for name, package in _TOOLS.items() if shutil.which(name) is None}
+    packages = " ".join(dict.fromkeys(missing.values()))
+    return Check(
+        name="programs of a run",
+        ok=not missing,
+        detail=f"not installed: {', '.join(missing)}" if missing else "all installed",
+        remedy=f"sudo apt-get install -y {packages}",
+    )
+
+
+def _root() -> Check:
+    return Check(
+        name="root",
+        ok=os.geteuid() == 0,
+        detail="a run makes network namespaces and looks at what passes",
+        remedy="run it with sudo; the shells themselves run as an ordinary user",
+    )
+
+
+def _user(name: str) -> Check:
+    try:
+        user = pwd.getpwnam(name)
+    except KeyError:
+        detail, ok = f"there is no user {name}", False
+    else:
+        ok = user.pw_uid != 0 and user.pw_gid != 0
+        detail = f"{name} runs the shells" if ok else f"{name} is root, as whom shells do not run"
+    remedy = "set CCBENCH_USER to the name of an ordinary user"
+    return Check(name="user", ok=ok, detail=detail, remedy=remedy)

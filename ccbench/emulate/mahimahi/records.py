@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From what a run has left in its folder to a :class:`~ccbench.run.Run`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ccbench._frames import QUEUE_COLUMNS
+from ccbench.emulate.mahimahi import droptail, files
+from ccbench.emulate.mahimahi.link_log import LinkLog
+from ccbench.emulate.mahimahi.rate import TUN_HEADER_BYTES
+from ccbench.emulate.mahimahi.sniffer import PACKET_RECORD
+from ccbench.emulate.mahimahi.traffic import FIRST_PORT
+from ccbench.errors import EngineError
+from ccbench.run import STATE_DTYPE, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from ccbench.scenario import Scenario
+
+__all__ = ["read_run"]
+
+#: Packets leave mm-link when its clock has reached a whole millisecond. A run in which one in a
+#: hundred left later than this after its time was made on too busy a machine.
+LATE_MS = 5.0
+
+_NS_PER_MS = 1_000_000
+#: The flow of packets of no flow.
+_NO_FLOW = 2**32 - 1
+
+
+def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) -> Run:
+    """Read what a run has left.
+
+    Raises
+    ------
+    EngineError
+        If the records contradict each other.
+    """
+    log = LinkLog.read(folder / files.LINK_LOG)
+    zero_ns = int((folder / files.ZERO).read_text(encoding="utf-8"))
+    end_ns = round(scenario.duration_s * 1e9)
+    arrivals = _packets(folder / files.ARRIVALS)
+    queue = droptail.replay(log, _flows_of_arrivals(log, arrivals))
+    queue["time_ns"] += log.started_ms * _NS_PER_MS - zero_ns
+    if (folder / files.SENT).exists():
+        queue = _with_losses(queue, _packets(folder / files.SENT), arrivals, zero_ns)
+    queue = queue[queue["time_ns"].between(0, end_ns)].reset_index(drop=True)
+    if (queue["flow"] >= scenario.flow_count).any():
+        raise EngineError("packets of no flow of the scenario passed the bottleneck")
+    if len(queue) and queue["backlog_packets"].iloc[0] > 1:
+        raise EngineError("packets waited at the bottleneck before the scenario began")
+    samples, completions = (np.load(folder / n) for n in (files.SAMPLES, files.COMPLETIONS))
+    return Run(
+        scenario=scenario,
+        queue=queue if scenario.queue_log else queue.iloc[:0],
+        flows=_flows(samples, queue),
+        completions=pd.DataFrame({name: completions[name] for name in completions.dtype.names}),
+        provenance={**provenance, **_lateness(log, _packets(folder / files.DEPARTURES), zero_ns)},
+    )
+
+
+def _packets(path: Path) -> npt.NDArray[Any]:
+    return np.fromfile(path, PACKET_RECORD)
+
+
+def _flows_of_arrivals(log: LinkLog, packets: npt.NDArray[Any]) -> list[int]:
+    """Return the flow of each arrival; those before anybody listened belong to none."""
+    lines = log.lines[log.lines["kind"] == "+"]
+    _match(lines, packets, "arrived at")
+    unheard = len(lines) - len(packets)
+    # Ports below the first wrap around to numbers that no scenario has.
+    flows: list[int] = (packets["port"].astype("u4") - FIRST_PORT).tolist()
+    return [_NO_FLOW] * unheard + flows
+
+
+def _match(lines: pd.DataFrame, packets: npt.NDArray[Any], what: str) -> None:
+    """Make sure that packets are those of the last lines of the log, each in its place."""
+    lengths = lines["size"].tail(len(packets)) - TUN_HEADER_BYTES
+    if not np.array_equal(lengths, packets["length"]):
+        message = f"the packets that {what} mm-link are not those in its log"
+        raise EngineError(f"{message}: the machine is too busy, or other programs sent some")
+
+
+def _lateness(log: LinkLog, packets: npt.NDArray[Any], zero_ns: int) -> dict[str, Any]:
+    """Return how much later than the log says packets left the link, as they did in fact."""
+    lines = log.lines[log.lines["kind"] == "-"]
+    _match(lines, packets, "left")
+    due_ns = (lines["time_ms"].tail(len(packets)).to_numpy() + log.started_ms) * _NS_PER_MS
+    late_ms = (packets["time_ns"] - due_ns)[packets["time_ns"] >= zero_ns] / _NS_PER_MS
+    if not len(late_ms):
+        return {"is_late": False}
+    median, most = np.percentile(late_ms, [50, 99])
+    return {
+        "late_ms_median": round(float(median), 3),
+        "late_ms_p99": round(float(most), 3),
+        "late_ms_max": round(float(late_ms.max()), 3),
+        "is_late": bool(most > LATE_MS),
+    }
+
+
+def _with_losses(
+    queue: pd.DataFrame, sent: npt.NDArray[Any], arrived: npt.NDArray[Any], zero_ns: int
+) -> pd.DataFrame:
+    """Add the packets that were sent and did not arrive; none overtakes another."""
+    identity = ["port", "length", "identification", "key"]
+    position = 0
+    lost = []
+    keys, came = sent[identity].tolist(), arrived[identity].tolist()
+    for i, key in enumerate(keys):
+        if position < len(came) and key == came[position]:
+            position += 1
+        else:
+            lost.append(i)
+    if position < len(came):
+        raise EngineError("packets arrived at mm-link that nobody has sent")
+    gone = sent[lost]
+    rows = pd.DataFrame(
+        {
+            "time_ns": gone["time_ns"] - zero_ns,
+            "bottleneck": 0,
+            "event": "loss",
+            "flow": gone["port"].astype("u4") - FIRST_PORT,
+            "bytes": gone["length"],
+        }
+    )
+    whole = pd.concat([queue, rows]).sort_values("time_ns", kind="stable", ignore_index=True)
+    for column in ("backlog_packets", "backlog_bytes"):
+        whole[column] = whole[column].ffill().fillna(0)
+    return whole.astype(dict(QUEUE_COLUMNS))
+
+
+def _flows(samples: npt.NDArray[Any], queue: pd.DataFrame) -> pd.DataFrame:
+    """Add to the samples what the queue's record says about each flow."""
+    table = pd.DataFrame({name: samples[name] for name in samples.dtype.names or ()})
+    table["state"] = pd.Categorical.from_codes(table["state"], dtype=STATE_DTYPE)
+    passed = queue["bytes"].where(queue["event"] == "dequeue", 0)
+    dropped = (queue["event"] == "drop").astype("u4")
+    for name, steps in (("throughput_bytes", passed), ("drops", dropped)):
+        table[name] = 0
+        for flow, rows in table.groupby("flow").groups.items():
+            own = (queue["flow"] == flow).to_numpy()
+            totals = np.concatenate([[0], np.cumsum(steps[own].to_numpy(), dtype="i8")])
+            times_ns = table.loc[rows, "time_ns"].to_numpy()
+            before = np.searchsorted(queue["time_ns"].to_numpy()[own], times_ns, side="right")
+            table.loc[rows, name] = totals[before]
+    return table

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first process of a run's private namespaces: it makes the path, and lets traffic pass.
+
+The engine starts it as root of new network, mount and process namespaces. All else that runs there
+ends with it, and with that every device and rule is gone; and it ends when its standard input does,
+which whoever wants the run holds open. It says on its standard output, a JSON object a line, how
+far the run is (``done_s``), that it is complete (``finished``) or why it is not (``error``).
+
+    python -m ccbench.emulate.mahimahi.world FOLDER USER
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ccbench.emulate.mahimahi import files
+from ccbench.emulate.mahimahi.link_log import started_ms
+from ccbench.emulate.mahimahi.rate import link_trace
+from ccbench.emulate.mahimahi.shells import ANSWERS, shells
+from ccbench.emulate.mahimahi.sniffer import inside_namespace_of, start_sniffer
+from ccbench.emulate.mahimahi.traffic import Clock, Receiver, Sender
+from ccbench.scenario import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ccbench.trace import Trace
+
+__all__: list[str] = []
+
+#: Between the start of the link's clock and that of the scenario all is made ready.
+_LEAD_MS = 1_000
+#: Packets that are on their way at the end arrive in this time after their round trip.
+_REST_S = 0.5
+#: How long the shells may take to start, and to end.
+_PATIENCE_S = 20.0
+#: Before all ordinary programs, behind what the kernel does itself.
+_PRIORITY = 5
+
+#: Socket buffers must not be what limits a flow: bytes.
+_LARGEST_BUFFER = 1 << 29
+#: Settings of every namespace. Mahimahi's programs forward packets, and start only where that is
+#: allowed; whoever speaks IPv6 asks for routers, through the bottleneck.
+_ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.disable_ipv6": "1"}
+#: Settings of both hosts. The scenario's own come after them.
+_HOST_SYSCTLS = {
+    "net.ipv4.tcp_rmem": f"4096 131072 {_LARGEST_BUFFER}",
+    "net.ipv4.tcp_wmem": f"4096 16384 {_LARGEST_BUFFER}",
+    # Flows stand for different pairs of hosts: none starts from what another has learnt.
+    "net.ipv4.tcp_no_metrics_save": "1",
+}
+
+#: The run's folder in this mount namespace, where the shells' user finds it too.
+_HERE = Path("/mnt")
+
+#: What each shell runs inside: it says where it is, waits until that is made ready, and goes on.
+_GATE = ("sh", "-c", 'echo "$$ $MAHIMAHI_BASE"; read -r go; exec "$@"', "sh")
+#: What the innermost goes on with.
+_INNERMOST = ("sh", "-c", "read -r end")
+
+#: Mahimahi calls iptables as root with the user's real identity, which versions from 1.8.8 on
+#: refuse. -p, as the shell would give up being root.
+_IPTABLES = '#!/bin/sh -p\nexec setpriv --ruid 0 -- {} "$@"\n'
+_ALTERNATIVES = Path("/etc/alternatives")
+
+
+def main(folder: Path, user: str) -> None:
+    """Run the scenario in `folder`, the shells as `user`."""
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    try:
+        _run(folder, pwd.getpwnam(user))
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        _say(error=f"{error}{_console(folder)}")
+    else:
+        _say(finished=True)
+
+
+def _run(folder: Path, user: pwd.struct_passwd) -> None:
+    scenario = Scenario.from_dict(json.loads((folder / files.SCENARIO).read_text(encoding="utf-8")))
+    (bottleneck,) = scenario.bottlenecks
+    folder = _prepare(folder)
+    trace, lead_ms = link_trace(bottleneck, at_least_ms=_LEAD_MS)
+    path = _open_path(scenario, trace, folder, user)
+    taps = {files.ARRIVALS: path.link, files.DEPARTURES: path.beyond}
+    if bottleneck.loss:
+        taps[files.SENT] = path.sender
+    sniffers = [start_sniffer(pid, folder / name) for name, pid in taps.items()]
+
+    zero_ns = (_link_started_ms(folder / files.LINK_LOG) + lead_ms) * 1_000_000
+    (folder / files.ZERO).write_text(str(zero_ns), encoding="utf-8")
+    clock = Clock(zero_ns)
+    receiver = Receiver([f.is_udp for f in scenario.flows for _ in range(f.flow_count)], clock)
+    with inside_namespace_of(path.sender):
+        sender = Sender(scenario, path.address, receiver, clock)
+    receiver.start()
+    if clock.now_ns() > 0:
+        raise RuntimeError("the machine is too busy: the link was not ready in time")
+    time.sleep(-clock.now_s())
+    sender.run(lambda done_s: _say(done_s=round(done_s, 3)))
+    time.sleep(_REST_S + scenario.rtt_ms / 1e3)
+
+    _tell(path.shells, "end")
+    if status := path.shells.wait(_PATIENCE_S):
+        raise RuntimeError(f"the shells ended with status {status}")
+    for sniffer in sniffers:
+        sniffer.join(_PATIENCE_S)
+    np.save(folder / files.SAMPLES, sender.samples())
+    np.save(folder / files.COMPLETIONS, sender.completions())
+
+
+def _prepare(folder: Path) -> Path:
+    """Make these namespaces ready; return where the run's folder is there for everybody."""
+    with suppress(OSError):  # not allowed everywhere: how late the run was will tell
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(_PRIORITY))
+    _command("ip", "link", "set", "lo", "up")
+    _set_sysctls(_ROUTER_SYSCTLS)
+    _command("mount", "--bind", str(folder), str(_HERE))
+    _mend_iptables(_HERE)
+    return _HERE
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Path:
+    """The open shells, a process in each network namespace that matters, and who is outside."""
+
+    shells: subprocess.Popen[str]
+    sender: int
+    link: int
+    beyond: int
+    address: str
+
+
+def _open_path(scenario: Scenario, trace: Trace, folder: Path, user: pwd.struct_passwd) -> _Path:
+    link, answers = folder / files.LINK_TRACE, folder / files.ANSWERS_TRACE
+    trace.to_file(link)
+    ANSWERS.to_file(answers)
+    log = folder / files.LINK_LOG
+    log.parent.mkdir()
+    os.chown(log.parent, user.pw_uid, user.pw_gid)
+    nested = shells(scenario, link=link, answers=answers, log=log)
+    command = [word for shell in nested for word in (*shell, *_GATE)]
+    with (folder / files.CONSOLE).open("wb") as console:
+        process = subprocess.Popen(
+            [*command, *_INNERMOST],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=console,
+            text=True,
+            user=user.pw_uid,
+            group=user.pw_gid,
+            extra_groups=[],
+            env={"PATH": os.environ["PATH"], "HOME": "/"},
+        )
+    host = {**_HOST_SYSCTLS, "net.ipv4.tcp_ecn": "1" if scenario.ecn else "0"}
+    host |= dict(scenario.sysctls)
+    _set_sysctls(host)
+    insides, address = [], ""
+    for _ in nested:
+        pid, address = _announced(process)
+        with inside_namespace_of(pid):
+            _set_sysctls({**_ROUTER_SYSCTLS, **host})
+        _tell(process, "go")
+        insides.append(pid)
+    beyond, link_inside = insides[:2]
+    return _Path(
+        shells=process, sender=insides[-1], link=link_inside, beyond=beyond, address=address
+    )
+
+
+def _announced(shell: subprocess.Popen[str]) -> tuple[int, str]:
+    """Return the process inside the next shell and the receiver's address, once it is there."""
+    assert shell.stdout is not None
+    timer = threading.Timer(_PATIENCE_S, shell.kill)
+    timer.start()
+    line = shell.stdout.readline()
+    timer.cancel()
+    if not line:
+        raise RuntimeError("a shell does not start")
+    pid, base = line.split()
+    return int(pid), base
+
+
+def _tell(shell: subprocess.Popen[str], word: str) -> None:
+    assert shell.stdin is not None
+    shell.stdin.write(f"{word}\n")
+    shell.stdin.flush()
+
+
+def _console(folder: Path) -> str:
+    """Return what the shells said first, which tells most: the others only repeat it."""
+    console = folder / files.CONSOLE
+    text = console.read_text(encoding="utf-8", errors="replace") if console.exists() else ""
+    return f": {text.partition(chr(10))[0]}" if text else ""
+
+
+def _link_started_ms(log: Path) -> int:
+    """Return when mm-link's clock started, in milliseconds since 1970."""
+    deadline_s = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < deadline_s:
+        with suppress(FileNotFoundError):
+            if found_ms := started_ms(log.read_text(encoding="utf-8", errors="replace")):
+                return found_ms
+        time.sleep(0.01)
+    raise RuntimeError("mm-link does not say when its clock started")
+
+
+def _prefer() -> None:
+    """Go before busy programs, if this is allowed: the run is told apart by how late it was."""
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(_PRIORITY))
+
+
+def _mend_iptables(folder: Path) -> None:
+    """Let iptables serve Mahimahi, in this mount namespace only."""
+    own = folder / "alternatives"
+    shutil.copytree(_ALTERNATIVES, own, symlinks=True)
+    wrapper = own / "iptables"
+    target = (_ALTERNATIVES / "iptables").readlink()
+    wrapper.unlink()
+    wrapper.write_text(_IPTABLES.format(target), encoding="utf-8")
+    wrapper.chmod(0o755)
+    _command("mount", "--bind", str(own), str(_ALTERNATIVES))
+
+
+def _set_sysctls(sysctls: Mapping[str, str]) -> None:
+    for name, value in sysctls.items():
+        path = Path("/proc/sys") / name.replace(".", "/")
+        if path.exists() or "ipv6" not in name:  # a machine may be without IPv6
+            path.write_text(value, encoding="utf-8")
+
+
+def _command(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+def _end_with_input() -> None:
+    # Not by sys.stdin, whose lock the processes forked meanwhile would wait for.
+    while os.read(0, 1):
+        pass
+    os._exit(1)
+
+
+def _say(**words: Any) -> None:
+    sys.stdout.write(f"{json.dumps(words)}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])
