@@ -77,6 +77,10 @@ if [ "$(id -u)" -eq 0 ] && have apt-get; then
     DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends chromium chromium-driver ||
       say "they cannot be installed: the tests in a browser will be skipped"
   fi
+  if [ "$extras" = dev ] && ! have mm-link; then
+    say "installing Mahimahi (the tests run scenarios on it)"
+    scripts/mahimahi.sh || say "it cannot be installed: the tests of the engine mahimahi will be skipped"
+  fi
 elif [ ${#missing[@]} -gt 0 ]; then
   stop "run this once, then try again:  sudo apt-get update && sudo apt-get install -y ${missing[*]}"
 fi

@@ -15,15 +15,18 @@ __all__ = ["doctor"]
 
 
 @click.command()
+@click.option(
+    "--engine", "name", default="kernel", show_default=True, help="What runs scenarios: see `run`."
+)
 @json_option
-def doctor(*, as_json: bool) -> ExitStatus:
+def doctor(*, name: str, as_json: bool) -> ExitStatus:
     """Say what this machine can run, and what to install for the rest.
 
     The exit status is 0 if everything is there and 1 if something is missing.
     """
     from ccbench.emulate.engine import get_engine
 
-    engine = get_engine("kernel")
+    engine = get_engine(name)
     checks = engine.doctor()
     fine = all(check.ok for check in checks)
     if as_json:

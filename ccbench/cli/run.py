@@ -22,6 +22,10 @@ __all__ = ["run"]
 
 #: With more flows than this, one row stands for a group of them.
 _MOST_ROWS = 30
+_LATE = (
+    "This machine was too busy for real time: one packet in a hundred left the link "
+    "{late_ms_p99:.1f} ms late or more. Run it again when nothing else runs."
+)
 
 
 @click.command()
@@ -39,7 +43,12 @@ _MOST_ROWS = 30
     help="Draw throughput and queue over time, as .png, .pdf or .svg.",
 )
 @click.option("--fresh", is_flag=True, help="Run even if the store has this run already.")
-@click.option("--engine", default="kernel", show_default=True, help="What runs it.")
+@click.option(
+    "--engine",
+    default="kernel",
+    show_default=True,
+    help="What runs it: kernel (Linux in virtual time) or mahimahi (this machine, in real time).",
+)
 @json_option
 def run(
     *,
@@ -99,6 +108,8 @@ def run(
     kept = {"run kept in": output, "plot": plot}
     files = {what: str(where) for what, where in kept.items() if where is not None}
     print_pairs({"made by": made_by(result.provenance), **files})
+    if result.provenance.get("is_late"):
+        click.echo(_LATE.format(**result.provenance), err=True)
 
 
 def _print_flows(run: Run) -> None:

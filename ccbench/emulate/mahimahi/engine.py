@@ -18,7 +18,7 @@ from ccbench.emulate._workspace import workspace
 from ccbench.emulate.mahimahi import doctor, files
 from ccbench.emulate.mahimahi.records import read_run
 from ccbench.emulate.mahimahi.shells import check_path
-from ccbench.errors import EngineError, InputError, MissingRequirement
+from ccbench.errors import EngineError, MissingRequirement
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,11 +109,9 @@ class MahimahiEngine:
                     allowed = "0 with the engine mahimahi, where all flows share one path"
                     raise _validate.bad("extra_rtt_ms", flow.extra_rtt_ms, allowed, "remove it")
                 if not flow.is_udp and flow.cca not in available:
-                    raise InputError(
-                        f"cca = {flow.cca!r}: the kernel of this machine has "
-                        f"{', '.join(available)}: choose one of these, or load its module "
-                        f"(sudo modprobe tcp_{flow.cca})"
-                    )
+                    allowed = f"one that this machine's kernel has: {', '.join(available)}"
+                    step = f"choose one, or load it (sudo modprobe tcp_{flow.cca})"
+                    raise _validate.bad("cca", flow.cca, allowed, step)
         for requirement in doctor.checks(self._user):
             if not requirement.ok:
                 raise MissingRequirement(

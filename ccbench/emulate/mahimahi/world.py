@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import os
 import pwd
-import shutil
 import subprocess
 import sys
 import threading
@@ -27,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ccbench.emulate.mahimahi import files
+from ccbench.emulate.mahimahi.iptables import let_iptables_serve_users
 from ccbench.emulate.mahimahi.link_log import started_ms
 from ccbench.emulate.mahimahi.rate import link_trace
 from ccbench.emulate.mahimahi.shells import ANSWERS, shells
@@ -70,11 +70,6 @@ _HERE = Path("/mnt")
 _GATE = ("sh", "-c", 'echo "$$ $MAHIMAHI_BASE"; read -r go; exec "$@"', "sh")
 #: What the innermost goes on with.
 _INNERMOST = ("sh", "-c", "read -r end")
-
-#: Mahimahi calls iptables as root with the user's real identity, which versions from 1.8.8 on
-#: refuse. -p, as the shell would give up being root.
-_IPTABLES = '#!/bin/sh -p\nexec setpriv --ruid 0 -- {} "$@"\n'
-_ALTERNATIVES = Path("/etc/alternatives")
 
 
 def main(folder: Path, user: str) -> None:
@@ -128,7 +123,7 @@ def _prepare(folder: Path) -> Path:
     _command("ip", "link", "set", "lo", "up")
     _set_sysctls(_ROUTER_SYSCTLS)
     _command("mount", "--bind", str(folder), str(_HERE))
-    _mend_iptables(_HERE)
+    let_iptables_serve_users(_HERE)
     return _HERE
 
 
@@ -221,18 +216,6 @@ def _prefer() -> None:
     """Go before busy programs, if this is allowed: the run is told apart by how late it was."""
     with suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(_PRIORITY))
-
-
-def _mend_iptables(folder: Path) -> None:
-    """Let iptables serve Mahimahi, in this mount namespace only."""
-    own = folder / "alternatives"
-    shutil.copytree(_ALTERNATIVES, own, symlinks=True)
-    wrapper = own / "iptables"
-    target = (_ALTERNATIVES / "iptables").readlink()
-    wrapper.unlink()
-    wrapper.write_text(_IPTABLES.format(target), encoding="utf-8")
-    wrapper.chmod(0o755)
-    _command("mount", "--bind", str(own), str(_ALTERNATIVES))
 
 
 def _set_sysctls(sysctls: Mapping[str, str]) -> None:

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenarios on real Mahimahi: what a run holds, and what it leaves behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from ccbench import Bottleneck, Flow, Run, Scenario, Trace
+from ccbench.emulate import run_many
+from ccbench.emulate.mahimahi.engine import MahimahiEngine
+from ccbench.errors import EngineError, InputError
+from ccbench.scenario import MSS_BYTES, MTU_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MISSING = [check.name for check in MahimahiEngine().doctor() if not check.ok]
+pytestmark = pytest.mark.skipif(
+    bool(_MISSING), reason=f"`ccbench doctor --engine mahimahi` misses {', '.join(_MISSING)}"
+)
+
+
+def dumbbell(*flows: Flow, **changes: Any) -> Scenario:
+    """Make a scenario of a few seconds with one bottleneck."""
+    link: dict[str, Any] = {"bandwidth_mbps": 12, "queue_packets": 40}
+    link |= {name: changes.pop(name) for name in ("trace", "loss", "qdisc") if name in changes}
+    if "trace" in link:
+        del link["bandwidth_mbps"]
+    settings: dict[str, Any] = {"rtt_ms": 20, "duration_s": 3.0, **changes}
+    return Scenario(
+        flows=flows or (Flow(cca="reno"),), bottlenecks=(Bottleneck(**link),), **settings
+    )
+
+
+#: Takes a processor away from all others for 30 ms in 200, together with others of its kind.
+_URGENT = """
+import os, sys, time
+os.sched_setaffinity(0, {int(sys.argv[1])})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+while True:
+    phase = time.monotonic() % 0.2
+    if phase > 0.03:
+        time.sleep(0.2 - phase)
+"""
+
+
+@contextmanager
+def more_urgent_work() -> Iterator[None]:
+    """Let programs of a higher priority than a run's take part of all processors."""
+    hogs = [
+        subprocess.Popen([sys.executable, "-c", _URGENT, str(core)])
+        for core in os.sched_getaffinity(0)
+    ]
+    try:
+        yield
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+
+
+@cache
+def run(scenario: Scenario) -> Run:
+    """Run a scenario once for all tests of a process."""
+    return MahimahiEngine().run(scenario)
+
+
+TWO = dumbbell(Flow(cca="reno"), Flow(cca="cubic", start_s=0.5, stop_s=2.5))
+BUSY = dumbbell(duration_s=60.0)
+
+
+def processes() -> list[str]:
+    """Return the command lines of what Mahimahi or our runs on it have running."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = file.read_bytes().decode(errors="replace").replace("\0", " ")
+        except OSError:
+            continue  # it has just ended
+        if words.startswith("mm-") or "ccbench.emulate.mahimahi.world" in words:
+            found.append(words)
+    return found
+
+
+def ended() -> bool:
+    """Wait a moment until nothing of Mahimahi runs."""
+    deadline = time.monotonic() + 5
+    while processes() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not processes()
+
+
+def workspaces() -> list[Path]:
+    """Return the folders that runs work in, or have left behind."""
+    parent = Path(tempfile.gettempdir()) / f"ccbench-{os.getuid()}"
+    return list(parent.iterdir()) if parent.exists() else []
+
+
+@pytest.fixture
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give the test a folder for temporary files of its own, which others can pass through."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    yield folder
+    assert not workspaces()
+
+
+class TestQueue:
+    def test_conservation(self) -> None:
+        """Of each flow, what arrived at the queue has left it, was dropped, or waits."""
+        result = run(TWO)
+        for flow, rows in result.queue.groupby("flow"):
+            count = rows["event"].value_counts()
+            left = count["enqueue"] - count["dequeue"] - count["drop"]
+            assert 0 <= left <= 40, flow
+        assert {0, 1} == set(result.queue["flow"])
+
+    def test_limit(self) -> None:
+        """The queue fills to its limit, and no more packets wait there than it holds."""
+        events = run(TWO).queue
+        assert events.loc[events["event"] != "enqueue", "backlog_packets"].max() == 40
+
+    def test_drops_are_sent_again(self) -> None:
+        """Every packet that the queue drops is sent again, and nothing is lost elsewhere."""
+        done = run(TWO)
+        drops = done.summary()["drops"]
+        assert drops.sum() > 0
+        # The last ones may not be noticed yet.
+        assert list(done.completions["retransmits"]) == pytest.approx(list(drops), abs=40)
+
+    def test_empty_before_it_begins(self) -> None:
+        """The first event is the arrival of the first flow's first packet, at an empty queue."""
+        first = run(TWO).queue.iloc[0]
+        assert (first["event"], first["flow"], first["backlog_packets"]) == ("enqueue", 0, 1)
+        assert 0 <= first["time_ns"] < 10_000_000
+
+
+class TestFlows:
+    def test_throughput(self) -> None:
+        """While a flow has data the link is full, and a packet's payload is 1448 of 1500 bytes."""
+        done = run(TWO)
+        assert done.utilisation() > 0.9
+        summary = done.summary()
+        ratio = summary["goodput_mbps"] / summary["throughput_mbps"]
+        assert list(ratio) == pytest.approx([MSS_BYTES / MTU_BYTES] * 2, rel=0.05)
+
+    def test_round_trip(self) -> None:
+        """No sample has an RTT below the path's, and the least is hardly above it."""
+        samples = run(TWO).flows
+        least_ms = samples.loc[samples["min_rtt_us"] > 0, "min_rtt_us"].min() / 1e3
+        assert 20 <= least_ms < 25
+
+    def test_times(self) -> None:
+        """A flow starts and stops sending when the scenario says; then it only resets."""
+        events = run(TWO).queue
+        own = events[(events["flow"] == 1) & (events["event"] == "enqueue")]
+        assert 0.5 <= own["time_ns"].min() / 1e9 < 0.52
+        assert own.loc[own["bytes"] == MTU_BYTES, "time_ns"].max() / 1e9 <= 2.51
+        assert [500_000_000, 2_500_000_000] == pytest.approx(
+            run(TWO).flows.query("flow == 1")["time_ns"].iloc[[0, -1]].tolist(), abs=2e8
+        )
+
+    def test_kinds(self) -> None:
+        """Flows of a size end when all is there; others send at their rates, or not at all."""
+        done = run(
+            dumbbell(
+                Flow(kind="bytes", size_bytes=200_000, start_s=0.5),
+                Flow(kind="cbr", rate_mbps=1),
+                Flow(kind="poisson", rate_mbps=1),
+                Flow(kind="rate", rate_mbps=1),
+                Flow(kind="onoff", on_s=0.5, off_s=3),
+            )
+        )
+        ended_s = done.completions["end_ns"] / 1e9
+        # 200 KB in slow start from 10 packets: 4 round trips; at 12 Mbit/s at least 0.13 s.
+        assert 0.63 < ended_s[0] < 1.5
+        assert done.completions["delivered_bytes"][0] == 200_000
+        rates = done.summary()["throughput_mbps"]
+        assert rates[1] == pytest.approx(1, rel=0.05)
+        assert rates[2] == pytest.approx(1, abs=5 * np.sqrt(250) / 250)  # 250 packets
+        assert done.summary()["goodput_mbps"][3] == pytest.approx(1, rel=0.05)
+        on = done.queue[(done.queue["flow"] == 4) & (done.queue["event"] == "enqueue")]
+        assert on["time_ns"].max() / 1e9 < 1  # what is in the socket by then is still sent
+
+    def test_random_loss(self) -> None:
+        """Packets are lost before the queue with the given probability, and known to be."""
+        scenario = dumbbell(Flow(kind="cbr", rate_mbps=10, packet_bytes=500), loss=0.05)
+        count = run(scenario).queue["event"].value_counts()
+        sent = count["loss"] + count["enqueue"]
+        sd = np.sqrt(sent * 0.05 * 0.95)
+        assert 0.05 * sent == pytest.approx(count["loss"], abs=4 * sd)
+
+
+def test_trace_begins_with_the_scenario() -> None:
+    """Packets leave only at opportunities of the trace, whose time is the scenario's."""
+    trace = Trace(name="", opportunities_ms=(100, 110, 300))
+    events = run(dumbbell(trace=trace)).queue
+    left_ms = events.loc[events["event"] == "dequeue", "time_ns"] / 1e6
+    assert {100, 110, 0} == set(left_ms % 300)
+
+
+def test_side_by_side() -> None:
+    """Two runs at once have paths of their own, and each its link's full rate."""
+    scenarios = [dumbbell(seed=seed) for seed in (11, 12)]
+    results = dict(run_many(scenarios, engine=MahimahiEngine(), store=None, jobs=2))
+    assert {0, 1} == set(results)
+    assert all(result.utilisation() > 0.9 for result in results.values())
+
+
+class TestLateness:
+    def test_in_time(self) -> None:
+        """A run says how late its packets left the link."""
+        made_by = run(TWO).provenance
+        assert 0 <= made_by["late_ms_median"] < made_by["late_ms_p99"] < made_by["late_ms_max"]
+        assert made_by["is_late"] == (made_by["late_ms_p99"] > 5)
+
+    def test_late(self) -> None:
+        """A run whose link did not get a processor at times is marked."""
+        with more_urgent_work():
+            made_by = MahimahiEngine().run(dumbbell(seed=2)).provenance
+        assert made_by["is_late"]
+        assert made_by["late_ms_max"] > 10
+
+
+class TestEnd:
+    @pytest.mark.usefixtures("alone")
+    def test_success(self) -> None:
+        """After a run nothing of it is left: no process, no file."""
+        MahimahiEngine().run(dumbbell(duration_s=0.5))
+        assert ended()
+
+    @pytest.mark.usefixtures("alone")
+    def test_interrupted(self) -> None:
+        """Nor after Ctrl-C."""
+
+        def interrupt(done_s: float) -> None:
+            if done_s > 0.2:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            MahimahiEngine().run(BUSY, on_progress=interrupt)
+        assert ended()
+
+    def test_killed(self, alone: Path, tmp_path: Path) -> None:
+        """Nor after kill -9, but for a folder, which the next run removes."""
+        BUSY.save(tmp_path / "busy.toml")
+        words = ["run", str(tmp_path / "busy.toml"), "--engine", "mahimahi", "--fresh"]
+        program = "from ccbench.cli.main import main; main()"
+        ccbench = subprocess.Popen([sys.executable, "-c", program, *words])
+        deadline = time.monotonic() + 20
+        while not any(words.startswith("mm-link") for words in processes()):
+            assert time.monotonic() < deadline, "Mahimahi did not start"
+            time.sleep(0.05)
+        ccbench.kill()
+        ccbench.wait()
+        assert ended()
+        assert len(workspaces()) == 1
+        MahimahiEngine().run(dumbbell(duration_s=0.5))
+        assert alone.exists()
+
+    @pytest.mark.usefixtures("alone")
+    def test_failed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Nor after a failure, whose reason is Mahimahi's own words."""
+        monkeypatch.setattr(
+            "ccbench.emulate.mahimahi.engine.check_path", lambda _: None
+        )  # a queue that mm-link does not know
+        with pytest.raises(EngineError, match="mm-link"):
+            MahimahiEngine().run(dumbbell(qdisc="codel", rtt_ms=20))
+        assert ended()
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("scenario", "message"),
+        [
+            (dumbbell(rtt_ms=35), "rtt_ms is 35.0; it must be an even number"),
+            (dumbbell(qdisc="cake"), r"bottlenecks\[0\]\.qdisc is 'cake'; it must be 'droptail'"),
+            (dumbbell(Flow(extra_rtt_ms=10)), r"flows\[0\]\.extra_rtt_ms is 10.0"),
+            (dumbbell(jitter_ms=3), "jitter_ms is 3.0; it must be at most 1"),
+            (dumbbell(Flow(cca="cubiq")), r"flows\[0\]\.cca is 'cubiq'"),
+            (dumbbell(Flow(count=1001)), "flows is 1001; it must be at most 1000"),
+        ],
+    )
+    def test_what_mahimahi_cannot_do(self, scenario: Scenario, message: str) -> None:
+        """A scenario that Mahimahi cannot be is refused with the setting and what it can be."""
+        with pytest.raises(InputError, match=message):
+            MahimahiEngine().check(scenario)
+
+    def test_bottlenecks(self) -> None:
+        """So are two bottlenecks."""
+        link = Bottleneck(bandwidth_mbps=12, queue_packets=10)
+        scenario = Scenario(flows=(Flow(),), bottlenecks=(link, link), rtt_ms=20, duration_s=1)
+        with pytest.raises(InputError, match="bottlenecks is 2; it must be one"):
+            MahimahiEngine().check(scenario)
