@@ -34,7 +34,9 @@ pytestmark = pytest.mark.skipif(
 def dumbbell(*flows: Flow, **changes: Any) -> Scenario:
     """Make a scenario of a few seconds with one bottleneck."""
     link: dict[str, Any] = {"bandwidth_mbps": 12, "queue_packets": 40}
-    link |= {name: changes.pop(name) for name in ("trace", "loss", "qdisc") if name in changes}
+    for name in ("trace", "loss", "qdisc", "queue_packets"):
+        if name in changes:
+            link[name] = changes.pop(name)
     if "trace" in link:
         del link["bandwidth_mbps"]
     settings: dict[str, Any] = {"rtt_ms": 20, "duration_s": 3.0, **changes}
@@ -192,8 +194,8 @@ class TestFlows:
         assert rates[1] == pytest.approx(1, rel=0.05)
         assert rates[2] == pytest.approx(1, abs=5 * np.sqrt(250) / 250)  # 250 packets
         assert done.summary()["goodput_mbps"][3] == pytest.approx(1, rel=0.05)
-        on = done.queue[(done.queue["flow"] == 4) & (done.queue["event"] == "enqueue")]
-        assert on["time_ns"].max() / 1e9 < 1  # what is in the socket by then is still sent
+        data = done.queue[(done.queue["flow"] == 4) & (done.queue["bytes"] == MTU_BYTES)]
+        assert data["time_ns"].max() / 1e9 < 1  # what is in the socket by then is still sent
 
     def test_random_loss(self) -> None:
         """Packets are lost before the queue with the given probability, and known to be."""
@@ -210,6 +212,21 @@ def test_trace_begins_with_the_scenario() -> None:
     events = run(dumbbell(trace=trace)).queue
     left_ms = events.loc[events["event"] == "dequeue", "time_ns"] / 1e6
     assert {100, 110, 0} == set(left_ms % 300)
+
+
+@pytest.mark.parametrize("qdisc", ["codel", "pie"])
+def test_active_queue(qdisc: str) -> None:
+    """CoDel and PIE drop packets before the queue is full, and keep the delay low."""
+    done = run(dumbbell(Flow(cca="reno", count=2), qdisc=qdisc, queue_packets=400, duration_s=6.0))
+    count = done.queue["event"].value_counts()
+    assert count["drop"] > 0
+    assert 0 <= count["enqueue"] - count["dequeue"] - count["drop"] <= 400
+    assert done.queue["backlog_packets"].max() < 400
+    tail = dumbbell(Flow(cca="reno", count=2), queue_packets=400, duration_s=6.0)
+    assert done.queueing_delay_ms() < run(tail).queueing_delay_ms() / 3
+    assert list(done.completions["retransmits"]) == pytest.approx(
+        list(done.summary()["drops"]), abs=10
+    )
 
 
 def test_side_by_side() -> None:
@@ -272,13 +289,11 @@ class TestEnd:
         assert alone.exists()
 
     @pytest.mark.usefixtures("alone")
-    def test_failed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Nor after a failure, whose reason is Mahimahi's own words."""
-        monkeypatch.setattr(
-            "ccbench.emulate.mahimahi.engine.check_path", lambda _: None
-        )  # a queue that mm-link does not know
-        with pytest.raises(EngineError, match="mm-link"):
-            MahimahiEngine().run(dumbbell(qdisc="codel", rtt_ms=20))
+    def test_failed(self) -> None:
+        """Nor after a failure, which names its reason."""
+        scenario = dumbbell(sysctls=(("net.ipv4.no_such_thing", "1"),))
+        with pytest.raises(EngineError, match="no_such_thing"):
+            MahimahiEngine().run(scenario)
         assert ended()
 
 

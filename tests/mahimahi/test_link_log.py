@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ccbench._frames import QUEUE_COLUMNS
-from ccbench.emulate.mahimahi.droptail import replay
 from ccbench.emulate.mahimahi.link_log import LinkLog
+from ccbench.emulate.mahimahi.replay import replay
 from ccbench.errors import EngineError
 
 if TYPE_CHECKING:

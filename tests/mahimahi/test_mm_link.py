@@ -22,9 +22,9 @@ import numpy as np
 import pytest
 
 from ccbench import Trace
-from ccbench.emulate.mahimahi.droptail import replay
 from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.rate import TUN_HEADER_BYTES, constant_rate
+from ccbench.emulate.mahimahi.replay import replay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from ccbench._frames import QUEUE_COLUMNS
-from ccbench.emulate.mahimahi import droptail, files
+from ccbench.emulate.mahimahi import files
 from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.rate import TUN_HEADER_BYTES
+from ccbench.emulate.mahimahi.replay import replay
 from ccbench.emulate.mahimahi.sniffer import PACKET_RECORD
 from ccbench.emulate.mahimahi.traffic import FIRST_PORT
 from ccbench.errors import EngineError
@@ -47,11 +48,19 @@ def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) ->
     log = LinkLog.read(folder / files.LINK_LOG)
     zero_ns = int((folder / files.ZERO).read_text(encoding="utf-8"))
     end_ns = round(scenario.duration_s * 1e9)
-    arrivals = _packets(folder / files.ARRIVALS)
-    queue = droptail.replay(log, _flows_of_arrivals(log, arrivals))
+    arrivals, departures = (_packets(folder / n) for n in (files.ARRIVALS, files.DEPARTURES))
+    arrival_lines, departure_lines = (log.lines[log.lines["kind"] == kind] for kind in "+-")
+    _match(arrival_lines, arrivals, "arrived at")
+    _match(departure_lines, departures, "left")
+    unheard = len(arrival_lines) - len(arrivals)  # before anybody listened
+    came_out = None
+    if scenario.bottlenecks[0].qdisc != "droptail":
+        came_out = [True] * unheard + _which(arrivals, departures).tolist()
+    queue = replay(log, [_NO_FLOW] * unheard + _flow_of(arrivals).tolist(), came_out)
     queue["time_ns"] += log.started_ms * _NS_PER_MS - zero_ns
     if (folder / files.SENT).exists():
-        queue = _with_losses(queue, _packets(folder / files.SENT), arrivals, zero_ns)
+        sent = _packets(folder / files.SENT)
+        queue = _with_losses(queue, sent[~_which(sent, arrivals)], zero_ns)
     queue = queue[queue["time_ns"].between(0, end_ns)].reset_index(drop=True)
     if (queue["flow"] >= scenario.flow_count).any():
         raise EngineError("packets of no flow of the scenario passed the bottleneck")
@@ -63,7 +72,7 @@ def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) ->
         queue=queue if scenario.queue_log else queue.iloc[:0],
         flows=_flows(samples, queue),
         completions=pd.DataFrame({name: completions[name] for name in completions.dtype.names}),
-        provenance={**provenance, **_lateness(log, _packets(folder / files.DEPARTURES), zero_ns)},
+        provenance={**provenance, **_lateness(departure_lines, departures, log, zero_ns)},
     )
 
 
@@ -71,14 +80,9 @@ def _packets(path: Path) -> npt.NDArray[Any]:
     return np.fromfile(path, PACKET_RECORD)
 
 
-def _flows_of_arrivals(log: LinkLog, packets: npt.NDArray[Any]) -> list[int]:
-    """Return the flow of each arrival; those before anybody listened belong to none."""
-    lines = log.lines[log.lines["kind"] == "+"]
-    _match(lines, packets, "arrived at")
-    unheard = len(lines) - len(packets)
-    # Ports below the first wrap around to numbers that no scenario has.
-    flows: list[int] = (packets["port"].astype("u4") - FIRST_PORT).tolist()
-    return [_NO_FLOW] * unheard + flows
+def _flow_of(packets: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
+    # What has no port of ours wraps around to numbers that no scenario has.
+    return packets["port"].astype(np.uint32) - np.uint32(FIRST_PORT)
 
 
 def _match(lines: pd.DataFrame, packets: npt.NDArray[Any], what: str) -> None:
@@ -89,10 +93,31 @@ def _match(lines: pd.DataFrame, packets: npt.NDArray[Any], what: str) -> None:
         raise EngineError(f"{message}: the machine is too busy, or other programs sent some")
 
 
-def _lateness(log: LinkLog, packets: npt.NDArray[Any], zero_ns: int) -> dict[str, Any]:
+def _which(packets: npt.NDArray[Any], later: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which packets were seen later; none overtakes another.
+
+    Raises
+    ------
+    EngineError
+        If one was seen later only.
+    """
+    identity = ["port", "length", "identification", "key"]
+    expected = iter(later[later["port"] != 0][identity].tolist())
+    following = next(expected, None)
+    found: npt.NDArray[np.bool_] = packets["port"] == 0  # what is no flow's does not tell
+    for i, packet in enumerate(packets[identity].tolist()):
+        if packet == following:
+            found[i] = True
+            following = next(expected, None)
+    if following is not None:
+        raise EngineError("packets passed Mahimahi in another order than they were sent")
+    return found
+
+
+def _lateness(
+    lines: pd.DataFrame, packets: npt.NDArray[Any], log: LinkLog, zero_ns: int
+) -> dict[str, Any]:
     """Return how much later than the log says packets left the link, as they did in fact."""
-    lines = log.lines[log.lines["kind"] == "-"]
-    _match(lines, packets, "left")
     due_ns = (lines["time_ms"].tail(len(packets)).to_numpy() + log.started_ms) * _NS_PER_MS
     late_ms = (packets["time_ns"] - due_ns)[packets["time_ns"] >= zero_ns] / _NS_PER_MS
     if not len(late_ms):
@@ -106,29 +131,15 @@ def _lateness(log: LinkLog, packets: npt.NDArray[Any], zero_ns: int) -> dict[str
     }
 
 
-def _with_losses(
-    queue: pd.DataFrame, sent: npt.NDArray[Any], arrived: npt.NDArray[Any], zero_ns: int
-) -> pd.DataFrame:
-    """Add the packets that were sent and did not arrive; none overtakes another."""
-    identity = ["port", "length", "identification", "key"]
-    position = 0
-    lost = []
-    keys, came = sent[identity].tolist(), arrived[identity].tolist()
-    for i, key in enumerate(keys):
-        if position < len(came) and key == came[position]:
-            position += 1
-        else:
-            lost.append(i)
-    if position < len(came):
-        raise EngineError("packets arrived at mm-link that nobody has sent")
-    gone = sent[lost]
+def _with_losses(queue: pd.DataFrame, lost: npt.NDArray[Any], zero_ns: int) -> pd.DataFrame:
+    """Add the packets that were lost before the queue."""
     rows = pd.DataFrame(
         {
-            "time_ns": gone["time_ns"] - zero_ns,
+            "time_ns": lost["time_ns"] - zero_ns,
             "bottleneck": 0,
             "event": "loss",
-            "flow": gone["port"].astype("u4") - FIRST_PORT,
-            "bytes": gone["length"],
+            "flow": _flow_of(lost),
+            "bytes": lost["length"],
         }
     )
     whole = pd.concat([queue, rows]).sort_values("time_ns", kind="stable", ignore_index=True)
