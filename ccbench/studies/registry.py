@@ -34,6 +34,7 @@ _NAMES = (
     "ware-5.15",
     "ware-5.17",
     "ware-5.18",
+    "engines-agree",
 )
 
 

@@ -137,7 +137,7 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
     full : bool
         Whether to run one as large as the published, where the usual one is smaller.
     engine, executor, jobs, store
-        As in :func:`ccbench.emulate.run_many`.
+        As in :func:`ccbench.emulate.run_many`. A study that names its engines uses these.
     fresh : bool
         Whether to run even what the store has. Searches then leave the store alone.
     on_progress : callable, optional
@@ -168,6 +168,7 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
     if quick and full:
         raise _validate.bad("full", full, "left out beside quick", "leave out one of the two")
     engine = resolve(engine)
+    engines = [engine]
     report = on_progress if on_progress is not None else _silent
     where: dict[str, Any] = {"engine": engine, "executor": executor, "jobs": jobs}
     if isinstance(study, SearchStudy):
@@ -181,9 +182,12 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
         if full:
             raise _no_full_version(study, full=full)
         scenarios = study.scenarios(quick=quick)
-        runs = run_many(scenarios, **where, store=store, fresh=fresh)
-        with closing(runs):
-            rows = _measured(study, scenarios, runs, report)
+        engines = [resolve(name) for name in study.engines] or engines
+        rows: Rows = []
+        for i, one in enumerate(engines):
+            runs = run_many(scenarios, **{**where, "engine": one}, store=store, fresh=fresh)
+            with closing(runs):
+                rows += _measured(study, scenarios, runs, partial(_part, report, i, len(engines)))
         findings = study.conclude(pd.DataFrame(rows))
         seeds = {scenario.seed for scenario in scenarios}
     return StudyResult(
@@ -192,8 +196,24 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
         full=full,
         findings=findings,
         seeds=tuple(sorted(seeds)),
-        provenance=engine.provenance(),
+        provenance=_provenance(engines),
     )
+
+
+def _part(report: Callable[[float], None], done: int, parts: int, share: float) -> None:
+    """Report the share of a part, after those that are done, as one of the whole."""
+    report((done + share) / parts)
+
+
+def _provenance(engines: list[Engine]) -> dict[str, Any]:
+    """Return what ran a study; of several engines also what each of them is."""
+    of_each = [engine.provenance() for engine in engines]
+    if len(of_each) == 1:
+        return of_each[0]
+    joined = {
+        name: ", ".join(str(one[name]) for one in of_each) for name in ("engine", "engine_version")
+    }
+    return {"ccbench": of_each[0]["ccbench"], **joined, "engines": of_each}
 
 
 def _measured(

@@ -119,6 +119,9 @@ class Study:
     conclude : callable
         Turns the table of all rows, in the order of the scenarios, into :class:`Findings`. It must
         do with the table of the quick version too.
+    engines : tuple of str
+        The engines that each scenario runs on, one after the other; left out, the one that is asked
+        for. Which one made a run, its provenance says.
 
     Examples
     --------
@@ -133,16 +136,19 @@ class Study:
     scenarios: Scenarios
     measure: Callable[[Run], Rows]
     conclude: Callable[[pd.DataFrame], Findings]
+    engines: tuple[str, ...] = ()
 
     @cached_property
     def run_count(self) -> int:
         """Number of different runs."""
-        return len(set(self.scenarios(quick=False)))
+        return len(set(self.scenarios(quick=False))) * max(1, len(self.engines))
 
     @cached_property
     def virtual_hours(self) -> float:
         """Length of all runs together, in hours of their own time."""
-        return sum(scenario.duration_s for scenario in set(self.scenarios(quick=False))) / 3600
+        scenarios = set(self.scenarios(quick=False))
+        on_one = sum(scenario.duration_s for scenario in scenarios) / 3600
+        return on_one * max(1, len(self.engines))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
