@@ -122,6 +122,12 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> _Reported:
     return _Reported(result=result, folder=folder, before=before, files=files)
 
 
+@pytest.fixture
+def svg_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Save half of the drawing, which takes nearly all of the time."""
+    monkeypatch.setattr("ccbench.raygen.html._FORMATS", (".svg",))
+
+
 class TestReport:
     def test_files(self, reported: _Reported) -> None:
         """There is a page, and beside it each figure as SVG and PNG."""
@@ -201,6 +207,7 @@ class TestReport:
         (region, *_) = regions(DEFAULT_SPACE, reported.result.experiments)
         assert region.where("greedy", "even") in reported.page.text
 
+    @pytest.mark.usefixtures("svg_only")
     def test_runs_of_the_store_are_used(self, made: Any, engine: ArithmeticEngine) -> None:
         """What is drawn and was run before is not run again."""
         _, folder = made()
@@ -209,6 +216,7 @@ class TestReport:
         report(folder, engine=engine)
         assert [] == engine.ran
 
+    @pytest.mark.usefixtures("svg_only")
     def test_heat_maps(self, made: Any, engine: Any) -> None:
         """Heat maps over other genes are there on request, each once."""
         _, folder = made()
@@ -218,6 +226,7 @@ class TestReport:
         assert 4 == len(heat_maps)
         assert "heatmap-rtt_ms-queue_bdp" in heat_maps
 
+    @pytest.mark.usefixtures("svg_only")
     def test_other_genes(self, made: Any, engine: Any) -> None:
         """A space without some of the usual genes has no heat maps over them; words are shown."""
         workload = Choice(name="workload", values=("long",))
@@ -243,6 +252,7 @@ class TestReport:
             report(tmp_path)
 
 
+@pytest.mark.usefixtures("svg_only")
 class TestBaselines:
     def test_compared(self, made: Any, engine: Any) -> None:
         """Another search of the same kind is in the figures by its strategy and folder."""
@@ -272,6 +282,7 @@ class TestBaselines:
             report(folder, baselines=[other], engine=engine)
 
 
+@pytest.mark.usefixtures("svg_only")
 class TestUnfinished:
     def test_not_all_tried(self, made: Any, engine: Any) -> None:
         """A search under way is shown as far as it has come, and the page says how far that is."""
@@ -302,6 +313,7 @@ class TestUnfinished:
             report(folder, engine=engine)
 
 
+@pytest.mark.usefixtures("svg_only")
 class TestFailures:
     def test_failed_scenarios(self, made: Any, engine: ArithmeticEngine) -> None:
         """Scenarios that failed are listed with their reasons, as text and not as markup."""

@@ -9,6 +9,7 @@ __all__ = [
     "COMPLETIONS",
     "CONSOLE",
     "DEPARTURES",
+    "GATES",
     "LINK_LOG",
     "LINK_TRACE",
     "LOGS",
@@ -25,6 +26,7 @@ SCENARIO = "scenario.json"
 LINK_TRACE = "link.trace"
 ANSWERS_TRACE = "answers.trace"
 CONSOLE = "console"
+GATES = "gates"
 LOGS = "logs"
 LINK_LOG = f"{LOGS}/link"
 

@@ -26,8 +26,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ccbench.emulate.mahimahi import files
-from ccbench.emulate.mahimahi.iptables import let_iptables_serve_users
+from ccbench.emulate.mahimahi.gates import Gates
 from ccbench.emulate.mahimahi.link_log import started_ms
+from ccbench.emulate.mahimahi.private import HERE, ROUTER_SYSCTLS, prepare, set_sysctls
 from ccbench.emulate.mahimahi.rate import link_trace
 from ccbench.emulate.mahimahi.shells import ANSWERS, shells
 from ccbench.emulate.mahimahi.sniffer import inside_namespace_of, start_sniffer
@@ -35,8 +36,6 @@ from ccbench.emulate.mahimahi.traffic import Clock, Receiver, Sender
 from ccbench.scenario import Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ccbench.trace import Trace
 
 __all__: list[str] = []
@@ -47,14 +46,9 @@ _LEAD_MS = 1_000
 _REST_S = 0.5
 #: How long the shells may take to start, and to end.
 _PATIENCE_S = 20.0
-#: Before all ordinary programs, behind what the kernel does itself.
-_PRIORITY = 5
 
 #: Socket buffers must not be what limits a flow: bytes.
 _LARGEST_BUFFER = 1 << 29
-#: Settings of every namespace. Mahimahi's programs forward packets, and start only where that is
-#: allowed; whoever speaks IPv6 asks for routers, through the bottleneck.
-_ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.disable_ipv6": "1"}
 #: Settings of both hosts. The scenario's own come after them.
 _HOST_SYSCTLS = {
     "net.ipv4.tcp_rmem": f"4096 131072 {_LARGEST_BUFFER}",
@@ -63,12 +57,7 @@ _HOST_SYSCTLS = {
     "net.ipv4.tcp_no_metrics_save": "1",
 }
 
-#: The run's folder in this mount namespace, where the shells' user finds it too.
-_HERE = Path("/mnt")
-
-#: What each shell runs inside: it says where it is, waits until that is made ready, and goes on.
-_GATE = ("sh", "-c", 'echo "$$ $MAHIMAHI_BASE"; read -r go; exec "$@"', "sh")
-#: What the innermost goes on with.
+#: What runs innermost: it ends when it is told to.
 _INNERMOST = ("sh", "-c", "read -r end")
 
 
@@ -86,7 +75,9 @@ def main(folder: Path, user: str) -> None:
 def _run(folder: Path, user: pwd.struct_passwd) -> None:
     scenario = Scenario.from_dict(json.loads((folder / files.SCENARIO).read_text(encoding="utf-8")))
     (bottleneck,) = scenario.bottlenecks
-    folder = _prepare(folder)
+    prepare(folder)
+    folder = HERE
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     trace, lead_ms = link_trace(bottleneck, at_least_ms=_LEAD_MS)
     path = _open_path(scenario, trace, folder, user)
     taps = {files.ARRIVALS: path.link, files.DEPARTURES: path.beyond}
@@ -107,24 +98,13 @@ def _run(folder: Path, user: pwd.struct_passwd) -> None:
     sender.run(lambda done_s: _say(done_s=round(done_s, 3)))
     time.sleep(_REST_S + scenario.rtt_ms / 1e3)
 
-    _tell(path.shells, "end")
-    if status := path.shells.wait(_PATIENCE_S):
+    path.shells.communicate("end\n", _PATIENCE_S)
+    if status := path.shells.returncode:
         raise RuntimeError(f"the shells ended with status {status}")
     for sniffer in sniffers:
         sniffer.join(_PATIENCE_S)
     np.save(folder / files.SAMPLES, sender.samples())
     np.save(folder / files.COMPLETIONS, sender.completions())
-
-
-def _prepare(folder: Path) -> Path:
-    """Make these namespaces ready; return where the run's folder is there for everybody."""
-    with suppress(OSError):  # not allowed everywhere: how late the run was will tell
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(_PRIORITY))
-    _command("ip", "link", "set", "lo", "up")
-    _set_sysctls(_ROUTER_SYSCTLS)
-    _command("mount", "--bind", str(folder), str(_HERE))
-    let_iptables_serve_users(_HERE)
-    return _HERE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,13 +125,16 @@ def _open_path(scenario: Scenario, trace: Trace, folder: Path, user: pwd.struct_
     log = folder / files.LINK_LOG
     log.parent.mkdir()
     os.chown(log.parent, user.pw_uid, user.pw_gid)
+    own = {"net.ipv4.tcp_ecn": "1" if scenario.ecn else "0", **dict(scenario.sysctls)}
+    sysctls = {**ROUTER_SYSCTLS, **_HOST_SYSCTLS, **own}
+    set_sysctls(sysctls)
     nested = shells(scenario, link=link, answers=answers, log=log)
-    command = [word for shell in nested for word in (*shell, *_GATE)]
+    gates = Gates(folder / files.GATES)
     with (folder / files.CONSOLE).open("wb") as console:
         process = subprocess.Popen(
-            [*command, *_INNERMOST],
+            gates.chain(nested, _INNERMOST),
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdout=console,
             stderr=console,
             text=True,
             user=user.pw_uid,
@@ -159,39 +142,17 @@ def _open_path(scenario: Scenario, trace: Trace, folder: Path, user: pwd.struct_
             extra_groups=[],
             env={"PATH": os.environ["PATH"], "HOME": "/"},
         )
-    host = {**_HOST_SYSCTLS, "net.ipv4.tcp_ecn": "1" if scenario.ecn else "0"}
-    host |= dict(scenario.sysctls)
-    _set_sysctls(host)
     insides, address = [], ""
     for _ in nested:
-        pid, address = _announced(process)
+        pid, address = gates.wait(process)
         with inside_namespace_of(pid):
-            _set_sysctls({**_ROUTER_SYSCTLS, **host})
-        _tell(process, "go")
+            set_sysctls(sysctls)
+        gates.open_next()
         insides.append(pid)
     beyond, link_inside = insides[:2]
     return _Path(
         shells=process, sender=insides[-1], link=link_inside, beyond=beyond, address=address
     )
-
-
-def _announced(shell: subprocess.Popen[str]) -> tuple[int, str]:
-    """Return the process inside the next shell and the receiver's address, once it is there."""
-    assert shell.stdout is not None
-    timer = threading.Timer(_PATIENCE_S, shell.kill)
-    timer.start()
-    line = shell.stdout.readline()
-    timer.cancel()
-    if not line:
-        raise RuntimeError("a shell does not start")
-    pid, base = line.split()
-    return int(pid), base
-
-
-def _tell(shell: subprocess.Popen[str], word: str) -> None:
-    assert shell.stdin is not None
-    shell.stdin.write(f"{word}\n")
-    shell.stdin.flush()
 
 
 def _console(folder: Path) -> str:
@@ -210,23 +171,6 @@ def _link_started_ms(log: Path) -> int:
                 return found_ms
         time.sleep(0.01)
     raise RuntimeError("mm-link does not say when its clock started")
-
-
-def _prefer() -> None:
-    """Go before busy programs, if this is allowed: the run is told apart by how late it was."""
-    with suppress(OSError):
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(_PRIORITY))
-
-
-def _set_sysctls(sysctls: Mapping[str, str]) -> None:
-    for name, value in sysctls.items():
-        path = Path("/proc/sys") / name.replace(".", "/")
-        if path.exists() or "ipv6" not in name:  # a machine may be without IPv6
-            path.write_text(value, encoding="utf-8")
-
-
-def _command(*command: str) -> None:
-    subprocess.run(command, check=True, capture_output=True, text=True)
 
 
 def _end_with_input() -> None:

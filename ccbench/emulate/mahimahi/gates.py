@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gates between Mahimahi's shells: each namespace is made ready before anything goes on in it.
+
+A shell inside another starts only where packets are forwarded, which a namespace that was made a
+moment ago does not do: as Mahimahi is meant, that takes a setting for the whole machine. So what
+runs inside each shell says where it is and waits; when the namespace is ready, it goes on with the
+next shell, or with the command.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterable
+    from pathlib import Path
+
+__all__ = ["Gates"]
+
+#: How long a shell may take to start, and how often it is looked for.
+_PATIENCE_S = 20.0
+_POLL_S = 0.05
+
+_SAID, _GO = "said", "go"
+_COMMAND = 'echo "$$ $MAHIMAHI_BASE" >"$0/said"; read -r go <"$0/go"; exec "$@"'
+
+
+class Gates:
+    """The gates of one chain of shells.
+
+    Parameters
+    ----------
+    folder : Path
+        Where everybody finds the two pipes that are made there. Standard input and output are left
+        to the command.
+
+    Examples
+    --------
+    >>> gates = Gates(folder)  # doctest: +SKIP
+    >>> command = gates.chain([["mm-delay", "20"]], ["ping", "-c", "1", "100.64.0.1"])
+    ... # doctest: +SKIP
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir()
+        folder.chmod(0o711)
+        self._pipes = {}
+        for name in (_SAID, _GO):
+            os.mkfifo(folder / name)
+            (folder / name).chmod(0o622 if name == _SAID else 0o644)
+            # For both, so that nobody waits for the other side and nothing ends with it.
+            self._pipes[name] = os.open(folder / name, os.O_RDWR)
+
+    def chain(self, shells: Iterable[list[str]], command: Iterable[str]) -> list[str]:
+        """Return the command line of shells within each other, the outermost first."""
+        gate = ("sh", "-c", _COMMAND, str(self._folder))
+        return [*(word for shell in shells for word in (*shell, *gate)), *command]
+
+    def wait(self, outermost: subprocess.Popen[str]) -> tuple[int, str]:
+        """Wait for the next shell.
+
+        Parameters
+        ----------
+        outermost : Popen
+            The process of the outermost shell, which has ended if another could not start.
+
+        Returns
+        -------
+        int
+            A process inside it, which is to become the next shell or the command.
+        str
+            The address of the machine outside all shells.
+
+        Raises
+        ------
+        RuntimeError
+            If it does not come.
+        """
+        pipe = self._pipes[_SAID]
+        deadline_s = time.monotonic() + _PATIENCE_S
+        while not select.select([pipe], [], [], _POLL_S)[0]:
+            if outermost.poll() is not None or time.monotonic() > deadline_s:
+                raise RuntimeError("a shell does not start")
+        pid, address = os.read(pipe, 1 << 10).decode().split()
+        return int(pid), address
+
+    def open_next(self) -> None:
+        """Let it go on."""
+        os.write(self._pipes[_GO], b"go\n")
