@@ -24,6 +24,7 @@ from ccbench.cli.model import model
 from ccbench.cli.raygen import raygen
 from ccbench.cli.report import report
 from ccbench.cli.run import run
+from ccbench.cli.shell import shell
 from ccbench.cli.study import study
 from ccbench.cli.traces import traces
 from ccbench.errors import CcbenchError, EngineError, InputError
@@ -110,7 +111,9 @@ def program(*, debug: bool) -> None:
     """
 
 
-for _command in (doctor, kernel, run, harm, deployable, raygen, report, study, model, traces):
+for _command in (
+    *(doctor, kernel, run, shell, harm, deployable, raygen, report, study, model, traces),
+):
     program.add_command(_command)
 
 

@@ -8,10 +8,15 @@ import platform
 import pwd
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ccbench.emulate.engine import Check
+from ccbench.errors import MissingRequirement
 
-__all__ = ["available_ccas", "checks"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["available_ccas", "checks", "forwarding", "require"]
 
 _INSTALL_SCRIPT = "scripts/mahimahi.sh"
 _PROGRAMS = ("mm-delay", "mm-link", "mm-loss")
@@ -40,6 +45,24 @@ def checks(user: str) -> list[Check]:
         Who is to run Mahimahi's programs.
     """
     return [_programs(), _tools(), _root(), _user(user)]
+
+
+def require(found: Iterable[Check]) -> None:
+    """Raise a MissingRequirement for the first check that fails."""
+    for check in found:
+        if not check.ok:
+            raise MissingRequirement(f"{check.name}: {check.detail}: {check.remedy}")
+
+
+def forwarding() -> Check:
+    """Check that this machine forwards packets, which a command needs that reaches others."""
+    path = Path("/proc/sys/net/ipv4/ip_forward")
+    return Check(
+        name="forwarding",
+        ok=path.read_text(encoding="utf-8").strip() == "1",
+        detail="Mahimahi starts only where IPv4 packets are forwarded",
+        remedy="sudo sysctl -w net.ipv4.ip_forward=1",
+    )
 
 
 def _programs() -> Check:

@@ -60,7 +60,7 @@ class MahimahiEngine:
     name = "mahimahi"
 
     def __init__(self, user: str | None = None) -> None:
-        self._user = user or os.environ.get("CCBENCH_USER") or "nobody"
+        self.user = user or os.environ.get("CCBENCH_USER") or "nobody"
 
     @classmethod
     def of_version(cls, version: str) -> MahimahiEngine:
@@ -95,7 +95,10 @@ class MahimahiEngine:
 
     def check(self, scenario: Scenario) -> None:
         """Raise an InputError if Mahimahi or this kernel cannot do what the scenario says."""
-        check_path(scenario)
+        if len(scenario.bottlenecks) > 1:
+            allowed, step = "one with the engine mahimahi", "remove some, or use the engine kernel"
+            raise _validate.bad("bottlenecks", len(scenario.bottlenecks), allowed, step)
+        check_path(scenario.bottlenecks[0], scenario.rtt_ms)
         if scenario.flow_count > _MOST_FLOWS:
             allowed = f"at most {_MOST_FLOWS} single flows with the engine mahimahi"
             raise _validate.bad("flows", scenario.flow_count, allowed, "lower the counts")
@@ -112,11 +115,7 @@ class MahimahiEngine:
                     allowed = f"one that this machine's kernel has: {', '.join(available)}"
                     step = f"choose one, or load it (sudo modprobe tcp_{flow.cca})"
                     raise _validate.bad("cca", flow.cca, allowed, step)
-        for requirement in doctor.checks(self._user):
-            if not requirement.ok:
-                raise MissingRequirement(
-                    f"{requirement.name}: {requirement.detail}: {requirement.remedy}"
-                )
+        doctor.require(self.doctor())
 
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
         """Run a scenario; see :meth:`ccbench.emulate.engine.Engine.run`."""
@@ -125,7 +124,7 @@ class MahimahiEngine:
             folder.chmod(0o711)  # the shells' user finds its way through
             document = json.dumps(scenario.to_dict())
             (folder / files.SCENARIO).write_text(document, encoding="utf-8")
-            _in_private_namespaces(folder, self._user, on_progress)
+            _in_private_namespaces(folder, self.user, on_progress)
             provenance = {
                 **self.provenance(),
                 "scenario_key": scenario.key(),
@@ -135,7 +134,7 @@ class MahimahiEngine:
 
     def doctor(self) -> list[Check]:
         """Return what Mahimahi needs of this machine, and whether it is there."""
-        return doctor.checks(self._user)
+        return doctor.checks(self.user)
 
 
 def _in_private_namespaces(folder: Path, user: str, on_progress: Progress | None) -> None:

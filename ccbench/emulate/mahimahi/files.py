@@ -16,6 +16,8 @@ __all__ = [
     "SAMPLES",
     "SCENARIO",
     "SENT",
+    "SHELLS",
+    "STATUS",
     "ZERO",
 ]
 
@@ -29,6 +31,9 @@ CONSOLE = "console"
 GATES = "gates"
 LOGS = "logs"
 LINK_LOG = f"{LOGS}/link"
+#: What the shells of a command are, as JSON, and its exit status.
+SHELLS = "shells.json"
+STATUS = f"{LOGS}/status"
 
 #: When the scenario began: nanoseconds since 1970.
 ZERO = "zero"

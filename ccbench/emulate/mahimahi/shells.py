@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ccbench.bottleneck import Bottleneck
-    from ccbench.scenario import Scenario
 
-__all__ = ["ANSWERS", "QUEUES", "check_path", "shells"]
+__all__ = ["ANSWERS", "DIRECTIONS", "QUEUES", "check_path", "shells"]
 
 #: mm-link's queues by the names of ours. For each, what a scenario calls an option, what mm-link
 #: does, and the value if the scenario names none: Linux's.
@@ -33,11 +32,13 @@ QUEUES: Mapping[str, Mapping[str, tuple[str, int]]] = {
 #: The link of the answers, 240 Mbit/s: packets without data do not queue there.
 ANSWERS = Trace(name="answers", opportunities_ms=(1,) * 20)
 
+DIRECTIONS = ("down", "up")
+
 #: mm-delay takes whole milliseconds, once for each way.
 _RTT_STEP_MS = 2
 
 
-def check_path(scenario: Scenario) -> None:
+def check_path(bottleneck: Bottleneck, rtt_ms: float) -> None:
     """Check that Mahimahi can be this path.
 
     Raises
@@ -45,14 +46,10 @@ def check_path(scenario: Scenario) -> None:
     InputError
         If it cannot.
     """
-    if len(scenario.bottlenecks) > 1:
-        allowed, step = "one with the engine mahimahi", "remove some, or use the engine kernel"
-        raise _validate.bad("bottlenecks", len(scenario.bottlenecks), allowed, step)
-    if scenario.rtt_ms % _RTT_STEP_MS:
-        nearest = max(1, round(scenario.rtt_ms / _RTT_STEP_MS)) * _RTT_STEP_MS
+    if rtt_ms % _RTT_STEP_MS:
+        nearest = max(1, round(rtt_ms / _RTT_STEP_MS)) * _RTT_STEP_MS
         allowed = "an even number with the engine mahimahi, whose mm-delay knows whole ms each way"
-        raise _validate.bad("rtt_ms", scenario.rtt_ms, allowed, f"write for example {nearest}")
-    (bottleneck,) = scenario.bottlenecks
+        raise _validate.bad("rtt_ms", rtt_ms, allowed, f"write for example {nearest}")
     with _validate.within("bottlenecks[0]."):
         _validate.one_of("qdisc", bottleneck.qdisc, QUEUES)
         options = QUEUES[bottleneck.qdisc]
@@ -64,46 +61,60 @@ def check_path(scenario: Scenario) -> None:
             _validate.whole(f"qdisc_options.{name}", value, ms, example=usual)
 
 
-def shells(scenario: Scenario, *, link: Path, answers: Path, log: Path) -> list[list[str]]:
+def shells(  # noqa: PLR0913 - a path has that many parts, all by keyword
+    bottleneck: Bottleneck,
+    rtt_ms: float,
+    *,
+    link: Path,
+    answers: Path,
+    log: Path,
+    direction: str = "up",
+) -> list[list[str]]:
     """Return the command lines of the shells, the outermost first.
 
     Each is to be given, at its end, the command that it runs inside.
 
     Parameters
     ----------
-    scenario : Scenario
-        One that :func:`check_path` has passed.
+    bottleneck, rtt_ms : Bottleneck, float
+        What :func:`check_path` has passed.
     link, answers : Path
         Trace files of the bottleneck and of the way back.
     log : Path
         Where mm-link writes what happens at the bottleneck.
+    direction : str
+        Where the bottleneck is: ``"up"``, on the way out of the innermost shell, or ``"down"``.
 
     Returns
     -------
     list of list of str
-        ``mm-delay``, ``mm-link`` and, if the scenario has random losses, ``mm-loss``.
+        ``mm-delay``, ``mm-link`` and, if there are random losses, ``mm-loss`` before the queue.
 
     Examples
     --------
     >>> from pathlib import Path
-    >>> from ccbench import Bottleneck, Flow, Scenario
-    >>> bottleneck = Bottleneck(bandwidth_mbps=12, queue_packets=20, loss=0.01)
-    >>> scenario = Scenario(flows=(Flow(),), bottlenecks=(bottleneck,), rtt_ms=40, duration_s=10)
-    >>> for shell in shells(scenario, link=Path("up"), answers=Path("down"), log=Path("log")):
+    >>> from ccbench import Bottleneck
+    >>> link = Bottleneck(bandwidth_mbps=12, queue_packets=20, loss=0.01)
+    >>> for shell in shells(link, 40, link=Path("up"), answers=Path("down"), log=Path("log")):
     ...     print(*shell)
     mm-delay 20
     mm-link up down --uplink-queue=droptail --uplink-queue-args=packets=20 --uplink-log=log --
     mm-loss uplink 0.01
     """
-    (bottleneck,) = scenario.bottlenecks
+    is_up = direction == "up"
+    side = f"{direction}link"
+    delay = ["mm-delay", f"{rtt_ms / _RTT_STEP_MS:.0f}"]
+    traces = [str(path) for path in ((link, answers) if is_up else (answers, link))]
     queue = [
-        f"--uplink-queue={bottleneck.qdisc}",
-        f"--uplink-queue-args={_queue_arguments(bottleneck)}",
-        f"--uplink-log={log}",
+        f"--{side}-queue={bottleneck.qdisc}",
+        f"--{side}-queue-args={_queue_arguments(bottleneck)}",
+        f"--{side}-log={log}",
     ]
-    delay = ["mm-delay", f"{scenario.rtt_ms / _RTT_STEP_MS:.0f}"]
-    loss = [["mm-loss", "uplink", f"{bottleneck.loss:.12g}"]] if bottleneck.loss else []
-    return [delay, ["mm-link", str(link), str(answers), *queue, "--"], *loss]
+    both = ["mm-link", *traces, *queue, "--"]
+    if not bottleneck.loss:
+        return [delay, both]
+    loss = ["mm-loss", side, f"{bottleneck.loss:.12g}"]
+    return [delay, both, loss] if is_up else [delay, loss, both]
 
 
 def _queue_arguments(bottleneck: Bottleneck) -> str:

@@ -128,7 +128,8 @@ def _open_path(scenario: Scenario, trace: Trace, folder: Path, user: pwd.struct_
     own = {"net.ipv4.tcp_ecn": "1" if scenario.ecn else "0", **dict(scenario.sysctls)}
     sysctls = {**ROUTER_SYSCTLS, **_HOST_SYSCTLS, **own}
     set_sysctls(sysctls)
-    nested = shells(scenario, link=link, answers=answers, log=log)
+    (bottleneck,) = scenario.bottlenecks
+    nested = shells(bottleneck, scenario.rtt_ms, link=link, answers=answers, log=log)
     gates = Gates(folder / files.GATES)
     with (folder / files.CONSOLE).open("wb") as console:
         process = subprocess.Popen(

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ccbench shell``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ccbench.cli._console import made_by, print_json, print_pairs
+from ccbench.cli._options import json_option, make_folder, positive, queue_option, rtt_option
+
+if TYPE_CHECKING:
+    from ccbench.bottleneck import Bottleneck
+    from ccbench.emulate.mahimahi.command import Recording
+
+__all__ = ["shell"]
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option("--bandwidth", type=positive, metavar="MBPS", help="Rate of the link in Mbit/s.")
+@click.option("--trace", metavar="NAME|FILE", help="In its place: a link of varying rate.")
+@rtt_option
+@queue_option
+@click.option("--loss", type=float, default=0.0, metavar="P", help="Probability of random loss.")
+@click.option(
+    "--direction",
+    type=click.Choice(["down", "up"]),
+    default="down",
+    show_default=True,
+    help="What passes the link: what the command receives, or what it sends.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for queue.parquet, every event at the queue, and shell.json.",
+)
+@json_option
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def shell(
+    context: click.Context,
+    *,
+    bandwidth: float | None,
+    trace: str | None,
+    rtt: float,
+    queue_setting: dict[str, Any],
+    loss: float,
+    direction: str,
+    output: Path | None,
+    as_json: bool,
+    command: tuple[str, ...],
+) -> None:
+    r"""Run COMMAND behind an emulated link (Mahimahi), and record the link's queue.
+
+    Without COMMAND it is your shell. The exit status is the command's. The machine itself is at
+    $MAHIMAHI_BASE in there.
+
+    \b
+        sudo ccbench shell --bandwidth 12 --rtt 80 --queue 64 -- curl -O https://example.com/file
+    """
+    from ccbench.emulate.mahimahi.command import record
+
+    if output is not None:
+        make_folder(output)
+    link = _link(bandwidth, trace, queue_setting, loss, rtt)
+    words = command or (os.environ.get("SHELL", "/bin/sh"),)
+    recording = record(words, link, rtt, direction=direction)
+    summary = _summary(recording, link)
+    if output is not None:
+        _save(recording, summary, output)
+    if as_json:
+        print_json({**summary, "provenance": recording.provenance})
+    else:
+        kept = {} if output is None else {"kept in": str(output)}
+        shown = {name.replace("_", " "): f"{value:.6g}" for name, value in summary.items()}
+        print_pairs({**shown, "made by": made_by(recording.provenance), **kept})
+    context.exit(recording.status)
+
+
+def _link(
+    bandwidth: float | None, trace: str | None, queue: dict[str, Any], loss: float, rtt: float
+) -> Bottleneck:
+    """Return the link that the options describe; a scenario knows what a queue in BDPs is."""
+    from ccbench.scenario import Scenario
+
+    values = {"bandwidth_mbps": bandwidth, "trace": trace, "loss": loss, **queue}
+    link = {name: value for name, value in values.items() if value is not None}
+    document = {"flows": [{}], "bottlenecks": [link], "rtt_ms": rtt, "duration_s": 1}
+    return Scenario.from_dict(document).bottlenecks[0]
+
+
+def _summary(recording: Recording, link: Bottleneck) -> dict[str, float]:
+    queue = recording.queue
+    count = queue["event"].value_counts()
+    waiting = queue.loc[queue["event"] != "enqueue", "backlog_packets"]  # when all is decided
+    carried = queue.loc[queue["event"] == "dequeue", "bytes"].sum()
+    return {
+        "exit_status": recording.status,
+        "duration_s": recording.duration_s,
+        "packets": int(count["dequeue"]),
+        "drops": int(count["drop"]),
+        "largest_queue_packets": int(waiting.max()) if len(waiting) else 0,
+        "utilisation": float(carried) / link.capacity_bytes(recording.duration_s),
+    }
+
+
+def _save(recording: Recording, summary: dict[str, float], folder: Path) -> None:
+    import json
+
+    from ccbench import _atomic, _frames
+
+    with _atomic.new_file(folder / "queue.parquet") as temporary:
+        _frames.write(recording.queue, temporary)
+    with _atomic.new_file(folder / "shell.json") as temporary:
+        document = {**summary, "provenance": dict(recording.provenance)}
+        temporary.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ccbench shell``: a real program behind real Mahimahi, in a network namespace for the test."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ccbench import Bottleneck, _frames
+from ccbench.cli.main import program
+from ccbench.emulate.mahimahi.command import record
+from ccbench.emulate.mahimahi.engine import MahimahiEngine
+from ccbench.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+_MISSING = [check.name for check in MahimahiEngine().doctor() if not check.ok]
+pytestmark = pytest.mark.skipif(
+    bool(_MISSING), reason=f"`ccbench doctor --engine mahimahi` misses {', '.join(_MISSING)}"
+)
+
+_LINK = ("--bandwidth", "12", "--rtt", "40", "--queue", "30")
+_FILE_BYTES = 1_500_000
+
+#: A machine of its own: forwarding is on, a web server serves the folder; $1 is ccbench's Python.
+_MACHINE = """
+ip link set lo up && sysctl -qw net.ipv4.ip_forward={forwarding} && cd "$0" || exit 99
+"$1" -m http.server 8000 >server 2>&1 &
+shift
+"$@"
+status=$?
+iptables -t nat -S >rules
+exit $status
+"""
+
+
+def shell(folder: Path, *words: str, forwarding: int = 1) -> subprocess.CompletedProcess[str]:
+    """Run ``ccbench shell`` with these arguments on that machine."""
+    ccbench = [sys.executable, "-c", "from ccbench.cli.main import main; main()", "shell"]
+    machine = ["unshare", "--net", "sh", "-c", _MACHINE.format(forwarding=forwarding)]
+    command = [*machine, str(folder), sys.executable, *ccbench, *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+#: Gets a file from the server, counts its bytes, and ends with a status of its own.
+_DOWNLOAD = """
+import os, sys, time, urllib.request
+url = f"http://{os.environ['MAHIMAHI_BASE']}:8000/file"
+for _ in range(50):
+    try:
+        print(len(urllib.request.urlopen(url).read()), os.getuid())
+        sys.exit(7)
+    except OSError:  # the server has just been started
+        time.sleep(0.1)
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give what a download through the link has left."""
+    folder = tmp_path_factory.mktemp("machine")
+    (folder / "file").write_bytes(os.urandom(_FILE_BYTES))
+    words = ("-o", str(folder / "kept"), "--json", "--", "python3", "-c", _DOWNLOAD)
+    done = shell(folder, *_LINK, *words)
+    assert 7 == done.returncode, done.stderr
+    first, _, document = done.stdout.partition("\n")
+    (folder / "said").write_text(first)
+    (folder / "document").write_text(document)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def queue(folder: Path) -> pd.DataFrame:
+    """Give the queue's record."""
+    return _frames.read((folder / "kept" / "queue.parquet").read_bytes())
+
+
+def test_command(folder: Path) -> None:
+    """The command gets what it asked for, and is not root."""
+    size, user = map(int, (folder / "said").read_text().split())
+    assert _FILE_BYTES == size
+    assert user != 0
+
+
+def test_queue(queue: pd.DataFrame) -> None:
+    """What came is on record: the bytes of the file at least; each packet left or was dropped."""
+    count = queue["event"].value_counts()
+    assert count["enqueue"] == count["dequeue"] + count["drop"]
+    assert queue.loc[queue["event"] == "dequeue", "bytes"].sum() > _FILE_BYTES
+    waiting = queue.loc[queue["event"] != "enqueue", "backlog_packets"]
+    assert 5 < waiting.max() <= 30
+
+
+def test_rate(queue: pd.DataFrame) -> None:
+    """No second sees more than the link can carry."""
+    left = queue[queue["event"] == "dequeue"]
+    per_s = left.groupby(left["time_ns"] // 1_000_000_000)["bytes"].sum()
+    assert per_s.max() <= 12e6 / 8 + 1500
+
+
+def test_summary(folder: Path, queue: pd.DataFrame) -> None:
+    """The summary is that of the record, and says what made it."""
+    document = json.loads((folder / "document").read_text())
+    assert (document["exit_status"], document["drops"]) == (7, (queue["event"] == "drop").sum())
+    assert 0 < document["utilisation"] <= 1
+    assert document["provenance"]["engine"] == "mahimahi"
+    kept = json.loads((folder / "kept" / "shell.json").read_text())
+    assert document == kept
+
+
+def test_nothing_is_left(folder: Path) -> None:
+    """Mahimahi takes its rules for addresses back."""
+    rules = (folder / "rules").read_text().splitlines()
+    assert rules
+    assert all(rule.startswith("-P") for rule in rules)
+
+
+def test_up(tmp_path: Path) -> None:
+    """In the other direction it is what the command sends that passes the link."""
+    send = (
+        "dd if=/dev/zero bs=1000 count=300 status=none | timeout 2 cat >/dev/udp/$MAHIMAHI_BASE/9"
+    )
+    words = ("--direction", "up", "-o", str(tmp_path / "kept"), "--", "bash", "-c", send)
+    done = shell(tmp_path, *_LINK, *words)
+    assert 0 == done.returncode, done.stderr
+    queue = _frames.read((tmp_path / "kept" / "queue.parquet").read_bytes())
+    assert queue.loc[queue["event"] == "enqueue", "bytes"].sum() > 300_000
+
+
+def test_no_forwarding(tmp_path: Path) -> None:
+    """Where the machine does not forward packets, the message has the command that changes it."""
+    done = shell(tmp_path, *_LINK, "--", "true", forwarding=0)
+    assert 1 == done.returncode
+    assert "sudo sysctl -w net.ipv4.ip_forward=1" in done.stderr
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (("--bandwidth", "12", "--rtt", "41", "--queue", "30"), "rtt_ms is 41.0"),
+            (("--rtt", "40", "--queue", "30"), "bandwidth_mbps or trace is missing"),
+            ((*_LINK, "--trace", "nowhere.trace"), "nowhere.trace"),
+            ((*_LINK, "--loss", "1"), "loss is 1.0"),
+        ],
+    )
+    def test_options(self, words: tuple[str, ...], message: str) -> None:
+        """What Mahimahi cannot be is one line with the setting, and status 2."""
+        result: Result = CliRunner().invoke(program, ["shell", *words, "--", "true"])
+        assert 2 == result.exit_code
+        (line,) = result.stderr.splitlines()
+        assert message in line
+
+    def test_queue(self) -> None:
+        """Only what can be read back from the log is recorded."""
+        link = Bottleneck(bandwidth_mbps=12, queue_packets=10, qdisc="codel")
+        with pytest.raises(InputError, match="qdisc is 'codel'; it must be 'droptail'"):
+            record(["true"], link, 40)
