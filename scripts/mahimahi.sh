@@ -20,7 +20,7 @@ stop() {
   exit 1
 }
 
-knows() { apt-cache policy "$1" | grep -q 'Candidate: [^(]'; }
+knows() { LC_ALL=C apt-cache policy "$1" | grep -q 'Candidate: [^(]'; }
 
 # The machine's own source of packages, for Debian 11 in place of its own release.
 know_debian_11() {

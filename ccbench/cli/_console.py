@@ -65,11 +65,11 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title:
     console.print(table)
 
 
-def print_pairs(pairs: Mapping[str, str]) -> None:
-    """Print names and values in two columns on standard output."""
+def print_pairs(pairs: Mapping[str, str], *, err: bool = False) -> None:
+    """Print names and values in two columns on standard output, or on standard error."""
     width = max(map(len, pairs), default=0)
     for name, value in pairs.items():
-        click.echo(f"{name:<{width}}  {value}")
+        click.echo(f"{name:<{width}}  {value}", err=err)
 
 
 def made_by(provenance: Mapping[str, Any]) -> str:

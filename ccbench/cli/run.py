@@ -24,7 +24,7 @@ __all__ = ["run"]
 _MOST_ROWS = 30
 _LATE = (
     "This machine was too busy for real time: one packet in a hundred left the link "
-    "{late_ms_p99:.1f} ms late or more. Run it again when nothing else runs."
+    "{late_ms_p99:.1f} ms late or more. Run it again with --fresh when nothing else runs."
 )
 
 

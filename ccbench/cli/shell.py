@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ccbench.cli._console import made_by, print_json, print_pairs
-from ccbench.cli._options import json_option, make_folder, positive, queue_option, rtt_option
+from ccbench.cli._console import made_by, print_pairs
+from ccbench.cli._options import make_folder, positive, queue_option, rtt_option
 
 if TYPE_CHECKING:
     from ccbench.bottleneck import Bottleneck
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["shell"]
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command(context_settings={"allow_interspersed_args": False})
 @click.option("--bandwidth", type=positive, metavar="MBPS", help="Rate of the link in Mbit/s.")
 @click.option("--trace", metavar="NAME|FILE", help="In its place: a link of varying rate.")
 @rtt_option
@@ -38,7 +38,6 @@ __all__ = ["shell"]
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for queue.parquet, every event at the queue, and shell.json.",
 )
-@json_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def shell(
@@ -51,13 +50,12 @@ def shell(
     loss: float,
     direction: str,
     output: Path | None,
-    as_json: bool,
     command: tuple[str, ...],
 ) -> None:
     r"""Run COMMAND behind an emulated link (Mahimahi), and record the link's queue.
 
-    Without COMMAND it is your shell. The exit status is the command's. The machine itself is at
-    $MAHIMAHI_BASE in there.
+    Without COMMAND it is your shell. Standard input and output and the exit status are the
+    command's; a summary goes to standard error. The machine itself is at $MAHIMAHI_BASE in there.
 
     \b
         sudo ccbench shell --bandwidth 12 --rtt 80 --queue 64 -- curl -O https://example.com/file
@@ -72,12 +70,13 @@ def shell(
     summary = _summary(recording, link)
     if output is not None:
         _save(recording, summary, output)
-    if as_json:
-        print_json({**summary, "provenance": recording.provenance})
-    else:
-        kept = {} if output is None else {"kept in": str(output)}
-        shown = {name.replace("_", " "): f"{value:.6g}" for name, value in summary.items()}
-        print_pairs({**shown, "made by": made_by(recording.provenance), **kept})
+    kept = {} if output is None else {"kept in": str(output)}
+    shown = {
+        name.replace("_", " "): f"{value:.6g}"
+        for name, value in summary.items()
+        if value is not None
+    }
+    print_pairs({**shown, "made by": made_by(recording.provenance), **kept}, err=True)
     context.exit(recording.status)
 
 
@@ -93,9 +92,10 @@ def _link(
     return Scenario.from_dict(document).bottlenecks[0]
 
 
-def _summary(recording: Recording, link: Bottleneck) -> dict[str, float]:
+def _summary(recording: Recording, link: Bottleneck) -> dict[str, float | None]:
     queue = recording.queue
     count = queue["event"].value_counts()
+    capacity = link.capacity_bytes(recording.duration_s)
     waiting = queue.loc[queue["event"] != "enqueue", "backlog_packets"]  # when all is decided
     carried = queue.loc[queue["event"] == "dequeue", "bytes"].sum()
     return {
@@ -104,11 +104,11 @@ def _summary(recording: Recording, link: Bottleneck) -> dict[str, float]:
         "packets": int(count["dequeue"]),
         "drops": int(count["drop"]),
         "largest_queue_packets": int(waiting.max()) if len(waiting) else 0,
-        "utilisation": float(carried) / link.capacity_bytes(recording.duration_s),
+        "utilisation": float(carried) / capacity if capacity else None,
     }
 
 
-def _save(recording: Recording, summary: dict[str, float], folder: Path) -> None:
+def _save(recording: Recording, summary: dict[str, float | None], folder: Path) -> None:
     import json
 
     from ccbench import _atomic, _frames

@@ -184,10 +184,14 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
         scenarios = study.scenarios(quick=quick)
         engines = [resolve(name) for name in study.engines] or engines
         rows: Rows = []
-        for i, one in enumerate(engines):
-            runs = run_many(scenarios, **{**where, "engine": one}, store=store, fresh=fresh)
+        # All are made first, which checks whether each engine can run the scenarios.
+        batches = [
+            run_many(scenarios, **{**where, "engine": one}, store=store, fresh=fresh)
+            for one in engines
+        ]
+        for i, runs in enumerate(batches):
             with closing(runs):
-                rows += _measured(study, scenarios, runs, partial(_part, report, i, len(engines)))
+                rows += _measured(study, scenarios, runs, partial(_part, report, i, len(batches)))
         findings = study.conclude(pd.DataFrame(rows))
         seeds = {scenario.seed for scenario in scenarios}
     return StudyResult(

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -31,13 +33,21 @@ pytestmark = pytest.mark.skipif(
 _LINK = ("--bandwidth", "12", "--rtt", "40", "--queue", "30")
 _FILE_BYTES = 1_500_000
 
+_MAIN = "from ccbench.cli.main import main; main()"
+
 #: A machine of its own: forwarding is on, a web server serves the folder; $1 is ccbench's Python.
 _MACHINE = """
 ip link set lo up && sysctl -qw net.ipv4.ip_forward={forwarding} && cd "$0" || exit 99
 "$1" -m http.server 8000 >server 2>&1 &
+server=$!
 shift
 "$@"
 status=$?
+kill $server
+for _ in 1 2 3 4 5 6 7 8; do # what is left of ccbench may take a moment
+  iptables -t nat -S | grep -q -e -A || break
+  sleep 0.5
+done
 iptables -t nat -S >rules
 exit $status
 """
@@ -45,7 +55,7 @@ exit $status
 
 def shell(folder: Path, *words: str, forwarding: int = 1) -> subprocess.CompletedProcess[str]:
     """Run ``ccbench shell`` with these arguments on that machine."""
-    ccbench = [sys.executable, "-c", "from ccbench.cli.main import main; main()", "shell"]
+    ccbench = [sys.executable, "-c", _MAIN, "shell"]
     machine = ["unshare", "--net", "sh", "-c", _MACHINE.format(forwarding=forwarding)]
     command = [*machine, str(folder), sys.executable, *ccbench, *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -69,12 +79,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give what a download through the link has left."""
     folder = tmp_path_factory.mktemp("machine")
     (folder / "file").write_bytes(os.urandom(_FILE_BYTES))
-    words = ("-o", str(folder / "kept"), "--json", "--", "python3", "-c", _DOWNLOAD)
+    words = ("-o", str(folder / "kept"), "--", "python3", "-c", _DOWNLOAD)
     done = shell(folder, *_LINK, *words)
     assert 7 == done.returncode, done.stderr
-    first, _, document = done.stdout.partition("\n")
-    (folder / "said").write_text(first)
-    (folder / "document").write_text(document)
+    (folder / "said").write_text(done.stdout)
+    (folder / "summary").write_text(done.stderr)
     return folder
 
 
@@ -108,13 +117,13 @@ def test_rate(queue: pd.DataFrame) -> None:
 
 
 def test_summary(folder: Path, queue: pd.DataFrame) -> None:
-    """The summary is that of the record, and says what made it."""
-    document = json.loads((folder / "document").read_text())
-    assert (document["exit_status"], document["drops"]) == (7, (queue["event"] == "drop").sum())
+    """The summary is that of the record, and says what made it; it is not mixed with output."""
+    drops = (queue["event"] == "drop").sum()
+    document = json.loads((folder / "kept" / "shell.json").read_text())
+    assert (document["exit_status"], document["drops"]) == (7, drops)
     assert 0 < document["utilisation"] <= 1
     assert document["provenance"]["engine"] == "mahimahi"
-    kept = json.loads((folder / "kept" / "shell.json").read_text())
-    assert document == kept
+    assert f"{drops}" in (folder / "summary").read_text()
 
 
 def test_nothing_is_left(folder: Path) -> None:
@@ -141,6 +150,49 @@ def test_no_forwarding(tmp_path: Path) -> None:
     done = shell(tmp_path, *_LINK, "--", "true", forwarding=0)
     assert 1 == done.returncode
     assert "sudo sysctl -w net.ipv4.ip_forward=1" in done.stderr
+
+
+class TestEnd:
+    """A command that takes 50 s, and what is left when it does not get them."""
+
+    @staticmethod
+    def _end(folder: Path, number: int, *, terminal: bool) -> subprocess.CompletedProcess[str]:
+        """Send a signal to ccbench, or as a terminal does to all that was started from it."""
+        machine = ["unshare", "--net", "sh", "-c", f"trap : INT\n{_MACHINE.format(forwarding=1)}"]
+        ccbench = [sys.executable, "-c", f"import os; print(os.getpid(), flush=True); {_MAIN}"]
+        words = ["-o", "kept", "--", "sh", "-c", "echo ready; exec sleep 50"]
+        with subprocess.Popen(
+            [*machine, str(folder), sys.executable, *ccbench, "shell", *_LINK, *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            assert process.stdout is not None
+            pid = int(process.stdout.readline())
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(0.5)
+            if terminal:
+                os.killpg(process.pid, number)
+            else:
+                os.kill(pid, number)
+            stdout, stderr = process.communicate(timeout=30)  # until nobody has them open
+        return subprocess.CompletedProcess(words, process.returncode, stdout, stderr)
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+    def test_killed(self, number: signal.Signals, tmp_path: Path) -> None:
+        """A ccbench that is killed takes the command with it, and Mahimahi's rules."""
+        self._end(tmp_path, number, terminal=False)
+        rules = (tmp_path / "rules").read_text().splitlines()
+        assert rules
+        assert all(rule.startswith("-P") for rule in rules)
+
+    def test_interrupted(self, tmp_path: Path) -> None:
+        """After Ctrl-C the status is a shell's, and what was recorded until then is kept."""
+        done = self._end(tmp_path, signal.SIGINT, terminal=True)
+        assert 130 == done.returncode, done.stderr
+        document = json.loads((tmp_path / "kept" / "shell.json").read_text())
+        assert 0.3 < document["duration_s"] < 20
 
 
 class TestBadInput:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -204,6 +205,17 @@ class TestFlows:
         sent = count["loss"] + count["enqueue"]
         sd = np.sqrt(sent * 0.05 * 0.95)
         assert 0.05 * sent == pytest.approx(count["loss"], abs=4 * sd)
+
+
+def test_many_flows() -> None:
+    """Flows are not limited by how many files a process may usually have open."""
+    usual = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, usual[1]))
+    try:
+        done = run(dumbbell(Flow(cca="reno", count=120), queue_packets=300))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, usual)
+    assert (done.completions["delivered_bytes"] > 0).all()
 
 
 def test_trace_begins_with_the_scenario() -> None:

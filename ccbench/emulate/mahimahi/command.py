@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
-import sys
 import threading
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +16,15 @@ from ccbench.emulate._workspace import workspace
 from ccbench.emulate.mahimahi import doctor, files
 from ccbench.emulate.mahimahi.engine import MahimahiEngine
 from ccbench.emulate.mahimahi.link_log import LinkLog
-from ccbench.emulate.mahimahi.private import HERE
+from ccbench.emulate.mahimahi.private import HERE, python_module
 from ccbench.emulate.mahimahi.rate import link_trace
 from ccbench.emulate.mahimahi.replay import replay
 from ccbench.emulate.mahimahi.shells import ANSWERS, DIRECTIONS, check_path, shells
 from ccbench.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     import pandas as pd
 
@@ -123,19 +123,14 @@ def record(
             direction=direction,
         )
         (folder / files.SHELLS).write_text(json.dumps(nested), encoding="utf-8")
-        namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
-        session = [sys.executable, "-m", "ccbench.emulate.mahimahi.session"]
-        with _interrupts_left_to_others():
-            subprocess.run([*namespaces, *session, str(folder), engine.user, *command], check=False)
-        status = folder / files.STATUS
-        if not status.exists():
-            raise EngineError("the command was not started: Mahimahi's own words are above")
+        was_interrupted = _run(folder, engine.user, command)
+        status = _status(folder, interrupted=was_interrupted)
         log = LinkLog.read(folder / files.LINK_LOG)
-        queue = replay(log)
+        times_ms = log.lines["time_ms"]
         return Recording(
-            status=int(status.read_text(encoding="utf-8")),
-            duration_s=float(log.lines["time_ms"].iloc[-1]) / 1e3,
-            queue=queue,
+            status=status,
+            duration_s=times_ms.iloc[-1] / 1e3 if len(times_ms) else 0.0,
+            queue=replay(log),
             provenance={
                 **engine.provenance(),
                 "bottleneck": bottleneck.to_dict(),
@@ -146,15 +141,41 @@ def record(
         )
 
 
-@contextmanager
-def _interrupts_left_to_others() -> Iterator[None]:
-    """Let Ctrl-C end the command, which has the terminal; what it did until then is read."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread has a say in signals
-        return
-    # Not SIG_IGN, which the command would inherit.
-    before = signal.signal(signal.SIGINT, lambda *_: None)
+def _run(folder: Path, user: str, command: Sequence[str]) -> bool:
+    """Run a command in the shells that the folder names; return whether there was a Ctrl-C.
+
+    Ctrl-C is for the command, which has the terminal; what it has done until then is read.
+    """
+    namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
+    reading, writing = os.pipe()
+    session = python_module(
+        "ccbench.emulate.mahimahi.session", str(folder), user, str(reading), *command
+    )
+    interrupts: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
+    if is_main:  # only that thread has a say. Not SIG_IGN, which the command would inherit.
+        signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
     try:
-        yield
+        process = subprocess.Popen([*namespaces, *session], pass_fds=[reading])
+        os.close(reading)
+        try:
+            process.wait()
+        finally:
+            os.close(writing)  # the shells take back what they have changed, and end
+            process.wait()
     finally:
-        signal.signal(signal.SIGINT, before)
+        if is_main:
+            signal.signal(signal.SIGINT, before)
+    return bool(interrupts)
+
+
+def _status(folder: Path, *, interrupted: bool) -> int:
+    """Return the command's exit status, or a shell's for Ctrl-C."""
+    path = folder / files.STATUS
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    if text.strip().isdecimal():
+        return int(text)
+    if interrupted:
+        return 128 + signal.SIGINT
+    raise EngineError("the command was not started, or killed with its shells")

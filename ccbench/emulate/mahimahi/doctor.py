@@ -16,10 +16,11 @@ from ccbench.errors import MissingRequirement
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["available_ccas", "checks", "forwarding", "require"]
+__all__ = ["PROGRAMS", "available_ccas", "checks", "forwarding", "require"]
 
 _INSTALL_SCRIPT = "scripts/mahimahi.sh"
-_PROGRAMS = ("mm-delay", "mm-link", "mm-loss")
+#: Of Mahimahi.
+PROGRAMS = ("mm-delay", "mm-link", "mm-loss")
 #: Others that a run calls, and their packages.
 _TOOLS = {
     "iptables": "iptables",
@@ -66,7 +67,7 @@ def forwarding() -> Check:
 
 
 def _programs() -> Check:
-    missing = [name for name in _PROGRAMS if shutil.which(name) is None]
+    missing = [name for name in PROGRAMS if shutil.which(name) is None]
     return Check(
         name="mahimahi",
         ok=not missing,
@@ -83,7 +84,7 @@ def _how_to_install() -> str:
         release = {}
     package = "sudo apt-get install -y --no-install-recommends mahimahi"
     if release.get("ID") == "debian" and release.get("VERSION_ID") != "11":
-        return f"sudo {_INSTALL_SCRIPT} (takes four packages, and no others, from Debian 11)"
+        return f"sudo {_INSTALL_SCRIPT} (in ccbench's sources; four packages come from Debian 11)"
     if release.get("ID") in {"ubuntu", "debian"}:
         return package
     return "use Ubuntu or Debian, which have it as a package, or build it from its source"

@@ -3,26 +3,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
 import select
+import shutil
 import subprocess
-import sys
 import time
+from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench import _validate
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.mahimahi import doctor, files
+from ccbench.emulate.mahimahi.private import python_module
 from ccbench.emulate.mahimahi.records import read_run
 from ccbench.emulate.mahimahi.shells import check_path
 from ccbench.errors import EngineError, MissingRequirement
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ccbench.emulate.engine import Check, Progress
     from ccbench.run import Run
     from ccbench.scenario import Scenario
@@ -50,7 +52,7 @@ class MahimahiEngine:
     ----------
     user : str, optional
         Who runs the shells, which refuse root. By default the user that the environment variable
-        ``CCBENCH_USER`` names, or ``nobody``.
+        ``CCBENCH_USER`` names, or who has called sudo, or ``nobody``.
 
     Examples
     --------
@@ -60,7 +62,8 @@ class MahimahiEngine:
     name = "mahimahi"
 
     def __init__(self, user: str | None = None) -> None:
-        self.user = user or os.environ.get("CCBENCH_USER") or "nobody"
+        named = user or os.environ.get("CCBENCH_USER") or os.environ.get("SUDO_USER", "nobody")
+        self.user = "nobody" if named == "root" else named
 
     @classmethod
     def of_version(cls, version: str) -> MahimahiEngine:
@@ -81,7 +84,7 @@ class MahimahiEngine:
 
     def version(self) -> str:
         """Return what identifies everything that can change a result."""
-        return f"{_VERSION}-{platform.release()}"
+        return f"{_VERSION}-{platform.release()}-{_programs_digest()}"
 
     def provenance(self) -> dict[str, object]:
         """Return what this engine is; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
@@ -137,6 +140,18 @@ class MahimahiEngine:
         return doctor.checks(self.user)
 
 
+@cache
+def _programs_digest() -> str:
+    """Return what tells this machine's build of Mahimahi from others; "none" without one."""
+    digest = hashlib.sha256()
+    for name in doctor.PROGRAMS:
+        path = shutil.which(name)
+        if path is None:
+            return "none"
+        digest.update(Path(path).read_bytes())
+    return digest.hexdigest()[:8]
+
+
 def _in_private_namespaces(folder: Path, user: str, on_progress: Progress | None) -> None:
     """Run what is in the folder, until it is complete.
 
@@ -147,7 +162,7 @@ def _in_private_namespaces(folder: Path, user: str, on_progress: Progress | None
     """
     command = [
         *("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"),
-        *(sys.executable, "-m", "ccbench.emulate.mahimahi.world", str(folder), user),
+        *python_module("ccbench.emulate.mahimahi.world", str(folder), user),
     ]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -177,7 +192,7 @@ def _watch(process: subprocess.Popen[bytes], on_progress: Progress | None) -> No
                     raise EngineError(f"the run on Mahimahi failed: {message['error']}")
                 if "finished" in message:
                     return
-                done_s = message["done_s"]
+                done_s = message.get("done_s", done_s)
         elif time.monotonic() - heard_s > _SILENCE_S:
             raise EngineError(f"the run on Mahimahi has said nothing for {_SILENCE_S:g} s")
         if on_progress is not None:

@@ -12,12 +12,12 @@ from __future__ import annotations
 import os
 import select
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterable
-    from pathlib import Path
 
 __all__ = ["Gates"]
 
@@ -35,24 +35,28 @@ class Gates:
     Parameters
     ----------
     folder : Path
-        Where everybody finds the two pipes that are made there. Standard input and output are left
+        Where the shells find the two pipes that are made there. Standard input and output are left
         to the command.
+    user : int
+        Who runs the shells.
 
     Examples
     --------
-    >>> gates = Gates(folder)  # doctest: +SKIP
+    >>> gates = Gates(folder, os.getuid())  # doctest: +SKIP
     >>> command = gates.chain([["mm-delay", "20"]], ["ping", "-c", "1", "100.64.0.1"])
     ... # doctest: +SKIP
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, user: int) -> None:
         self._folder = folder
         folder.mkdir()
         folder.chmod(0o711)
         self._pipes = {}
+        self._seen = {_namespace("self")}
         for name in (_SAID, _GO):
             os.mkfifo(folder / name)
-            (folder / name).chmod(0o622 if name == _SAID else 0o644)
+            (folder / name).chmod(0o600)
+            os.chown(folder / name, user, -1)
             # For both, so that nobody waits for the other side and nothing ends with it.
             self._pipes[name] = os.open(folder / name, os.O_RDWR)
 
@@ -86,9 +90,18 @@ class Gates:
         while not select.select([pipe], [], [], _POLL_S)[0]:
             if outermost.poll() is not None or time.monotonic() > deadline_s:
                 raise RuntimeError("a shell does not start")
-        pid, address = os.read(pipe, 1 << 10).decode().split()
-        return int(pid), address
+        # Other programs of the user could write to the pipe too: what they say may be no shell.
+        words = os.read(pipe, 1 << 10).decode(errors="replace").split()
+        if len(words) != 2 or not words[0].isdecimal() or _namespace(words[0]) in self._seen:  # noqa: PLR2004 - process and address
+            raise RuntimeError("a shell says nonsense")
+        self._seen.add(_namespace(words[0]))
+        return int(words[0]), words[1]
 
     def open_next(self) -> None:
         """Let it go on."""
         os.write(self._pipes[_GO], b"go\n")
+
+
+def _namespace(pid: str) -> str:
+    """Return the name of a process's network namespace."""
+    return str((Path("/proc") / pid / "ns" / "net").readlink())

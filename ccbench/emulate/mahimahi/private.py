@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,10 +15,11 @@ from ccbench.emulate.mahimahi.iptables import let_iptables_serve_users
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["HERE", "ROUTER_SYSCTLS", "prepare", "set_sysctls"]
+__all__ = ["HERE", "ROUTER_SYSCTLS", "prepare", "python_module", "set_sysctls"]
 
-#: The run's folder in its mount namespace, where the shells' user finds it too.
-HERE = Path("/mnt")
+#: The run's folder in its mount namespace, where the shells' user finds it too. Outside it is an
+#: empty folder.
+HERE = Path("/run/ccbench")
 
 #: Settings of the network namespaces. Mahimahi's programs forward packets, and start only where
 #: that is allowed; whoever speaks IPv6 asks for routers, through the bottleneck.
@@ -34,6 +36,7 @@ def prepare(folder: Path) -> None:
     """
     with suppress(OSError):  # how late a run was will tell
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(_PRIORITY))
+    HERE.mkdir(exist_ok=True)
     subprocess.run(["mount", "--bind", str(folder), str(HERE)], check=True)
     let_iptables_serve_users(HERE)
 
@@ -42,5 +45,22 @@ def set_sysctls(sysctls: Mapping[str, str]) -> None:
     """Change settings of this network namespace; those of IPv6 only if it is there."""
     for name, value in sysctls.items():
         path = Path("/proc/sys") / name.replace(".", "/")
-        if path.exists() or "ipv6" not in name:
+        if not path.exists() and "ipv6" in name:
+            continue
+        try:
             path.write_text(value, encoding="utf-8")
+        except OSError as error:
+            message = f"{name} is {value!r}, which this kernel refuses ({error.strerror})"
+            raise RuntimeError(message) from error
+
+
+def python_module(name: str, *arguments: str) -> list[str]:
+    """Return the command line that runs a module of ours, as root and in anybody's folder.
+
+    ``python -m`` would look for every module in that folder first.
+    """
+    start = (
+        "import sys; sys.path[:] = [path for path in sys.path if path]; "
+        "import runpy; runpy.run_module(sys.argv.pop(1), run_name='__main__')"
+    )
+    return [sys.executable, "-c", start, name, *arguments]

@@ -19,7 +19,7 @@ from ccbench.errors import EngineError
 from ccbench.run import STATE_DTYPE, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
@@ -70,10 +70,16 @@ def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) ->
     return Run(
         scenario=scenario,
         queue=queue if scenario.queue_log else queue.iloc[:0],
-        flows=_flows(samples, queue),
+        flows=_flows(samples, queue, _last_sent_ns(scenario)),
         completions=pd.DataFrame({name: completions[name] for name in completions.dtype.names}),
         provenance={**provenance, **_lateness(departure_lines, departures, log, zero_ns)},
     )
+
+
+def _last_sent_ns(scenario: Scenario) -> list[float]:
+    """Return until when each flow sends; -1 of TCP flows, whose sockets tell."""
+    table = scenario.flow_table()
+    return (table["stop_s"] * 1e9).where(table["cca"] == "", -1).tolist()
 
 
 def _packets(path: Path) -> npt.NDArray[Any]:
@@ -148,18 +154,27 @@ def _with_losses(queue: pd.DataFrame, lost: npt.NDArray[Any], zero_ns: int) -> p
     return whole.astype(dict(QUEUE_COLUMNS))
 
 
-def _flows(samples: npt.NDArray[Any], queue: pd.DataFrame) -> pd.DataFrame:
-    """Add to the samples what the queue's record says about each flow."""
+def _flows(
+    samples: npt.NDArray[Any], queue: pd.DataFrame, stop_ns: Sequence[float]
+) -> pd.DataFrame:
+    """Add to the samples what the queue's record says about each flow; none is longer than that."""
     table = pd.DataFrame({name: samples[name] for name in samples.dtype.names or ()})
     table["state"] = pd.Categorical.from_codes(table["state"], dtype=STATE_DTYPE)
     passed = queue["bytes"].where(queue["event"] == "dequeue", 0)
     dropped = (queue["event"] == "drop").astype("u4")
-    for name, steps in (("throughput_bytes", passed), ("drops", dropped)):
-        table[name] = 0
-        for flow, rows in table.groupby("flow").groups.items():
-            own = (queue["flow"] == flow).to_numpy()
+    times_ns = queue["time_ns"].to_numpy()
+    table["throughput_bytes"] = table["drops"] = 0
+    whole = []
+    for flow in table["flow"].unique().tolist():
+        rows = table[table["flow"] == flow].copy()
+        own = (queue["flow"] == flow).to_numpy()
+        before = np.searchsorted(times_ns[own], rows["time_ns"].to_numpy(), side="right")
+        for name, steps in (("throughput_bytes", passed), ("drops", dropped)):
             totals = np.concatenate([[0], np.cumsum(steps[own].to_numpy(), dtype="i8")])
-            times_ns = table.loc[rows, "time_ns"].to_numpy()
-            before = np.searchsorted(queue["time_ns"].to_numpy()[own], times_ns, side="right")
-            table.loc[rows, name] = totals[before]
-    return table
+            rows[name] = totals[before]
+        # A closed socket is sampled as long as packets of its flow wait.
+        is_open = (rows["cwnd_packets"] > 0) | (rows["time_ns"] <= stop_ns[flow])
+        in_use = is_open | (before < own.sum())
+        whole.append(rows[in_use | in_use.shift(1, fill_value=True)])
+    all_rows: pd.DataFrame = pd.concat([table.iloc[:0], *whole])
+    return all_rows.sort_values(["time_ns", "flow"], ignore_index=True)

@@ -2,9 +2,10 @@
 """The first process of a command's namespaces: it makes the path, and starts the command in it.
 
 :mod:`ccbench.emulate.mahimahi.command` starts it as root of new mount and process namespaces. The
-network is the machine's own, as the command may want to reach anybody.
+network is the machine's own, as the command may want to reach anybody. So the shells are told to
+end when nobody waits for the command any more, and take back what they have changed there.
 
-    python -m ccbench.emulate.mahimahi.session FOLDER USER COMMAND...
+    python -m ccbench.emulate.mahimahi.session FOLDER USER LIFELINE COMMAND...
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ import pwd
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
+
+from filelock import FileLock
 
 from ccbench.emulate.mahimahi import files
 from ccbench.emulate.mahimahi.gates import Gates
@@ -28,33 +32,57 @@ __all__: list[str] = []
 #: way when the command ends would be lost with the shells; and these know no status but 0 and 1.
 _INNERMOST = ("sh", "-c", 'chrt --other 0 "$@"; echo $? >"$0"; sleep 0.5')
 
+#: Shells that start together in one network take the same addresses.
+_LOCK = "/run/ccbench.lock"
 
-def main(folder: Path, user: pwd.struct_passwd, command: list[str]) -> None:
-    """Run the command within the shells that the folder names."""
+
+def main(folder: Path, user: pwd.struct_passwd, lifeline: int, command: list[str]) -> None:
+    """Run the command within the shells that the folder names.
+
+    Parameters
+    ----------
+    folder : Path
+        What :func:`ccbench.emulate.mahimahi.command.record` has made ready.
+    user : struct_passwd
+        Who runs the shells and the command.
+    lifeline : int
+        A pipe's end that becomes readable when nobody waits for the command any more.
+    command : list of str
+        Program and arguments. Standard input, output and error are the command's.
+    """
     signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is for the command
     prepare(folder)
     nested = json.loads((HERE / files.SHELLS).read_text(encoding="utf-8"))
     logs = HERE / files.LOGS
     logs.mkdir()
     os.chown(logs, user.pw_uid, user.pw_gid)
-    gates = Gates(HERE / files.GATES)
+    gates = Gates(HERE / files.GATES, user.pw_uid)
     chain = gates.chain(nested, [*_INNERMOST, str(HERE / files.STATUS), *command])
-    # Standard input, output and error are the command's.
-    process = subprocess.Popen(
-        chain,
-        text=True,
-        user=user.pw_uid,
-        group=user.pw_gid,
-        extra_groups=os.getgrouplist(user.pw_name, user.pw_gid),
-        env={**os.environ, "USER": user.pw_name, "HOME": user.pw_dir},
-    )
-    for _ in nested:
-        pid, _address = gates.wait(process)
-        with inside_namespace_of(pid):
-            set_sysctls(ROUTER_SYSCTLS)
-        gates.open_next()
+    with FileLock(_LOCK):
+        process = subprocess.Popen(
+            chain,
+            text=True,
+            user=user.pw_uid,
+            group=user.pw_gid,
+            extra_groups=os.getgrouplist(user.pw_name, user.pw_gid),
+            env={**os.environ, "USER": user.pw_name, "HOME": user.pw_dir},
+        )
+        threading.Thread(target=_end_with, args=(lifeline, process), daemon=True).start()
+        for _ in nested:
+            pid, _address = gates.wait(process)
+            with inside_namespace_of(pid):
+                set_sysctls(ROUTER_SYSCTLS)
+            gates.open_next()
     process.wait()
 
 
+def _end_with(lifeline: int, process: subprocess.Popen[str]) -> None:
+    os.read(lifeline, 1)
+    process.terminate()
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), pwd.getpwnam(sys.argv[2]), sys.argv[3:])
+    try:
+        main(Path(sys.argv[1]), pwd.getpwnam(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])
+    except (OSError, RuntimeError) as error:
+        sys.exit(f"ccbench: {error}")

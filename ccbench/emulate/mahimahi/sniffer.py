@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from multiprocessing.process import BaseProcess
 
-__all__ = ["PACKET_RECORD", "inside_namespace_of", "start_sniffer"]
+__all__ = ["PACKET_RECORD", "SO_RCVBUFFORCE", "inside_namespace_of", "start_sniffer"]
 
 #: One packet. ``port`` is that of the receiver, 0 if it is neither TCP nor UDP over IPv4. What sets
 #: packets of a flow apart, and the shells' translation of addresses leaves as it is, is the
@@ -42,7 +42,7 @@ _ETH_P_ALL = 3
 _IPV4 = 4
 _PACKET_OUTGOING = 4
 _SO_TIMESTAMPNS = 35
-_SO_RCVBUFFORCE = 33
+SO_RCVBUFFORCE = 33
 _CLONE_NEWNET = 0x40000000
 #: Room for what comes while this process does not run: bytes.
 _BUFFER = 1 << 26
@@ -79,7 +79,7 @@ def start_sniffer(pid: int, path: Path) -> BaseProcess:
     """
     with inside_namespace_of(pid):
         tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)
-        tap.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER)
+        tap.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, _BUFFER)
         tap.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         tap.bind((_DEVICE, _ETH_P_ALL))
     process = multiprocessing.get_context("fork").Process(target=_sniff, args=(tap, path))

@@ -6,7 +6,9 @@ Each single flow has a port of the receiver's to itself, by which everybody tell
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 import random
 import selectors
 import socket
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from ccbench.emulate.mahimahi.sniffer import SO_RCVBUFFORCE
 from ccbench.scenario import MSS_BYTES
 
 if TYPE_CHECKING:
@@ -48,12 +51,14 @@ COMPLETION_RECORD = np.dtype(
     ]
 )
 
-#: What we read of ``struct tcp_info``: ca_state; unacked, sacked, lost and retrans; rtt,
+#: What we read of ``struct tcp_info``: state, ca_state; unacked, sacked, lost and retrans; rtt,
 #: snd_ssthresh and snd_cwnd; total_retrans and pacing_rate; min_rtt; bytes_sent.
-_TCP_INFO = struct.Struct("=xB22x4I28xI4xII16xIQ36xI48xQ")
+_TCP_INFO = struct.Struct("=BB22x4I28xI4xII16xIQ36xI48xQ")
+_TCP_CLOSE = 7
 _NO_PACING = 2**64 - 1
 
 _CHUNK = bytes(1 << 16)
+_DATAGRAM_BUFFER_BYTES = 1 << 24
 #: How often an application that offers a rate wakes up, and progress is reported, in seconds.
 _TICK_S = 0.001
 _PROGRESS_S = 0.1
@@ -100,18 +105,27 @@ class Receiver(threading.Thread):
         super().__init__(daemon=True)
         self.delivered_bytes = [0] * len(is_udp)
         self.last_ns = [0] * len(is_udp)
+        self.error: Exception | None = None
         self._clock = clock
         self._poll = selectors.DefaultSelector()
         for i, udp in enumerate(is_udp):
             entrance = socket.socket(type=socket.SOCK_DGRAM if udp else socket.SOCK_STREAM)
             entrance.bind(("", FIRST_PORT + i))
             entrance.settimeout(0)
-            if not udp:
+            if udp:  # datagrams that find no room are gone
+                entrance.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, _DATAGRAM_BUFFER_BYTES)
+            else:
                 entrance.listen()
             self._poll.register(entrance, selectors.EVENT_READ, (i, not udp))
 
     def run(self) -> None:
-        """Receive until the process ends."""
+        """Receive until the process ends; `error` says why if it does not come to that."""
+        try:
+            self._receive()
+        except Exception as error:  # noqa: BLE001 - nobody would hear of it in this thread
+            self.error = error
+
+    def _receive(self) -> None:
         buffer = bytearray(1 << 18)
         while True:
             for key, _ in self._poll.select():
@@ -175,25 +189,28 @@ class Sender:
     def run(self, on_progress: Callable[[float], None]) -> None:
         """Send until the scenario ends."""
         poll = selectors.DefaultSelector()
-        samples = 0
+        samples, report_s = 0, 0.0
         while (now_s := self._clock.now_s()) < self._end_s:
-            on_progress(now_s)
+            if now_s >= report_s:
+                report_s = now_s + _PROGRESS_S
+                on_progress(now_s)
             if (samples + 1) * self._interval_s <= now_s:
-                samples = int(now_s / self._interval_s)
+                samples = max(samples + 1, int(now_s / self._interval_s))
                 for i in range(len(self._flows)):
                     self._sample(i, samples * self._interval_s)
-            due_s = min((samples + 1) * self._interval_s, self._end_s, now_s + _PROGRESS_S)
-            for i, flow in enumerate(self._flows):
+            due_s = min((samples + 1) * self._interval_s, self._end_s, report_s)
+            for flow in self._flows:
                 if flow.stop_s <= now_s:
-                    self._end(i, poll)
+                    flow.close(poll)
                 elif flow.start_s <= now_s:
                     due_s = min(due_s, flow.stop_s, flow.attend(now_s, poll))
                 else:
                     due_s = min(due_s, flow.start_s)
             for key, _ in poll.select(max(0.0, due_s - self._clock.now_s())):
                 key.data.send(poll)
-        for i in range(len(self._flows)):
-            self._end(i, poll)
+        for i, flow in enumerate(self._flows):
+            self._sample(i, self._end_s)
+            flow.close(poll)
 
     def samples(self) -> npt.NDArray[Any]:
         """Return the samples that were taken, in order of time."""
@@ -211,15 +228,9 @@ class Sender:
 
     def _sample(self, i: int, time_s: float) -> None:
         flow = self._flows[i]
-        if flow.is_open:
+        if flow.start_s < time_s:
             delivered = self._receiver.delivered_bytes[i]
             self._samples.append((round(time_s * 1e9), i, delivered, *flow.sample()))
-
-    def _end(self, i: int, poll: selectors.BaseSelector) -> None:
-        flow = self._flows[i]
-        if flow.is_open:
-            self._sample(i, flow.stop_s)
-            flow.close(poll)
 
 
 class _Application(Protocol):
@@ -230,7 +241,6 @@ class _Application(Protocol):
     size_bytes: int | None
     sent_bytes: int
     retransmits: int
-    is_open: bool
 
     def attend(self, now_s: float, poll: selectors.BaseSelector) -> float:
         """Begin, or offer what there is to send by now; return when there may be more."""
@@ -239,10 +249,10 @@ class _Application(Protocol):
         """Give the socket, which has room, what is on offer."""
 
     def sample(self) -> tuple[int, ...]:
-        """Return the rest of a sample, from ``cwnd_packets`` on."""
+        """Return the rest of a sample, from ``cwnd_packets`` on; of a closed one the totals."""
 
     def close(self, poll: selectors.BaseSelector) -> None:
-        """End at once."""
+        """End at once; once more does nothing."""
 
 
 class _Tcp:
@@ -253,8 +263,8 @@ class _Tcp:
         self.stop_s: float = row.stop_s
         self.size_bytes = int(row.size_bytes) if flow.kind == "bytes" else None
         self.sent_bytes = self.retransmits = 0
-        self.is_open = False
         self._flow = flow
+        self._is_open = False
         self._target = target
         self._taken_bytes = self._room_bytes = 0
         self._socket = socket.socket()
@@ -265,9 +275,11 @@ class _Tcp:
 
     def attend(self, now_s: float, poll: selectors.BaseSelector) -> float:
         """See :class:`_Application`."""
-        if not self.is_open:
-            self.is_open = True
-            self._socket.connect_ex(self._target)
+        if self._socket.fileno() < 0:  # it has been closed
+            return math.inf
+        if not self._is_open:
+            self._is_open = True
+            self._connect()
         room_bytes, next_s = self._offer(now_s - self.start_s)
         if room_bytes and not self._room_bytes:
             poll.register(self._socket, selectors.EVENT_WRITE, self)
@@ -278,7 +290,13 @@ class _Tcp:
 
     def send(self, poll: selectors.BaseSelector) -> None:
         """See :class:`_Application`."""
-        taken = self._socket.send(_CHUNK[: self._room_bytes])
+        try:
+            taken = self._socket.send(_CHUNK[: self._room_bytes])
+        except BlockingIOError:  # no memory just now
+            return
+        except TimeoutError:  # the network let it down: a result
+            self.close(poll)
+            return
         self._taken_bytes += taken
         if self._taken_bytes == self.size_bytes:
             poll.unregister(self._socket)
@@ -287,10 +305,15 @@ class _Tcp:
 
     def sample(self) -> tuple[int, ...]:
         """See :class:`_Application`."""
+        if not self._is_open:
+            return _closed(self.retransmits)
         info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.size)
-        state, unacked, sacked, lost, retransmitted, *rest = _TCP_INFO.unpack(info)
+        tcp_state, state, unacked, sacked, lost, retransmitted, *rest = _TCP_INFO.unpack(info)
         srtt_us, ssthresh, cwnd, retransmits, pacing, min_rtt_us, sent_bytes = rest
         self.sent_bytes, self.retransmits = sent_bytes, retransmits
+        if tcp_state == _TCP_CLOSE:  # it has sent all, and knows that it has arrived
+            self._close()
+            return _closed(retransmits)
         pacing_bps = 0 if pacing == _NO_PACING else 8 * pacing
         inflight = unacked - sacked - lost + retransmitted
         windows = (cwnd, ssthresh, srtt_us, min_rtt_us, pacing_bps)
@@ -298,10 +321,23 @@ class _Tcp:
 
     def close(self, poll: selectors.BaseSelector) -> None:
         """See :class:`_Application`."""
+        if not self._is_open:
+            return
         if self._room_bytes:
+            self._room_bytes = 0
             poll.unregister(self._socket)
+        self.sample()  # for the totals
+        self._close()
+
+    def _close(self) -> None:
         self._socket.close()
-        self.is_open = False
+        self._is_open = False
+
+    def _connect(self) -> None:
+        error = self._socket.connect_ex(self._target)
+        if error not in {0, errno.EINPROGRESS}:
+            reason = os.strerror(error)
+            raise OSError(error, f"the flow to port {self._target[1]} does not start: {reason}")
 
     def _offer(self, elapsed_s: float) -> tuple[int, float]:
         """Return how many bytes there are to send, and when that may change."""
@@ -341,7 +377,6 @@ class _Udp:
         self.start_s: float = row.start_s
         self.stop_s: float = row.stop_s
         self.sent_bytes = 0
-        self.is_open = False
         self._target = target
         self._rest = bytes(flow.packet_bytes - _IP_AND_UDP_BYTES - _NUMBER.size)
         self._number = 0
@@ -353,7 +388,6 @@ class _Udp:
     def attend(self, now_s: float, poll: selectors.BaseSelector) -> float:
         """See :class:`_Application`; sends what is due, as a datagram never has to wait."""
         del poll
-        self.is_open = True
         while self._next_s <= now_s:
             payload = _NUMBER.pack(self._number & 0xFFFFFFFF) + self._rest
             self._socket.sendto(payload, self._target)
@@ -368,10 +402,14 @@ class _Udp:
 
     def sample(self) -> tuple[int, ...]:
         """See :class:`_Application`: UDP has nothing of all that."""
-        return (0,) * 9
+        return _closed(0)
 
     def close(self, poll: selectors.BaseSelector) -> None:
         """See :class:`_Application`."""
         del poll
         self._socket.close()
-        self.is_open = False
+
+
+def _closed(retransmits: int) -> tuple[int, ...]:
+    """Return the rest of a sample of a socket that is no more."""
+    return (0, 0, 0, 0, 0, retransmits, 0, 0, 0)

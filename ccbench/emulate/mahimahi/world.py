@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import resource
 import subprocess
 import sys
 import threading
@@ -44,6 +45,9 @@ __all__: list[str] = []
 _LEAD_MS = 1_000
 #: Packets that are on their way at the end arrive in this time after their round trip.
 _REST_S = 0.5
+_LONGEST_REST_S = 30.0
+#: Besides the sockets of the flows.
+_OTHER_FILES = 100
 #: How long the shells may take to start, and to end.
 _PATIENCE_S = 20.0
 
@@ -77,6 +81,7 @@ def _run(folder: Path, user: pwd.struct_passwd) -> None:
     (bottleneck,) = scenario.bottlenecks
     prepare(folder)
     folder = HERE
+    _allow_files(3 * scenario.flow_count + _OTHER_FILES)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     trace, lead_ms = link_trace(bottleneck, at_least_ms=_LEAD_MS)
     path = _open_path(scenario, trace, folder, user)
@@ -94,17 +99,40 @@ def _run(folder: Path, user: pwd.struct_passwd) -> None:
     receiver.start()
     if clock.now_ns() > 0:
         raise RuntimeError("the machine is too busy: the link was not ready in time")
-    time.sleep(-clock.now_s())
+    _sleep(-clock.now_s())
     sender.run(lambda done_s: _say(done_s=round(done_s, 3)))
-    time.sleep(_REST_S + scenario.rtt_ms / 1e3)
+    completions = sender.completions()
+    if receiver.error is not None:
+        raise RuntimeError(f"the receiving host failed: {receiver.error}")
+    # What is on its way or waits would be in one of the records and not in the other.
+    assert bottleneck.queue_packets is not None
+    full_s = bottleneck.queue_packets * bottleneck.packet_ms / 1e3
+    _sleep(_REST_S + scenario.rtt_ms / 1e3 + min(full_s, _LONGEST_REST_S))
 
     path.shells.communicate("end\n", _PATIENCE_S)
     if status := path.shells.returncode:
         raise RuntimeError(f"the shells ended with status {status}")
     for sniffer in sniffers:
         sniffer.join(_PATIENCE_S)
+        if sniffer.exitcode != 0:
+            raise RuntimeError("what watches the packets did not end with them")
     np.save(folder / files.SAMPLES, sender.samples())
-    np.save(folder / files.COMPLETIONS, sender.completions())
+    np.save(folder / files.COMPLETIONS, completions)
+
+
+def _allow_files(count: int) -> None:
+    """Let this process have so many files open: each flow has three sockets."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < count:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, max(count, hard)))
+
+
+def _sleep(seconds: float) -> None:
+    """Sleep, and say now and then that this is meant."""
+    until_s = time.monotonic() + seconds
+    while (left_s := until_s - time.monotonic()) > 0:
+        time.sleep(min(left_s, 1.0))
+        _say()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +158,7 @@ def _open_path(scenario: Scenario, trace: Trace, folder: Path, user: pwd.struct_
     set_sysctls(sysctls)
     (bottleneck,) = scenario.bottlenecks
     nested = shells(bottleneck, scenario.rtt_ms, link=link, answers=answers, log=log)
-    gates = Gates(folder / files.GATES)
+    gates = Gates(folder / files.GATES, user.pw_uid)
     with (folder / files.CONSOLE).open("wb") as console:
         process = subprocess.Popen(
             gates.chain(nested, _INNERMOST),
