@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(
 def dumbbell(*flows: Flow, **changes: Any) -> Scenario:
     """Make a scenario of a few seconds with one bottleneck."""
     link: dict[str, Any] = {"bandwidth_mbps": 12, "queue_packets": 40}
-    for name in ("trace", "loss", "qdisc", "queue_packets"):
+    for name in ("bandwidth_mbps", "trace", "loss", "qdisc", "queue_packets"):
         if name in changes:
             link[name] = changes.pop(name)
     if "trace" in link:
@@ -83,25 +83,36 @@ TWO = dumbbell(Flow(cca="reno"), Flow(cca="cubic", start_s=0.5, stop_s=2.5))
 BUSY = dumbbell(duration_s=60.0)
 
 
-def processes() -> list[str]:
-    """Return the command lines of what Mahimahi or our runs on it have running."""
+def namespaces(folder: Path) -> set[str]:
+    """Return the process namespaces of runs that work below a folder."""
+    return {
+        namespace
+        for words, namespace in processes()
+        if str(folder) in words and namespace != str(Path("/proc/self/ns/pid").readlink())
+    }
+
+
+def processes() -> list[tuple[str, str]]:
+    """Return the command line and the process namespace of everything that runs."""
     found = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            words = file.read_bytes().decode(errors="replace").replace("\0", " ")
+            words = (process / "cmdline").read_bytes().decode(errors="replace")
+            found.append((words.replace("\0", " "), str((process / "ns" / "pid").readlink())))
         except OSError:
             continue  # it has just ended
-        if words.startswith("mm-") or "ccbench.emulate.mahimahi.world" in words:
-            found.append(words)
     return found
 
 
-def ended() -> bool:
-    """Wait a moment until nothing of Mahimahi runs."""
+def ended(own: set[str]) -> bool:
+    """Wait a moment until nothing runs in these process namespaces."""
+    assert own, "it did not even start"
     deadline = time.monotonic() + 5
-    while processes() and time.monotonic() < deadline:
+    while (left := own & {namespace for _, namespace in processes()}) and (
+        time.monotonic() < deadline
+    ):
         time.sleep(0.02)
-    return not processes()
+    return not left
 
 
 def workspaces() -> list[Path]:
@@ -212,7 +223,7 @@ def test_many_flows() -> None:
     usual = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, usual[1]))
     try:
-        done = run(dumbbell(Flow(cca="reno", count=120), queue_packets=300))
+        done = run(dumbbell(Flow(cca="reno", count=120), bandwidth_mbps=96, queue_packets=1500))
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, usual)
     assert (done.completions["delivered_bytes"] > 0).all()
@@ -265,23 +276,26 @@ class TestLateness:
 
 
 class TestEnd:
-    @pytest.mark.usefixtures("alone")
-    def test_success(self) -> None:
+    def test_success(self, alone: Path) -> None:
         """After a run nothing of it is left: no process, no file."""
-        MahimahiEngine().run(dumbbell(duration_s=0.5))
-        assert ended()
+        own: set[str] = set()
+        MahimahiEngine().run(
+            dumbbell(duration_s=0.5), on_progress=lambda _: own.update(namespaces(alone))
+        )
+        assert ended(own)
 
-    @pytest.mark.usefixtures("alone")
-    def test_interrupted(self) -> None:
+    def test_interrupted(self, alone: Path) -> None:
         """Nor after Ctrl-C."""
+        own: set[str] = set()
 
         def interrupt(done_s: float) -> None:
             if done_s > 0.2:
+                own.update(namespaces(alone))
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
             MahimahiEngine().run(BUSY, on_progress=interrupt)
-        assert ended()
+        assert ended(own)
 
     def test_killed(self, alone: Path, tmp_path: Path) -> None:
         """Nor after kill -9, but for a folder, which the next run removes."""
@@ -290,23 +304,24 @@ class TestEnd:
         program = "from ccbench.cli.main import main; main()"
         ccbench = subprocess.Popen([sys.executable, "-c", program, *words])
         deadline = time.monotonic() + 20
-        while not any(words.startswith("mm-link") for words in processes()):
+        while not (own := namespaces(alone)) or not any(
+            namespace in own and words.startswith("mm-link") for words, namespace in processes()
+        ):
             assert time.monotonic() < deadline, "Mahimahi did not start"
             time.sleep(0.05)
         ccbench.kill()
         ccbench.wait()
-        assert ended()
+        assert ended(own)
         assert len(workspaces()) == 1
         MahimahiEngine().run(dumbbell(duration_s=0.5))
-        assert alone.exists()
 
-    @pytest.mark.usefixtures("alone")
-    def test_failed(self) -> None:
+    def test_failed(self, alone: Path) -> None:
         """Nor after a failure, which names its reason."""
+        own: set[str] = set()
         scenario = dumbbell(sysctls=(("net.ipv4.no_such_thing", "1"),))
         with pytest.raises(EngineError, match="no_such_thing"):
-            MahimahiEngine().run(scenario)
-        assert ended()
+            MahimahiEngine().run(scenario, on_progress=lambda _: own.update(namespaces(alone)))
+        assert ended(own)
 
 
 class TestBadInput:

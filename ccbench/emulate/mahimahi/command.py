@@ -96,10 +96,11 @@ def record(
 
     Examples
     --------
-    >>> link = Bottleneck(bandwidth_mbps=12, queue_packets=64)  # doctest: +SKIP
-    >>> recording = record(["curl", "-O", url], link, 80)  # doctest: +SKIP
-    >>> recording.queue["backlog_packets"].max()  # doctest: +SKIP
-    64
+    As root, on a machine that forwards packets::
+
+        link = Bottleneck(bandwidth_mbps=12, queue_packets=64)
+        recording = record(["curl", "-O", "https://example.com/file"], link, 80)
+        recording.queue["backlog_packets"].max()
     """
     if not command:
         raise _validate.bad("command", list(command), "a program and its arguments", "name one")

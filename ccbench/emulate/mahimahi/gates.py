@@ -39,12 +39,6 @@ class Gates:
         to the command.
     user : int
         Who runs the shells.
-
-    Examples
-    --------
-    >>> gates = Gates(folder, os.getuid())  # doctest: +SKIP
-    >>> command = gates.chain([["mm-delay", "20"]], ["ping", "-c", "1", "100.64.0.1"])
-    ... # doctest: +SKIP
     """
 
     def __init__(self, folder: Path, user: int) -> None:

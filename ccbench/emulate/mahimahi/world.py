@@ -61,6 +61,10 @@ _HOST_SYSCTLS = {
     "net.ipv4.tcp_no_metrics_save": "1",
 }
 
+#: Packets that wait until a shell reads them. The usual 500 are too few for many flows that start
+#: together, and what finds no room is in no log.
+_ENTRANCE = "20000"
+
 #: What runs innermost: it ends when it is told to.
 _INNERMOST = ("sh", "-c", "read -r end")
 
@@ -176,6 +180,7 @@ def _open_path(scenario: Scenario, trace: Trace, folder: Path, user: pwd.struct_
         pid, address = gates.wait(process)
         with inside_namespace_of(pid):
             set_sysctls(sysctls)
+            subprocess.run(["ip", "link", "set", "ingress", "txqueuelen", _ENTRANCE], check=True)
         gates.open_next()
         insides.append(pid)
     beyond, link_inside = insides[:2]
