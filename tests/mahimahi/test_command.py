@@ -44,7 +44,7 @@ shift
 "$@"
 status=$?
 kill $server
-for _ in 1 2 3 4 5 6 7 8; do # what is left of ccbench may take a moment
+for _ in $(seq 30); do # what is left of ccbench may take a moment
   iptables -t nat -S | grep -q -e -A || break
   sleep 0.5
 done
