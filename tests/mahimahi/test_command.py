@@ -179,13 +179,16 @@ class TestEnd:
             stdout, stderr = process.communicate(timeout=30)  # until nobody has them open
         return subprocess.CompletedProcess(words, process.returncode, stdout, stderr)
 
-    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-    def test_killed(self, number: signal.Signals, tmp_path: Path) -> None:
-        """A ccbench that is killed takes the command with it, and Mahimahi's rules."""
-        self._end(tmp_path, number, terminal=False)
+    def test_stopped(self, tmp_path: Path) -> None:
+        """A ccbench that is stopped by `kill` takes the command with it, and Mahimahi's rules."""
+        self._end(tmp_path, signal.SIGTERM, terminal=False)
         rules = (tmp_path / "rules").read_text().splitlines()
         assert rules
         assert [] == [rule for rule in rules if not rule.startswith("-P")]
+
+    def test_killed(self, tmp_path: Path) -> None:
+        """After kill -9 the command has ended too: nobody has its output open."""
+        assert 137 == self._end(tmp_path, signal.SIGKILL, terminal=False).returncode
 
     def test_interrupted(self, tmp_path: Path) -> None:
         """After Ctrl-C the status is a shell's, and what was recorded until then is kept."""
