@@ -111,9 +111,8 @@ def program(*, debug: bool) -> None:
     """
 
 
-for _command in (
-    *(doctor, kernel, run, shell, harm, deployable, raygen, report, study, model, traces),
-):
+_commands = (doctor, kernel, run, shell, harm, deployable, raygen, report, study, model, traces)
+for _command in _commands:
     program.add_command(_command)
 
 

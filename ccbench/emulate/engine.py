@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -40,6 +40,17 @@ class Check:
     ok: bool
     detail: str = ""
     remedy: str = ""
+
+    @classmethod
+    def of_programs(cls, name: str, missing: Mapping[str, str]) -> Check:
+        """Return the check that programs are installed; those `missing` with their packages."""
+        packages = " ".join(dict.fromkeys(missing.values()))
+        return cls(
+            name=name,
+            ok=not missing,
+            detail=f"not installed: {', '.join(missing)}" if missing else "all installed",
+            remedy=f"sudo apt-get install -y {packages}",
+        )
 
 
 class Engine(Protocol):

@@ -92,7 +92,7 @@ def _measure(run: Run) -> Rows:
     queue = run.occupancy(0.01)
     queue = queue[queue.index >= from_s]
     events = run.queue_events()
-    late = events["time_ns"] >= from_s * 1e9
+    settled = events["time_ns"] >= from_s * 1e9
     return [
         {
             "engine": run.provenance["engine"],
@@ -106,7 +106,7 @@ def _measure(run: Run) -> Rows:
             "last_mbps": mbps.iloc[-1],
             "mean_packets": queue.mean(),
             "p95_packets": queue.quantile(0.95),
-            "drops": int((events["event"][late] == "drop").sum()),
+            "drops": int((events["event"][settled] == "drop").sum()),
             "is_late": bool(run.provenance.get("is_late", False)),
         }
     ]

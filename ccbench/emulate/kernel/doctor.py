@@ -52,14 +52,7 @@ def _system() -> Check:
 
 
 def _programs() -> Check:
-    absent = toolchain.missing()
-    packages = " ".join(dict.fromkeys(absent.values()))
-    return Check(
-        name="programs to build with",
-        ok=not absent,
-        detail=f"not installed: {', '.join(absent)}" if absent else "all installed",
-        remedy=f"sudo apt-get install -y {packages}",
-    )
+    return Check.of_programs("programs to build with", toolchain.missing())
 
 
 def _built() -> Check:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ccbench.emulate._hosts import HOST_SYSCTLS
 from ccbench.emulate.kernel import rtnetlink
 
 if TYPE_CHECKING:
@@ -30,15 +31,9 @@ _RUN = "/run"
 #: Index of the path's device in a host's namespace: the loopback device is the first.
 _HOST_INTERFACE = 2
 
-#: Socket buffers must not be what limits a flow, whatever the path: bytes.
-_LARGEST_BUFFER = 1 << 29
-
 #: Settings of both hosts. The scenario's own come after them.
 _HOST_SYSCTLS = {
-    "net.ipv4.tcp_rmem": f"4096 131072 {_LARGEST_BUFFER}",
-    "net.ipv4.tcp_wmem": f"4096 16384 {_LARGEST_BUFFER}",
-    # Flows stand for different pairs of hosts: none starts from what another has learnt.
-    "net.ipv4.tcp_no_metrics_save": "1",
+    **HOST_SYSCTLS,
     # Packets carry the number of their flow as their mark, in both directions.
     "net.ipv4.tcp_fwmark_accept": "1",
     "net.ipv4.fwmark_reflect": "1",

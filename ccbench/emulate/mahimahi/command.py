@@ -16,7 +16,7 @@ from ccbench.emulate._workspace import workspace
 from ccbench.emulate.mahimahi import doctor, files
 from ccbench.emulate.mahimahi.engine import MahimahiEngine
 from ccbench.emulate.mahimahi.link_log import LinkLog
-from ccbench.emulate.mahimahi.private import HERE, python_module
+from ccbench.emulate.mahimahi.private import HERE, in_namespaces
 from ccbench.emulate.mahimahi.rate import link_trace
 from ccbench.emulate.mahimahi.replay import replay
 from ccbench.emulate.mahimahi.shells import ANSWERS, DIRECTIONS, check_path, shells
@@ -147,18 +147,16 @@ def _run(folder: Path, user: str, command: Sequence[str]) -> bool:
 
     Ctrl-C is for the command, which has the terminal; what it has done until then is read.
     """
-    namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
     reading, writing = os.pipe()
-    session = python_module(
-        "ccbench.emulate.mahimahi.session", str(folder), user, str(reading), *command
-    )
+    words = (str(folder), user, str(reading), *command)
+    session = in_namespaces("ccbench.emulate.mahimahi.session", *words, network=False)
     interrupts: list[int] = []
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT)
     if is_main:  # only that thread has a say. Not SIG_IGN, which the command would inherit.
         signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
     try:
-        process = subprocess.Popen([*namespaces, *session], pass_fds=[reading])
+        process = subprocess.Popen(session, pass_fds=[reading])
         os.close(reading)
         try:
             process.wait()

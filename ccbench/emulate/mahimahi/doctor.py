@@ -92,13 +92,7 @@ def _how_to_install() -> str:
 
 def _tools() -> Check:
     missing = {name: package for name, package in _TOOLS.items() if shutil.which(name) is None}
-    packages = " ".join(dict.fromkeys(missing.values()))
-    return Check(
-        name="programs of a run",
-        ok=not missing,
-        detail=f"not installed: {', '.join(missing)}" if missing else "all installed",
-        remedy=f"sudo apt-get install -y {packages}",
-    )
+    return Check.of_programs("programs of a run", missing)
 
 
 def _root() -> Check:

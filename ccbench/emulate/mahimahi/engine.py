@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from ccbench import _validate
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.mahimahi import doctor, files
-from ccbench.emulate.mahimahi.private import python_module
+from ccbench.emulate.mahimahi.private import in_namespaces
 from ccbench.emulate.mahimahi.records import read_run
 from ccbench.emulate.mahimahi.shells import check_path
 from ccbench.errors import EngineError, MissingRequirement
@@ -160,10 +160,7 @@ def _in_private_namespaces(folder: Path, user: str, on_progress: Progress | None
     EngineError
         If it fails. Nothing is left of it, whatever happens.
     """
-    command = [
-        *("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"),
-        *python_module("ccbench.emulate.mahimahi.world", str(folder), user),
-    ]
+    command = in_namespaces("ccbench.emulate.mahimahi.world", str(folder), user, network=True)
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

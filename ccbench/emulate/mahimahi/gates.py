@@ -15,9 +15,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ccbench.emulate.mahimahi.sniffer import inside_namespace_of
+
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 __all__ = ["Gates"]
 
@@ -59,26 +61,42 @@ class Gates:
         gate = ("sh", "-c", _COMMAND, str(self._folder))
         return [*(word for shell in shells for word in (*shell, *gate)), *command]
 
-    def wait(self, outermost: subprocess.Popen[str]) -> tuple[int, str]:
-        """Wait for the next shell.
+    def open_all(
+        self, outermost: subprocess.Popen[str], count: int, make_ready: Callable[[], None]
+    ) -> tuple[list[int], str]:
+        """Wait for each shell, make its namespace ready, and let it go on.
 
         Parameters
         ----------
         outermost : Popen
             The process of the outermost shell, which has ended if another could not start.
+        count : int
+            How many shells there are.
+        make_ready : callable
+            Is called in the network namespace of each.
 
         Returns
         -------
-        int
-            A process inside it, which is to become the next shell or the command.
+        list of int
+            A process inside each shell, from the outermost on: the next shell, or the command.
         str
             The address of the machine outside all shells.
 
         Raises
         ------
         RuntimeError
-            If it does not come.
+            If one does not come.
         """
+        insides, address = [], ""
+        for _ in range(count):
+            pid, address = self._wait(outermost)
+            with inside_namespace_of(pid):
+                make_ready()
+            os.write(self._pipes[_GO], b"go\n")
+            insides.append(pid)
+        return insides, address
+
+    def _wait(self, outermost: subprocess.Popen[str]) -> tuple[int, str]:
         pipe = self._pipes[_SAID]
         deadline_s = time.monotonic() + _PATIENCE_S
         while not select.select([pipe], [], [], _POLL_S)[0]:
@@ -90,10 +108,6 @@ class Gates:
             raise RuntimeError("a shell says nonsense")
         self._seen.add(_namespace(words[0]))
         return int(words[0]), words[1]
-
-    def open_next(self) -> None:
-        """Let it go on."""
-        os.write(self._pipes[_GO], b"go\n")
 
 
 def _namespace(pid: str) -> str:

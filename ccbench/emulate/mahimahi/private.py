@@ -15,7 +15,7 @@ from ccbench.emulate.mahimahi.iptables import let_iptables_serve_users
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["HERE", "ROUTER_SYSCTLS", "prepare", "python_module", "set_sysctls"]
+__all__ = ["HERE", "ROUTER_SYSCTLS", "in_namespaces", "prepare", "set_sysctls"]
 
 #: The run's folder in its mount namespace, where the shells' user finds it too. Outside it is an
 #: empty folder.
@@ -54,13 +54,17 @@ def set_sysctls(sysctls: Mapping[str, str]) -> None:
             raise RuntimeError(message) from error
 
 
-def python_module(name: str, *arguments: str) -> list[str]:
-    """Return the command line that runs a module of ours, as root and in anybody's folder.
+def in_namespaces(module: str, *arguments: str, network: bool) -> list[str]:
+    """Return the command line that runs a module of ours in namespaces of its own, as root.
 
-    ``python -m`` would look for every module in that folder first.
+    These are of mounts, of processes, which end with the first, and, if `network`, of the network.
     """
+    # `python -m` would look for every module in the current folder first, which may be anybody's.
     start = (
         "import sys; sys.path[:] = [path for path in sys.path if path]; "
         "import runpy; runpy.run_module(sys.argv.pop(1), run_name='__main__')"
     )
-    return [sys.executable, "-c", start, name, *arguments]
+    own = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    if network:
+        own.append("--net")
+    return ["unshare", *own, "--", sys.executable, "-c", start, module, *arguments]

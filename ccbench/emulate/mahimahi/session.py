@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 from filelock import FileLock
@@ -24,7 +25,6 @@ from filelock import FileLock
 from ccbench.emulate.mahimahi import files
 from ccbench.emulate.mahimahi.gates import Gates
 from ccbench.emulate.mahimahi.private import HERE, ROUTER_SYSCTLS, prepare, set_sysctls
-from ccbench.emulate.mahimahi.sniffer import inside_namespace_of
 
 __all__: list[str] = []
 
@@ -68,11 +68,7 @@ def main(folder: Path, user: pwd.struct_passwd, lifeline: int, command: list[str
             env={**os.environ, "USER": user.pw_name, "HOME": user.pw_dir},
         )
         threading.Thread(target=_end_with, args=(lifeline, process), daemon=True).start()
-        for _ in nested:
-            pid, _address = gates.wait(process)
-            with inside_namespace_of(pid):
-                set_sysctls(ROUTER_SYSCTLS)
-            gates.open_next()
+        gates.open_all(process, len(nested), partial(set_sysctls, ROUTER_SYSCTLS))
     process.wait()
 
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ccbench.emulate._hosts import HOST_SYSCTLS
 from ccbench.emulate.mahimahi import files
 from ccbench.emulate.mahimahi.gates import Gates
 from ccbench.emulate.mahimahi.link_log import started_ms
@@ -50,16 +51,6 @@ _LONGEST_REST_S = 30.0
 _OTHER_FILES = 100
 #: How long the shells may take to start, and to end.
 _PATIENCE_S = 20.0
-
-#: Socket buffers must not be what limits a flow: bytes.
-_LARGEST_BUFFER = 1 << 29
-#: Settings of both hosts. The scenario's own come after them.
-_HOST_SYSCTLS = {
-    "net.ipv4.tcp_rmem": f"4096 131072 {_LARGEST_BUFFER}",
-    "net.ipv4.tcp_wmem": f"4096 16384 {_LARGEST_BUFFER}",
-    # Flows stand for different pairs of hosts: none starts from what another has learnt.
-    "net.ipv4.tcp_no_metrics_save": "1",
-}
 
 #: Packets that wait until a shell reads them. The usual 500 are too few for many flows that start
 #: together, and what finds no room is in no log.
@@ -158,7 +149,7 @@ def _open_path(scenario: Scenario, trace: Trace, folder: Path, user: pwd.struct_
     log.parent.mkdir()
     os.chown(log.parent, user.pw_uid, user.pw_gid)
     own = {"net.ipv4.tcp_ecn": "1" if scenario.ecn else "0", **dict(scenario.sysctls)}
-    sysctls = {**ROUTER_SYSCTLS, **_HOST_SYSCTLS, **own}
+    sysctls = {**ROUTER_SYSCTLS, **HOST_SYSCTLS, **own}
     set_sysctls(sysctls)
     (bottleneck,) = scenario.bottlenecks
     nested = shells(bottleneck, scenario.rtt_ms, link=link, answers=answers, log=log)
@@ -175,14 +166,12 @@ def _open_path(scenario: Scenario, trace: Trace, folder: Path, user: pwd.struct_
             extra_groups=[],
             env={"PATH": os.environ["PATH"], "HOME": "/"},
         )
-    insides, address = [], ""
-    for _ in nested:
-        pid, address = gates.wait(process)
-        with inside_namespace_of(pid):
-            set_sysctls(sysctls)
-            subprocess.run(["ip", "link", "set", "ingress", "txqueuelen", _ENTRANCE], check=True)
-        gates.open_next()
-        insides.append(pid)
+
+    def make_ready() -> None:
+        set_sysctls(sysctls)
+        subprocess.run(["ip", "link", "set", "ingress", "txqueuelen", _ENTRANCE], check=True)
+
+    insides, address = gates.open_all(process, len(nested), make_ready)
     beyond, link_inside = insides[:2]
     return _Path(
         shells=process, sender=insides[-1], link=link_inside, beyond=beyond, address=address
