@@ -16,10 +16,12 @@ from ccbench.emulate._workspace import workspace
 from ccbench.emulate.mahimahi import doctor, files
 from ccbench.emulate.mahimahi.engine import MahimahiEngine
 from ccbench.emulate.mahimahi.link_log import LinkLog
-from ccbench.emulate.mahimahi.private import HERE, in_namespaces
+from ccbench.emulate.mahimahi.private import HERE
 from ccbench.emulate.mahimahi.rate import link_trace
 from ccbench.emulate.mahimahi.replay import replay
 from ccbench.emulate.mahimahi.shells import ANSWERS, DIRECTIONS, check_path, shells
+from ccbench.emulate.realtime.host import require
+from ccbench.emulate.realtime.namespaces import in_namespaces
 from ccbench.errors import EngineError
 
 if TYPE_CHECKING:
@@ -109,7 +111,7 @@ def record(
     rtt_ms = _validate.number("rtt_ms", rtt_ms, _RTT, example=80)
     check_path(bottleneck, rtt_ms)
     engine = MahimahiEngine(user)
-    doctor.require([*engine.doctor(), doctor.forwarding()])
+    require([*engine.doctor(), doctor.forwarding()])
     with workspace() as folder:
         folder.chmod(0o711)
         trace, _ = link_trace(bottleneck, at_least_ms=0)

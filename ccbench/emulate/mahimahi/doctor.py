@@ -3,20 +3,14 @@
 
 from __future__ import annotations
 
-import os
 import platform
-import pwd
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ccbench.emulate.engine import Check
-from ccbench.errors import MissingRequirement
+from ccbench.emulate.realtime.host import root_check, user_check
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-__all__ = ["PROGRAMS", "available_ccas", "checks", "forwarding", "require"]
+__all__ = ["PROGRAMS", "checks", "forwarding"]
 
 _INSTALL_SCRIPT = "scripts/mahimahi.sh"
 #: Of Mahimahi.
@@ -31,12 +25,6 @@ _TOOLS = {
 }
 
 
-def available_ccas() -> tuple[str, ...]:
-    """Return the congestion controls that the kernel of this machine has loaded."""
-    path = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-    return tuple(sorted(path.read_text(encoding="utf-8").split()))
-
-
 def checks(user: str) -> list[Check]:
     """Return the checks, none of which changes anything.
 
@@ -45,14 +33,7 @@ def checks(user: str) -> list[Check]:
     user : str
         Who is to run Mahimahi's programs.
     """
-    return [_programs(), _tools(), _root(), _user(user)]
-
-
-def require(found: Iterable[Check]) -> None:
-    """Raise a MissingRequirement for the first check that fails."""
-    for check in found:
-        if not check.ok:
-            raise MissingRequirement(f"{check.name}: {check.detail}: {check.remedy}")
+    return [_programs(), _tools(), root_check(), user_check(user)]
 
 
 def forwarding() -> Check:
@@ -93,24 +74,3 @@ def _how_to_install() -> str:
 def _tools() -> Check:
     missing = {name: package for name, package in _TOOLS.items() if shutil.which(name) is None}
     return Check.of_programs("programs of a run", missing)
-
-
-def _root() -> Check:
-    return Check(
-        name="root",
-        ok=os.geteuid() == 0,
-        detail="a run makes network namespaces and looks at what passes",
-        remedy="run it with sudo; the shells themselves run as an ordinary user",
-    )
-
-
-def _user(name: str) -> Check:
-    try:
-        user = pwd.getpwnam(name)
-    except KeyError:
-        detail, ok = f"there is no user {name}", False
-    else:
-        ok = user.pw_uid != 0 and user.pw_gid != 0
-        detail = f"{name} runs the shells" if ok else f"{name} is root, as whom shells do not run"
-    remedy = "set CCBENCH_USER to the name of an ordinary user"
-    return Check(name="user", ok=ok, detail=detail, remedy=remedy)

@@ -5,12 +5,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
-import select
 import shutil
-import subprocess
-import time
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -18,29 +14,26 @@ from typing import TYPE_CHECKING
 
 from ccbench import _validate
 from ccbench.emulate._workspace import workspace
-from ccbench.emulate.mahimahi import doctor, files
-from ccbench.emulate.mahimahi.private import in_namespaces
+from ccbench.emulate.mahimahi import doctor
 from ccbench.emulate.mahimahi.records import read_run
 from ccbench.emulate.mahimahi.shells import check_path
-from ccbench.errors import EngineError, MissingRequirement
+from ccbench.emulate.realtime import files
+from ccbench.emulate.realtime.host import check_scenario, ordinary_user, require
+from ccbench.emulate.realtime.supervisor import run_world
+from ccbench.errors import MissingRequirement
 
 if TYPE_CHECKING:
     from ccbench.emulate.engine import Check, Progress
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 
-__all__ = ["MahimahiEngine"]
+__all__ = ["LARGEST_JITTER_MS", "MahimahiEngine"]
 
 #: Changes when the same scenario would give another Run.
 _VERSION = 1
 
-#: Each has a port.
-_MOST_FLOWS = 1_000
 #: mm-link delivers answers at whole milliseconds.
-_LARGEST_JITTER_MS = 1.0
-#: A run that says nothing for this long does not go on.
-_SILENCE_S = 60.0
-_POLL_S = 0.1
+LARGEST_JITTER_MS = 1.0
 
 
 class MahimahiEngine:
@@ -62,8 +55,7 @@ class MahimahiEngine:
     name = "mahimahi"
 
     def __init__(self, user: str | None = None) -> None:
-        named = user or os.environ.get("CCBENCH_USER") or os.environ.get("SUDO_USER", "nobody")
-        self.user = "nobody" if named == "root" else named
+        self.user = ordinary_user(user)
 
     @classmethod
     def of_version(cls, version: str) -> MahimahiEngine:
@@ -98,27 +90,12 @@ class MahimahiEngine:
 
     def check(self, scenario: Scenario) -> None:
         """Raise an InputError if Mahimahi or this kernel cannot do what the scenario says."""
-        if len(scenario.bottlenecks) > 1:
-            allowed, step = "one with the engine mahimahi", "remove some, or use the engine kernel"
-            raise _validate.bad("bottlenecks", len(scenario.bottlenecks), allowed, step)
+        check_scenario(scenario, self.name)
         check_path(scenario.bottlenecks[0], scenario.rtt_ms)
-        if scenario.flow_count > _MOST_FLOWS:
-            allowed = f"at most {_MOST_FLOWS} single flows with the engine mahimahi"
-            raise _validate.bad("flows", scenario.flow_count, allowed, "lower the counts")
-        if scenario.jitter_ms > _LARGEST_JITTER_MS:
-            allowed = f"at most {_LARGEST_JITTER_MS:g} with the engine mahimahi, whose own it is"
+        if scenario.jitter_ms > LARGEST_JITTER_MS:
+            allowed = f"at most {LARGEST_JITTER_MS:g} with the engine mahimahi, whose own it is"
             raise _validate.bad("jitter_ms", scenario.jitter_ms, allowed, "lower it")
-        available = doctor.available_ccas()
-        for i, flow in enumerate(scenario.flows):
-            with _validate.within(f"flows[{i}]."):
-                if flow.extra_rtt_ms:
-                    allowed = "0 with the engine mahimahi, where all flows share one path"
-                    raise _validate.bad("extra_rtt_ms", flow.extra_rtt_ms, allowed, "remove it")
-                if not flow.is_udp and flow.cca not in available:
-                    allowed = f"one that this machine's kernel has: {', '.join(available)}"
-                    step = f"choose one, or load it (sudo modprobe tcp_{flow.cca})"
-                    raise _validate.bad("cca", flow.cca, allowed, step)
-        doctor.require(self.doctor())
+        require(self.doctor())
 
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
         """Run a scenario; see :meth:`ccbench.emulate.engine.Engine.run`."""
@@ -127,7 +104,8 @@ class MahimahiEngine:
             folder.chmod(0o711)  # the shells' user finds its way through
             document = json.dumps(scenario.to_dict())
             (folder / files.SCENARIO).write_text(document, encoding="utf-8")
-            _in_private_namespaces(folder, self.user, on_progress)
+            world = ("ccbench.emulate.mahimahi.world", str(folder), self.user)
+            run_world("Mahimahi", *world, on_progress=on_progress)
             provenance = {
                 **self.provenance(),
                 "scenario_key": scenario.key(),
@@ -150,47 +128,3 @@ def _programs_digest() -> str:
             return "none"
         digest.update(Path(path).read_bytes())
     return digest.hexdigest()[:8]
-
-
-def _in_private_namespaces(folder: Path, user: str, on_progress: Progress | None) -> None:
-    """Run what is in the folder, until it is complete.
-
-    Raises
-    ------
-    EngineError
-        If it fails. Nothing is left of it, whatever happens.
-    """
-    command = in_namespaces("ccbench.emulate.mahimahi.world", str(folder), user, network=True)
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        try:
-            _watch(process, on_progress)
-        finally:
-            process.kill()
-
-
-def _watch(process: subprocess.Popen[bytes], on_progress: Progress | None) -> None:
-    """Follow what the run says of itself, until it is complete."""
-    assert process.stdout is not None
-    assert process.stderr is not None
-    heard_s, done_s, text = time.monotonic(), 0.0, b""
-    while True:
-        if select.select([process.stdout], [], [], _POLL_S)[0]:
-            heard_s = time.monotonic()
-            piece = os.read(process.stdout.fileno(), 1 << 16)
-            if not piece:
-                words = process.stderr.read().decode(errors="replace").splitlines()
-                reason = words[-1] if words else "it said nothing"
-                raise EngineError(f"the run on Mahimahi ended early: {reason}", words[-20:])
-            *lines, text = (text + piece).split(b"\n")
-            for message in map(json.loads, lines):
-                if "error" in message:
-                    raise EngineError(f"the run on Mahimahi failed: {message['error']}")
-                if "finished" in message:
-                    return
-                done_s = message.get("done_s", done_s)
-        elif time.monotonic() - heard_s > _SILENCE_S:
-            raise EngineError(f"the run on Mahimahi has said nothing for {_SILENCE_S:g} s")
-        if on_progress is not None:
-            on_progress(done_s)

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench.emulate.mahimahi.sniffer import inside_namespace_of
+from ccbench.emulate.realtime.namespaces import inside_namespace_of
 
 if TYPE_CHECKING:
     import subprocess

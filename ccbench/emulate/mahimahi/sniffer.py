@@ -8,63 +8,31 @@ them.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import multiprocessing
-import os
 import socket
 import struct
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import numpy as np
+from ccbench.emulate.realtime.namespaces import inside_namespace_of
+from ccbench.emulate.realtime.packet_record import HEADERS_BYTES, packed
+from ccbench.emulate.realtime.traffic import SO_RCVBUFFORCE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from multiprocessing.process import BaseProcess
+    from pathlib import Path
 
-__all__ = ["PACKET_RECORD", "SO_RCVBUFFORCE", "inside_namespace_of", "start_sniffer"]
-
-#: One packet. ``port`` is that of the receiver, 0 if it is neither TCP nor UDP over IPv4. What sets
-#: packets of a flow apart, and the shells' translation of addresses leaves as it is, is the
-#: ``identification`` of the IP packet and ``key``: the sequence number of TCP, or the number that
-#: our datagrams begin with.
-PACKET_RECORD = np.dtype(
-    [("time_ns", "i8"), ("port", "u2"), ("length", "u2"), ("identification", "u4"), ("key", "u4")]
-)
-_PACKED = struct.Struct("=qHHII")
+__all__ = ["start_sniffer"]
 
 #: Every shell has this device inside, and nothing leaves it by another.
 _DEVICE = "ingress"
 
 _ETH_P_ALL = 3
-_IPV4 = 4
 _PACKET_OUTGOING = 4
 _SO_TIMESTAMPNS = 35
-SO_RCVBUFFORCE = 33
-_CLONE_NEWNET = 0x40000000
 #: Room for what comes while this process does not run: bytes.
 _BUFFER = 1 << 26
-_HEADERS = 64
-_UDP_HEADER_BYTES = 8
-
-
-@contextmanager
-def inside_namespace_of(pid: int) -> Iterator[None]:
-    """Let this thread be in the network namespace of a process; sockets made there stay there."""
-    with Path("/proc/self/ns/net").open("rb") as ours, Path(f"/proc/{pid}/ns/net").open("rb") as it:
-        _enter(it.fileno())
-        try:
-            yield
-        finally:
-            _enter(ours.fileno())
-
-
-def _enter(descriptor: int) -> None:
-    # os.setns is there from Python 3.12 on.
-    if ctypes.CDLL(None, use_errno=True).setns(descriptor, _CLONE_NEWNET):
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def start_sniffer(pid: int, path: Path) -> BaseProcess:
@@ -75,7 +43,7 @@ def start_sniffer(pid: int, path: Path) -> BaseProcess:
     pid : int
         A process in that namespace, which is a shell's.
     path : Path
-        A file of :data:`PACKET_RECORD`, complete when the process that is returned has ended.
+        A file of ``PACKET_RECORD``, complete when the process that is returned has ended.
     """
     with inside_namespace_of(pid):
         tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)
@@ -89,7 +57,7 @@ def start_sniffer(pid: int, path: Path) -> BaseProcess:
 
 
 def _sniff(tap: socket.socket, path: Path) -> None:
-    packet = bytearray(_HEADERS)
+    packet = bytearray(HEADERS_BYTES)
     with path.open("wb") as file, suppress(KeyboardInterrupt):
         while True:
             try:
@@ -103,18 +71,4 @@ def _sniff(tap: socket.socket, path: Path) -> None:
                 raise
             if address[2] == _PACKET_OUTGOING:
                 seconds, nanoseconds = struct.unpack("=qq", ancillary[0][2])
-                file.write(_record(packet, length, seconds * 1_000_000_000 + nanoseconds))
-
-
-def _record(packet: bytearray, length: int, time_ns: int) -> bytes:
-    if packet[0] >> 4 != _IPV4 or packet[9] not in {
-        socket.IPPROTO_TCP,
-        socket.IPPROTO_UDP,
-    }:
-        return _PACKED.pack(time_ns, 0, length, 0, 0)
-    (identification,) = struct.unpack_from("!H", packet, 4)
-    header = (packet[0] & 0xF) * 4
-    _, port, sequence = struct.unpack_from("!HHI", packet, header)
-    if packet[9] == socket.IPPROTO_UDP:  # the first bytes of the payload
-        (sequence,) = struct.unpack_from("!I", packet, header + _UDP_HEADER_BYTES)
-    return _PACKED.pack(time_ns, port, length, identification, sequence)
+                file.write(packed(packet, length, seconds * 1_000_000_000 + nanoseconds))

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ccbench.emulate.mahimahi.sniffer import SO_RCVBUFFORCE
 from ccbench.scenario import MSS_BYTES
 
 if TYPE_CHECKING:
@@ -30,7 +29,15 @@ if TYPE_CHECKING:
     from ccbench.flow import Flow
     from ccbench.scenario import Scenario
 
-__all__ = ["COMPLETION_RECORD", "FIRST_PORT", "SAMPLE_RECORD", "Clock", "Receiver", "Sender"]
+__all__ = [
+    "COMPLETION_RECORD",
+    "FIRST_PORT",
+    "SAMPLE_RECORD",
+    "SO_RCVBUFFORCE",
+    "Clock",
+    "Receiver",
+    "Sender",
+]
 
 FIRST_PORT = 20_000
 
@@ -58,6 +65,7 @@ _TCP_CLOSE = 7
 _NO_PACING = 2**64 - 1
 
 _CHUNK = bytes(1 << 16)
+SO_RCVBUFFORCE = 33
 _DATAGRAM_BUFFER_BYTES = 1 << 24
 #: How often an application that offers a rate wakes up, and progress is reported, in seconds.
 _TICK_S = 0.001

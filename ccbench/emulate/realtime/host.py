@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine as the two hosts of a run in real time: what it can do, and what it needs."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ccbench import _validate
+from ccbench.emulate.engine import Check
+from ccbench.errors import MissingRequirement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ccbench.scenario import Scenario
+
+__all__ = [
+    "available_ccas",
+    "check_scenario",
+    "ordinary_user",
+    "require",
+    "root_check",
+    "user_check",
+]
+
+#: Each has a port.
+_MOST_FLOWS = 1_000
+
+
+def available_ccas() -> tuple[str, ...]:
+    """Return the congestion controls that the kernel of this machine has loaded."""
+    path = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+    return tuple(sorted(path.read_text(encoding="utf-8").split()))
+
+
+def check_scenario(scenario: Scenario, engine: str) -> None:
+    """Check that this machine's kernel has what the flows need, and that they share one path.
+
+    Raises
+    ------
+    InputError
+        If not. It names the engine.
+    """
+    if len(scenario.bottlenecks) > 1:
+        allowed, step = f"one with the engine {engine}", "remove some, or use the engine kernel"
+        raise _validate.bad("bottlenecks", len(scenario.bottlenecks), allowed, step)
+    if scenario.flow_count > _MOST_FLOWS:
+        allowed = f"at most {_MOST_FLOWS} single flows with the engine {engine}"
+        raise _validate.bad("flows", scenario.flow_count, allowed, "lower the counts")
+    available = available_ccas()
+    for i, flow in enumerate(scenario.flows):
+        with _validate.within(f"flows[{i}]."):
+            if flow.extra_rtt_ms:
+                allowed = f"0 with the engine {engine}, where all flows share one path"
+                raise _validate.bad("extra_rtt_ms", flow.extra_rtt_ms, allowed, "remove it")
+            if not flow.is_udp and flow.cca not in available:
+                allowed = f"one that this machine's kernel has: {', '.join(available)}"
+                step = f"choose one, or load it (sudo modprobe tcp_{flow.cca})"
+                raise _validate.bad("cca", flow.cca, allowed, step)
+
+
+def ordinary_user(user: str | None) -> str:
+    """Return who runs Mahimahi's programs, which refuse root.
+
+    That is `user`, or whom the environment variable ``CCBENCH_USER`` names, or who has called sudo,
+    or ``nobody``.
+    """
+    named = user or os.environ.get("CCBENCH_USER") or os.environ.get("SUDO_USER", "nobody")
+    return "nobody" if named == "root" else named
+
+
+def require(found: Iterable[Check]) -> None:
+    """Raise a MissingRequirement for the first check that fails."""
+    for check in found:
+        if not check.ok:
+            raise MissingRequirement(f"{check.name}: {check.detail}: {check.remedy}")
+
+
+def root_check() -> Check:
+    """Check that this process is root's."""
+    return Check(
+        name="root",
+        ok=os.geteuid() == 0,
+        detail="a run makes network namespaces and looks at what passes",
+        remedy="run it with sudo; Mahimahi's shells themselves run as an ordinary user",
+    )
+
+
+def user_check(name: str) -> Check:
+    """Check that there is such a user, who is not root."""
+    try:
+        user = pwd.getpwnam(name)
+    except KeyError:
+        detail, ok = f"there is no user {name}", False
+    else:
+        ok = user.pw_uid != 0 and user.pw_gid != 0
+        detail = f"{name} runs the shells" if ok else f"{name} is root, as whom shells do not run"
+    remedy = "set CCBENCH_USER to the name of an ordinary user"
+    return Check(name="user", ok=ok, detail=detail, remedy=remedy)

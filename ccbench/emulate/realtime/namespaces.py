@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Namespaces of one's own: what a run changes there, nobody else notices."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["go_first", "in_namespaces", "inside_namespace_of", "set_sysctls"]
+
+_CLONE_NEWNET = 0x40000000
+
+#: Before all ordinary programs, behind what the kernel does itself.
+_PRIORITY = 5
+
+
+def in_namespaces(module: str, *arguments: str, network: bool) -> list[str]:
+    """Return the command line that runs a module of ours in namespaces of its own, as root.
+
+    These are of mounts, of processes, which end with the first, and, if `network`, of the network.
+    """
+    # `python -m` would look for every module in the current folder first, which may be anybody's.
+    start = (
+        "import sys; sys.path[:] = [path for path in sys.path if path]; "
+        "import runpy; runpy.run_module(sys.argv.pop(1), run_name='__main__')"
+    )
+    own = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    if network:
+        own.append("--net")
+    return ["unshare", *own, "--", sys.executable, "-c", start, module, *arguments]
+
+
+@contextmanager
+def inside_namespace_of(pid: int) -> Iterator[None]:
+    """Let this thread be in the network namespace of a process; sockets made there stay there."""
+    with Path("/proc/self/ns/net").open("rb") as ours, Path(f"/proc/{pid}/ns/net").open("rb") as it:
+        _enter(it.fileno())
+        try:
+            yield
+        finally:
+            _enter(ours.fileno())
+
+
+def _enter(descriptor: int) -> None:
+    # os.setns is there from Python 3.12 on.
+    if ctypes.CDLL(None, use_errno=True).setns(descriptor, _CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def set_sysctls(sysctls: Mapping[str, str]) -> None:
+    """Change settings of this network namespace; those of IPv6 only if it is there."""
+    for name, value in sysctls.items():
+        path = Path("/proc/sys") / name.replace(".", "/")
+        if not path.exists() and "ipv6" in name:
+            continue
+        try:
+            path.write_text(value, encoding="utf-8")
+        except OSError as error:
+            message = f"{name} is {value!r}, which this kernel refuses ({error.strerror})"
+            raise RuntimeError(message) from error
+
+
+def go_first() -> None:
+    """Let this process, and what it starts from now on, go before ordinary programs, if allowed."""
+    with suppress(OSError):  # how late a run was will tell
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(_PRIORITY))

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the records of a run in real time to a :class:`~ccbench.run.Run`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ccbench._frames import QUEUE_COLUMNS
+from ccbench.emulate.realtime import files, packet_record
+from ccbench.errors import EngineError
+from ccbench.run import STATE_DTYPE, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from ccbench.emulate.realtime.packet_record import PacketRecords
+    from ccbench.scenario import Scenario
+
+__all__ = ["to_run", "with_losses"]
+
+
+def to_run(
+    scenario: Scenario, folder: Path, queue: pd.DataFrame, provenance: Mapping[str, Any]
+) -> Run:
+    """Put together what a run has left.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What was run.
+    folder : Path
+        Where :func:`ccbench.emulate.realtime.world.talk` has left what the hosts have seen.
+    queue : DataFrame
+        What happened at the bottleneck, as in ``queue`` of a Run, before and after the scenario
+        too.
+    provenance : mapping
+        What made the run.
+
+    Raises
+    ------
+    EngineError
+        If others than the scenario's flows used the path.
+    """
+    end_ns = round(scenario.duration_s * 1e9)
+    queue = queue[queue["time_ns"].between(0, end_ns)].reset_index(drop=True)
+    if (queue["flow"] >= scenario.flow_count).any():
+        raise EngineError("packets of no flow of the scenario passed the bottleneck")
+    if len(queue) and queue["backlog_packets"].iloc[0] > 1:
+        raise EngineError("packets waited at the bottleneck before the scenario began")
+    samples, completions = (np.load(folder / n) for n in (files.SAMPLES, files.COMPLETIONS))
+    return Run(
+        scenario=scenario,
+        queue=queue if scenario.queue_log else queue.iloc[:0],
+        flows=_flows(samples, queue, _last_sent_ns(scenario)),
+        completions=pd.DataFrame({name: completions[name] for name in completions.dtype.names}),
+        provenance=dict(provenance),
+    )
+
+
+def with_losses(queue: pd.DataFrame, lost: PacketRecords, zero_ns: int) -> pd.DataFrame:
+    """Add the packets that were lost before the queue."""
+    rows = pd.DataFrame(
+        {
+            "time_ns": lost["time_ns"] - zero_ns,
+            "bottleneck": 0,
+            "event": "loss",
+            "flow": packet_record.flow_of(lost),
+            "bytes": lost["length"],
+        }
+    )
+    whole = pd.concat([queue, rows]).sort_values("time_ns", kind="stable", ignore_index=True)
+    for column in ("backlog_packets", "backlog_bytes"):
+        whole[column] = whole[column].ffill().fillna(0)
+    return whole.astype(dict(QUEUE_COLUMNS))
+
+
+def _last_sent_ns(scenario: Scenario) -> list[float]:
+    """Return until when each flow sends; -1 of TCP flows, whose sockets tell."""
+    table = scenario.flow_table()
+    return (table["stop_s"] * 1e9).where(table["cca"] == "", -1).tolist()
+
+
+def _flows(
+    samples: npt.NDArray[Any], queue: pd.DataFrame, stop_ns: Sequence[float]
+) -> pd.DataFrame:
+    """Add to the samples what the queue's record says about each flow; none is longer than that."""
+    table = pd.DataFrame({name: samples[name] for name in samples.dtype.names or ()})
+    table["state"] = pd.Categorical.from_codes(table["state"], dtype=STATE_DTYPE)
+    passed = queue["bytes"].where(queue["event"] == "dequeue", 0)
+    dropped = (queue["event"] == "drop").astype("u4")
+    times_ns = queue["time_ns"].to_numpy()
+    table["throughput_bytes"] = table["drops"] = 0
+    whole = []
+    for flow in table["flow"].unique().tolist():
+        rows = table[table["flow"] == flow].copy()
+        own = (queue["flow"] == flow).to_numpy()
+        before = np.searchsorted(times_ns[own], rows["time_ns"].to_numpy(), side="right")
+        for name, steps in (("throughput_bytes", passed), ("drops", dropped)):
+            totals = np.concatenate([[0], np.cumsum(steps[own].to_numpy(), dtype="i8")])
+            rows[name] = totals[before]
+        # A closed socket is sampled as long as packets of its flow wait.
+        is_open = (rows["cwnd_packets"] > 0) | (rows["time_ns"] <= stop_ns[flow])
+        in_use = is_open | (before < own.sum())
+        whole.append(rows[in_use | in_use.shift(1, fill_value=True)])
+    all_rows: pd.DataFrame = pd.concat([table.iloc[:0], *whole])
+    return all_rows.sort_values(["time_ns", "flow"], ignore_index=True)
