@@ -257,6 +257,11 @@ class Run:
         waited_ns = (until_ns - events["time_ns"]) @ events["backlog_packets"].astype("int64")
         return float(waited_ns) / left / 1e6
 
+    @property
+    def is_late(self) -> bool:
+        """Whether it was made in real time by a machine that was too busy for that."""
+        return bool(self.provenance.get("is_late", False))
+
     def summary(self) -> pd.DataFrame:
         """Return one row per flow with what it got.
 

@@ -5,20 +5,25 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ccbench import _validate
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
+
+    from ccbench.emulate.engine import Engine
 
 __all__ = [
     "alpha_option",
     "bandwidth_option",
     "beta_option",
     "duration_option",
+    "engine_named",
+    "engine_options",
     "jobs_option",
     "json_option",
     "make_folder",
@@ -70,6 +75,35 @@ def queue(text: str) -> dict[str, float | int]:
         message = f"{text!r} is not {allowed}"
         raise click.BadParameter(message)
     return setting
+
+
+def engine_named(name: str, bess_dir: Path | None) -> Engine:
+    """Return what runs scenarios, as the options of :data:`engine_options` say."""
+    from ccbench.emulate.engine import get_engine
+
+    if bess_dir is None or name != "bess":
+        return get_engine(name)
+    from ccbench.emulate.bess.engine import BessEngine
+
+    return BessEngine(bess_dir)
+
+
+def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options ``engine`` and ``bess_dir``, for :func:`engine_named`."""
+    bess_dir = click.option(
+        "--bess-dir",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIR",
+        help="Where BESS was built, for --engine bess.  [default: $CCBENCH_BESS_DIR]",
+    )
+    engine = click.option(
+        "--engine",
+        default="kernel",
+        show_default=True,
+        help="What runs scenarios: kernel (Linux in virtual time), or in real time on this "
+        "machine mahimahi or bess.",
+    )
+    return engine(bess_dir(command))
 
 
 def make_folder(path: Path) -> None:

@@ -11,7 +11,7 @@ import click
 
 from ccbench._progress import progress
 from ccbench.cli._console import made_by, print_json, print_pairs, print_table
-from ccbench.cli._options import json_option
+from ccbench.cli._options import engine_named, engine_options, json_option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +23,8 @@ __all__ = ["run"]
 #: With more flows than this, one row stands for a group of them.
 _MOST_ROWS = 30
 _LATE = (
-    "This machine was too busy for real time: one packet in a hundred left the link "
-    "{late_ms_p99:.1f} ms late or more. Run it again with --fresh when nothing else runs."
+    "This machine was too busy for real time: the link was not on time ({late}). The run is not "
+    "in the store. Run it again when nothing else runs."
 )
 
 
@@ -43,12 +43,7 @@ _LATE = (
     help="Draw throughput and queue over time, as .png, .pdf or .svg.",
 )
 @click.option("--fresh", is_flag=True, help="Run even if the store has this run already.")
-@click.option(
-    "--engine",
-    default="kernel",
-    show_default=True,
-    help="What runs it: kernel (Linux in virtual time) or mahimahi (this machine, in real time).",
-)
+@engine_options
 @json_option
 def run(
     *,
@@ -57,6 +52,7 @@ def run(
     plot: Path | None,
     fresh: bool,
     engine: str,
+    bess_dir: Path | None,
     as_json: bool,
 ) -> None:
     r"""Run a scenario and print what each flow got.
@@ -84,7 +80,7 @@ def run(
         task = bar.add_task("running", total=loaded.duration_s)
         result = emulate.run(
             loaded,
-            engine=engine,
+            engine=engine_named(engine, bess_dir),
             fresh=fresh,
             on_progress=lambda time_s: bar.update(task, completed=time_s),
         )
@@ -108,8 +104,12 @@ def run(
     kept = {"run kept in": output, "plot": plot}
     files = {what: str(where) for what, where in kept.items() if where is not None}
     print_pairs({"made by": made_by(result.provenance), **files})
-    if result.provenance.get("is_late"):
-        click.echo(_LATE.format(**result.provenance), err=True)
+    if result.is_late:
+        names = ("late_ms_p99", "rate_error")
+        late = (
+            f"{name} {result.provenance[name]:g}" for name in names if name in result.provenance
+        )
+        click.echo(_LATE.format(late=", ".join(late)), err=True)
 
 
 def _print_flows(run: Run) -> None:

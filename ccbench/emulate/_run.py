@@ -78,7 +78,8 @@ def run(
         if not fresh and (stored := store.get(scenario, engine)) is not None:
             return stored  # somebody else has made it meanwhile
         result = engine.run(scenario, on_progress=on_progress)
-        store.put(result, overwrite=fresh)
+        if not result.is_late:  # the next time may be better
+            store.put(result, overwrite=fresh)
     return result
 
 

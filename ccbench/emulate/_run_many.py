@@ -234,7 +234,7 @@ class _Batch:
             else:
                 self._fail(group, error)
             return
-        if keep is not None:
+        if keep is not None and not result.is_late:
             keep.put(result, overwrite=self.fresh)
         self.arrived.append((group, result))
 

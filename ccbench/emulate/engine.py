@@ -104,6 +104,7 @@ class Engine(Protocol):
 ENGINES = {
     "kernel": ("ccbench.emulate.kernel.engine", "KernelEngine"),
     "mahimahi": ("ccbench.emulate.mahimahi.engine", "MahimahiEngine"),
+    "bess": ("ccbench.emulate.bess.engine", "BessEngine"),
 }
 
 

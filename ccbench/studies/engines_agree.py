@@ -107,7 +107,7 @@ def _measure(run: Run) -> Rows:
             "mean_packets": queue.mean(),
             "p95_packets": queue.quantile(0.95),
             "drops": int((events["event"][settled] == "drop").sum()),
-            "is_late": bool(run.provenance.get("is_late", False)),
+            "is_late": run.is_late,
         }
     ]
 

@@ -16,7 +16,7 @@ from ccbench import _validate
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.mahimahi import doctor
 from ccbench.emulate.mahimahi.records import read_run
-from ccbench.emulate.mahimahi.shells import check_path
+from ccbench.emulate.mahimahi.shells import LARGEST_JITTER_MS, check_path
 from ccbench.emulate.realtime import files
 from ccbench.emulate.realtime.host import check_scenario, ordinary_user, require
 from ccbench.emulate.realtime.supervisor import run_world
@@ -27,13 +27,10 @@ if TYPE_CHECKING:
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 
-__all__ = ["LARGEST_JITTER_MS", "MahimahiEngine"]
+__all__ = ["MahimahiEngine"]
 
 #: Changes when the same scenario would give another Run.
 _VERSION = 1
-
-#: mm-link delivers answers at whole milliseconds.
-LARGEST_JITTER_MS = 1.0
 
 
 class MahimahiEngine:

@@ -12,13 +12,14 @@ from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.rate import TUN_HEADER_BYTES
 from ccbench.emulate.mahimahi.replay import replay
 from ccbench.emulate.realtime import files, packet_record
-from ccbench.emulate.realtime.records import to_run, with_losses
+from ccbench.emulate.realtime.records import lateness, to_run, with_losses
 from ccbench.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    import numpy.typing as npt
     import pandas as pd
 
     from ccbench.emulate.realtime.packet_record import PacketRecords
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
     from ccbench.scenario import Scenario
 
 __all__ = ["read_run"]
-
-#: Packets leave mm-link when its clock has reached a whole millisecond. A run in which one in a
-#: hundred left later than this after its time was made on too busy a machine.
-LATE_MS = 5.0
 
 _NS_PER_MS = 1_000_000
 #: The flow of packets of no flow.
@@ -62,8 +59,8 @@ def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) ->
     if (folder / files.SENT).exists():
         sent = packet_record.read(folder / files.SENT)
         queue = with_losses(queue, sent[~packet_record.which(sent, arrivals)], zero_ns)
-    lateness = _lateness(departure_lines, departures, log, zero_ns)
-    return to_run(scenario, folder, queue, {**provenance, **lateness})
+    late = lateness(_late_ns(departure_lines, departures, log, zero_ns))
+    return to_run(scenario, folder, queue, {**provenance, **late})
 
 
 def _match(lines: pd.DataFrame, packets: PacketRecords, what: str) -> None:
@@ -74,18 +71,10 @@ def _match(lines: pd.DataFrame, packets: PacketRecords, what: str) -> None:
         raise EngineError(f"{message}: the machine is too busy, or other programs sent some")
 
 
-def _lateness(
+def _late_ns(
     lines: pd.DataFrame, packets: PacketRecords, log: LinkLog, zero_ns: int
-) -> dict[str, Any]:
+) -> npt.NDArray[np.float64]:
     """Return how much later than the log says packets left the link, as they did in fact."""
     due_ns = (lines["time_ms"].tail(len(packets)).to_numpy() + log.started_ms) * _NS_PER_MS
-    late_ms = (packets["time_ns"] - due_ns)[packets["time_ns"] >= zero_ns] / _NS_PER_MS
-    if not len(late_ms):
-        return {"is_late": False}
-    median, most = np.percentile(late_ms, [50, 99])
-    return {
-        "late_ms_median": round(float(median), 3),
-        "late_ms_p99": round(float(most), 3),
-        "late_ms_max": round(float(late_ms.max()), 3),
-        "is_late": bool(most > LATE_MS),
-    }
+    late_ns: npt.NDArray[np.float64] = packets["time_ns"] - due_ns
+    return late_ns[packets["time_ns"] >= zero_ns]

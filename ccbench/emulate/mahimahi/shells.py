@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 
     from ccbench.bottleneck import Bottleneck
 
-__all__ = ["ANSWERS", "DIRECTIONS", "QUEUES", "check_path", "shells"]
+__all__ = [
+    "ANSWERS",
+    "DIRECTIONS",
+    "LARGEST_JITTER_MS",
+    "QUEUES",
+    "check_path",
+    "check_rtt",
+    "delay_shell",
+    "shells",
+]
 
 #: mm-link's queues by the names of ours. For each, what a scenario calls an option, what mm-link
 #: does, and the value if the scenario names none: Linux's.
@@ -34,6 +43,9 @@ ANSWERS = Trace(name="answers", opportunities_ms=(1,) * 20)
 
 DIRECTIONS = ("down", "up")
 
+#: Answers are delivered at whole milliseconds.
+LARGEST_JITTER_MS = 1.0
+
 #: mm-delay takes whole milliseconds, once for each way.
 _RTT_STEP_MS = 2
 
@@ -46,10 +58,7 @@ def check_path(bottleneck: Bottleneck, rtt_ms: float) -> None:
     InputError
         If it cannot.
     """
-    if rtt_ms % _RTT_STEP_MS:
-        nearest = max(1, round(rtt_ms / _RTT_STEP_MS)) * _RTT_STEP_MS
-        allowed = "an even number with the engine mahimahi, whose mm-delay knows whole ms each way"
-        raise _validate.bad("rtt_ms", rtt_ms, allowed, f"write for example {nearest}")
+    check_rtt(rtt_ms, "mahimahi")
     with _validate.within("bottlenecks[0]."):
         _validate.one_of("qdisc", bottleneck.qdisc, QUEUES)
         options = QUEUES[bottleneck.qdisc]
@@ -59,6 +68,25 @@ def check_path(bottleneck: Bottleneck, rtt_ms: float) -> None:
             _, usual = options[name]
             ms = _validate.Range(1, 10_000)
             _validate.whole(f"qdisc_options.{name}", value, ms, example=usual)
+
+
+def check_rtt(rtt_ms: float, engine: str) -> None:
+    """Check that mm-delay can be this delay.
+
+    Raises
+    ------
+    InputError
+        If it cannot. It names the engine.
+    """
+    if rtt_ms % _RTT_STEP_MS:
+        nearest = max(1, round(rtt_ms / _RTT_STEP_MS)) * _RTT_STEP_MS
+        allowed = f"an even number with the engine {engine}: mm-delay knows whole ms each way"
+        raise _validate.bad("rtt_ms", rtt_ms, allowed, f"write for example {nearest}")
+
+
+def delay_shell(rtt_ms: float) -> list[str]:
+    """Return the command line of the shell that delays; like those of :func:`shells`."""
+    return ["mm-delay", f"{rtt_ms / _RTT_STEP_MS:.0f}"]
 
 
 def shells(  # noqa: PLR0913 - a path has that many parts, all by keyword
@@ -103,7 +131,7 @@ def shells(  # noqa: PLR0913 - a path has that many parts, all by keyword
     """
     is_up = direction == "up"
     side = f"{direction}link"
-    delay = ["mm-delay", f"{rtt_ms / _RTT_STEP_MS:.0f}"]
+    delay = delay_shell(rtt_ms)
     traces = [str(path) for path in ((link, answers) if is_up else (answers, link))]
     queue = [
         f"--{side}-queue={bottleneck.qdisc}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["go_first", "in_namespaces", "inside_namespace_of", "set_sysctls"]
+__all__ = ["go_first", "in_namespaces", "inside_namespace_of", "new_network", "set_sysctls"]
 
 _CLONE_NEWNET = 0x40000000
 
@@ -52,6 +53,20 @@ def _enter(descriptor: int) -> None:
     # os.setns is there from Python 3.12 on.
     if ctypes.CDLL(None, use_errno=True).setns(descriptor, _CLONE_NEWNET):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def new_network() -> int:
+    """Make a network namespace; return a process in it, which ends with this process's namespace.
+
+    It is to be called where :func:`in_namespaces` has put this process.
+    """
+    # It says when it is there, and then does nothing.
+    process = subprocess.Popen(
+        ["unshare", "--net", "sh", "-c", "echo; exec sleep infinity"], stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process.pid
 
 
 def set_sysctls(sysctls: Mapping[str, str]) -> None:

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from ccbench.emulate.realtime.packet_record import PacketRecords
     from ccbench.scenario import Scenario
 
-__all__ = ["to_run", "with_losses"]
+__all__ = ["lateness", "to_run", "with_losses"]
+
+#: A run in which one packet in a hundred left the link later than this after its time was made on
+#: too busy a machine.
+LATE_MS = 5.0
 
 
 def to_run(
@@ -61,6 +65,25 @@ def to_run(
         completions=pd.DataFrame({name: completions[name] for name in completions.dtype.names}),
         provenance=dict(provenance),
     )
+
+
+def lateness(late_ns: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """Return what a run's provenance says about how late packets left the link.
+
+    Parameters
+    ----------
+    late_ns : array of float
+        How late each left, in nanoseconds.
+    """
+    if not len(late_ns):
+        return {"is_late": False}
+    median, most = np.percentile(late_ns, [50, 99]) / 1e6
+    return {
+        "late_ms_median": round(float(median), 3),
+        "late_ms_p99": round(float(most), 3),
+        "late_ms_max": round(float(late_ns.max()) / 1e6, 3),
+        "is_late": bool(most > LATE_MS),
+    }
 
 
 def with_losses(queue: pd.DataFrame, lost: PacketRecords, zero_ns: int) -> pd.DataFrame:

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What BESS needs of a machine, and whether it is there."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+from ccbench.emulate.bess.pipeline import DELAY_MODULE
+from ccbench.emulate.engine import Check
+from ccbench.emulate.mahimahi import doctor as mahimahi
+from ccbench.emulate.realtime.host import root_check
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["checks", "delays"]
+
+_PACKAGES = ("grpc", "grpc_tools", "google.protobuf")
+_TOOLS = {"ip": "iproute2", "ethtool": "ethtool", "unshare": "util-linux"}
+_LEAST_CORES = 2
+
+
+def checks(directory: Path | None, user: str) -> list[Check]:
+    """Return the checks, none of which changes anything.
+
+    Parameters
+    ----------
+    directory : Path, optional
+        BESS's.
+    user : str
+        Who is to run Mahimahi's mm-delay, if BESS cannot delay packets.
+    """
+    found = [_directory(directory), _packages(), _tools(), _cores(), root_check()]
+    if directory is not None and not delays(directory):
+        found += [check for check in mahimahi.checks(user) if check.name != "root"]
+    return found
+
+
+def delays(directory: Path) -> bool:
+    """Return whether this BESS has a module that delays packets."""
+    modules = directory / "protobuf" / "module_msg.proto"
+    return modules.exists() and f"message {DELAY_MODULE}Arg" in modules.read_text(encoding="utf-8")
+
+
+def _directory(directory: Path | None) -> Check:
+    ok, detail = False, "not named"
+    if directory is not None:
+        lacks = [
+            str(path)
+            for path, is_there in (
+                ("core/bessd", os.access(directory / "core" / "bessd", os.X_OK)),
+                ("protobuf/service.proto", (directory / "protobuf" / "service.proto").is_file()),
+            )
+            if not is_there
+        ]
+        ok = not lacks
+        detail = f"{directory} has no {' and no '.join(lacks)}" if lacks else str(directory)
+    return Check(
+        name="BESS",
+        ok=ok,
+        detail=detail,
+        remedy="build it (https://github.com/NetSys/bess) and name its folder: --bess-dir DIR or "
+        "CCBENCH_BESS_DIR (PyPI's packages bess and pybess are something else)",
+    )
+
+
+def _packages() -> Check:
+    missing = [name for name in _PACKAGES if not _is_there(name)]
+    return Check(
+        name="Python packages",
+        ok=not missing,
+        detail=f"not installed: {', '.join(missing)}" if missing else "all installed",
+        remedy='pip install "ccbench[bess]"',
+    )
+
+
+def _is_there(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:  # what it is part of is not there
+        return False
+
+
+def _tools() -> Check:
+    missing = {name: package for name, package in _TOOLS.items() if shutil.which(name) is None}
+    return Check.of_programs("programs of a run", missing)
+
+
+def _cores() -> Check:
+    cores = len(os.sched_getaffinity(0))
+    return Check(
+        name="cores",
+        ok=cores >= _LEAST_CORES,
+        detail=f"{cores}, of which BESS keeps one busy",
+        remedy=f"use a machine with {_LEAST_CORES} cores or more",
+    )

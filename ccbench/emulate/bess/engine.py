@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""BESS as an engine: the host's own TCP, over a software switch, in real time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import time
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
+
+from ccbench import _validate
+from ccbench.emulate._workspace import workspace
+from ccbench.emulate.bess import doctor
+from ccbench.emulate.bess.pipeline import check_bottleneck
+from ccbench.emulate.bess.records import read_run
+from ccbench.emulate.mahimahi.shells import LARGEST_JITTER_MS, check_rtt
+from ccbench.emulate.realtime import files
+from ccbench.emulate.realtime.host import check_scenario, ordinary_user, require
+from ccbench.emulate.realtime.supervisor import run_world
+from ccbench.errors import MissingRequirement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ccbench.emulate.engine import Check, Progress
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+__all__ = ["BessEngine"]
+
+#: Changes when the same scenario would give another Run.
+_VERSION = 1
+
+#: A core is for one run at a time, whoever's it is.
+_LOCK = "/run/ccbench-bess-core-{core}.lock"
+_POLL_S = 0.2
+
+
+class BessEngine:
+    """Runs scenarios on the TCP stack of this machine, in real time, through a BESS switch.
+
+    Every run has a bessd and network, mount and process namespaces of its own, and a core for
+    bessd alone; a run for which there is none waits.
+
+    Parameters
+    ----------
+    directory : path, optional
+        The folder in which BESS was built. By default the one that the environment variable
+        ``CCBENCH_BESS_DIR`` names.
+    user : str, optional
+        Who runs Mahimahi's mm-delay, which is needed if BESS has no module that delays packets. By
+        default as for :class:`~ccbench.emulate.mahimahi.engine.MahimahiEngine`.
+
+    Examples
+    --------
+    >>> run = BessEngine("/opt/bess").run(scenario)  # doctest: +SKIP
+    """
+
+    name = "bess"
+
+    def __init__(self, directory: str | Path | None = None, user: str | None = None) -> None:
+        named = directory or os.environ.get("CCBENCH_BESS_DIR")
+        self.directory = Path(named).resolve() if named else None
+        self.user = ordinary_user(user)
+
+    @classmethod
+    def of_version(cls, version: str) -> BessEngine:
+        """Return the engine of that version.
+
+        Raises
+        ------
+        MissingRequirement
+            If that is another one.
+        """
+        engine = cls()
+        if engine.version() != version:
+            raise MissingRequirement(
+                f"BESS here is {engine.version()}, but {version} is needed: use machines with the "
+                "same kernel and the same bessd, and set CCBENCH_BESS_DIR on each"
+            )
+        return engine
+
+    def version(self) -> str:
+        """Return what identifies everything that can change a result."""
+        digest = "none" if self.directory is None else _digest(self.directory / "core" / "bessd")
+        return f"{_VERSION}-{platform.release()}-{digest}"
+
+    def provenance(self) -> dict[str, object]:
+        """Return what this engine is; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
+        return {
+            "ccbench": version("ccbench"),
+            "engine": self.name,
+            "engine_version": self.version(),
+            "kernel_release": platform.release(),
+            "machine": platform.machine(),
+        }
+
+    def check(self, scenario: Scenario) -> None:
+        """Raise an InputError if BESS or this kernel cannot do what the scenario says."""
+        check_scenario(scenario, self.name)
+        check_bottleneck(scenario.bottlenecks[0])
+        require(self.doctor())
+        assert self.directory is not None
+        most_ms = LARGEST_JITTER_MS
+        if doctor.delays(self.directory):
+            most_ms = 0.0
+            _validate.whole("rtt_ms", scenario.rtt_ms, _validate.Range(0, 10_000), example=40)
+        else:
+            check_rtt(scenario.rtt_ms, self.name)
+        if scenario.jitter_ms > most_ms:
+            allowed = f"at most {most_ms:g} with this engine bess, whose own it is"
+            raise _validate.bad("jitter_ms", scenario.jitter_ms, allowed, "lower it")
+
+    def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
+        """Run a scenario; see :meth:`ccbench.emulate.engine.Engine.run`."""
+        self.check(scenario)
+        with _core(on_progress) as core, workspace() as folder:
+            folder.chmod(0o711)  # mm-delay's user finds its way through
+            document = json.dumps(scenario.to_dict())
+            (folder / files.SCENARIO).write_text(document, encoding="utf-8")
+            world = ("ccbench.emulate.bess.world", str(folder), str(self.directory), self.user)
+            run_world("BESS", *world, str(core), on_progress=on_progress)
+            provenance = {
+                **self.provenance(),
+                "scenario_key": scenario.key(),
+                "seed": scenario.seed,
+            }
+            return read_run(scenario, folder, provenance)
+
+    def doctor(self) -> list[Check]:
+        """Return what BESS needs of this machine, and whether it is there."""
+        return doctor.checks(self.directory, self.user)
+
+
+@cache
+def _digest(program: Path) -> str:
+    """Return what tells this build of BESS from others; "none" without one."""
+    if not program.is_file():
+        return "none"
+    return hashlib.sha256(program.read_bytes()).hexdigest()[:8]
+
+
+@contextmanager
+def _core(on_progress: Progress | None) -> Iterator[int]:
+    """Wait for a core that no other run's bessd has; the first is left to everything else."""
+    cores = sorted(os.sched_getaffinity(0))[1:]
+    while True:
+        for core in cores:
+            lock = FileLock(_LOCK.format(core=core))
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                continue
+            with lock:
+                yield core
+                return
+        if on_progress is not None:
+            on_progress(0.0)
+        time.sleep(_POLL_S)

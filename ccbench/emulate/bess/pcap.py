@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What BESS's TcpDump hook writes: packets as pcap, and what we keep of each."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ccbench.emulate.realtime.packet_record import HEADERS_BYTES, PACKET_RECORD, packed
+from ccbench.errors import EngineError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ccbench.emulate.realtime.packet_record import PacketRecords
+
+__all__ = ["read"]
+
+#: The file's header, which begins with a number that tells the unit of time, here microseconds, and
+#: ends with the kind of link.
+_FILE_HEADER = struct.Struct("=I16xI")
+_MICROSECONDS = 0xA1B2C3D4
+_ETHERNET = 1
+#: Before each packet: seconds and microseconds since 1970, bytes that are here, and its bytes.
+_PACKET_HEADER = struct.Struct("=IIII")
+_ETHERNET_HEADER_BYTES = 14
+
+
+def read(path: Path) -> PacketRecords:
+    """Read a file of Ethernet frames.
+
+    Raises
+    ------
+    EngineError
+        If it is none, or ends within a packet.
+    """
+    data = memoryview(path.read_bytes())
+    if len(data) < _FILE_HEADER.size or _FILE_HEADER.unpack_from(data) != (
+        _MICROSECONDS,
+        _ETHERNET,
+    ):
+        raise EngineError(f"{path.name} of BESS is no pcap file of Ethernet frames")
+    records = bytearray()
+    at = _FILE_HEADER.size
+    while at < len(data):
+        start = at + _PACKET_HEADER.size
+        if start > len(data):
+            raise EngineError(f"{path.name} of BESS ends within a packet")
+        seconds, microseconds, included, length = _PACKET_HEADER.unpack_from(data, at)
+        at = start + included
+        if at > len(data):
+            raise EngineError(f"{path.name} of BESS ends within a packet")
+        packet = data[start + _ETHERNET_HEADER_BYTES : at][:HEADERS_BYTES]
+        time_ns = seconds * 1_000_000_000 + microseconds * 1_000
+        records += packed(packet, length - _ETHERNET_HEADER_BYTES, time_ns)
+    return np.frombuffer(bytes(records), PACKET_RECORD)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From what a run on BESS has left in its folder to a :class:`~ccbench.run.Run`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ccbench._frames import QUEUE_COLUMNS
+from ccbench.emulate.bess import pcap
+from ccbench.emulate.bess.pipeline import FRAME_BYTES, limit_bps
+from ccbench.emulate.realtime import files, packet_record
+from ccbench.emulate.realtime.records import lateness, to_run, with_losses
+from ccbench.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from ccbench.emulate.realtime.packet_record import PacketRecords
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+__all__ = ["LARGEST_RATE_ERROR", "queue_record", "rate_error", "read_run"]
+
+#: By how much the link's rate may differ from what it is to be, as a share of that.
+LARGEST_RATE_ERROR = 0.005
+#: Packets in the queue are counted by us and by BESS. Its hooks tell time to the microsecond, and
+#: what arrives in the same one has no order.
+_MISCOUNT_PACKETS = 2
+#: So many packets in a row tell the rate.
+_ENOUGH_PACKETS = 100
+
+
+def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) -> Run:
+    """Read what a run has left.
+
+    Raises
+    ------
+    EngineError
+        If the records contradict each other.
+    """
+    (bottleneck,) = scenario.bottlenecks
+    assert bottleneck.bandwidth_mbps is not None
+    assert bottleneck.queue_packets is not None
+    zero_ns = int((folder / files.ZERO).read_text(encoding="utf-8"))
+    arrivals, departures = (pcap.read(folder / n) for n in (files.ARRIVALS, files.DEPARTURES))
+    came_out = packet_record.which(arrivals, departures)
+    queue = queue_record(arrivals, came_out, departures)
+    dropped_at = queue.loc[queue["event"] == "drop", "backlog_packets"]
+    if len(dropped_at) and dropped_at.min() < bottleneck.queue_packets - _MISCOUNT_PACKETS:
+        raise EngineError("BESS dropped packets though its queue had room: its records are damaged")
+    queue["time_ns"] -= zero_ns
+    if (folder / files.SENT).exists():
+        sent = pcap.read(folder / files.SENT)
+        queue = with_losses(queue, sent[~packet_record.which(sent, arrivals)], zero_ns)
+    passed = arrivals[came_out]
+    begun = departures["time_ns"] >= zero_ns
+    gaps_ns = (departures["length"] + FRAME_BYTES) * 8e9 / limit_bps(bottleneck.bandwidth_mbps)
+    late = lateness(_late_ns(passed, departures, gaps_ns)[begun])
+    error = rate_error(passed[begun], departures[begun], gaps_ns[begun])
+    if error is not None:
+        late["rate_error"] = round(error, 6)
+        late["is_late"] |= abs(error) > LARGEST_RATE_ERROR
+    return to_run(scenario, folder, queue, {**provenance, **late})
+
+
+def queue_record(
+    arrivals: PacketRecords, came_out: npt.NDArray[np.bool_], departures: PacketRecords
+) -> pd.DataFrame:
+    """Return what happened to every packet at a drop-tail queue.
+
+    Parameters
+    ----------
+    arrivals, departures : array of ``PACKET_RECORD``
+        What came to the queue, and what left it.
+    came_out : array of bool
+        Which arrivals left it; the others were dropped.
+
+    Returns
+    -------
+    DataFrame
+        Like ``queue`` of a Run, times as they are in the arrays.
+    """
+    dropped = np.flatnonzero(~came_out)
+    packets = np.concatenate([arrivals, arrivals[dropped], departures])
+    # In one instant packets arrive, each is dropped right after its arrival, and others leave.
+    n = len(arrivals)
+    turn = np.concatenate([np.arange(n), dropped, np.full(len(departures), n)])
+    kind = np.repeat([0, 1, 2], [n, len(dropped), len(departures)])
+    order = np.lexsort((kind, turn, packets["time_ns"]))
+    packets, kind = packets[order], kind[order]
+    sizes = packets["length"].astype(np.int64)
+    comes_in = np.where(kind == 0, 1, -1)
+    frame = pd.DataFrame(
+        {
+            "time_ns": packets["time_ns"],
+            "bottleneck": 0,
+            "event": np.array(["enqueue", "drop", "dequeue"])[kind],
+            "flow": packet_record.flow_of(packets),
+            "bytes": sizes,
+            "backlog_packets": np.cumsum(comes_in),
+            "backlog_bytes": np.cumsum(comes_in * sizes),
+        }
+    )
+    if (frame["backlog_packets"] < 0).any():
+        raise EngineError("packets left BESS's queue before they came: its records are damaged")
+    return frame[list(QUEUE_COLUMNS)].astype(dict(QUEUE_COLUMNS))
+
+
+def rate_error(
+    arrivals: PacketRecords, departures: PacketRecords, gaps_ns: npt.NDArray[np.float64]
+) -> float | None:
+    """Return by how much the link was too fast, as a share; None if it was hardly ever busy.
+
+    Parameters
+    ----------
+    arrivals, departures : array of ``PACKET_RECORD``
+        The same packets, as they came to the queue and as they left it.
+    gaps_ns : array of float
+        How long the link is busy with each.
+    """
+    times_ns = departures["time_ns"]
+    waited = arrivals["time_ns"][1:] <= times_ns[:-1]
+    if waited.sum() < _ENOUGH_PACKETS:
+        return None
+    return float(gaps_ns[:-1][waited].sum() / np.diff(times_ns)[waited].sum()) - 1
+
+
+def _late_ns(
+    arrivals: PacketRecords, departures: PacketRecords, gaps_ns: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return how much later packets left than they could have, given when the one before did."""
+    free_ns = np.concatenate([[-np.inf], departures["time_ns"][:-1] + gaps_ns[:-1]])
+    late_ns: npt.NDArray[np.float64] = departures["time_ns"] - np.maximum(
+        arrivals["time_ns"], free_ns
+    )
+    return late_ns

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two hosts, each in a network namespace of its own, and the wires that lead to the switch."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING
+
+from ccbench.emulate.realtime.namespaces import inside_namespace_of, new_network, set_sysctls
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["HOSTS", "address_of", "connect", "ports"]
+
+#: Their addresses, and the names of their wires' ends at the switch.
+HOSTS = {"sender": "10.0.0.1", "receiver": "10.0.0.2"}
+_MACS = {"sender": "02:00:00:00:00:01", "receiver": "02:00:00:00:00:02"}
+_DEVICE = "wire"
+
+#: The switch takes packets as they are on a real wire: each of its own, with its checksum.
+_OFFLOADS = ("tso", "gso", "gro", "tx", "rx")
+
+
+def ports() -> dict[str, str]:
+    """Return the interface at the switch that leads to each host."""
+    return {name: f"to-{name}" for name in HOSTS}
+
+
+def connect(sysctls: Mapping[str, str]) -> dict[str, int]:
+    """Make the hosts and their wires.
+
+    Parameters
+    ----------
+    sysctls : mapping
+        Settings of both hosts.
+
+    Returns
+    -------
+    dict
+        A process in the network namespace of each host. They end with this one's namespace of
+        processes.
+    """
+    pids = {name: new_network() for name in HOSTS}
+    quiet = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"}
+    set_sysctls(quiet)
+    for name, far in zip(HOSTS, reversed(HOSTS), strict=True):
+        port, pid = ports()[name], pids[name]
+        host_end = ("peer", "name", _DEVICE, "address", _MACS[name], "netns", str(pid))
+        with inside_namespace_of(pid):
+            set_sysctls(quiet)
+        _ip("link", "add", port, "type", "veth", *host_end)
+        _ip("link", "set", port, "up")
+        _plain(port)
+        with inside_namespace_of(pid):
+            _ip("link", "set", "lo", "up")
+            _plain(_DEVICE)
+            _ip("address", "add", f"{HOSTS[name]}/24", "dev", _DEVICE)
+            _ip("link", "set", _DEVICE, "up")
+            # Nobody asks who has an address: that would be packets of no flow.
+            _ip("neighbour", "add", HOSTS[far], "lladdr", _MACS[far], "dev", _DEVICE)
+            _ip("route", "add", "default", "via", HOSTS[far])
+            set_sysctls(sysctls)
+    return pids
+
+
+def address_of(device: str) -> str:
+    """Return the IPv4 address of a device in this network namespace."""
+    shown = subprocess.run(
+        ["ip", "-json", "-4", "address", "show", "dev", device],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    (link,) = json.loads(shown.stdout)
+    address: str = link["addr_info"][0]["local"]
+    return address
+
+
+def _plain(device: str) -> None:
+    words = (word for offload in _OFFLOADS for word in (offload, "off"))
+    subprocess.run(["ethtool", "-K", device, *words], check=True, capture_output=True)
+
+
+def _ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True)
