@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from ccbench.emulate.bess.pipeline import Call
 
-__all__ = ["Bess", "BessError", "program"]
+__all__ = ["SERVICE", "Bess", "BessError", "compiled", "program"]
 
-_SERVICE = "bess.pb.BESSControl"
+SERVICE = "bess.pb.BESSControl"
 _PROTOCOL = (
     "service.proto",
     "bess_msg.proto",
@@ -67,8 +67,8 @@ class Bess:
     """
 
     def __init__(self, directory: Path, folder: Path) -> None:
-        self._pool = _compiled(directory / "protobuf", folder / files.DESCRIPTORS)
-        self._methods = self._pool.FindServiceByName(_SERVICE).methods_by_name
+        self._pool = compiled(directory / "protobuf", folder / files.DESCRIPTORS)
+        self._methods = self._pool.FindServiceByName(SERVICE).methods_by_name
         socket = folder / files.SOCKET
         self._output = folder / files.BESSD_OUTPUT
         with self._output.open("wb") as output:
@@ -118,7 +118,7 @@ class Bess:
         except json_format.ParseError as error:
             raise BessError(f"this BESS knows another {rpc}: {error}") from error
         invoke = self._channel.unary_unary(
-            f"/{_SERVICE}/{rpc}",
+            f"/{SERVICE}/{rpc}",
             request_serializer=request_class.SerializeToString,
             response_deserializer=response_class.FromString,
         )
@@ -153,7 +153,7 @@ class Bess:
         return lines[-1] if lines else str(otherwise)
 
 
-def _compiled(protobuf: Path, target: Path) -> descriptor_pool.DescriptorPool:
+def compiled(protobuf: Path, target: Path) -> descriptor_pool.DescriptorPool:
     """Return what the protocol files in a folder describe."""
     compiler = [sys.executable, "-m", "grpc_tools.protoc", f"-I{protobuf}", "--include_imports"]
     found = subprocess.run(

@@ -70,7 +70,7 @@ class LinkLog:
 
         Examples
         --------
-        >>> LinkLog.read("tests/mahimahi/reno.log").queue
+        >>> LinkLog.read("tests/realtime/mahimahi/reno.log").queue
         'droptail [packets=10]'
         """
         path = Path(path)

@@ -72,7 +72,7 @@ def replay(
     Examples
     --------
     >>> from ccbench.emulate.mahimahi.link_log import LinkLog
-    >>> queue = replay(LinkLog.read("tests/mahimahi/reno.log"))
+    >>> queue = replay(LinkLog.read("tests/realtime/mahimahi/reno.log"))
     >>> int(queue.loc[queue["event"] == "dequeue", "backlog_packets"].max())  # of 10 that waited
     9
     """

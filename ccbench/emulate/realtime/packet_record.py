@@ -74,18 +74,21 @@ def flow_of(packets: PacketRecords) -> npt.NDArray[np.uint32]:
 def which(packets: PacketRecords, later: PacketRecords) -> npt.NDArray[np.bool_]:
     """Return which packets were seen later; none overtakes another.
 
+    A closed socket answers every packet in the same words. Of such packets, those that come last
+    are the ones that pass a full queue: meanwhile it can only have become shorter.
+
     Raises
     ------
     EngineError
         If one was seen later only.
     """
-    identity = ["port", "length", "identification", "key"]
-    expected = iter(later[later["port"] != 0][identity].tolist())
+    identity = ["time_ns", "port", "length", "identification", "key"]
+    expected = iter(later[later["port"] != 0][identity][::-1].tolist())
     following = next(expected, None)
     found: npt.NDArray[np.bool_] = packets["port"] == 0  # what is no flow's does not tell
-    for i, packet in enumerate(packets[identity].tolist()):
-        if packet == following:
-            found[i] = True
+    for i, (time_ns, *packet) in enumerate(packets[identity][::-1].tolist(), start=1):
+        if following is not None and packet == list(following[1:]) and time_ns <= following[0]:
+            found[-i] = True
             following = next(expected, None)
     if following is not None:
         raise EngineError("packets passed the path in another order than they were sent")

@@ -7,11 +7,8 @@ import os
 import resource
 import subprocess
 import sys
-import tempfile
-import time
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +22,7 @@ from ccbench.scenario import MSS_BYTES, MTU_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 _MISSING = [check.name for check in MahimahiEngine().doctor() if not check.ok]
 pytestmark = pytest.mark.skipif(
@@ -81,55 +79,6 @@ def run(scenario: Scenario) -> Run:
 
 TWO = dumbbell(Flow(cca="reno"), Flow(cca="cubic", start_s=0.5, stop_s=2.5))
 BUSY = dumbbell(duration_s=60.0)
-
-
-def namespaces(folder: Path) -> set[str]:
-    """Return the process namespaces of runs that work below a folder."""
-    return {
-        namespace
-        for words, namespace in processes()
-        if str(folder) in words and namespace != str(Path("/proc/self/ns/pid").readlink())
-    }
-
-
-def processes() -> list[tuple[str, str]]:
-    """Return the command line and the process namespace of everything that runs."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (process / "cmdline").read_bytes().decode(errors="replace")
-            found.append((words.replace("\0", " "), str((process / "ns" / "pid").readlink())))
-        except OSError:
-            continue  # it has just ended
-    return found
-
-
-def ended(own: set[str]) -> bool:
-    """Wait a moment until nothing runs in these process namespaces."""
-    assert own, "it did not even start"
-    deadline = time.monotonic() + 5
-    while (left := own & {namespace for _, namespace in processes()}) and (
-        time.monotonic() < deadline
-    ):
-        time.sleep(0.02)
-    return not left
-
-
-def workspaces() -> list[Path]:
-    """Return the folders that runs work in, or have left behind."""
-    parent = Path(tempfile.gettempdir()) / f"ccbench-{os.getuid()}"
-    return list(parent.iterdir()) if parent.exists() else []
-
-
-@pytest.fixture
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give the test a folder for temporary files of its own, which others can pass through."""
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
-    monkeypatch.setenv("TMPDIR", str(folder))
-    yield folder
-    assert not workspaces()
 
 
 class TestQueue:
@@ -276,52 +225,47 @@ class TestLateness:
 
 
 class TestEnd:
-    def test_success(self, alone: Path) -> None:
+    def test_success(self, alone: Any) -> None:
         """After a run nothing of it is left: no process, no file."""
         own: set[str] = set()
         MahimahiEngine().run(
-            dumbbell(duration_s=0.5), on_progress=lambda _: own.update(namespaces(alone))
+            dumbbell(duration_s=0.5), on_progress=lambda _: own.update(alone.namespaces())
         )
-        assert ended(own)
+        assert alone.has_ended(own)
 
-    def test_interrupted(self, alone: Path) -> None:
+    def test_interrupted(self, alone: Any) -> None:
         """Nor after Ctrl-C."""
         own: set[str] = set()
 
         def interrupt(done_s: float) -> None:
             if done_s > 0.2:
-                own.update(namespaces(alone))
+                own.update(alone.namespaces())
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
             MahimahiEngine().run(BUSY, on_progress=interrupt)
-        assert ended(own)
+        assert alone.has_ended(own)
 
-    def test_killed(self, alone: Path, tmp_path: Path) -> None:
+    def test_killed(self, alone: Any, tmp_path: Path) -> None:
         """Nor after kill -9, but for a folder, which the next run removes."""
         BUSY.save(tmp_path / "busy.toml")
         words = ["run", str(tmp_path / "busy.toml"), "--engine", "mahimahi", "--fresh"]
         program = "from ccbench.cli.main import main; main()"
         ccbench = subprocess.Popen([sys.executable, "-c", program, *words])
-        deadline = time.monotonic() + 20
-        while not (own := namespaces(alone)) or not any(
-            namespace in own and words.startswith("mm-link") for words, namespace in processes()
-        ):
-            assert time.monotonic() < deadline, "Mahimahi did not start"
-            time.sleep(0.05)
+        own = alone.wait_for("mm-link")
         ccbench.kill()
         ccbench.wait()
-        assert ended(own)
-        assert len(workspaces()) == 1
+        assert alone.has_ended(own)
+        assert len(alone.workspaces()) == 1
         MahimahiEngine().run(dumbbell(duration_s=0.5))
 
-    def test_failed(self, alone: Path) -> None:
+    def test_failed(self, alone: Any) -> None:
         """Nor after a failure, which names its reason."""
         own: set[str] = set()
         scenario = dumbbell(sysctls=(("net.ipv4.no_such_thing", "1"),))
         with pytest.raises(EngineError, match="no_such_thing"):
-            MahimahiEngine().run(scenario, on_progress=lambda _: own.update(namespaces(alone)))
-        assert ended(own)
+            MahimahiEngine().run(scenario, on_progress=lambda _: own.update(alone.namespaces()))
+        assert alone.has_ended(own)
 
 
 class TestBadInput:

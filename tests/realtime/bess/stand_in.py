@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stand-in for bessd: the same calls, and a small switch that really carries packets.
+
+It is as strict as bessd about the order of calls, and can be told to fail by ``STAND_IN``:
+``refuse=CALL`` answers that call with an error, ``die=CALL`` ends instead, ``silent`` never
+listens, ``slow`` has a link of 97 % of the rate, ``deaf`` carries nothing.
+
+    python stand_in.py PROTOBUF -f -m 0 -buffers N -i PIDFILE -grpc_url unix:SOCKET
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import random
+import socket
+import struct
+import sys
+import threading
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import grpc
+from google.protobuf import message_factory
+
+from ccbench.emulate.bess.client import SERVICE, compiled
+
+MODULES = {"PortInc": "Port", "PortOut": "Port", "Queue": "Queue", "RandomSplit": "RandomSplit"}
+PCAP_HEADER = struct.pack("=IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1500, 1)
+OVERHEAD_BYTES = 24
+ETH_P_ALL = 3
+OUTGOING = 4
+
+
+class Refusal(Exception):
+    """What bessd answers with an error."""
+
+    def __init__(self, code: int, words: str) -> None:
+        super().__init__(words)
+        self.code = code
+
+
+def need(condition: object, code: int, words: str) -> None:
+    if not condition:
+        raise Refusal(code, words)
+
+
+class Switch:
+    """What is configured, and the threads that carry packets."""
+
+    def __init__(self, pool: Any, told: str) -> None:
+        self.pool = pool
+        self.told = told
+        self.reset()
+
+    def reset(self) -> None:
+        self.running = False
+        self.workers: list[int] = []
+        self.ports: dict[str, socket.socket] = {}
+        self.modules: dict[str, Any] = {}
+        self.kinds: dict[str, str] = {}
+        self.next: dict[str, str] = {}
+        self.classes: dict[str, int] = {}
+        self.limited: dict[str, str] = {}
+        self.burst = 32
+        self.hooks: dict[tuple[str, str], BinaryIO] = {}
+        self.waiting: deque[bytes] = deque()
+        self.news = threading.Condition()
+
+    # The calls, by their names.
+
+    def PauseAll(self, _: Any) -> dict[str, Any]:
+        self.running = False
+        return {}
+
+    def ResetAll(self, _: Any) -> dict[str, Any]:
+        need(not self.running, errno.EBUSY, "There is a running worker")
+        self.reset()
+        return {}
+
+    def ResumeAll(self, _: Any) -> dict[str, Any]:
+        need(self.workers, errno.EINVAL, "No worker")
+        self.running = True
+        for name, kind in self.kinds.items():
+            if kind == "PortInc":
+                self.start(self.carry, self.ports[self.modules[name].port], self.next[name])
+            if kind == "Queue":
+                self.start(self.serve, name)
+        return {}
+
+    def AddWorker(self, request: Any) -> dict[str, Any]:
+        need(request.core in range(os.cpu_count() or 1), errno.EINVAL, "Invalid core")
+        self.workers.append(request.wid)
+        return {}
+
+    def ListMclass(self, _: Any) -> dict[str, Any]:
+        return {"names": list(MODULES)}
+
+    def CreatePort(self, request: Any) -> dict[str, Any]:
+        self.need_pause()
+        need(request.driver == "PMDPort", errno.ENOENT, f"No port driver '{request.driver}' found")
+        kind, _, interface = self.unpacked(request.arg).vdev.partition(",iface=")
+        need(kind.startswith("net_af_packet"), errno.ENODEV, f"No device '{kind}'")
+        port = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        port.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)
+        port.bind((interface, ETH_P_ALL))
+        self.ports[request.name] = port
+        return {"name": request.name}
+
+    def GetPortStats(self, request: Any) -> dict[str, Any]:
+        need(request.name in self.ports, errno.ENOENT, f"No port '{request.name}' found")
+        return {"inc": {"dropped": 0}, "out": {"dropped": 0}}
+
+    def CreateModule(self, request: Any) -> dict[str, Any]:
+        self.need_pause()
+        kind, name = request.mclass, request.name
+        need(kind in MODULES, errno.ENOENT, f"No module class '{kind}' found")
+        need(name not in self.modules, errno.EEXIST, f"Module '{name}' already exists")
+        arguments = self.unpacked(request.arg)
+        if "Port" in kind:
+            need(arguments.port in self.ports, errno.ENODEV, f"Port {arguments.port} not found")
+        if kind == "Queue":
+            size = arguments.size
+            need(4 <= size <= 16384, errno.EINVAL, "must be in [4, 16384]")
+            need(size & (size - 1) == 0, errno.EINVAL, "must be a power of 2")
+        self.modules[name], self.kinds[name] = arguments, kind
+        return {"name": name}
+
+    def ConnectModules(self, request: Any) -> dict[str, Any]:
+        self.need_pause()
+        for name in (request.m1, request.m2):
+            need(name in self.modules, errno.ENOENT, f"No module '{name}' found")
+        need(request.m1 not in self.next, errno.EBUSY, f"Gate of '{request.m1}' is connected")
+        self.next[request.m1] = request.m2
+        return {}
+
+    def ModuleCommand(self, request: Any) -> dict[str, Any]:
+        need(request.name in self.modules, errno.ENOENT, f"No module '{request.name}' found")
+        need(request.cmd == "set_burst", errno.ENOTSUP, f"No command '{request.cmd}'")
+        self.burst = self.unpacked(request.arg).burst
+        return {}
+
+    def AddTc(self, request: Any) -> dict[str, Any]:
+        self.need_pause()
+        asked = getattr(request, "class")
+        need(asked.policy == "rate_limit", errno.EINVAL, "Invalid traffic class policy")
+        need(asked.resource == "bit", errno.EINVAL, "Invalid resource")
+        need(asked.wid == -1 or asked.wid in self.workers, errno.EINVAL, "Unknown worker")
+        self.classes[asked.name] = asked.limit["bit"]
+        return {}
+
+    def UpdateTcParent(self, request: Any) -> dict[str, Any]:
+        self.need_pause()
+        asked = getattr(request, "class")
+        need(asked.parent in self.classes, errno.ENOENT, f"Parent TC '{asked.parent}' not found")
+        need(asked.wid == -1, errno.EINVAL, "Both wid and parent specified")
+        kind = self.kinds.get(asked.leaf_module_name)
+        need(kind == "Queue", errno.ENOENT, f"Module {asked.leaf_module_name} has no task")
+        self.limited[asked.leaf_module_name] = asked.parent
+        return {}
+
+    def CheckSchedulingConstraints(self, _: Any) -> dict[str, Any]:
+        return {"fatal": not self.workers}
+
+    def ConfigureGateHook(self, request: Any) -> dict[str, Any]:
+        hook = request.hook
+        need(hook.class_name == "TcpDump", errno.ENOENT, f"No such hook: {hook.class_name}")
+        need(hook.module_name in self.modules, errno.ENOENT, f"No module '{hook.module_name}'")
+        key = (hook.module_name, hook.WhichOneof("gate"))
+        if not request.enable:
+            self.hooks.pop(key).close()
+            return {}
+        path = Path(self.unpacked(hook.arg).fifo)
+        need(path.exists(), errno.ENOENT, "Failed to open FIFO")
+        file = path.open("ab", buffering=0)
+        file.write(PCAP_HEADER)
+        self.hooks[key] = file
+        return {}
+
+    def need_pause(self) -> None:
+        need(not self.running, errno.EBUSY, "There is a running worker")
+
+    def unpacked(self, packed: Any) -> Any:
+        descriptor = self.pool.FindMessageTypeByName(packed.type_url.rpartition("/")[2])
+        message = message_factory.GetMessageClass(descriptor)()
+        packed.Unpack(message)
+        return message
+
+    # The packets.
+
+    def start(self, work: Any, *arguments: Any) -> None:
+        threading.Thread(target=work, args=arguments, daemon=True).start()
+
+    def carry(self, port: socket.socket, target: str) -> None:
+        while True:
+            frame, address = port.recvfrom(2048)
+            if address[2] != OUTGOING and self.running and "deaf" not in self.told:
+                self.enter(target, frame)
+
+    def enter(self, name: str, frame: bytes) -> None:
+        self.note(name, "igate", frame)
+        kind, arguments = self.kinds[name], self.modules[name]
+        if kind == "PortOut":
+            self.ports[arguments.port].send(frame)
+        elif kind == "Queue":
+            with self.news:
+                if len(self.waiting) < arguments.size - 1:
+                    self.waiting.append(frame)
+                    self.news.notify()
+        elif random.random() >= arguments.drop_rate:
+            self.enter(self.next[name], frame)
+
+    def serve(self, name: str) -> None:
+        rate = self.classes[self.limited[name]] * (0.97 if "slow" in self.told else 1)
+        free_s = math.inf
+        while True:
+            with self.news:
+                if not self.waiting:  # otherwise the link is on time even if this thread is late
+                    free_s = math.inf
+                self.news.wait_for(lambda: self.waiting and self.running)
+                burst = [self.waiting.popleft() for _ in range(min(self.burst, len(self.waiting)))]
+            for frame in burst:
+                self.note(name, "ogate", frame)
+                self.enter(self.next[name], frame)
+            bits = sum(len(frame) + OVERHEAD_BYTES for frame in burst) * 8
+            free_s = min(time.perf_counter(), free_s) + bits / rate
+            while (left_s := free_s - time.perf_counter()) > 0:
+                time.sleep(left_s)
+
+    def note(self, name: str, gate: str, frame: bytes) -> None:
+        if (file := self.hooks.get((name, gate))) is not None:
+            seconds, microseconds = divmod(time.time_ns() // 1000, 1_000_000)
+            header = struct.pack("=IIII", seconds, microseconds, len(frame), len(frame))
+            file.write(header + frame)
+
+
+def main() -> None:
+    protobuf, options = Path(sys.argv[1]), sys.argv[2:]
+    told = os.environ.get("STAND_IN", "")
+    settings = dict(zip(options[1::2], options[2::2], strict=True))
+    assert options[0] == "-f"
+    assert settings["-m"] == "0"
+    Path(settings["-i"]).write_text(str(os.getpid()), encoding="utf-8")
+    pool = compiled(protobuf, Path(settings["-i"] + ".protocol"))
+    switch = Switch(pool, told)
+
+    def handler(rpc: str, method: Any) -> grpc.RpcMethodHandler:
+        request_class, response_class = (
+            message_factory.GetMessageClass(kind)
+            for kind in (method.input_type, method.output_type)
+        )
+
+        def answer(request: Any, _: Any) -> Any:
+            if told == f"die={rpc}":
+                sys.stderr.write("the stand-in was told to die\n")
+                sys.stderr.flush()
+                os._exit(3)
+            try:
+                need(told != f"refuse={rpc}", errno.ENOMEM, "the stand-in was told to refuse")
+                return response_class(**getattr(switch, rpc)(request))
+            except Refusal as refusal:
+                return response_class(error={"code": refusal.code, "errmsg": str(refusal)})
+
+        return grpc.unary_unary_rpc_method_handler(
+            answer, request_class.FromString, response_class.SerializeToString
+        )
+
+    methods = pool.FindServiceByName(SERVICE).methods_by_name
+    handlers = {rpc: handler(rpc, method) for rpc, method in methods.items()}
+    if told == "silent":
+        time.sleep(3600)
+    server = grpc.server(ThreadPoolExecutor(1))
+    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, handlers)])
+    server.add_insecure_port(settings["-grpc_url"])
+    server.start()
+    server.wait_for_termination()
+
+
+if __name__ == "__main__":
+    main()

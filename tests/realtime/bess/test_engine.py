@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenarios on BESS: what a run holds, what goes wrong, and what it leaves behind.
+
+There is a stand-in for bessd, which carries real packets and speaks the same protocol, and the
+real one where ``CCBENCH_BESS_DIR`` names it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ccbench import Bottleneck, Flow, Scenario
+from ccbench.emulate import run_many
+from ccbench.emulate.bess.engine import BessEngine
+from ccbench.errors import CcbenchError, EngineError, InputError, MissingRequirement
+
+if TYPE_CHECKING:
+    from ccbench import Run
+
+HERE = Path(__file__).parent
+
+
+def stand_in(folder: Path) -> Path:
+    """Make a folder such as BESS's, with the stand-in for bessd."""
+    program = folder / "core" / "bessd"
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        f'#!/bin/sh\nexec {sys.executable} {HERE / "stand_in.py"} {HERE / "protobuf"} "$@"\n',
+        encoding="utf-8",
+    )
+    program.chmod(0o755)
+    (folder / "protobuf").symlink_to(HERE / "protobuf")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def bess(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder with the stand-in; skip where nothing of that kind can run."""
+    folder = stand_in(tmp_path_factory.mktemp("bess"))
+    missing = [check.name for check in BessEngine(folder).doctor() if not check.ok]
+    if missing:
+        pytest.skip(f"`ccbench doctor --engine bess` misses {', '.join(missing)}")
+    return folder
+
+
+@pytest.fixture(scope="session", params=["stand-in", "real"])
+def result(request: pytest.FixtureRequest, bess: Path) -> Run:
+    """Give a run of two flows, on the stand-in and on the real BESS."""
+    if request.param == "stand-in":
+        return BessEngine(bess).run(TWO)
+    if "CCBENCH_BESS_DIR" not in os.environ:
+        pytest.skip("CCBENCH_BESS_DIR names no BESS")
+    return BessEngine().run(TWO)
+
+
+def dumbbell(*flows: Flow, **changes: Any) -> Scenario:
+    """Make a scenario of a few seconds with one bottleneck."""
+    link: dict[str, Any] = {"bandwidth_mbps": 6, "queue_packets": 31}
+    for name in ("bandwidth_mbps", "loss", "qdisc", "queue_packets"):
+        if name in changes:
+            link[name] = changes.pop(name)
+    settings: dict[str, Any] = {"rtt_ms": 40, "duration_s": 4.0, **changes}
+    return Scenario(
+        flows=flows or (Flow(cca="reno"),), bottlenecks=(Bottleneck(**link),), **settings
+    )
+
+
+TWO = dumbbell(Flow(cca="reno"), Flow(cca="cubic", start_s=0.5, stop_s=3.5))
+SHORT = dumbbell(duration_s=0.5)
+
+
+def ccbench(*words: object) -> subprocess.CompletedProcess[str]:
+    """Run the program."""
+    start = "from ccbench.cli.main import main; main()"
+    command = [sys.executable, "-c", start, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+class TestRun:
+    def test_conservation(self, result: Run) -> None:
+        """Of each flow, what arrived at the queue has left it, was dropped, or waits."""
+        for flow, rows in result.queue.groupby("flow"):
+            count = rows["event"].value_counts()
+            left = count["enqueue"] - count["dequeue"] - count.get("drop", 0)
+            assert 0 <= left <= 31, flow
+        assert {0, 1} == set(result.queue["flow"])
+
+    def test_limit(self, result: Run) -> None:
+        """The queue fills to the scenario's limit, and to no more: 31 wait in BESS's 32 places."""
+        events = result.queue
+        most = events.loc[events["event"] == "dequeue", "backlog_packets"].max() + 1
+        assert most == pytest.approx(31, abs=1)
+        assert (events["event"] == "drop").any()
+
+    def test_rate(self, result: Run) -> None:
+        """Full packets pass at the scenario's rate of IP bytes, though BESS counts other bytes."""
+        events = result.queue
+        left = events[(events["event"] == "dequeue") & events["time_ns"].between(1e9, 3e9)]
+        assert left["bytes"].sum() * 8 / 2 / 1e6 == pytest.approx(6, rel=0.03)
+
+    def test_delay(self, result: Run) -> None:
+        """The shortest round trip is the base, give or take mm-delay's milliseconds each way."""
+        least_ms = result.flows.loc[result.flows["min_rtt_us"] > 0, "min_rtt_us"].min() / 1e3
+        assert 38 < least_ms < 46
+
+    def test_retransmits(self, result: Run) -> None:
+        """Every packet that the queue dropped is sent again, or was lost at the very end."""
+        last = result.flows.groupby("flow")[["drops", "retransmits"]].max().sum()
+        assert last["retransmits"] >= 0.7 * last["drops"] > 0
+
+    def test_provenance(self, result: Run) -> None:
+        """A run says what made it, how late packets left, and how exact the rate was."""
+        made_by = result.provenance
+        assert made_by["engine"] == "bess"
+        assert made_by["engine_version"].count("-") >= 2
+        assert made_by["late_ms_median"] < made_by["late_ms_p99"]
+        assert abs(made_by["rate_error"]) < 0.2
+        assert result.is_late == (made_by["late_ms_p99"] > 5 or abs(made_by["rate_error"]) > 0.005)
+
+    def test_losses(self, bess: Path) -> None:
+        """Random losses are in the record, as often as the scenario says, and before the queue."""
+        flow = Flow(cca="", kind="cbr", rate_mbps=2.4, packet_bytes=500)
+        events = BessEngine(bess).run(dumbbell(flow, loss=0.2)).queue["event"].value_counts()
+        sent = events["enqueue"] + events["loss"]
+        deviation = (0.2 * 0.8 / sent) ** 0.5
+        assert events["loss"] / sent == pytest.approx(0.2, abs=5 * deviation)
+
+    def test_side_by_side(self, bess: Path) -> None:
+        """Runs that want the same core wait for each other, and all come back."""
+        scenarios = [dumbbell(duration_s=0.5, seed=seed) for seed in (1, 2)]
+        found = dict(run_many(scenarios, engine=BessEngine(bess), store=None, jobs=2))
+        assert {0, 1} == set(found)
+
+
+class TestFailure:
+    @pytest.mark.parametrize(
+        ("told", "message"),
+        [
+            ("refuse=AddTc", "BESS refuses AddTc 'link': the stand-in was told to refuse"),
+            ("refuse=CreatePort", "BESS refuses CreatePort 'sender'"),
+            ("refuse=ConfigureGateHook", "BESS refuses ConfigureGateHook 'queue ogate'"),
+            ("die=ConnectModules", "BESS does not answer to ConnectModules: .*told to die"),
+            ("slow", r"link has 5\.8\d* Mbit/s instead of 6"),
+            ("deaf", "only 0 packets passed the switch"),
+        ],
+    )
+    def test_reason(
+        self, bess: Path, alone: Any, monkeypatch: pytest.MonkeyPatch, told: str, message: str
+    ) -> None:
+        """Whatever goes wrong is an error that says what, and nothing is left running."""
+        monkeypatch.setenv("STAND_IN", told)
+        own: set[str] = set()
+        with pytest.raises(EngineError, match=message):
+            BessEngine(bess).run(SHORT, on_progress=lambda _: own.update(alone.namespaces()))
+        assert alone.has_ended(own)
+
+    @pytest.mark.usefixtures("bess")
+    def test_silence(self, tmp_path: Path) -> None:
+        """A bessd that ends at once is an error with its last words."""
+        folder = tmp_path / "other"
+        stand_in(folder)
+        (folder / "core" / "bessd").write_text("#!/bin/sh\necho no memory >&2\nexit 1\n")
+        with pytest.raises(EngineError, match="bessd has ended: no memory"):
+            BessEngine(folder).run(SHORT)
+
+    @pytest.mark.usefixtures("bess")
+    def test_protocol(self, tmp_path: Path) -> None:
+        """So is a BESS whose protocol lacks what ccbench needs."""
+        folder = tmp_path / "other"
+        stand_in(folder)
+        (folder / "protobuf").unlink()
+        old = folder / "protobuf"
+        subprocess.run(["cp", "-r", HERE / "protobuf", old], check=True)
+        service = (old / "service.proto").read_text(encoding="utf-8")
+        lines = [line for line in service.splitlines() if "AddWorker" not in line]
+        (old / "service.proto").write_text("\n".join(lines), encoding="utf-8")
+        with pytest.raises(EngineError, match="this BESS has no call AddWorker"):
+            BessEngine(folder).run(SHORT)
+
+    def test_interrupted(self, bess: Path, alone: Any) -> None:
+        """After Ctrl-C nothing is left."""
+        own: set[str] = set()
+
+        def interrupt(done_s: float) -> None:
+            if done_s > 0.2:
+                own.update(alone.namespaces())
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            BessEngine(bess).run(dumbbell(duration_s=60), on_progress=interrupt)
+        assert alone.has_ended(own)
+
+
+class TestCommand:
+    def test_run(self, bess: Path, tmp_path: Path) -> None:
+        """`ccbench run --engine bess --bess-dir DIR` prints the flows and what made the run."""
+        SHORT.save(tmp_path / "short.toml")
+        done = ccbench("run", tmp_path / "short.toml", "--engine", "bess", "--bess-dir", bess)
+        assert (done.returncode, "engine bess" in done.stdout) == (0, True), done.stderr
+
+    def test_doctor(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Without a BESS, doctor says how to get one, and that PyPI's are others."""
+        monkeypatch.delenv("CCBENCH_BESS_DIR", raising=False)
+        done = ccbench("doctor", "--engine", "bess")
+        assert done.returncode == 1
+        assert "BESS: not named" in done.stdout
+        assert "--bess-dir" in done.stdout
+        assert "PyPI" in done.stdout
+
+    def test_no_bess(self, tmp_path: Path) -> None:
+        """A folder that has no bessd is refused with what it lacks."""
+        with pytest.raises(MissingRequirement, match="has no core/bessd"):
+            BessEngine(tmp_path).check(SHORT)
+
+    @pytest.mark.parametrize(
+        ("scenario", "message"),
+        [
+            (dumbbell(queue_packets=64), "queue_packets is 64; .* write for example 63"),
+            (dumbbell(rtt_ms=35), "rtt_ms is 35.0; it must be an even number"),
+            (dumbbell(jitter_ms=3), "jitter_ms is 3.0; it must be at most 1"),
+            (dumbbell(Flow(cca="cubiq")), r"flows\[0\]\.cca is 'cubiq'"),
+            (dumbbell(qdisc="codel"), r"bottlenecks\[0\]\.qdisc is 'codel'"),
+        ],
+    )
+    def test_bad_input(self, bess: Path, scenario: Scenario, message: str) -> None:
+        """A scenario that BESS cannot be is refused with the setting and what it can be."""
+        with pytest.raises(InputError, match=message):
+            BessEngine(bess).check(scenario)
+
+    def test_other_version(self, bess: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A worker with another BESS says so."""
+        monkeypatch.setenv("CCBENCH_BESS_DIR", str(bess))
+        with pytest.raises(CcbenchError, match="but 1-other is needed"):
+            BessEngine.of_version("1-other")

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What BESS is asked for: the order of calls, and what a scenario's numbers become."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ccbench import Bottleneck, Trace
+from ccbench.emulate.bess import pipeline
+from ccbench.errors import InputError
+
+PORTS = {"sender": "a", "receiver": "b"}
+
+
+def calls(**changes: Any) -> list[pipeline.Call]:
+    """Return the calls for a link."""
+    delay_ms = changes.pop("delay_ms", None)
+    link = Bottleneck(**{"bandwidth_mbps": 10, "queue_packets": 63, **changes})
+    return pipeline.path(link, core=1, ports=PORTS, delay_ms=delay_ms)
+
+
+def module(found: list[pipeline.Call], name: str) -> dict[str, Any]:
+    """Return the arguments of a module that is created."""
+    (arguments,) = [r["arg"] for rpc, r in found if rpc == "CreateModule" and r["name"] == name]
+    return dict(arguments)
+
+
+def way(found: list[pipeline.Call], start: str) -> list[str]:
+    """Return the modules that a packet passes from one on."""
+    following = {r["m1"]: r["m2"] for rpc, r in found if rpc == "ConnectModules"}
+    names = [start]
+    while names[-1] in following:
+        names.append(following[names[-1]])
+    return names
+
+
+class TestOrder:
+    def test_calls(self) -> None:
+        """Everything is made while BESS pauses, and each thing after those that it is made of."""
+        found = calls(loss=0.01)
+        order = list(dict.fromkeys(rpc for rpc, _ in found))
+        assert order == [
+            *("PauseAll", "ResetAll", "AddWorker", "CreatePort", "CreateModule", "ModuleCommand"),
+            *("ConnectModules", "AddTc", "UpdateTcParent", "CheckSchedulingConstraints"),
+            "ResumeAll",
+        ]
+
+    def test_way(self) -> None:
+        """Packets pass random losses, then the queue; answers pass nothing."""
+        found = calls(loss=0.01)
+        assert way(found, "from_sender") == ["from_sender", "loss", "queue", "to_receiver"]
+        assert way(found, "from_receiver") == ["from_receiver", "to_sender"]
+
+    def test_delay(self) -> None:
+        """Where BESS can delay, answers are stamped and held back for the round-trip time."""
+        found = calls(delay_ms=40)
+        assert way(found, "from_receiver") == ["from_receiver", "timestamp", "delay", "to_sender"]
+        assert module(found, "delay")["delay"] == 40
+
+
+class TestNumbers:
+    def test_queue(self) -> None:
+        """A queue that is to hold 63 packets has 64 places, of which BESS leaves one free."""
+        assert module(calls(queue_packets=63), "queue")["size"] == 64
+
+    @pytest.mark.parametrize("mbps", [0.3, 5, 10, 12.5, 100])
+    def test_rate(self, mbps: float) -> None:
+        """At the limit, full packets are as many a second as the rate has IP bytes for.
+
+        BESS counts 24 bytes more than the frame, which has 14 more than the packet.
+        """
+        packets_per_s = pipeline.limit_bps(mbps) / 8 / (1500 + 14 + 24)
+        assert packets_per_s == pytest.approx(mbps * 1e6 / 8 / 1500, rel=1e-6)
+
+    def test_tap(self) -> None:
+        """A tap names a gate of a module, and the same one to end it."""
+        begin, end = (
+            pipeline.tap("queue", "igate", Path("/tmp/a"), on=on)[1]  # noqa: S108 - only a name
+            for on in (True, False)
+        )
+        assert begin["hook"] == end["hook"]
+        assert (begin["enable"], end["enable"]) == (True, False)
+        assert begin["hook"]["igate"] == 0
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("link", "message"),
+        [
+            ({"queue_packets": 64}, "queue_packets is 64; it must be .* write for example 63"),
+            ({"queue_packets": 100}, "queue_packets is 100; .* write for example 127"),
+            ({"queue_packets": 2}, "queue_packets is 2; .* write for example 3"),
+            ({"qdisc": "codel"}, "qdisc is 'codel'; it must be 'droptail'"),
+        ],
+    )
+    def test_refused(self, link: dict[str, Any], message: str) -> None:
+        """What BESS cannot be is refused with what it can be."""
+        bottleneck = Bottleneck(**{"bandwidth_mbps": 10, "queue_packets": 63, **link})
+        with pytest.raises(InputError, match=message):
+            pipeline.check_bottleneck(bottleneck)
+
+    def test_trace(self) -> None:
+        """So is a link whose rate changes."""
+        trace = Trace(name="uneven", opportunities_ms=(1, 5))
+        with pytest.raises(InputError, match="trace is 'uneven'"):
+            pipeline.check_bottleneck(Bottleneck(trace=trace, queue_packets=63))
+
+    @pytest.mark.parametrize("power", range(2, 15))
+    def test_allowed(self, power: int) -> None:
+        """Every power of two less one is allowed, from 3 to 16,383."""
+        pipeline.check_bottleneck(Bottleneck(bandwidth_mbps=10, queue_packets=2**power - 1))

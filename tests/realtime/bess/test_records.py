@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What BESS's hooks write, read back."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from ccbench.emulate.bess import pcap
+from ccbench.emulate.bess.records import queue_record, rate_error
+from ccbench.emulate.realtime import packet_record
+from ccbench.emulate.realtime.packet_record import PACKET_RECORD
+from ccbench.errors import EngineError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILE_HEADER = struct.pack("=IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1500, 1)
+
+
+def frame(port: int, identification: int, sequence: int, payload: int = 1000) -> bytes:
+    """Make an Ethernet frame with a TCP segment."""
+    length = 40 + payload
+    ip = struct.pack("!BBHHHBBHII", 0x45, 0, length, identification, 0, 64, 6, 0, 1, 2)
+    tcp = struct.pack("!HHIIHHHH", 40_000, port, sequence, 0, 0x5010, 100, 0, 0)
+    return bytes(12) + b"\x08\x00" + ip + tcp + bytes(payload)
+
+
+def written(path: Path, *packets: tuple[int, bytes]) -> Path:
+    """Write packets, each with its microseconds since 1970, as BESS does."""
+    parts = [FILE_HEADER]
+    for time_us, data in packets:
+        parts.append(struct.pack("=IIII", *divmod(time_us, 1_000_000), len(data), len(data)))
+        parts.append(data)
+    path.write_bytes(b"".join(parts))
+    return path
+
+
+def packets(*times_ns: int, length: int = 1500) -> Any:
+    """Make records of packets of flow 0, each with a number of its own."""
+    rows = [(time_ns, 20_000, length, i, i) for i, time_ns in enumerate(times_ns)]
+    return np.array(rows, dtype=PACKET_RECORD)
+
+
+class TestPcap:
+    def test_packet(self, tmp_path: Path) -> None:
+        """A packet's record has its time, its receiver's port, its IP length and its numbers."""
+        file = written(tmp_path / "a", (1_700_000_000_123_456, frame(20_003, 77, 123_456_789)))
+        (record,) = pcap.read(file).tolist()
+        assert record == (1_700_000_000_123_456_000, 20_003, 1040, 77, 123_456_789)
+        assert packet_record.flow_of(pcap.read(file)).tolist() == [3]
+
+    def test_others(self, tmp_path: Path) -> None:
+        """What is neither TCP nor UDP over IPv4 is of no flow."""
+        arp = bytes(12) + b"\x08\x06" + bytes(28)
+        assert pcap.read(written(tmp_path / "a", (1, arp)))["port"].tolist() == [0]
+
+    def test_empty(self, tmp_path: Path) -> None:
+        """A file without packets has none."""
+        assert len(pcap.read(written(tmp_path / "a"))) == 0
+
+    @pytest.mark.parametrize("cut", [1, 16, 1000, 1053])
+    def test_cut(self, tmp_path: Path, cut: int) -> None:
+        """A file that ends within a packet is an error, wherever it ends."""
+        file = written(tmp_path / "a", (1, frame(20_000, 1, 1)), (2, frame(20_000, 2, 2)))
+        file.write_bytes(file.read_bytes()[:-cut])
+        with pytest.raises(EngineError, match="ends within a packet"):
+            pcap.read(file)
+
+    @pytest.mark.parametrize("content", [b"", b"something else that is long enough"])
+    def test_no_pcap(self, tmp_path: Path, content: bytes) -> None:
+        """Anything else is an error, too."""
+        (tmp_path / "a").write_bytes(content)
+        with pytest.raises(EngineError, match="no pcap file"):
+            pcap.read(tmp_path / "a")
+
+
+class TestWhich:
+    def test_lost(self) -> None:
+        """Of packets that keep their order, those that are not seen later are told."""
+        sent = packets(*range(10))
+        seen = sent[[0, 1, 3, 4, 9]]
+        found = packet_record.which(sent, seen)
+        assert np.flatnonzero(found).tolist() == [0, 1, 3, 4, 9]
+
+    def test_equal(self) -> None:
+        """Of equal packets with none between them, the last are those that passed a full queue."""
+        resets = packets(0, 10, 20, 30)
+        resets["identification"] = resets["key"] = 0
+        seen = resets[2:].copy()
+        seen["time_ns"] += 100
+        assert packet_record.which(resets, seen).tolist() == [False, False, True, True]
+
+    def test_equal_and_early(self) -> None:
+        """But none that came when the one that was seen had gone."""
+        resets = packets(0, 10)
+        resets["identification"] = resets["key"] = 0
+        seen = resets[:1].copy()
+        seen["time_ns"] += 5
+        assert packet_record.which(resets, seen).tolist() == [True, False]
+
+    def test_order(self) -> None:
+        """Packets that change their order are an error, as then no record can be trusted."""
+        sent = packets(*range(4))
+        with pytest.raises(EngineError, match="another order"):
+            packet_record.which(sent, sent[[1, 0]])
+
+
+class TestQueue:
+    def test_backlog(self) -> None:
+        """The backlog is what has come less what has left or was dropped, packets and bytes."""
+        arrivals = packets(0, 10, 20, 30)
+        came_out = np.array([True, True, False, True])
+        departures = arrivals[came_out].copy()
+        departures["time_ns"] = [5, 25, 35]
+        queue = queue_record(arrivals, came_out, departures)
+        assert queue["event"].tolist() == [
+            *("enqueue", "dequeue", "enqueue", "enqueue", "drop", "dequeue", "enqueue", "dequeue"),
+        ]
+        assert queue["backlog_packets"].tolist() == [1, 0, 1, 2, 1, 0, 1, 0]
+        assert (queue["backlog_bytes"] == 1500 * queue["backlog_packets"]).all()
+        assert queue["time_ns"].is_monotonic_increasing
+
+    def test_same_instant(self) -> None:
+        """A packet may leave in the instant in which it comes; a drop follows its own arrival."""
+        arrivals = packets(7, 7, 7)
+        came_out = np.array([True, False, True])
+        queue = queue_record(arrivals, came_out, arrivals[came_out])
+        expected = ["enqueue", "enqueue", "drop", "enqueue", "dequeue", "dequeue"]
+        assert queue["event"].tolist() == expected
+
+    def test_impossible(self) -> None:
+        """A packet that leaves before it comes is an error."""
+        arrivals = packets(10)
+        departures = packets(5)
+        with pytest.raises(EngineError, match="before they came"):
+            queue_record(arrivals, np.array([True]), departures)
+
+
+class TestRate:
+    @pytest.mark.parametrize("speed", [0.97, 1.0, 1.004])
+    def test_busy(self, speed: float) -> None:
+        """While packets wait, the gaps between departures tell the rate."""
+        n = 500
+        gaps_ns = np.full(n, 1e6)
+        departures = packets(*(int(i * 1e6 / speed) for i in range(n)))
+        error = rate_error(packets(*([0] * n)), departures, gaps_ns)
+        assert error == pytest.approx(speed - 1, abs=1e-5)
+
+    def test_idle(self) -> None:
+        """While none waits, they tell nothing about it."""
+        times_ns = [int(i * 5e6) for i in range(500)]
+        assert rate_error(packets(*times_ns), packets(*times_ns), np.full(500, 1e6)) is None
