@@ -77,6 +77,11 @@ if [ "$(id -u)" -eq 0 ] && have apt-get; then
     DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends chromium chromium-driver ||
       say "they cannot be installed: the tests in a browser will be skipped"
   fi
+  if [ "$extras" = dev ] && ! have ethtool; then
+    say "installing ethtool (the tests of the engine bess need it)"
+    DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends ethtool ||
+      say "it cannot be installed: these tests will be skipped"
+  fi
   if [ "$extras" = dev ] && ! have mm-link; then
     say "installing Mahimahi (the tests run scenarios on it)"
     scripts/mahimahi.sh || say "it cannot be installed: the tests of the engine mahimahi will be skipped"

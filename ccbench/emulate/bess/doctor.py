@@ -86,7 +86,7 @@ def _is_there(package: str) -> bool:
 
 def _tools() -> Check:
     missing = {name: package for name, package in _TOOLS.items() if shutil.which(name) is None}
-    return Check.of_programs("programs of a run", missing)
+    return Check.of_programs("programs for the wires", missing)
 
 
 def _cores() -> Check:

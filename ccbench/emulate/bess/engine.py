@@ -112,11 +112,13 @@ class BessEngine:
         most_ms = LARGEST_JITTER_MS
         if doctor.delays(self.directory):
             most_ms = 0.0
-            _validate.whole("rtt_ms", scenario.rtt_ms, _validate.Range(0, 10_000), example=40)
+            if scenario.rtt_ms % 1:
+                allowed = "a whole number with the engine bess"
+                raise _validate.bad("rtt_ms", scenario.rtt_ms, allowed, "write for example 40")
         else:
             check_rtt(scenario.rtt_ms, self.name)
         if scenario.jitter_ms > most_ms:
-            allowed = f"at most {most_ms:g} with this engine bess, whose own it is"
+            allowed = f"at most {most_ms:g} with the engine bess, whose own it is"
             raise _validate.bad("jitter_ms", scenario.jitter_ms, allowed, "lower it")
 
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:

@@ -115,7 +115,7 @@ def path(
     there.append(_module("PortOut", "to_receiver", port="receiver"))
     back = [_module("PortInc", "from_receiver", port="receiver")]
     if delay_ms is not None:
-        back.append(_module("Timestamp", "timestamp", attr_name="timestamp"))
+        back.append(_module("Timestamp", "timestamp"))
         back.append(_module(DELAY_MODULE, "delay", size=_DELAYED_PACKETS, delay=delay_ms))
     back.append(_module("PortOut", "to_sender", port="sender"))
     one_by_one = _arg("QueueCommandSetBurstArg", burst=1)  # otherwise in bunches of 32

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench.emulate.bess import pipeline, wires
+from ccbench.emulate.bess import doctor, pipeline, wires
 from ccbench.emulate.bess.client import Bess
 from ccbench.emulate.bess.probe import measured_mbps
 from ccbench.emulate.bess.records import LARGEST_RATE_ERROR
@@ -49,10 +49,10 @@ def run(folder: Path, directory: Path, user: str, core: int, scenario: Scenario)
     if others := os.sched_getaffinity(0) - {core}:
         os.sched_setaffinity(0, others)
     hosts = wires.connect(world.host_sysctls(scenario))
-    with _switch(folder, directory, core, scenario, hosts) as (bess, delays):
+    with _switch(folder, directory, core, scenario, hosts) as bess:
         go_first()  # but not bessd, whose worker never sleeps
         receiver, address = hosts["receiver"], wires.HOSTS["receiver"]
-        if not delays:
+        if not doctor.delays(directory):
             receiver, address = _behind_delay(receiver, folder, pwd.getpwnam(user), scenario)
         _record(bess, folder, scenario)
         world.talk(
@@ -76,25 +76,21 @@ def run(folder: Path, directory: Path, user: str, core: int, scenario: Scenario)
 @contextmanager
 def _switch(
     folder: Path, directory: Path, core: int, scenario: Scenario, hosts: Mapping[str, int]
-) -> Iterator[tuple[Bess, bool]]:
-    """Start a BESS with the scenario's path, at its rate; tell if it delays the answers."""
+) -> Iterator[Bess]:
+    """Start a BESS with the scenario's path, at its rate."""
     (bottleneck,) = scenario.bottlenecks
     assert bottleneck.bandwidth_mbps is not None
+    delay_ms = round(scenario.rtt_ms) if doctor.delays(directory) else None
+    path = pipeline.path(bottleneck, core=core, ports=wires.ports(), delay_ms=delay_ms)
     found_mbps = 0.0
     for _ in range(_ATTEMPTS):
         with closing(Bess(directory, folder)) as bess:
-            delays = pipeline.DELAY_MODULE in bess.call(("ListMclass", {})).names
-            for call in pipeline.path(
-                bottleneck,
-                core=core,
-                ports=wires.ports(),
-                delay_ms=round(scenario.rtt_ms) if delays else None,
-            ):
+            for call in path:
                 bess.call(call)
             found_mbps = measured_mbps(bess, hosts, bottleneck, folder / "probe")
             world.say()
             if abs(found_mbps / bottleneck.bandwidth_mbps - 1) <= LARGEST_RATE_ERROR:
-                yield bess, delays
+                yield bess
                 return
     raise RuntimeError(
         f"the switch's link has {found_mbps:.4g} Mbit/s instead of {bottleneck.bandwidth_mbps:g}: "

@@ -29,7 +29,7 @@ from google.protobuf import message_factory
 
 from ccbench.emulate.bess.client import SERVICE, compiled
 
-MODULES = {"PortInc": "Port", "PortOut": "Port", "Queue": "Queue", "RandomSplit": "RandomSplit"}
+MODULES = {"PortInc", "PortOut", "Queue", "RandomSplit", "Timestamp", "QueueDelay"}
 PCAP_HEADER = struct.pack("=IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1500, 1)
 OVERHEAD_BYTES = 24
 ETH_P_ALL = 3
@@ -69,6 +69,7 @@ class Switch:
         self.burst = 32
         self.hooks: dict[tuple[str, str], BinaryIO] = {}
         self.waiting: deque[bytes] = deque()
+        self.delayed: deque[tuple[float, bytes]] = deque()
         self.news = threading.Condition()
 
     # The calls, by their names.
@@ -90,15 +91,14 @@ class Switch:
                 self.start(self.carry, self.ports[self.modules[name].port], self.next[name])
             if kind == "Queue":
                 self.start(self.serve, name)
+            if kind == "QueueDelay":
+                self.start(self.delay, name)
         return {}
 
     def AddWorker(self, request: Any) -> dict[str, Any]:
         need(request.core in range(os.cpu_count() or 1), errno.EINVAL, "Invalid core")
         self.workers.append(request.wid)
         return {}
-
-    def ListMclass(self, _: Any) -> dict[str, Any]:
-        return {"names": list(MODULES)}
 
     def CreatePort(self, request: Any) -> dict[str, Any]:
         self.need_pause()
@@ -211,7 +211,9 @@ class Switch:
                 if len(self.waiting) < arguments.size - 1:
                     self.waiting.append(frame)
                     self.news.notify()
-        elif random.random() >= arguments.drop_rate:
+        elif kind == "QueueDelay":
+            self.delayed.append((time.perf_counter() + arguments.delay / 1e3, frame))
+        elif kind == "Timestamp" or random.random() >= arguments.drop_rate:
             self.enter(self.next[name], frame)
 
     def serve(self, name: str) -> None:
@@ -230,6 +232,12 @@ class Switch:
             free_s = min(time.perf_counter(), free_s) + bits / rate
             while (left_s := free_s - time.perf_counter()) > 0:
                 time.sleep(left_s)
+
+    def delay(self, name: str) -> None:
+        while True:
+            time.sleep(0.0002)
+            while self.delayed and self.delayed[0][0] <= time.perf_counter():
+                self.enter(self.next[name], self.delayed.popleft()[1])
 
     def note(self, name: str, gate: str, frame: bytes) -> None:
         if (file := self.hooks.get((name, gate))) is not None:

@@ -31,7 +31,7 @@ def stand_in(folder: Path) -> Path:
     program = folder / "core" / "bessd"
     program.parent.mkdir(parents=True)
     program.write_text(
-        f'#!/bin/sh\nexec {sys.executable} {HERE / "stand_in.py"} {HERE / "protobuf"} "$@"\n',
+        f'#!/bin/sh\nexec {sys.executable} {HERE / "stand_in.py"} {folder / "protobuf"} "$@"\n',
         encoding="utf-8",
     )
     program.chmod(0o755)
@@ -131,6 +131,18 @@ class TestRun:
         deviation = (0.2 * 0.8 / sent) ** 0.5
         assert events["loss"] / sent == pytest.approx(0.2, abs=5 * deviation)
 
+    @pytest.mark.usefixtures("bess")
+    def test_own_delay(self, tmp_path: Path) -> None:
+        """A BESS that can delay packets does so, by any number of milliseconds."""
+        folder = stand_in(tmp_path / "other")
+        (folder / "protobuf").unlink()
+        subprocess.run(["cp", "-r", HERE / "protobuf", folder / "protobuf"], check=True)
+        with (folder / "protobuf" / "module_msg.proto").open("a", encoding="utf-8") as file:
+            file.write("message TimestampArg {}\n")
+            file.write("message QueueDelayArg { uint64 size = 1; uint64 delay = 4; }\n")
+        flows = BessEngine(folder).run(dumbbell(rtt_ms=35)).flows
+        assert 35 <= flows.loc[flows["min_rtt_us"] > 0, "min_rtt_us"].min() / 1e3 < 40
+
     def test_side_by_side(self, bess: Path) -> None:
         """Runs that want the same core wait for each other, and all come back."""
         scenarios = [dumbbell(duration_s=0.5, seed=seed) for seed in (1, 2)]
@@ -163,8 +175,7 @@ class TestFailure:
     @pytest.mark.usefixtures("bess")
     def test_silence(self, tmp_path: Path) -> None:
         """A bessd that ends at once is an error with its last words."""
-        folder = tmp_path / "other"
-        stand_in(folder)
+        folder = stand_in(tmp_path / "other")
         (folder / "core" / "bessd").write_text("#!/bin/sh\necho no memory >&2\nexit 1\n")
         with pytest.raises(EngineError, match="bessd has ended: no memory"):
             BessEngine(folder).run(SHORT)
@@ -172,8 +183,7 @@ class TestFailure:
     @pytest.mark.usefixtures("bess")
     def test_protocol(self, tmp_path: Path) -> None:
         """So is a BESS whose protocol lacks what ccbench needs."""
-        folder = tmp_path / "other"
-        stand_in(folder)
+        folder = stand_in(tmp_path / "other")
         (folder / "protobuf").unlink()
         old = folder / "protobuf"
         subprocess.run(["cp", "-r", HERE / "protobuf", old], check=True)
