@@ -125,7 +125,8 @@ class Bess:
         try:
             response: Any = invoke(request, timeout=_PATIENCE_S)
         except grpc.RpcError as error:
-            raise BessError(f"BESS does not answer to {rpc}: {self._last_words(error.details())}") from error
+            words = self._last_words(error.details())
+            raise BessError(f"BESS does not answer to {rpc}: {words}") from error
         if response.error.code:  # the call itself was fine in any case
             words = response.error.errmsg or os.strerror(response.error.code)
             raise BessError(f"BESS refuses {rpc} {_name(document)}: {words}")
