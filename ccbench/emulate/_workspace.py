@@ -16,15 +16,15 @@ from ccbench.errors import CcbenchError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["workspace"]
+__all__ = ["hold", "workspace"]
 
 
 @contextmanager
 def workspace() -> Iterator[Path]:
     """Make a folder for one run and remove it at the end.
 
-    Its owner holds a lock on it. Those of processes that were killed have none, and are removed by
-    the next run.
+    Its owner holds a lock on it, and so may others (:func:`hold`). Those of processes that were
+    killed have none, and are removed by the next run.
 
     Raises
     ------
@@ -37,10 +37,10 @@ def workspace() -> Iterator[Path]:
         message = f"{parent} belongs to somebody else: set TMPDIR to a folder of your own"
         raise CcbenchError(message)
     # One at a time, so that nobody sweeps away a folder that is not locked yet.
-    with _locked(parent, wait=True):
+    with _alone(parent, wait=True):
         _sweep(parent)
         folder = Path(tempfile.mkdtemp(dir=parent))
-        lock = _lock(folder)
+        lock = hold(folder)
     try:
         yield folder
     finally:
@@ -48,35 +48,40 @@ def workspace() -> Iterator[Path]:
         os.close(lock)
 
 
-def _lock(folder: Path, *, wait: bool = False) -> int:
-    """Return a descriptor that holds the folder's lock.
+def hold(folder: Path) -> int:
+    """Keep a run's folder, even if its owner is killed, until the descriptor is closed."""
+    return _lock(folder, fcntl.LOCK_SH)
+
+
+@contextmanager
+def _alone(folder: Path, *, wait: bool = False) -> Iterator[None]:
+    """Have a folder that nobody else holds.
 
     Raises
     ------
     BlockingIOError
-        If somebody else holds it and we do not wait.
+        If somebody does and we do not wait.
     """
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-@contextmanager
-def _locked(folder: Path, *, wait: bool = False) -> Iterator[None]:
-    descriptor = _lock(folder, wait=wait)
+    descriptor = _lock(folder, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     try:
         yield
     finally:
         os.close(descriptor)
 
 
+def _lock(folder: Path, operation: int) -> int:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, operation)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
 def _sweep(parent: Path) -> None:
     """Remove the folders that nobody holds."""
     for folder in parent.iterdir():
         # The owner of a folder may just be using or removing it.
-        with suppress(BlockingIOError, FileNotFoundError), _locked(folder):
+        with suppress(BlockingIOError, FileNotFoundError), _alone(folder):
             shutil.rmtree(folder)

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from ccbench.emulate._workspace import hold
 from ccbench.emulate.mahimahi import files
 from ccbench.emulate.mahimahi.gates import Gates
 from ccbench.emulate.mahimahi.private import HERE, ROUTER_SYSCTLS, prepare
@@ -52,6 +53,7 @@ def main(folder: Path, user: pwd.struct_passwd, lifeline: int, command: list[str
         Program and arguments. Standard input, output and error are the command's.
     """
     signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is for the command
+    hold(folder)  # the shells need it to the end, also when ccbench has been killed
     prepare(folder)
     nested = json.loads((HERE / files.SHELLS).read_text(encoding="utf-8"))
     logs = HERE / files.LOGS

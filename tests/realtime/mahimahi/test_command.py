@@ -8,7 +8,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,11 +18,13 @@ from click.testing import CliRunner, Result
 
 from ccbench import Bottleneck, _frames
 from ccbench.cli.main import program
+from ccbench.emulate._workspace import workspace
 from ccbench.emulate.mahimahi.command import record
 from ccbench.emulate.mahimahi.engine import MahimahiEngine
 from ccbench.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     import pandas as pd
@@ -152,6 +156,25 @@ def test_no_forwarding(tmp_path: Path) -> None:
     assert "sudo sysctl -w net.ipv4.ip_forward=1" in done.stderr
 
 
+@contextmanager
+def workspace_after_workspace() -> Iterator[None]:
+    """Begin and end one run after the other, which takes and removes folders."""
+    done = threading.Event()
+
+    def work() -> None:
+        while not done.wait(0.02):
+            with workspace():
+                pass
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
 class TestEnd:
     """A command that takes 50 s, and what is left when it does not get them."""
 
@@ -179,16 +202,18 @@ class TestEnd:
             stdout, stderr = process.communicate(timeout=30)  # until nobody has them open
         return subprocess.CompletedProcess(words, process.returncode, stdout, stderr)
 
-    def test_stopped(self, tmp_path: Path) -> None:
-        """A ccbench that is stopped by `kill` takes the command with it, and Mahimahi's rules."""
-        self._end(tmp_path, signal.SIGTERM, terminal=False)
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+    def test_stopped(self, tmp_path: Path, number: signal.Signals) -> None:
+        """A ccbench that is stopped or killed takes the command with it, and Mahimahi's rules.
+
+        Meanwhile another one tidies up after those that were killed.
+        """
+        with workspace_after_workspace():
+            done = self._end(tmp_path, number, terminal=False)
+        assert 128 + number == done.returncode
         rules = (tmp_path / "rules").read_text().splitlines()
         assert rules
         assert [] == [rule for rule in rules if not rule.startswith("-P")]
-
-    def test_killed(self, tmp_path: Path) -> None:
-        """After kill -9 the command has ended too: nobody has its output open."""
-        assert 137 == self._end(tmp_path, signal.SIGKILL, terminal=False).returncode
 
     def test_interrupted(self, tmp_path: Path) -> None:
         """After Ctrl-C the status is a shell's, and what was recorded until then is kept."""
