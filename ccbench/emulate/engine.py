@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ccbench import _validate
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 
-__all__ = ["ENGINES", "Check", "Engine", "Progress", "get_engine"]
+__all__ = ["ENGINES", "Check", "Engine", "Progress", "get_engine", "run_provenance"]
 
 #: Is called with the seconds of the scenario that are done.
 Progress: TypeAlias = Callable[[float], None]
@@ -98,6 +98,11 @@ class Engine(Protocol):
 
     def doctor(self) -> list[Check]:
         """Return what the engine needs of this machine, and whether it is there."""
+
+
+def run_provenance(engine: Engine, scenario: Scenario) -> dict[str, Any]:
+    """Return what the provenance of a run says: the engine, and what it has run."""
+    return {**engine.provenance(), "scenario_key": scenario.key(), "seed": scenario.seed}
 
 
 #: Where each engine is. They are imported when they are asked for, as they need different packages.

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import platform
 import time
 from contextlib import contextmanager
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,9 +19,9 @@ from ccbench.emulate._workspace import workspace
 from ccbench.emulate.bess import doctor
 from ccbench.emulate.bess.pipeline import check_bottleneck
 from ccbench.emulate.bess.records import read_run
+from ccbench.emulate.engine import run_provenance
 from ccbench.emulate.mahimahi.shells import LARGEST_JITTER_MS, check_rtt
-from ccbench.emulate.realtime import files
-from ccbench.emulate.realtime.host import check_scenario, ordinary_user, require
+from ccbench.emulate.realtime.host import check_scenario, ordinary_user, provenance, require
 from ccbench.emulate.realtime.supervisor import run_world
 from ccbench.errors import MissingRequirement
 
@@ -95,13 +93,7 @@ class BessEngine:
 
     def provenance(self) -> dict[str, object]:
         """Return what this engine is; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
-        return {
-            "ccbench": version("ccbench"),
-            "engine": self.name,
-            "engine_version": self.version(),
-            "kernel_release": platform.release(),
-            "machine": platform.machine(),
-        }
+        return provenance(self.name, self.version())
 
     def check(self, scenario: Scenario) -> None:
         """Raise an InputError if BESS or this kernel cannot do what the scenario says."""
@@ -126,16 +118,14 @@ class BessEngine:
         self.check(scenario)
         with _core(on_progress) as core, workspace() as folder:
             folder.chmod(0o711)  # mm-delay's user finds its way through
-            document = json.dumps(scenario.to_dict())
-            (folder / files.SCENARIO).write_text(document, encoding="utf-8")
-            world = ("ccbench.emulate.bess.world", str(folder), str(self.directory), self.user)
-            run_world("BESS", *world, str(core), on_progress=on_progress)
-            provenance = {
-                **self.provenance(),
-                "scenario_key": scenario.key(),
-                "seed": scenario.seed,
-            }
-            return read_run(scenario, folder, provenance)
+            run_world(
+                "ccbench.emulate.bess.world",
+                scenario,
+                folder,
+                *(str(self.directory), self.user, str(core)),
+                on_progress=on_progress,
+            )
+            return read_run(scenario, folder, run_provenance(self, scenario))
 
     def doctor(self) -> list[Check]:
         """Return what BESS needs of this machine, and whether it is there."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import subprocess
 import sys
 import time
 from contextlib import closing, contextmanager
@@ -39,9 +38,6 @@ __all__: list[str] = []
 _ATTEMPTS = 3
 #: Between the end of all preparations and the beginning of the scenario.
 _LEAD_S = 0.5
-
-#: What runs behind mm-delay: it ends when it is told to.
-_INNERMOST = ("sh", "-c", "read -r end")
 
 
 def run(folder: Path, directory: Path, user: str, core: int, scenario: Scenario) -> None:
@@ -103,20 +99,10 @@ def _behind_delay(
 ) -> tuple[int, str]:
     """Put Mahimahi's mm-delay before the receiver; return a process behind it, and its address."""
     prepare(folder)
-    gates = Gates(HERE / GATES, user.pw_uid)
-    with inside_namespace_of(receiver), (HERE / CONSOLE).open("wb") as console:
+    gates = Gates(HERE / GATES, user)
+    with inside_namespace_of(receiver):
         set_sysctls(ROUTER_SYSCTLS)
-        shell = subprocess.Popen(
-            gates.chain([delay_shell(scenario.rtt_ms)], _INNERMOST),
-            stdin=subprocess.PIPE,
-            stdout=console,
-            stderr=console,
-            text=True,
-            user=user.pw_uid,
-            group=user.pw_gid,
-            extra_groups=[],
-            env={"PATH": os.environ["PATH"], "HOME": "/"},
-        )
+        shell = gates.start([delay_shell(scenario.rtt_ms)], HERE / CONSOLE)
     sysctls = {**ROUTER_SYSCTLS, **world.host_sysctls(scenario)}
     (behind,), _ = gates.open_all(shell, 1, partial(set_sysctls, sysctls))
     with inside_namespace_of(behind):

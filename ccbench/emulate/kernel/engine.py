@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ccbench import _validate
 from ccbench.cache import cache_dir
 from ccbench.emulate._workspace import workspace
+from ccbench.emulate.engine import run_provenance
 from ccbench.emulate.kernel import build, doctor, protocol, rtnetlink
 from ccbench.emulate.kernel.boot import boot
 from ccbench.emulate.kernel.plan import guest_memory_mb, plan
@@ -140,12 +141,7 @@ class KernelEngine:
                 seed=scenario.seed,
                 on_progress=on_progress,
             )
-            provenance = {
-                **self.provenance(),
-                "scenario_key": scenario.key(),
-                "seed": scenario.seed,
-            }
-            return read_run(scenario, directory, provenance)
+            return read_run(scenario, directory, run_provenance(self, scenario))
 
     def doctor(self) -> list[Check]:
         """Return what the virtual kernel needs of this machine, and whether it is there."""

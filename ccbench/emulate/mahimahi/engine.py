@@ -4,21 +4,19 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import platform
 import shutil
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench import _validate
 from ccbench.emulate._workspace import workspace
+from ccbench.emulate.engine import run_provenance
 from ccbench.emulate.mahimahi import doctor
 from ccbench.emulate.mahimahi.records import read_run
 from ccbench.emulate.mahimahi.shells import LARGEST_JITTER_MS, check_path
-from ccbench.emulate.realtime import files
-from ccbench.emulate.realtime.host import check_scenario, ordinary_user, require
+from ccbench.emulate.realtime.host import check_scenario, ordinary_user, provenance, require
 from ccbench.emulate.realtime.supervisor import run_world
 from ccbench.errors import MissingRequirement
 
@@ -77,13 +75,7 @@ class MahimahiEngine:
 
     def provenance(self) -> dict[str, object]:
         """Return what this engine is; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
-        return {
-            "ccbench": version("ccbench"),
-            "engine": self.name,
-            "engine_version": self.version(),
-            "kernel_release": platform.release(),
-            "machine": platform.machine(),
-        }
+        return provenance(self.name, self.version())
 
     def check(self, scenario: Scenario) -> None:
         """Raise an InputError if Mahimahi or this kernel cannot do what the scenario says."""
@@ -99,16 +91,14 @@ class MahimahiEngine:
         self.check(scenario)
         with workspace() as folder:
             folder.chmod(0o711)  # the shells' user finds its way through
-            document = json.dumps(scenario.to_dict())
-            (folder / files.SCENARIO).write_text(document, encoding="utf-8")
-            world = ("ccbench.emulate.mahimahi.world", str(folder), self.user)
-            run_world("Mahimahi", *world, on_progress=on_progress)
-            provenance = {
-                **self.provenance(),
-                "scenario_key": scenario.key(),
-                "seed": scenario.seed,
-            }
-            return read_run(scenario, folder, provenance)
+            run_world(
+                "ccbench.emulate.mahimahi.world",
+                scenario,
+                folder,
+                self.user,
+                on_progress=on_progress,
+            )
+            return read_run(scenario, folder, run_provenance(self, scenario))
 
     def doctor(self) -> list[Check]:
         """Return what Mahimahi needs of this machine, and whether it is there."""

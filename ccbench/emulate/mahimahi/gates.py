@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import select
+import subprocess
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 from ccbench.emulate.realtime.namespaces import inside_namespace_of
 
 if TYPE_CHECKING:
-    import subprocess
+    import pwd
     from collections.abc import Callable, Iterable
 
 __all__ = ["Gates"]
@@ -26,6 +27,8 @@ __all__ = ["Gates"]
 #: How long a shell may take to start, and how often it is looked for.
 _PATIENCE_S = 20.0
 _POLL_S = 0.05
+
+_UNTIL_TOLD = ("sh", "-c", "read -r end")
 
 _SAID, _GO = "said", "go"
 _COMMAND = 'echo "$$ $MAHIMAHI_BASE" >"$0/said"; read -r go <"$0/go"; exec "$@"'
@@ -39,12 +42,12 @@ class Gates:
     folder : Path
         Where the shells find the two pipes that are made there. Standard input and output are left
         to the command.
-    user : int
+    user : struct_passwd
         Who runs the shells.
     """
 
-    def __init__(self, folder: Path, user: int) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, user: pwd.struct_passwd) -> None:
+        self._folder, self._user = folder, user
         folder.mkdir()
         folder.chmod(0o711)
         self._pipes = {}
@@ -52,7 +55,7 @@ class Gates:
         for name in (_SAID, _GO):
             os.mkfifo(folder / name)
             (folder / name).chmod(0o600)
-            os.chown(folder / name, user, -1)
+            os.chown(folder / name, user.pw_uid, -1)
             # For both, so that nobody waits for the other side and nothing ends with it.
             self._pipes[name] = os.open(folder / name, os.O_RDWR)
 
@@ -60,6 +63,34 @@ class Gates:
         """Return the command line of shells within each other, the outermost first."""
         gate = ("sh", "-c", _COMMAND, str(self._folder))
         return [*(word for shell in shells for word in (*shell, *gate)), *command]
+
+    def start(self, shells: Iterable[list[str]], console: Path) -> subprocess.Popen[str]:
+        """Start shells within each other, as their user, until they are told to end.
+
+        Parameters
+        ----------
+        shells : iterable of list of str
+            Their command lines, the outermost first.
+        console : Path
+            Where to write what they say.
+
+        Returns
+        -------
+        Popen
+            The outermost. A line on its standard input ends them all.
+        """
+        with console.open("wb") as file:
+            return subprocess.Popen(
+                self.chain(shells, _UNTIL_TOLD),
+                stdin=subprocess.PIPE,
+                stdout=file,
+                stderr=file,
+                text=True,
+                user=self._user.pw_uid,
+                group=self._user.pw_gid,
+                extra_groups=[],
+                env={"PATH": os.environ["PATH"], "HOME": "/"},
+            )
 
     def open_all(
         self, outermost: subprocess.Popen[str], count: int, make_ready: Callable[[], None]

@@ -59,7 +59,7 @@ def main(folder: Path, user: pwd.struct_passwd, lifeline: int, command: list[str
     logs = HERE / files.LOGS
     logs.mkdir()
     os.chown(logs, user.pw_uid, user.pw_gid)
-    gates = Gates(HERE / files.GATES, user.pw_uid)
+    gates = Gates(HERE / files.GATES, user)
     chain = gates.chain(nested, [*_INNERMOST, str(HERE / files.STATUS), *command])
     with FileLock(_LOCK):
         process = subprocess.Popen(

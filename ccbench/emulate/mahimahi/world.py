@@ -43,9 +43,6 @@ _PATIENCE_S = 20.0
 #: together, and what finds no room is in no log.
 _ENTRANCE = "20000"
 
-#: What runs innermost: it ends when it is told to.
-_INNERMOST = ("sh", "-c", "read -r end")
-
 
 def run(folder: Path, user: pwd.struct_passwd, scenario: Scenario) -> None:
     """Run the scenario, the shells as `user`."""
@@ -97,19 +94,8 @@ def _open_path(scenario: Scenario, trace: Trace, folder: Path, user: pwd.struct_
     set_sysctls(sysctls)
     (bottleneck,) = scenario.bottlenecks
     nested = shells(bottleneck, scenario.rtt_ms, link=link, answers=answers, log=log)
-    gates = Gates(folder / files.GATES, user.pw_uid)
-    with (folder / CONSOLE).open("wb") as console:
-        process = subprocess.Popen(
-            gates.chain(nested, _INNERMOST),
-            stdin=subprocess.PIPE,
-            stdout=console,
-            stderr=console,
-            text=True,
-            user=user.pw_uid,
-            group=user.pw_gid,
-            extra_groups=[],
-            env={"PATH": os.environ["PATH"], "HOME": "/"},
-        )
+    gates = Gates(folder / files.GATES, user)
+    process = gates.start(nested, folder / CONSOLE)
 
     def make_ready() -> None:
         set_sysctls(sysctls)

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import platform
 import pwd
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +23,7 @@ __all__ = [
     "available_ccas",
     "check_scenario",
     "ordinary_user",
+    "provenance",
     "require",
     "root_check",
     "user_check",
@@ -70,6 +73,17 @@ def ordinary_user(user: str | None) -> str:
     """
     named = user or os.environ.get("CCBENCH_USER") or os.environ.get("SUDO_USER", "nobody")
     return "nobody" if named == "root" else named
+
+
+def provenance(engine: str, engine_version: str) -> dict[str, object]:
+    """Return what :meth:`ccbench.emulate.engine.Engine.provenance` is of an engine in real time."""
+    return {
+        "ccbench": version("ccbench"),
+        "engine": engine,
+        "engine_version": engine_version,
+        "kernel_release": platform.release(),
+        "machine": platform.machine(),
+    }
 
 
 def require(found: Iterable[Check]) -> None:

@@ -14,7 +14,7 @@ from ccbench.errors import EngineError
 from ccbench.run import STATE_DTYPE, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     import numpy.typing as npt
@@ -103,33 +103,34 @@ def with_losses(queue: pd.DataFrame, lost: PacketRecords, zero_ns: int) -> pd.Da
     return whole.astype(dict(QUEUE_COLUMNS))
 
 
-def _last_sent_ns(scenario: Scenario) -> list[float]:
+def _last_sent_ns(scenario: Scenario) -> pd.Series[float]:
     """Return until when each flow sends; -1 of TCP flows, whose sockets tell."""
     table = scenario.flow_table()
-    return (table["stop_s"] * 1e9).where(table["cca"] == "", -1).tolist()
+    return (table["stop_s"] * 1e9).where(table["cca"] == "", -1)
 
 
 def _flows(
-    samples: npt.NDArray[Any], queue: pd.DataFrame, stop_ns: Sequence[float]
+    samples: npt.NDArray[Any], queue: pd.DataFrame, stop_ns: pd.Series[float]
 ) -> pd.DataFrame:
     """Add to the samples what the queue's record says about each flow; none is longer than that."""
     table = pd.DataFrame({name: samples[name] for name in samples.dtype.names or ()})
     table["state"] = pd.Categorical.from_codes(table["state"], dtype=STATE_DTYPE)
-    passed = queue["bytes"].where(queue["event"] == "dequeue", 0)
-    dropped = (queue["event"] == "drop").astype("u4")
-    times_ns = queue["time_ns"].to_numpy()
+    events = queue.assign(
+        throughput_bytes=queue["bytes"].where(queue["event"] == "dequeue", 0),
+        drops=queue["event"] == "drop",
+    )
+    of_flow = dict(list(events.groupby("flow")))
     table["throughput_bytes"] = table["drops"] = 0
     whole = []
-    for flow in table["flow"].unique().tolist():
-        rows = table[table["flow"] == flow].copy()
-        own = (queue["flow"] == flow).to_numpy()
-        before = np.searchsorted(times_ns[own], rows["time_ns"].to_numpy(), side="right")
-        for name, steps in (("throughput_bytes", passed), ("drops", dropped)):
-            totals = np.concatenate([[0], np.cumsum(steps[own].to_numpy(), dtype="i8")])
-            rows[name] = totals[before]
+    for flow, of_one in table.groupby("flow"):
+        rows, own = of_one.copy(), of_flow.get(flow, events.iloc[:0])
+        before = np.searchsorted(own["time_ns"], rows["time_ns"], side="right")
+        for name in ("throughput_bytes", "drops"):
+            totals = np.cumsum(own[name].to_numpy(), dtype="i8")
+            rows[name] = np.concatenate([[0], totals])[before]
         # A closed socket is sampled as long as packets of its flow wait.
-        is_open = (rows["cwnd_packets"] > 0) | (rows["time_ns"] <= stop_ns[flow])
-        in_use = is_open | (before < own.sum())
+        is_open = (rows["cwnd_packets"] > 0) | (rows["time_ns"] <= stop_ns.loc[flow])
+        in_use = is_open | (before < len(own))
         whole.append(rows[in_use | in_use.shift(1, fill_value=True)])
     all_rows: pd.DataFrame = pd.concat([table.iloc[:0], *whole])
     return all_rows.sort_values(["time_ns", "flow"], ignore_index=True)

@@ -10,11 +10,15 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
+from ccbench.emulate.realtime import files
 from ccbench.emulate.realtime.namespaces import in_namespaces
 from ccbench.errors import EngineError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ccbench.emulate.engine import Progress
+    from ccbench.scenario import Scenario
 
 __all__ = ["run_world"]
 
@@ -23,15 +27,21 @@ _SILENCE_S = 60.0
 _POLL_S = 0.1
 
 
-def run_world(name: str, module: str, *arguments: str, on_progress: Progress | None) -> None:
+def run_world(
+    module: str, scenario: Scenario, folder: Path, *arguments: str, on_progress: Progress | None
+) -> None:
     """Run a module of ours, which calls :func:`ccbench.emulate.realtime.world.main`.
 
     Parameters
     ----------
-    name : str
-        What runs there, in words.
-    module, *arguments : str
-        Of ours, and its arguments. It is the first process of its namespaces.
+    module : str
+        What becomes the first process of the run's namespaces. Its first argument is the folder.
+    scenario : Scenario
+        What to run.
+    folder : Path
+        Of the run.
+    *arguments : str
+        The module's other arguments.
     on_progress : callable, optional
         As of :meth:`ccbench.emulate.engine.Engine.run`.
 
@@ -40,17 +50,19 @@ def run_world(name: str, module: str, *arguments: str, on_progress: Progress | N
     EngineError
         If the run fails. Nothing is left of it, whatever happens.
     """
-    command = in_namespaces(module, *arguments, network=True)
+    document = json.dumps(scenario.to_dict())
+    (folder / files.SCENARIO).write_text(document, encoding="utf-8")
+    command = in_namespaces(module, str(folder), *arguments, network=True)
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         try:
-            _watch(name, process, on_progress)
+            _watch(process, on_progress)
         finally:
             process.kill()
 
 
-def _watch(name: str, process: subprocess.Popen[bytes], on_progress: Progress | None) -> None:
+def _watch(process: subprocess.Popen[bytes], on_progress: Progress | None) -> None:
     """Follow what the run says of itself, until it is complete."""
     assert process.stdout is not None
     assert process.stderr is not None
@@ -62,15 +74,15 @@ def _watch(name: str, process: subprocess.Popen[bytes], on_progress: Progress | 
             if not piece:
                 words = process.stderr.read().decode(errors="replace").splitlines()
                 reason = words[-1] if words else "it said nothing"
-                raise EngineError(f"the run on {name} ended early: {reason}", words[-20:])
+                raise EngineError(f"the run ended early: {reason}", words[-20:])
             *lines, text = (text + piece).split(b"\n")
             for message in map(json.loads, lines):
                 if "error" in message:
-                    raise EngineError(f"the run on {name} failed: {message['error']}")
+                    raise EngineError(f"the run failed: {message['error']}")
                 if "finished" in message:
                     return
                 done_s = message.get("done_s", done_s)
         elif time.monotonic() - heard_s > _SILENCE_S:
-            raise EngineError(f"the run on {name} has said nothing for {_SILENCE_S:g} s")
+            raise EngineError(f"the run has said nothing for {_SILENCE_S:g} s")
         if on_progress is not None:
             on_progress(done_s)
