@@ -100,10 +100,12 @@ class TestRun:
 
     def test_rate(self, result: Run) -> None:
         """Full packets pass at the scenario's rate of IP bytes, though BESS counts other bytes."""
+        if result.is_late:
+            pytest.skip("this machine was too busy")
         left = result.queue[result.queue["event"] == "dequeue"]
         gaps_ms = left["time_ns"].diff().shift(-1) / 1e6
         busy = (left["backlog_packets"] > 0) & (left["bytes"] == 1500)
-        assert gaps_ms[busy].median() == pytest.approx(1500 * 8 / 6e3, rel=0.01)
+        assert gaps_ms[busy].mean() == pytest.approx(1500 * 8 / 6e3, rel=0.01)
 
     def test_delay(self, result: Run) -> None:
         """The shortest round trip is the base, give or take mm-delay's milliseconds each way."""
