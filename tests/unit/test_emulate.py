@@ -107,6 +107,15 @@ class Changing(GuestEngine):
         return uuid.uuid4().hex
 
 
+class Busy(GuestEngine):
+    """An engine whose machine is always too busy."""
+
+    def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
+        """Run too late."""
+        result = super().run(scenario, on_progress=on_progress)
+        return replace(result, provenance={**result.provenance, "is_late": True})
+
+
 class Failures(list[tuple[int, str]]):
     """Keeps what it is called with."""
 
@@ -212,6 +221,17 @@ class TestRun:
         other.join()
         assert set(reports) == {0.0}
         assert engine.started() == 1
+
+    def test_late(self, engine: GuestEngine, store: Store) -> None:
+        """A run for which the machine was too busy is not kept: the next one may be better."""
+        busy = Busy(engine.folder, engine.make_run)
+        assert run(BASE, engine=busy, store=store).is_late
+        assert store.usage().runs == 0
+        with ThreadPoolExecutor(1) as pool:
+            assert len(list(run_many(seeds(2), engine=busy, executor=pool, store=store))) == 2
+        assert store.usage().runs == 0
+        assert not run(BASE, engine=engine, store=store).is_late
+        assert store.usage().runs == 1
 
     def test_no_store(self, engine: GuestEngine) -> None:
         """Without a store every run is run."""
