@@ -81,8 +81,13 @@ def engine_named(name: str, bess_dir: Path | None) -> Engine:
     """Return what runs scenarios, as the options of :data:`engine_options` say."""
     from ccbench.emulate.engine import get_engine
 
-    if bess_dir is None or name != "bess":
+    if bess_dir is None:
         return get_engine(name)
+    if name != "bess":
+        allowed = f"left out with --engine {name}"
+        raise _validate.bad(
+            "--bess-dir", str(bess_dir), allowed, "write --engine bess, or leave it"
+        )
     from ccbench.emulate.bess.engine import BessEngine
 
     return BessEngine(bess_dir)

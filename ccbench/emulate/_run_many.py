@@ -205,7 +205,7 @@ class _Batch:
                         # It came since the caller took the last result. That the store is full may
                         # be why we are here.
                         with suppress(Exception):
-                            keep.put(future.result(), overwrite=self.fresh)
+                            self._put(future.result(), keep)
 
     def _start(self, submit: _Submit, at_once: int) -> None:
         """Hand to the workers what they may have."""
@@ -234,9 +234,14 @@ class _Batch:
             else:
                 self._fail(group, error)
             return
-        if keep is not None and not result.is_late:
-            keep.put(result, overwrite=self.fresh)
+        if keep is not None:
+            self._put(result, keep)
         self.arrived.append((group, result))
+
+    def _put(self, result: Run, store: Store) -> None:
+        """Keep a result, unless the next one may be better."""
+        if not result.is_late:
+            store.put(result, overwrite=self.fresh)
 
     def _fail(self, group: list[int], error: EngineError) -> None:
         if self.on_failure is None:

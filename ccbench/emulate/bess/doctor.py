@@ -8,6 +8,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
+from ccbench.emulate.bess import files
 from ccbench.emulate.bess.pipeline import DELAY_MODULE
 from ccbench.emulate.engine import Check
 from ccbench.emulate.mahimahi import doctor as mahimahi
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["checks", "delays"]
 
 _PACKAGES = ("grpc", "grpc_tools", "google.protobuf")
-_TOOLS = {"ip": "iproute2", "ethtool": "ethtool", "unshare": "util-linux"}
+_TOOLS = {"ip": "iproute2", "ethtool": "ethtool", "unshare": "util-linux", "chrt": "util-linux"}
 _LEAST_CORES = 2
 
 
@@ -41,18 +42,19 @@ def checks(directory: Path | None, user: str) -> list[Check]:
 
 def delays(directory: Path) -> bool:
     """Return whether this BESS has a module that delays packets."""
-    modules = directory / "protobuf" / "module_msg.proto"
+    modules = files.protocol(directory) / "module_msg.proto"
     return modules.exists() and f"message {DELAY_MODULE}Arg" in modules.read_text(encoding="utf-8")
 
 
 def _directory(directory: Path | None) -> Check:
     ok, detail = False, "not named"
     if directory is not None:
+        program, service = files.program(directory), files.protocol(directory) / "service.proto"
         lacks = [
             str(path)
             for path, is_there in (
-                ("core/bessd", os.access(directory / "core" / "bessd", os.X_OK)),
-                ("protobuf/service.proto", (directory / "protobuf" / "service.proto").is_file()),
+                (program.relative_to(directory), os.access(program, os.X_OK)),
+                (service.relative_to(directory), service.is_file()),
             )
             if not is_there
         ]
@@ -63,7 +65,7 @@ def _directory(directory: Path | None) -> Check:
         ok=ok,
         detail=detail,
         remedy="build it (https://github.com/NetSys/bess) and name its folder: --bess-dir DIR or "
-        "CCBENCH_BESS_DIR (PyPI's packages bess and pybess are something else)",
+        "CCBENCH_BESS_DIR, which sudo may drop (PyPI's bess and pybess are something else)",
     )
 
 

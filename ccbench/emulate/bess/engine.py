@@ -6,28 +6,25 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import time
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
-
 from ccbench import _validate
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.bess import doctor
+from ccbench.emulate.bess.cores import own_core
+from ccbench.emulate.bess.files import program
 from ccbench.emulate.bess.pipeline import check_bottleneck
 from ccbench.emulate.bess.records import read_run
 from ccbench.emulate.engine import run_provenance
-from ccbench.emulate.mahimahi.shells import LARGEST_JITTER_MS, check_rtt
+from ccbench.emulate.mahimahi.delay import LARGEST_JITTER_MS, check_rtt
+from ccbench.emulate.mahimahi.doctor import programs_digest
 from ccbench.emulate.realtime.host import check_scenario, ordinary_user, provenance, require
 from ccbench.emulate.realtime.supervisor import run_world
 from ccbench.errors import MissingRequirement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ccbench.emulate.engine import Check, Progress
     from ccbench.run import Run
     from ccbench.scenario import Scenario
@@ -36,10 +33,6 @@ __all__ = ["BessEngine"]
 
 #: Changes when the same scenario would give another Run.
 _VERSION = 1
-
-#: A core is for one run at a time, whoever's it is.
-_LOCK = "/run/ccbench-bess-core-{core}.lock"
-_POLL_S = 0.2
 
 
 class BessEngine:
@@ -88,7 +81,9 @@ class BessEngine:
 
     def version(self) -> str:
         """Return what identifies everything that can change a result."""
-        digest = "none" if self.directory is None else _digest(self.directory / "core" / "bessd")
+        digest = "none" if self.directory is None else _digest(program(self.directory))
+        if self.directory is None or not doctor.delays(self.directory):
+            digest += f"-{programs_digest()}"
         return f"{_VERSION}-{platform.release()}-{digest}"
 
     def provenance(self) -> dict[str, object]:
@@ -116,7 +111,12 @@ class BessEngine:
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
         """Run a scenario; see :meth:`ccbench.emulate.engine.Engine.run`."""
         self.check(scenario)
-        with _core(on_progress) as core, workspace() as folder:
+
+        def waiting() -> None:
+            if on_progress is not None:
+                on_progress(0.0)
+
+        with own_core(waiting) as core, workspace() as folder:
             folder.chmod(0o711)  # mm-delay's user finds its way through
             run_world(
                 "ccbench.emulate.bess.world",
@@ -138,22 +138,3 @@ def _digest(program: Path) -> str:
     if not program.is_file():
         return "none"
     return hashlib.sha256(program.read_bytes()).hexdigest()[:8]
-
-
-@contextmanager
-def _core(on_progress: Progress | None) -> Iterator[int]:
-    """Wait for a core that no other run's bessd has; the first is left to everything else."""
-    cores = sorted(os.sched_getaffinity(0))[1:]
-    while True:
-        for core in cores:
-            lock = FileLock(_LOCK.format(core=core))
-            try:
-                lock.acquire(timeout=0)
-            except Timeout:
-                continue
-            with lock:
-                yield core
-                return
-        if on_progress is not None:
-            on_progress(0.0)
-        time.sleep(_POLL_S)

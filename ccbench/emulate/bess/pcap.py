@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import mmap
 import struct
 from typing import TYPE_CHECKING
 
@@ -36,23 +37,28 @@ def read(path: Path) -> PacketRecords:
     EngineError
         If it is none, or ends within a packet.
     """
-    data = memoryview(path.read_bytes())
-    if len(data) < _FILE_HEADER.size or _FILE_HEADER.unpack_from(data) != (
-        _MICROSECONDS,
-        _ETHERNET,
-    ):
-        raise EngineError(f"{path.name} of BESS is no pcap file of Ethernet frames")
+    with path.open("rb") as file:
+        header = file.read(_FILE_HEADER.size)
+        is_whole = len(header) == _FILE_HEADER.size
+        if not is_whole or _FILE_HEADER.unpack(header) != (_MICROSECONDS, _ETHERNET):
+            raise EngineError(f"{path.name} of BESS is no pcap file of Ethernet frames")
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return np.frombuffer(_records(data, path.name), PACKET_RECORD)
+
+
+def _records(data: mmap.mmap, name: str) -> bytes:
     records = bytearray()
     at = _FILE_HEADER.size
     while at < len(data):
         start = at + _PACKET_HEADER.size
         if start > len(data):
-            raise EngineError(f"{path.name} of BESS ends within a packet")
+            raise EngineError(f"{name} of BESS ends within a packet")
         seconds, microseconds, included, length = _PACKET_HEADER.unpack_from(data, at)
         at = start + included
         if at > len(data):
-            raise EngineError(f"{path.name} of BESS ends within a packet")
-        packet = data[start + _ETHERNET_HEADER_BYTES : at][:HEADERS_BYTES]
+            raise EngineError(f"{name} of BESS ends within a packet")
+        first = start + _ETHERNET_HEADER_BYTES
+        packet = data[first : min(at, first + HEADERS_BYTES)]
         time_ns = seconds * 1_000_000_000 + microseconds * 1_000
         records += packed(packet, length - _ETHERNET_HEADER_BYTES, time_ns)
-    return np.frombuffer(bytes(records), PACKET_RECORD)
+    return bytes(records)

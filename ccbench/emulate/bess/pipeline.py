@@ -22,15 +22,14 @@ if TYPE_CHECKING:
 __all__ = [
     "DELAY_MODULE",
     "FRAME_BYTES",
-    "LINK",
     "LOSS",
     "QUEUE",
     "Call",
     "check_bottleneck",
     "limit_bps",
     "path",
+    "queue_status",
     "tap",
-    "traffic_class",
 ]
 
 #: A call of BESS's service: its name, and the request as JSON has it.
@@ -44,13 +43,17 @@ FRAME_BYTES = 14 + 24
 #: Of a few builds of BESS; the published one has no module that delays.
 DELAY_MODULE = "QueueDelay"
 
-#: Names of modules and of the traffic class.
-QUEUE, LOSS, LINK = "queue", "loss", "link"
+#: Names of modules.
+QUEUE, LOSS = "queue", "loss"
+_LINK = "link"
 
 _SMALLEST, _LARGEST = 4, 16_384
 #: Packets that may be on their way back. Of the sizes that BESS allows, the largest.
 _DELAYED_PACKETS = _LARGEST
 _ANY_WORKER = -1
+
+#: Packets that may wait at a port until BESS takes them; a window of TCP comes at once.
+_RING_PACKETS = 4_096
 
 
 def check_bottleneck(bottleneck: Bottleneck) -> None:
@@ -118,7 +121,8 @@ def path(
         back.append(_module("Timestamp", "timestamp"))
         back.append(_module(DELAY_MODULE, "delay", size=_DELAYED_PACKETS, delay=delay_ms))
     back.append(_module("PortOut", "to_sender", port="sender"))
-    one_by_one = _arg("QueueCommandSetBurstArg", burst=1)  # otherwise in bunches of 32
+    # Otherwise packets leave in bunches of 32.
+    one_by_one = _command(QUEUE, "set_burst", _arg("QueueCommandSetBurstArg", burst=1))
     connections = [
         ("ConnectModules", {"m1": one[1]["name"], "m2": following[1]["name"]})
         for way in (there, back)
@@ -131,28 +135,33 @@ def path(
         *(_port(i, name, interface) for i, (name, interface) in enumerate(ports.items())),
         *there,
         *back,
-        ("ModuleCommand", {"name": QUEUE, "cmd": "set_burst", "arg": one_by_one}),
+        one_by_one,
         *connections,
-        ("AddTc", {"class": traffic_class(limit_bps(bottleneck.bandwidth_mbps))}),
+        ("AddTc", {"class": _link(limit_bps(bottleneck.bandwidth_mbps))}),
         (
             "UpdateTcParent",
-            {"class": {"leaf_module_name": QUEUE, "parent": LINK, "wid": _ANY_WORKER}},
+            {"class": {"leaf_module_name": QUEUE, "parent": _LINK, "wid": _ANY_WORKER}},
         ),
         ("CheckSchedulingConstraints", {}),
         ("ResumeAll", {}),
     ]
 
 
-def traffic_class(limit: int) -> dict[str, Any]:
+def _link(limit: int) -> dict[str, Any]:
     """Return the traffic class of a link of so many bits per second."""
     return {
-        "name": LINK,
+        "name": _LINK,
         "policy": "rate_limit",
         "resource": "bit",
         "limit": {"bit": limit},
         "max_burst": {"bit": 0},
         "wid": _ANY_WORKER,
     }
+
+
+def queue_status() -> Call:
+    """Return the call that tells what the queue holds and has done."""
+    return _command(QUEUE, "get_status", _arg("QueueCommandGetStatusArg"))
 
 
 def tap(module: str, gate: str, file: Path, *, on: bool = True) -> Call:
@@ -178,7 +187,7 @@ def tap(module: str, gate: str, file: Path, *, on: bool = True) -> Call:
 
 
 def _port(number: int, name: str, interface: str) -> Call:
-    vdev = f"net_af_packet{number},iface={interface}"
+    vdev = f"net_af_packet{number},iface={interface},framecnt={_RING_PACKETS}"
     port = {
         "name": name,
         "driver": "PMDPort",
@@ -192,6 +201,10 @@ def _port(number: int, name: str, interface: str) -> Call:
 def _module(mclass: str, name: str, **arguments: Any) -> Call:
     module = {"name": name, "mclass": mclass, "arg": _arg(f"{mclass}Arg", **arguments)}
     return "CreateModule", module
+
+
+def _command(module: str, command: str, argument: dict[str, Any]) -> Call:
+    return "ModuleCommand", {"name": module, "cmd": command, "arg": argument}
 
 
 def _arg(message: str, **fields: Any) -> dict[str, Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import math
 import socket
+import struct
 import time
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ccbench.emulate.bess import pcap, pipeline, wires
+from ccbench.emulate.bess import files, pcap, pipeline, wires
+from ccbench.emulate.bess.records import gaps_ns, rate_error
+from ccbench.emulate.realtime import packet_record, world
 from ccbench.emulate.realtime.namespaces import inside_namespace_of
 from ccbench.trace import OPPORTUNITY_BYTES
 
@@ -21,15 +22,17 @@ if TYPE_CHECKING:
     from ccbench.bottleneck import Bottleneck
     from ccbench.emulate.bess.client import Bess
 
-__all__ = ["measured_mbps"]
+__all__ = ["probe"]
 
 #: The service that takes datagrams and does nothing; nothing of a scenario has its port.
 _DISCARD = 9
 _IP_AND_UDP_BYTES = 28
+#: What datagrams begin with, by which they are told apart.
+_NUMBER = struct.Struct("!I")
 
 #: As long as it takes to be sure: seconds and packets.
-_LEAST_S = 0.5
-_LEAST_PACKETS = 30
+_LEAST_S = 1.0
+_LEAST_PACKETS = 200
 #: How much more than the link can take is sent, and how often.
 _OVERLOAD = 1.5
 _TICK_S = 0.001
@@ -37,10 +40,8 @@ _TICK_S = 0.001
 _REST_S = 0.1
 
 
-def measured_mbps(
-    bess: Bess, hosts: Mapping[str, int], bottleneck: Bottleneck, file: Path
-) -> float:
-    """Measure the rate of a link in Mbit/s of IP bytes of full packets.
+def probe(bess: Bess, hosts: Mapping[str, int], bottleneck: Bottleneck, folder: Path) -> float:
+    """Return by how much the link is too fast, as a share, with traffic of our own.
 
     Parameters
     ----------
@@ -50,17 +51,18 @@ def measured_mbps(
         A process in the network namespace of each host.
     bottleneck : Bottleneck
         Of the path.
-    file : Path
-        For the packets; it is not there yet.
+    folder : Path
+        Where to put packets meanwhile.
 
     Raises
     ------
     RuntimeError
-        If hardly a packet passes.
+        If too few packets pass to tell.
     """
-    assert bottleneck.queue_packets is not None
-    file.touch()
-    bess.call(pipeline.tap(pipeline.QUEUE, "ogate", file))
+    taps = dict(zip(("igate", "ogate"), (folder / name for name in files.PROBE), strict=True))
+    for gate, file in taps.items():
+        file.touch()
+        bess.call(pipeline.tap(pipeline.QUEUE, gate, file))
     with inside_namespace_of(hosts["receiver"]):
         sink = socket.socket(type=socket.SOCK_DGRAM)  # without it, there would be answers
     with inside_namespace_of(hosts["sender"]):
@@ -68,25 +70,33 @@ def measured_mbps(
     with sink, source:
         sink.bind(("", _DISCARD))
         _flood(source, bottleneck)
-        time.sleep(_REST_S + bottleneck.queue_packets * bottleneck.packet_ms / 1e3)
-    bess.call(pipeline.tap(pipeline.QUEUE, "ogate", file, on=False))
-    times_ns = pcap.read(file)["time_ns"]
-    file.unlink()
-    if len(times_ns) < _LEAST_PACKETS / 2:
-        raise RuntimeError(f"only {len(times_ns)} packets passed the switch: it does not work")
-    packet_bits = 8 * OPPORTUNITY_BYTES
-    return float(packet_bits * 1e3 / np.diff(times_ns).mean())
+        while bess.call(pipeline.queue_status()).count:
+            world.sleep(_REST_S)
+        world.sleep(_REST_S)
+    for gate, file in taps.items():
+        bess.call(pipeline.tap(pipeline.QUEUE, gate, file, on=False))
+    arrivals, departures = (pcap.read(file) for file in taps.values())
+    for file in taps.values():
+        file.unlink()
+    passed = arrivals[packet_record.which(arrivals, departures)]
+    error = rate_error(passed, departures, gaps_ns(departures, bottleneck))
+    if error is None:
+        raise RuntimeError(
+            f"of {len(arrivals)} packets that came to the switch, {len(departures)} passed, and "
+            "too few had to wait: it does not work, or this machine cannot send at its rate"
+        )
+    return error
 
 
 def _flood(source: socket.socket, bottleneck: Bottleneck) -> None:
     """Send full packets, faster than the link does."""
     seconds = max(_LEAST_S, _LEAST_PACKETS * bottleneck.packet_ms / 1e3)
-    per_s = _OVERLOAD * 1e3 / bottleneck.packet_ms
-    payload = bytes(OPPORTUNITY_BYTES - _IP_AND_UDP_BYTES)
+    per_s = _OVERLOAD * 1e3 / bottleneck.packet_ms / (1 - bottleneck.loss)
+    rest = bytes(OPPORTUNITY_BYTES - _IP_AND_UDP_BYTES - _NUMBER.size)
     start_s, sent = time.monotonic(), 0
     while (elapsed_s := time.monotonic() - start_s) < seconds:
-        due = math.ceil(elapsed_s * per_s)
-        for _ in range(due - sent):
-            source.sendto(payload, (wires.HOSTS["receiver"], _DISCARD))
-        sent = due
+        for number in range(sent, math.ceil(elapsed_s * per_s)):
+            source.sendto(_NUMBER.pack(number) + rest, (wires.HOSTS["receiver"], _DISCARD))
+            sent = number + 1
+        world.say()
         time.sleep(_TICK_S)

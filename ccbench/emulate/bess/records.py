@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pandas as pd
 
 from ccbench._frames import QUEUE_COLUMNS
 from ccbench.emulate.bess import pcap
+from ccbench.emulate.bess.account import Account
+from ccbench.emulate.bess.files import ACCOUNT
 from ccbench.emulate.bess.pipeline import FRAME_BYTES, limit_bps
 from ccbench.emulate.realtime import files, packet_record
 from ccbench.emulate.realtime.records import lateness, to_run, with_losses
@@ -21,17 +24,16 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from ccbench.bottleneck import Bottleneck
     from ccbench.emulate.realtime.packet_record import PacketRecords
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 
-__all__ = ["LARGEST_RATE_ERROR", "queue_record", "rate_error", "read_run"]
+__all__ = ["LARGEST_RATE_ERROR", "gaps_ns", "queue_record", "rate_error", "read_run"]
 
-#: By how much the link's rate may differ from what it is to be, as a share of that.
+#: By how much the link's rate may differ from what it is to be, as a share of that; and for what
+#: share of a run the switch may have waited for its core, in which no packet was seen in time.
 LARGEST_RATE_ERROR = 0.005
-#: Packets in the queue are counted by us and by BESS. Its hooks tell time to the microsecond, and
-#: what arrives in the same one has no order.
-_MISCOUNT_PACKETS = 2
 #: So many packets in a row tell the rate.
 _ENOUGH_PACKETS = 100
 
@@ -45,28 +47,37 @@ def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) ->
         If the records contradict each other.
     """
     (bottleneck,) = scenario.bottlenecks
-    assert bottleneck.bandwidth_mbps is not None
-    assert bottleneck.queue_packets is not None
     zero_ns = int((folder / files.ZERO).read_text(encoding="utf-8"))
     arrivals, departures = (pcap.read(folder / n) for n in (files.ARRIVALS, files.DEPARTURES))
+    sent = pcap.read(folder / files.SENT) if (folder / files.SENT).exists() else arrivals
+    account = Account(**json.loads((folder / ACCOUNT).read_text(encoding="utf-8")))
+    account.check(sent=len(sent), arrived=len(arrivals), departed=len(departures))
+    if (packet_record.flow_of(sent) >= scenario.flow_count).any():
+        raise EngineError("packets of no flow of the scenario passed the bottleneck")
     came_out = packet_record.which(arrivals, departures)
     queue = queue_record(arrivals, came_out, departures)
-    dropped_at = queue.loc[queue["event"] == "drop", "backlog_packets"]
-    if len(dropped_at) and dropped_at.min() < bottleneck.queue_packets - _MISCOUNT_PACKETS:
-        raise EngineError("BESS dropped packets though its queue had room: its records are damaged")
     queue["time_ns"] -= zero_ns
-    if (folder / files.SENT).exists():
-        sent = pcap.read(folder / files.SENT)
+    if sent is not arrivals:
         queue = with_losses(queue, sent[~packet_record.which(sent, arrivals)], zero_ns)
-    passed = arrivals[came_out]
     begun = departures["time_ns"] >= zero_ns
-    gaps_ns = (departures["length"] + FRAME_BYTES) * 8e9 / limit_bps(bottleneck.bandwidth_mbps)
-    late = lateness(_late_ns(passed, departures, gaps_ns)[begun])
-    error = rate_error(passed[begun], departures[begun], gaps_ns[begun])
+    passed, departures = arrivals[came_out][begun], departures[begun]
+    late = _lateness(passed, departures, bottleneck)
+    waited_share = account.waited_s / scenario.duration_s
+    late["switch_waited_share"] = round(waited_share, 6)
+    late["is_late"] |= waited_share > LARGEST_RATE_ERROR
+    return to_run(scenario, folder, queue, {**provenance, **late})
+
+
+def _lateness(
+    arrivals: PacketRecords, departures: PacketRecords, bottleneck: Bottleneck
+) -> dict[str, Any]:
+    gaps = gaps_ns(departures, bottleneck)
+    late = lateness(_late_ns(arrivals, departures, gaps))
+    error = rate_error(arrivals, departures, gaps)
     if error is not None:
         late["rate_error"] = round(error, 6)
         late["is_late"] |= abs(error) > LARGEST_RATE_ERROR
-    return to_run(scenario, folder, queue, {**provenance, **late})
+    return late
 
 
 def queue_record(
@@ -112,8 +123,15 @@ def queue_record(
     return frame[list(QUEUE_COLUMNS)].astype(dict(QUEUE_COLUMNS))
 
 
+def gaps_ns(packets: PacketRecords, bottleneck: Bottleneck) -> npt.NDArray[np.float64]:
+    """Return how long the link is to be busy with each packet, in nanoseconds."""
+    assert bottleneck.bandwidth_mbps is not None
+    gaps: npt.NDArray[np.float64] = (packets["length"] + FRAME_BYTES) * 8e9
+    return gaps / limit_bps(bottleneck.bandwidth_mbps)
+
+
 def rate_error(
-    arrivals: PacketRecords, departures: PacketRecords, gaps_ns: npt.NDArray[np.float64]
+    arrivals: PacketRecords, departures: PacketRecords, gaps: npt.NDArray[np.float64]
 ) -> float | None:
     """Return by how much the link was too fast, as a share; None if it was hardly ever busy.
 
@@ -121,21 +139,21 @@ def rate_error(
     ----------
     arrivals, departures : array of ``PACKET_RECORD``
         The same packets, as they came to the queue and as they left it.
-    gaps_ns : array of float
-        How long the link is busy with each.
+    gaps : array of float
+        How long the link is to be busy with each (:func:`gaps_ns`).
     """
     times_ns = departures["time_ns"]
     waited = arrivals["time_ns"][1:] <= times_ns[:-1]
     if waited.sum() < _ENOUGH_PACKETS:
         return None
-    return float(gaps_ns[:-1][waited].sum() / np.diff(times_ns)[waited].sum()) - 1
+    return float(gaps[:-1][waited].sum() / np.diff(times_ns)[waited].sum()) - 1
 
 
 def _late_ns(
-    arrivals: PacketRecords, departures: PacketRecords, gaps_ns: npt.NDArray[np.float64]
+    arrivals: PacketRecords, departures: PacketRecords, gaps: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
     """Return how much later packets left than they could have, given when the one before did."""
-    free_ns = np.concatenate([[-np.inf], departures["time_ns"][:-1] + gaps_ns[:-1]])
+    free_ns = np.concatenate([[-np.inf], departures["time_ns"][:-1] + gaps[:-1]])
     late_ns: npt.NDArray[np.float64] = departures["time_ns"] - np.maximum(
         arrivals["time_ns"], free_ns
     )

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench.emulate.realtime.namespaces import inside_namespace_of, new_network, set_sysctls
@@ -12,12 +12,15 @@ from ccbench.emulate.realtime.namespaces import inside_namespace_of, new_network
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["HOSTS", "address_of", "connect", "ports"]
+__all__ = ["HOSTS", "carried", "connect", "ports"]
 
 #: Their addresses, and the names of their wires' ends at the switch.
 HOSTS = {"sender": "10.0.0.1", "receiver": "10.0.0.2"}
 _MACS = {"sender": "02:00:00:00:00:01", "receiver": "02:00:00:00:00:02"}
 _DEVICE = "wire"
+
+#: Where ``/proc/net/dev`` has the packets that a device has received and sent.
+_RECEIVED, _SENT = 1, 9
 
 #: The switch takes packets as they are on a real wire: each of its own, with its checksum.
 _OFFLOADS = ("tso", "gso", "gro", "tx", "rx")
@@ -65,23 +68,25 @@ def connect(sysctls: Mapping[str, str]) -> dict[str, int]:
     return pids
 
 
-def address_of(device: str) -> str:
-    """Return the IPv4 address of a device in this network namespace."""
-    shown = subprocess.run(
-        ["ip", "-json", "-4", "address", "show", "dev", device],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    (link,) = json.loads(shown.stdout)
-    address: str = link["addr_info"][0]["local"]
-    return address
+def carried(pid: int) -> tuple[int, int]:
+    """Return how many packets a host, of which this is a process, has sent and received so far."""
+    for line in Path(f"/proc/{pid}/net/dev").read_text(encoding="utf-8").splitlines():
+        name, _, counters = line.partition(":")
+        if name.strip() == _DEVICE:
+            numbers = [int(number) for number in counters.split()]
+            return numbers[_SENT], numbers[_RECEIVED]
+    raise RuntimeError("a host has lost its wire")
 
 
 def _plain(device: str) -> None:
-    words = (word for offload in _OFFLOADS for word in (offload, "off"))
-    subprocess.run(["ethtool", "-K", device, *words], check=True, capture_output=True)
+    _run("ethtool", "-K", device, *(word for offload in _OFFLOADS for word in (offload, "off")))
 
 
 def _ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True)
+    _run("ip", *words)
+
+
+def _run(*words: str) -> None:
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")

@@ -6,26 +6,26 @@ python -m ccbench.emulate.bess.world FOLDER DIRECTORY USER CORE
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import sys
 import time
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench.emulate.bess import doctor, pipeline, wires
+from ccbench.emulate.bess import cores, doctor, files, pipeline, wires
+from ccbench.emulate.bess.account import Account
 from ccbench.emulate.bess.client import Bess
-from ccbench.emulate.bess.probe import measured_mbps
+from ccbench.emulate.bess.probe import probe
 from ccbench.emulate.bess.records import LARGEST_RATE_ERROR
-from ccbench.emulate.mahimahi.files import GATES
-from ccbench.emulate.mahimahi.gates import Gates
-from ccbench.emulate.mahimahi.private import HERE, ROUTER_SYSCTLS, prepare
-from ccbench.emulate.mahimahi.shells import delay_shell
+from ccbench.emulate.mahimahi.delay import behind_delay
 from ccbench.emulate.realtime import world
-from ccbench.emulate.realtime.files import ARRIVALS, CONSOLE, DEPARTURES, SENT
-from ccbench.emulate.realtime.namespaces import go_first, inside_namespace_of, set_sysctls
+from ccbench.emulate.realtime.files import ARRIVALS, DEPARTURES, SENT
+from ccbench.emulate.realtime.namespaces import HERE, settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,85 +38,84 @@ __all__: list[str] = []
 _ATTEMPTS = 3
 #: Between the end of all preparations and the beginning of the scenario.
 _LEAD_S = 0.5
+#: How often to look whether the queue is empty.
+_POLL_S = 0.5
 
 
 def run(folder: Path, directory: Path, user: str, core: int, scenario: Scenario) -> None:
     """Run the scenario on the BESS of a directory; `core` is for its worker alone."""
-    if others := os.sched_getaffinity(0) - {core}:
-        os.sched_setaffinity(0, others)
+    settle(folder)
+    os.sched_setaffinity(0, cores.host_cores())
     hosts = wires.connect(world.host_sysctls(scenario))
-    with _switch(folder, directory, core, scenario, hosts) as bess:
-        go_first()  # but not bessd, whose worker never sleeps
-        receiver, address = hosts["receiver"], wires.HOSTS["receiver"]
-        if not doctor.delays(directory):
-            receiver, address = _behind_delay(receiver, folder, pwd.getpwnam(user), scenario)
-        _record(bess, folder, scenario)
+    with (
+        _switch(directory, core, scenario, hosts) as bess,
+        _receiver(hosts["receiver"], directory, user, scenario) as (receiver, address),
+    ):
+        before = Account.of(bess, hosts)
+        _record(bess, scenario)
         world.talk(
             scenario,
-            folder,
+            HERE,
             zero_ns=time.time_ns() + round(_LEAD_S * 1e9),
             address=address,
             sender_pid=hosts["sender"],
             receiver_pid=receiver,
         )
+        while bess.call(pipeline.queue_status()).count:
+            world.sleep(_POLL_S)
+        account = Account.of(bess, hosts).since(before)
         bess.call(("PauseAll", {}))
-        for port in wires.ports():
-            statistics = bess.call(("GetPortStats", {"name": port}))
-            if lost := statistics.inc.dropped + statistics.out.dropped:
-                raise RuntimeError(
-                    f"the switch lost {lost} packets at its port to the {port}: the machine is too "
-                    "busy, or the rate too high for it"
-                )
+        (HERE / files.ACCOUNT).write_text(json.dumps(asdict(account)), encoding="utf-8")
 
 
 @contextmanager
 def _switch(
-    folder: Path, directory: Path, core: int, scenario: Scenario, hosts: Mapping[str, int]
+    directory: Path, core: int, scenario: Scenario, hosts: Mapping[str, int]
 ) -> Iterator[Bess]:
     """Start a BESS with the scenario's path, at its rate."""
     (bottleneck,) = scenario.bottlenecks
-    assert bottleneck.bandwidth_mbps is not None
     delay_ms = round(scenario.rtt_ms) if doctor.delays(directory) else None
     path = pipeline.path(bottleneck, core=core, ports=wires.ports(), delay_ms=delay_ms)
-    found_mbps = 0.0
+    error = 0.0
     for _ in range(_ATTEMPTS):
-        with closing(Bess(directory, folder)) as bess:
+        with closing(Bess(directory, HERE)) as bess:
             for call in path:
                 bess.call(call)
-            found_mbps = measured_mbps(bess, hosts, bottleneck, folder / "probe")
-            world.say()
-            if abs(found_mbps / bottleneck.bandwidth_mbps - 1) <= LARGEST_RATE_ERROR:
+            error = probe(bess, hosts, bottleneck, HERE)
+            if abs(error) <= LARGEST_RATE_ERROR:
                 yield bess
                 return
+    assert bottleneck.bandwidth_mbps is not None
     raise RuntimeError(
-        f"the switch's link has {found_mbps:.4g} Mbit/s instead of {bottleneck.bandwidth_mbps:g}: "
-        f"leave core {core} of this machine to it, or lower the rate"
+        f"the switch's link has {bottleneck.bandwidth_mbps * (1 + error):.4g} Mbit/s instead of "
+        f"{bottleneck.bandwidth_mbps:g}: leave core {core} of this machine to it, or lower the rate"
     )
 
 
-def _behind_delay(
-    receiver: int, folder: Path, user: pwd.struct_passwd, scenario: Scenario
-) -> tuple[int, str]:
-    """Put Mahimahi's mm-delay before the receiver; return a process behind it, and its address."""
-    prepare(folder)
-    gates = Gates(HERE / GATES, user)
-    with inside_namespace_of(receiver):
-        set_sysctls(ROUTER_SYSCTLS)
-        shell = gates.start([delay_shell(scenario.rtt_ms)], HERE / CONSOLE)
-    sysctls = {**ROUTER_SYSCTLS, **world.host_sysctls(scenario)}
-    (behind,), _ = gates.open_all(shell, 1, partial(set_sysctls, sysctls))
-    with inside_namespace_of(behind):
-        return behind, wires.address_of("ingress")
+@contextmanager
+def _receiver(
+    beyond: int, directory: Path, user: str, scenario: Scenario
+) -> Iterator[tuple[int, str]]:
+    """Have the receiver behind mm-delay, if BESS cannot delay; tell a process there, its address.
+
+    `beyond` is a process at the end of the wire.
+    """
+    if doctor.delays(directory):
+        yield beyond, wires.HOSTS["receiver"]
+        return
+    shells_user, sysctls = pwd.getpwnam(user), world.host_sysctls(scenario)
+    with behind_delay(beyond, scenario.rtt_ms, shells_user, sysctls) as host:
+        yield host
 
 
-def _record(bess: Bess, folder: Path, scenario: Scenario) -> None:
+def _record(bess: Bess, scenario: Scenario) -> None:
     """Let BESS write the packets from now on."""
     taps = [(pipeline.QUEUE, "igate", ARRIVALS), (pipeline.QUEUE, "ogate", DEPARTURES)]
     if scenario.bottlenecks[0].loss:
         taps.append((pipeline.LOSS, "igate", SENT))
     for module, gate, name in taps:
-        (folder / name).touch()
-        bess.call(pipeline.tap(module, gate, folder / name))
+        (HERE / name).touch()
+        bess.call(pipeline.tap(module, gate, HERE / name))
 
 
 if __name__ == "__main__":

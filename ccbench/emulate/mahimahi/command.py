@@ -16,12 +16,11 @@ from ccbench.emulate._workspace import workspace
 from ccbench.emulate.mahimahi import doctor, files
 from ccbench.emulate.mahimahi.engine import MahimahiEngine
 from ccbench.emulate.mahimahi.link_log import LinkLog
-from ccbench.emulate.mahimahi.private import HERE
 from ccbench.emulate.mahimahi.rate import link_trace
 from ccbench.emulate.mahimahi.replay import replay
 from ccbench.emulate.mahimahi.shells import ANSWERS, DIRECTIONS, check_path, shells
 from ccbench.emulate.realtime.host import require
-from ccbench.emulate.realtime.namespaces import in_namespaces
+from ccbench.emulate.realtime.namespaces import HERE, in_namespaces
 from ccbench.errors import EngineError
 
 if TYPE_CHECKING:

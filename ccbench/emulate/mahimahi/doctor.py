@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import shutil
+from functools import cache
 from pathlib import Path
 
 from ccbench.emulate.engine import Check
 from ccbench.emulate.realtime.host import root_check, user_check
 
-__all__ = ["PROGRAMS", "checks", "forwarding"]
+__all__ = ["checks", "forwarding", "programs_digest"]
 
 _INSTALL_SCRIPT = "scripts/mahimahi.sh"
 #: Of Mahimahi.
-PROGRAMS = ("mm-delay", "mm-link", "mm-loss")
+_PROGRAMS = ("mm-delay", "mm-link", "mm-loss")
 #: Others that a run calls, and their packages.
 _TOOLS = {
     "iptables": "iptables",
@@ -47,8 +49,20 @@ def forwarding() -> Check:
     )
 
 
+@cache
+def programs_digest() -> str:
+    """Return what tells this machine's build of Mahimahi from others; "none" without one."""
+    digest = hashlib.sha256()
+    for name in _PROGRAMS:
+        path = shutil.which(name)
+        if path is None:
+            return "none"
+        digest.update(Path(path).read_bytes())
+    return digest.hexdigest()[:8]
+
+
 def _programs() -> Check:
-    missing = [name for name in PROGRAMS if shutil.which(name) is None]
+    missing = [name for name in _PROGRAMS if shutil.which(name) is None]
     return Check(
         name="mahimahi",
         ok=not missing,

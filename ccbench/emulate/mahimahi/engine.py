@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
-import shutil
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench import _validate
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import run_provenance
 from ccbench.emulate.mahimahi import doctor
+from ccbench.emulate.mahimahi.delay import LARGEST_JITTER_MS
 from ccbench.emulate.mahimahi.records import read_run
-from ccbench.emulate.mahimahi.shells import LARGEST_JITTER_MS, check_path
+from ccbench.emulate.mahimahi.shells import check_path
 from ccbench.emulate.realtime.host import check_scenario, ordinary_user, provenance, require
 from ccbench.emulate.realtime.supervisor import run_world
 from ccbench.errors import MissingRequirement
@@ -71,7 +68,7 @@ class MahimahiEngine:
 
     def version(self) -> str:
         """Return what identifies everything that can change a result."""
-        return f"{_VERSION}-{platform.release()}-{_programs_digest()}"
+        return f"{_VERSION}-{platform.release()}-{doctor.programs_digest()}"
 
     def provenance(self) -> dict[str, object]:
         """Return what this engine is; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
@@ -103,15 +100,3 @@ class MahimahiEngine:
     def doctor(self) -> list[Check]:
         """Return what Mahimahi needs of this machine, and whether it is there."""
         return doctor.checks(self.user)
-
-
-@cache
-def _programs_digest() -> str:
-    """Return what tells this machine's build of Mahimahi from others; "none" without one."""
-    digest = hashlib.sha256()
-    for name in doctor.PROGRAMS:
-        path = shutil.which(name)
-        if path is None:
-            return "none"
-        digest.update(Path(path).read_bytes())
-    return digest.hexdigest()[:8]

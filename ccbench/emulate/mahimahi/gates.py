@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import pwd
     from collections.abc import Callable, Iterable
 
-__all__ = ["Gates"]
+__all__ = ["Gates", "end"]
 
-#: How long a shell may take to start, and how often it is looked for.
+#: How long a shell may take to start or to end, and how often it is looked for.
 _PATIENCE_S = 20.0
 _POLL_S = 0.05
 
@@ -77,7 +77,7 @@ class Gates:
         Returns
         -------
         Popen
-            The outermost. A line on its standard input ends them all.
+            The outermost, for :func:`end`.
         """
         with console.open("wb") as file:
             return subprocess.Popen(
@@ -139,6 +139,19 @@ class Gates:
             raise RuntimeError("a shell says nonsense")
         self._seen.add(_namespace(words[0]))
         return int(words[0]), words[1]
+
+
+def end(shells: subprocess.Popen[str]) -> None:
+    """End the shells that :meth:`Gates.start` has started.
+
+    Raises
+    ------
+    RuntimeError
+        If they have not done well.
+    """
+    shells.communicate("end\n", _PATIENCE_S)
+    if status := shells.returncode:
+        raise RuntimeError(f"Mahimahi's shells ended with status {status}")
 
 
 def _namespace(pid: str) -> str:

@@ -4,28 +4,33 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ccbench.emulate.mahimahi.iptables import let_iptables_serve_users
-from ccbench.emulate.realtime.namespaces import go_first
+from ccbench.emulate.realtime.namespaces import HERE, set_sysctls, settle
 
-__all__ = ["HERE", "ROUTER_SYSCTLS", "prepare"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
 
-#: The run's folder in its mount namespace, where the shells' user finds it too. Outside it is an
-#: empty folder.
-HERE = Path("/run/ccbench")
+__all__ = ["ROUTER_SYSCTLS", "make_ready", "prepare"]
 
 #: Settings of the network namespaces. Mahimahi's programs forward packets, and start only where
 #: that is allowed; whoever speaks IPv6 asks for routers, through the bottleneck.
 ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.disable_ipv6": "1"}
 
+#: Packets that wait until a shell reads them. The usual 500 are too few for many flows that start
+#: together, and what finds no room is in no log.
+_ENTRANCE = "20000"
+
 
 def prepare(folder: Path) -> None:
-    """Make these mount and process namespaces ready for Mahimahi, with `folder` at :data:`HERE`.
-
-    What is started from now on goes before ordinary programs, if this is allowed.
-    """
-    go_first()
-    HERE.mkdir(exist_ok=True)
-    subprocess.run(["mount", "--bind", str(folder), str(HERE)], check=True)
+    """Make these mount and process namespaces ready for Mahimahi's shells."""
+    settle(folder)
     let_iptables_serve_users(HERE)
+
+
+def make_ready(sysctls: Mapping[str, str]) -> None:
+    """Make the network namespace of a shell, which this thread is in, ready for a scenario."""
+    set_sysctls({**ROUTER_SYSCTLS, **sysctls})
+    subprocess.run(["ip", "link", "set", "ingress", "txqueuelen", _ENTRANCE], check=True)

@@ -25,8 +25,8 @@ from filelock import FileLock
 from ccbench.emulate._workspace import hold
 from ccbench.emulate.mahimahi import files
 from ccbench.emulate.mahimahi.gates import Gates
-from ccbench.emulate.mahimahi.private import HERE, ROUTER_SYSCTLS, prepare
-from ccbench.emulate.realtime.namespaces import set_sysctls
+from ccbench.emulate.mahimahi.private import ROUTER_SYSCTLS, prepare
+from ccbench.emulate.realtime.namespaces import HERE, set_sysctls
 
 __all__: list[str] = []
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench import _validate
+from ccbench.emulate.mahimahi.delay import check_rtt, delay_shell
 from ccbench.trace import Trace
 
 if TYPE_CHECKING:
@@ -22,11 +23,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ANSWERS",
     "DIRECTIONS",
-    "LARGEST_JITTER_MS",
     "QUEUES",
     "check_path",
-    "check_rtt",
-    "delay_shell",
     "shells",
 ]
 
@@ -42,12 +40,6 @@ QUEUES: Mapping[str, Mapping[str, tuple[str, int]]] = {
 ANSWERS = Trace(name="answers", opportunities_ms=(1,) * 20)
 
 DIRECTIONS = ("down", "up")
-
-#: Answers are delivered at whole milliseconds.
-LARGEST_JITTER_MS = 1.0
-
-#: mm-delay takes whole milliseconds, once for each way.
-_RTT_STEP_MS = 2
 
 
 def check_path(bottleneck: Bottleneck, rtt_ms: float) -> None:
@@ -68,25 +60,6 @@ def check_path(bottleneck: Bottleneck, rtt_ms: float) -> None:
             _, usual = options[name]
             ms = _validate.Range(1, 10_000)
             _validate.whole(f"qdisc_options.{name}", value, ms, example=usual)
-
-
-def check_rtt(rtt_ms: float, engine: str) -> None:
-    """Check that mm-delay can be this delay.
-
-    Raises
-    ------
-    InputError
-        If it cannot. It names the engine.
-    """
-    if rtt_ms % _RTT_STEP_MS:
-        nearest = max(1, round(rtt_ms / _RTT_STEP_MS)) * _RTT_STEP_MS
-        allowed = f"an even number with the engine {engine}: mm-delay knows whole ms each way"
-        raise _validate.bad("rtt_ms", rtt_ms, allowed, f"write for example {nearest}")
-
-
-def delay_shell(rtt_ms: float) -> list[str]:
-    """Return the command line of the shell that delays; like those of :func:`shells`."""
-    return ["mm-delay", f"{rtt_ms / _RTT_STEP_MS:.0f}"]
 
 
 def shells(  # noqa: PLR0913 - a path has that many parts, all by keyword

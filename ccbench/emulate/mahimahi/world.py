@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench.emulate.mahimahi import files
-from ccbench.emulate.mahimahi.gates import Gates
+from ccbench.emulate.mahimahi.gates import Gates, end
 from ccbench.emulate.mahimahi.link_log import started_ms
-from ccbench.emulate.mahimahi.private import HERE, ROUTER_SYSCTLS, prepare
+from ccbench.emulate.mahimahi.private import ROUTER_SYSCTLS, make_ready, prepare
 from ccbench.emulate.mahimahi.rate import link_trace
 from ccbench.emulate.mahimahi.shells import ANSWERS, shells
 from ccbench.emulate.mahimahi.sniffer import start_sniffer
 from ccbench.emulate.realtime import world
 from ccbench.emulate.realtime.files import ARRIVALS, CONSOLE, DEPARTURES, SENT
-from ccbench.emulate.realtime.namespaces import set_sysctls
+from ccbench.emulate.realtime.namespaces import HERE, set_sysctls
 
 if TYPE_CHECKING:
     from ccbench.scenario import Scenario
@@ -36,12 +36,8 @@ __all__: list[str] = []
 
 #: Between the start of the link's clock and that of the scenario all is made ready.
 _LEAD_MS = 1_000
-#: How long the shells may take to start, and to end.
+#: How long those that watch the packets may take to end.
 _PATIENCE_S = 20.0
-
-#: Packets that wait until a shell reads them. The usual 500 are too few for many flows that start
-#: together, and what finds no room is in no log.
-_ENTRANCE = "20000"
 
 
 def run(folder: Path, user: pwd.struct_passwd, scenario: Scenario) -> None:
@@ -63,9 +59,7 @@ def run(folder: Path, user: pwd.struct_passwd, scenario: Scenario) -> None:
         address=path.address,
         sender_pid=path.sender,
     )
-    path.shells.communicate("end\n", _PATIENCE_S)
-    if status := path.shells.returncode:
-        raise RuntimeError(f"the shells ended with status {status}")
+    end(path.shells)
     for sniffer in sniffers:
         sniffer.join(_PATIENCE_S)
         if sniffer.exitcode != 0:
@@ -90,18 +84,13 @@ def _open_path(scenario: Scenario, trace: Trace, folder: Path, user: pwd.struct_
     log = folder / files.LINK_LOG
     log.parent.mkdir()
     os.chown(log.parent, user.pw_uid, user.pw_gid)
-    sysctls = {**ROUTER_SYSCTLS, **world.host_sysctls(scenario)}
-    set_sysctls(sysctls)
+    sysctls = world.host_sysctls(scenario)
+    set_sysctls({**ROUTER_SYSCTLS, **sysctls})
     (bottleneck,) = scenario.bottlenecks
     nested = shells(bottleneck, scenario.rtt_ms, link=link, answers=answers, log=log)
     gates = Gates(folder / files.GATES, user)
     process = gates.start(nested, folder / CONSOLE)
-
-    def make_ready() -> None:
-        set_sysctls(sysctls)
-        subprocess.run(["ip", "link", "set", "ingress", "txqueuelen", _ENTRANCE], check=True)
-
-    insides, address = gates.open_all(process, len(nested), make_ready)
+    insides, address = gates.open_all(process, len(nested), partial(make_ready, sysctls))
     beyond, link_inside = insides[:2]
     return _Path(
         shells=process, sender=insides[-1], link=link_inside, beyond=beyond, address=address

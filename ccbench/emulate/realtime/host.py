@@ -99,7 +99,7 @@ def root_check() -> Check:
         name="root",
         ok=os.geteuid() == 0,
         detail="a run makes network namespaces and looks at what passes",
-        remedy="run it with sudo; Mahimahi's shells themselves run as an ordinary user",
+        remedy="run it with sudo",
     )
 
 

@@ -2,8 +2,9 @@
 """A stand-in for bessd: the same calls, and a small switch that really carries packets.
 
 It is as strict as bessd about the order of calls, and can be told to fail by ``STAND_IN``:
-``refuse=CALL`` answers that call with an error, ``die=CALL`` ends instead, ``silent`` never
-listens, ``slow`` has a link of 97 % of the rate, ``deaf`` carries nothing.
+``refuse=CALL`` answers that call with an error, ``die=CALL`` ends instead, ``slow`` has a link of
+97 % of the rate, ``deaf`` carries nothing, ``lossy`` loses packets at its ports, ``forgetful`` does
+not write all departures.
 
     python stand_in.py PROTOBUF -f -m 0 -buffers N -i PIDFILE -grpc_url unix:SOCKET
 """
@@ -26,6 +27,7 @@ from typing import Any, BinaryIO
 
 import grpc
 from google.protobuf import message_factory
+from google.protobuf.json_format import ParseDict
 
 from ccbench.emulate.bess.client import SERVICE, compiled
 
@@ -69,6 +71,7 @@ class Switch:
         self.burst = 32
         self.hooks: dict[tuple[str, str], BinaryIO] = {}
         self.waiting: deque[bytes] = deque()
+        self.counts = {"enqueued": 0, "dequeued": 0, "dropped": 0}
         self.delayed: deque[tuple[float, bytes]] = deque()
         self.news = threading.Condition()
 
@@ -103,17 +106,14 @@ class Switch:
     def CreatePort(self, request: Any) -> dict[str, Any]:
         self.need_pause()
         need(request.driver == "PMDPort", errno.ENOENT, f"No port driver '{request.driver}' found")
-        kind, _, interface = self.unpacked(request.arg).vdev.partition(",iface=")
+        kind, *settings = self.unpacked(request.arg).vdev.split(",")
+        interface = dict(setting.split("=") for setting in settings)["iface"]
         need(kind.startswith("net_af_packet"), errno.ENODEV, f"No device '{kind}'")
         port = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         port.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)
         port.bind((interface, ETH_P_ALL))
         self.ports[request.name] = port
         return {"name": request.name}
-
-    def GetPortStats(self, request: Any) -> dict[str, Any]:
-        need(request.name in self.ports, errno.ENOENT, f"No port '{request.name}' found")
-        return {"inc": {"dropped": 0}, "out": {"dropped": 0}}
 
     def CreateModule(self, request: Any) -> dict[str, Any]:
         self.need_pause()
@@ -140,9 +140,12 @@ class Switch:
 
     def ModuleCommand(self, request: Any) -> dict[str, Any]:
         need(request.name in self.modules, errno.ENOENT, f"No module '{request.name}' found")
-        need(request.cmd == "set_burst", errno.ENOTSUP, f"No command '{request.cmd}'")
-        self.burst = self.unpacked(request.arg).burst
-        return {}
+        if request.cmd == "set_burst":
+            self.burst = self.unpacked(request.arg).burst
+            return {}
+        need(request.cmd == "get_status", errno.ENOTSUP, f"No command '{request.cmd}'")
+        kind = "type.googleapis.com/bess.pb.QueueCommandGetStatusResponse"
+        return {"data": {"@type": kind, "count": len(self.waiting), **self.counts}}
 
     def AddTc(self, request: Any) -> dict[str, Any]:
         self.need_pause()
@@ -198,6 +201,8 @@ class Switch:
     def carry(self, port: socket.socket, target: str) -> None:
         while True:
             frame, address = port.recvfrom(2048)
+            if "lossy" in self.told and random.random() < 0.01:
+                continue
             if address[2] != OUTGOING and self.running and "deaf" not in self.told:
                 self.enter(target, frame)
 
@@ -210,7 +215,10 @@ class Switch:
             with self.news:
                 if len(self.waiting) < arguments.size - 1:
                     self.waiting.append(frame)
+                    self.counts["enqueued"] += 1
                     self.news.notify()
+                else:
+                    self.counts["dropped"] += 1
         elif kind == "QueueDelay":
             self.delayed.append((time.perf_counter() + arguments.delay / 1e3, frame))
         elif kind == "Timestamp" or random.random() >= arguments.drop_rate:
@@ -225,6 +233,7 @@ class Switch:
                     free_s = math.inf
                 self.news.wait_for(lambda: self.waiting and self.running)
                 burst = [self.waiting.popleft() for _ in range(min(self.burst, len(self.waiting)))]
+            self.counts["dequeued"] += len(burst)
             for frame in burst:
                 self.note(name, "ogate", frame)
                 self.enter(self.next[name], frame)
@@ -241,6 +250,9 @@ class Switch:
 
     def note(self, name: str, gate: str, frame: bytes) -> None:
         if (file := self.hooks.get((name, gate))) is not None:
+            forgets = "forgetful" in self.told and Path(file.name).name == "departures"
+            if forgets and random.random() < 0.05:
+                return
             seconds, microseconds = divmod(time.time_ns() // 1000, 1_000_000)
             header = struct.pack("=IIII", seconds, microseconds, len(frame), len(frame))
             file.write(header + frame)
@@ -269,7 +281,8 @@ def main() -> None:
                 os._exit(3)
             try:
                 need(told != f"refuse={rpc}", errno.ENOMEM, "the stand-in was told to refuse")
-                return response_class(**getattr(switch, rpc)(request))
+                answered = getattr(switch, rpc)(request)
+                return ParseDict(answered, response_class(), descriptor_pool=pool)
             except Refusal as refusal:
                 return response_class(error={"code": refusal.code, "errmsg": str(refusal)})
 
@@ -279,8 +292,6 @@ def main() -> None:
 
     methods = pool.FindServiceByName(SERVICE).methods_by_name
     handlers = {rpc: handler(rpc, method) for rpc, method in methods.items()}
-    if told == "silent":
-        time.sleep(3600)
     server = grpc.server(ThreadPoolExecutor(1))
     server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, handlers)])
     server.add_insecure_port(settings["-grpc_url"])

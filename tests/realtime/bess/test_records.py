@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from ccbench.emulate.bess import pcap
+from ccbench.emulate.bess.account import Account
 from ccbench.emulate.bess.records import queue_record, rate_error
 from ccbench.emulate.realtime import packet_record
 from ccbench.emulate.realtime.packet_record import PACKET_RECORD
@@ -138,6 +140,42 @@ class TestQueue:
         departures = packets(5)
         with pytest.raises(EngineError, match="before they came"):
             queue_record(arrivals, np.array([True]), departures)
+
+
+class TestAccount:
+    FINE = Account(
+        sent=100,
+        queued=90,
+        dropped=5,
+        left=90,
+        received=90,
+        answers_sent=50,
+        answers_received=50,
+        waited_s=0.0,
+    )
+
+    def test_fine(self) -> None:
+        """Where all that was counted is in the records, or was lost on purpose, all is well."""
+        self.FINE.check(sent=100, arrived=95, departed=90)
+
+    @pytest.mark.parametrize(
+        ("changes", "where"),
+        [
+            ({"sent": 101}, "1 packets are missing between the sender and the switch"),
+            ({"dropped": 9}, "4 packets are missing from the record of arrivals"),
+            ({"left": 91, "received": 91}, "1 packets are missing from the record of departures"),
+            ({"received": 80}, "10 packets are missing between the switch and the receiver"),
+            ({"answers_received": 49}, "1 packets are missing on the way back"),
+        ],
+    )
+    def test_missing(self, changes: dict[str, int], where: str) -> None:
+        """A packet that is missing anywhere is an error that says where."""
+        with pytest.raises(EngineError, match=where):
+            replace(self.FINE, **changes).check(sent=100, arrived=95, departed=90)
+
+    def test_since(self) -> None:
+        """What was counted since some time leaves out what was before."""
+        assert self.FINE.since(self.FINE) == Account(**dict.fromkeys(vars(self.FINE), 0))
 
 
 class TestRate:

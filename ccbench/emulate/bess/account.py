@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What everybody on the path has counted: that no packet was lost where no record is.
+
+BESS's ports lose packets in silence if they are not emptied in time, and so do its hooks if they
+cannot write. But the hosts count what they send and receive, and the queue what it takes and drops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from ccbench.emulate.bess import pipeline, wires
+from ccbench.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ccbench.emulate.bess.client import Bess
+
+__all__ = ["Account"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """Packets that were counted, and the time that bessd had to wait for its core."""
+
+    sent: int
+    received: int
+    answers_sent: int
+    answers_received: int
+    queued: int
+    left: int
+    dropped: int
+    waited_s: float
+
+    @classmethod
+    def of(cls, bess: Bess, hosts: Mapping[str, int]) -> Account:
+        """Return what was counted so far."""
+        sent, answers_received = wires.carried(hosts["sender"])
+        answers_sent, received = wires.carried(hosts["receiver"])
+        queue = bess.call(pipeline.queue_status())
+        return cls(
+            sent=sent,
+            received=received,
+            answers_sent=answers_sent,
+            answers_received=answers_received,
+            queued=queue.enqueued,
+            left=queue.dequeued,
+            dropped=queue.dropped,
+            waited_s=bess.waited_s(),
+        )
+
+    def since(self, before: Account) -> Account:
+        """Return what was counted since then."""
+        then = asdict(before)
+        return Account(**{name: value - then[name] for name, value in asdict(self).items()})
+
+    def check(self, *, sent: int, arrived: int, departed: int) -> None:
+        """Compare it with how many packets are in the records.
+
+        Raises
+        ------
+        EngineError
+            If a packet is missing somewhere.
+        """
+        for counted, recorded, where in (
+            (self.sent, sent, "between the sender and the switch"),
+            (self.queued + self.dropped, arrived, "from the record of arrivals"),
+            (self.left, departed, "from the record of departures"),
+            (self.left, self.received, "between the switch and the receiver"),
+            (self.answers_sent, self.answers_received, "on the way back"),
+        ):
+            if counted != recorded:
+                raise EngineError(
+                    f"{abs(counted - recorded)} packets are missing {where}: the machine is too "
+                    "busy, or the rate too high for it"
+                )
