@@ -85,9 +85,7 @@ def engine_named(name: str, bess_dir: Path | None) -> Engine:
         return get_engine(name)
     if name != "bess":
         allowed = f"left out with --engine {name}"
-        raise _validate.bad(
-            "--bess-dir", str(bess_dir), allowed, "write --engine bess, or leave it"
-        )
+        raise _validate.bad("--bess-dir", str(bess_dir), allowed, "write --engine bess")
     from ccbench.emulate.bess.engine import BessEngine
 
     return BessEngine(bess_dir)
