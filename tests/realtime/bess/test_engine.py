@@ -131,7 +131,8 @@ class TestRun:
     def test_losses(self, bess: Path) -> None:
         """Random losses are in the record, as often as the scenario says, and before the queue."""
         flow = Flow(cca="", kind="cbr", rate_mbps=2.4, packet_bytes=500)
-        events = BessEngine(bess).run(lossy).queue["event"].value_counts()
+        result = BessEngine(bess).run(dumbbell(flow, loss=0.2, duration_s=2.5))
+        events = result.queue["event"].value_counts()
         sent = events["enqueue"] + events["loss"]
         deviation = (0.2 * 0.8 / sent) ** 0.5
         assert events["loss"] / sent == pytest.approx(0.2, abs=5 * deviation)
