@@ -51,7 +51,7 @@ def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) ->
     _match(departure_lines, departures, "left")
     unheard = len(arrival_lines) - len(arrivals)  # before anybody listened
     came_out = None
-    if scenario.bottlenecks[0].qdisc != "droptail":
+    if scenario.bottlenecks[0].qdisc not in {"droptail", "bfifo"}:
         came_out = [True] * unheard + packet_record.which(arrivals, departures).tolist()
     flows = [_NO_FLOW] * unheard + packet_record.flow_of(arrivals).tolist()
     queue = replay(log, flows, came_out)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from ccbench import _validate
 from ccbench.emulate.mahimahi.delay import check_rtt, delay_shell
+from ccbench.emulate.mahimahi.rate import TUN_HEADER_BYTES
+from ccbench.flow import MTU_BYTES
 from ccbench.trace import Trace
 
 if TYPE_CHECKING:
@@ -32,9 +34,13 @@ __all__ = [
 #: does, and the value if the scenario names none: Linux's.
 QUEUES: Mapping[str, Mapping[str, tuple[str, int]]] = {
     "droptail": {},
+    "bfifo": {},
     "codel": {"target_ms": ("target", 5), "interval_ms": ("interval", 100)},
     "pie": {"target_ms": ("qdelay_ref", 15), "max_burst_ms": ("max_burst", 150)},
 }
+
+#: Where mm-link has another name. Its one drop-tail queue counts packets or bytes.
+_THEIR_NAMES = {"bfifo": "droptail"}
 
 #: The link of the answers, 240 Mbit/s: packets without data do not queue there.
 ANSWERS = Trace(name="answers", opportunities_ms=(1,) * 20)
@@ -107,7 +113,7 @@ def shells(  # noqa: PLR0913 - a path has that many parts, all by keyword
     delay = delay_shell(rtt_ms)
     traces = [str(path) for path in ((link, answers) if is_up else (answers, link))]
     queue = [
-        f"--{side}-queue={bottleneck.qdisc}",
+        f"--{side}-queue={_THEIR_NAMES.get(bottleneck.qdisc, bottleneck.qdisc)}",
         f"--{side}-queue-args={_queue_arguments(bottleneck)}",
         f"--{side}-log={log}",
     ]
@@ -124,4 +130,8 @@ def _queue_arguments(bottleneck: Bottleneck) -> str:
         f"{theirs}={given.get(name, usual)}"
         for name, (theirs, usual) in QUEUES[bottleneck.qdisc].items()
     )
-    return ",".join([f"packets={bottleneck.queue_packets}", *own])
+    assert bottleneck.queue_packets is not None
+    limit = f"packets={bottleneck.queue_packets}"
+    if bottleneck.qdisc == "bfifo":
+        limit = f"bytes={bottleneck.queue_packets * (MTU_BYTES + TUN_HEADER_BYTES)}"
+    return ",".join([limit, *own])

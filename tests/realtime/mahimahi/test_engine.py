@@ -186,6 +186,16 @@ def test_trace_begins_with_the_scenario() -> None:
     assert {100, 110, 0} == set(left_ms % 300)
 
 
+def test_bytes() -> None:
+    """A queue of bytes holds as many small packets as have the bytes of its full ones."""
+    flow = Flow(cca="", kind="cbr", rate_mbps=24, packet_bytes=500)
+    events = run(dumbbell(flow, qdisc="bfifo", queue_packets=10, duration_s=1.0)).queue
+    waiting = events[events["event"] != "enqueue"]
+    assert (events["event"] == "drop").any()
+    assert 14_000 < waiting["backlog_bytes"].max() <= 15_000
+    assert 28 <= waiting["backlog_packets"].max() <= 30
+
+
 @pytest.mark.parametrize("qdisc", ["codel", "pie"])
 def test_active_queue(qdisc: str) -> None:
     """CoDel and PIE drop packets before the queue is full, and keep the delay low."""
