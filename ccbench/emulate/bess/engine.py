@@ -52,7 +52,9 @@ class BessEngine:
 
     Examples
     --------
-    >>> run = BessEngine("/opt/bess").run(scenario)  # doctest: +SKIP
+    As root, where BESS was built::
+
+        run = BessEngine("/opt/bess").run(Scenario.load("scenario.toml"))
     """
 
     name = "bess"
