@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernel for processors with AVX-512.
+
+#include <immintrin.h>
+
+#include "sweep.h"
+
+namespace ccbench::dtw {
+namespace {
+
+struct Avx512 {
+  using Vector = __m512;
+  static constexpr std::size_t kLanes = 16;
+  static constexpr int kRows = 8;  // three vectors each, of 32 registers
+
+  static Vector load(const float* from) { return _mm512_load_ps(from); }
+  static void store(float* to, Vector a) { _mm512_store_ps(to, a); }
+  static Vector fill(float value) { return _mm512_set1_ps(value); }
+  static Vector add(Vector a, Vector b) { return _mm512_add_ps(a, b); }
+  static Vector min(Vector a, Vector b) { return _mm512_min_ps(a, b); }
+  static Vector distance(Vector a, Vector b) { return _mm512_abs_ps(_mm512_sub_ps(a, b)); }
+};
+
+}  // namespace
+
+bool run_avx512(const float* query, std::size_t n, const float* references, std::size_t m,
+                std::size_t window, float bound, float* row) {
+  return run<Avx512>(query, n, references, m, window, bound, row);
+}
+
+}  // namespace ccbench::dtw
