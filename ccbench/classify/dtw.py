@@ -16,11 +16,12 @@ to the last bit on every processor and with any number of threads.
 References
 ----------
 H. Sakoe and S. Chiba, "Dynamic programming algorithm optimization for spoken word recognition",
-IEEE Transactions on Acoustics, Speech, and Signal Processing 26(1), 1978: the recurrence (the
-symmetric form, with weights of 1) and the window. S.-W. Kim, S. Park and W. W. Chu, "An index-based
-approach for similarity search supporting time warping in large sequence databases", ICDE 2001, and
-E. Keogh and C. A. Ratanamahatana, "Exact indexing of dynamic time warping", Knowledge and
-Information Systems 7(3), 2005: the lower bounds that let :func:`nearest` skip most comparisons.
+IEEE Transactions on Acoustics, Speech, and Signal Processing 26(1), 1978: the recurrence and the
+window (there a diagonal step counts twice; here, as is usual today, every step counts once). S.-W.
+Kim, S. Park and W. W. Chu, "An index-based approach for similarity search supporting time warping
+in large sequence databases", ICDE 2001, and E. Keogh and C. A. Ratanamahatana, "Exact indexing of
+dynamic time warping", Knowledge and Information Systems 7(3), 2005: the lower bounds that let
+:func:`nearest` skip most comparisons.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@
 
 #include <immintrin.h>
 
+#include "kernel.h"
 #include "sweep.h"
 
 namespace ccbench::dtw {
@@ -26,9 +27,6 @@ struct Avx2 {
 
 }  // namespace
 
-bool run_avx2(const float* query, std::size_t n, const float* references, std::size_t m,
-              std::size_t window, float bound, float* row) {
-  return run<Avx2>(query, n, references, m, window, bound, row);
-}
+constexpr Kernel kAvx2{"avx2", Avx2::kLanes, run<Avx2>};
 
 }  // namespace ccbench::dtw

@@ -4,6 +4,7 @@
 
 #include <immintrin.h>
 
+#include "kernel.h"
 #include "sweep.h"
 
 namespace ccbench::dtw {
@@ -24,9 +25,6 @@ struct Avx512 {
 
 }  // namespace
 
-bool run_avx512(const float* query, std::size_t n, const float* references, std::size_t m,
-                std::size_t window, float bound, float* row) {
-  return run<Avx512>(query, n, references, m, window, bound, row);
-}
+constexpr Kernel kAvx512{"avx512", Avx512::kLanes, run<Avx512>};
 
 }  // namespace ccbench::dtw

@@ -3,7 +3,7 @@
 // The kernel of dynamic time warping: one query against several references at once, one in each
 // lane of a vector.
 //
-// Cumulated costs follow the recurrence of Sakoe and Chiba (1978), symmetric form without weights:
+// Cumulated costs follow the recurrence of Sakoe and Chiba (1978), with every step counted once:
 //
 //   D(i, j) = |x_i - y_j| + min(D(i-1, j), D(i-1, j-1), D(i, j-1)),   |i - j| <= window
 //
@@ -36,6 +36,12 @@ struct Kernel {
   bool (*run)(const float* query, std::size_t n, const float* references, std::size_t m,
               std::size_t window, float bound, float* row);
 };
+
+// Each in the file of its name. They are constants: no code of those files runs, not even to set
+// them up, before the processor has been asked whether it can.
+extern const Kernel kAvx512;
+extern const Kernel kAvx2;
+extern const Kernel kPortable;
 
 // The kernels that this processor can run, the fastest first. The last is the portable one.
 std::vector<Kernel> kernels();

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "kernel.h"
 #include "sweep.h"
 
 namespace ccbench::dtw {
@@ -48,9 +49,6 @@ struct Portable {
 
 }  // namespace
 
-bool run_portable(const float* query, std::size_t n, const float* references, std::size_t m,
-                  std::size_t window, float bound, float* row) {
-  return run<Portable>(query, n, references, m, window, bound, row);
-}
+constexpr Kernel kPortable{"portable", Portable::kLanes, run<Portable>};
 
 }  // namespace ccbench::dtw
