@@ -19,7 +19,11 @@ struct Avx2 {
   static void store(float* to, Vector a) { _mm256_store_ps(to, a); }
   static Vector fill(float value) { return _mm256_set1_ps(value); }
   static Vector add(Vector a, Vector b) { return _mm256_add_ps(a, b); }
-  static Vector min(Vector a, Vector b) { return _mm256_min_ps(a, b); }
+  // On integers, as in avx512.cpp.
+  static Vector min(Vector a, Vector b) {
+    return _mm256_castsi256_ps(
+        _mm256_min_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b)));
+  }
   static Vector distance(Vector a, Vector b) {
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0F), _mm256_sub_ps(a, b));
   }

@@ -19,7 +19,12 @@ struct Avx512 {
   static void store(float* to, Vector a) { _mm512_store_ps(to, a); }
   static Vector fill(float value) { return _mm512_set1_ps(value); }
   static Vector add(Vector a, Vector b) { return _mm512_add_ps(a, b); }
-  static Vector min(Vector a, Vector b) { return _mm512_min_ps(a, b); }
+  // What is not negative is ordered alike as a number and as an integer of the same bits. Integers
+  // have more execution units on some processors: those that the additions do not take.
+  static Vector min(Vector a, Vector b) {
+    return _mm512_castsi512_ps(
+        _mm512_min_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b)));
+  }
   static Vector distance(Vector a, Vector b) { return _mm512_abs_ps(_mm512_sub_ps(a, b)); }
 };
 

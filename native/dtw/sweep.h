@@ -5,7 +5,8 @@
 // elsewhere, lest the linker merge code for one processor into that for another.
 //
 // A vector type has a number of lanes and of rows (how many its registers have room for), and the
-// operations load, store, fill, add, min and distance (the absolute difference).
+// operations load, store, fill, add, min (of numbers that are not negative) and distance (the
+// absolute difference).
 
 #pragma once
 
