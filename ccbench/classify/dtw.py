@@ -47,7 +47,8 @@ _Many: TypeAlias = "Sequence[npt.ArrayLike] | npt.NDArray[np.generic]"
 #: Which of the compiled cores is used; all give the same.
 _PATH = _native.dtw_paths()[0]
 
-_LARGEST = float(np.finfo(np.float32).max)
+#: No sum of differences of numbers up to this one is too large for single precision.
+_LARGEST = 1e30
 
 
 def distance(x: npt.ArrayLike, y: npt.ArrayLike, *, window: int | None = None) -> float:
@@ -290,7 +291,7 @@ def _points(field: str, series: npt.ArrayLike) -> npt.NDArray[np.float32]:
     wrong = np.flatnonzero(~(np.abs(exact) <= _LARGEST))
     if wrong.size:
         i = int(wrong[0])
-        allowed = f"a finite number within ±{_LARGEST:.3g}"
+        allowed = f"a finite number within ±{_LARGEST:g}"
         raise _validate.bad(f"{field}[{i}]", float(exact[i]), allowed, "check what was measured")
     return exact.astype(np.float32)
 

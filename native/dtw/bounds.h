@@ -7,9 +7,11 @@
 // 2005). In the first and the last row the path is known to begin and to end in the corners, which
 // cost what they cost (Kim, Park and Chu 2001).
 //
-// The sums run in the order of the rows in single precision, as those along a path do. Rounding
-// keeps order, so the bound is below the computed distance, and not only below the exact one:
-// whoever skips a reference because of it loses nothing.
+// The bound is below the distance as the kernels compute it, and not only below the exact one:
+// whoever skips a reference because of it loses nothing. A sum of positive numbers in single
+// precision is off by at most 2^-24 of itself for each addition, and so is each number by the
+// subtraction it comes from. A path has fewer than n + m cells and the bound fewer, so taking
+// 4 (n + m) 2^-24 of it away is more than both can be off together.
 
 #pragma once
 
