@@ -24,6 +24,7 @@ import os
 import time
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -115,14 +116,14 @@ def contestants() -> list[Contestant]:
         )
     )
     if find_spec("dtaidistance"):
-        theirs: Any = __import__("dtaidistance.dtw").dtw
+        theirs: Any = import_module("dtaidistance.dtw")
         distance = partial(theirs.distance_fast, inner_dist="euclidean", use_pruning=False)
         here.append(Contestant(name="dtaidistance (C)", compute=one_by_one(distance), at_once=4))
     if find_spec("tslearn"):
-        theirs = __import__("tslearn.metrics").metrics
+        theirs = import_module("tslearn.metrics")
         here.append(Contestant(name="tslearn", compute=one_by_one(theirs.dtw), at_once=4))
     if find_spec("aeon"):
-        theirs = __import__("aeon.distances").distances
+        theirs = import_module("aeon.distances")
         compute = one_by_one(theirs.dtw_distance)
         here.append(Contestant(name="aeon", compute=compute, at_once=4))
     return here
@@ -138,7 +139,8 @@ def sawtooths(length: int, seed: int, of_each: int) -> Series:
         for _ in range(of_each):
             phase = (time_of / (period * rng.uniform(0.9, 1.1)) + rng.uniform()) % 1
             rows.append(np.rint(100 * (1 - depth + depth * phase) + rng.normal(0, 2, length)))
-    return np.clip(np.stack(rows), 0, None)
+    traces: Series = np.stack(rows)
+    return traces.clip(min=0)
 
 
 def timed(run: Callable[[], object], rounds: int) -> float:
