@@ -26,8 +26,8 @@ struct Means {
 void distances(const SeriesSet& queries, const SeriesSet& references, std::size_t window,
                const Means& means, float* out);
 
-// Distances between all series; `out` is a square. Which is symmetric: series in different lanes are
-// compared once.
+// Distances between all series, as a symmetric square. Each is computed once, except between series
+// that share a vector: there the second time costs nothing.
 void pairwise(const SeriesSet& series, std::size_t window, const Means& means, float* out);
 
 // The k nearest references of every query, the nearest first, equal ones by index. `distances` and
