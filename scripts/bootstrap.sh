@@ -24,6 +24,12 @@ stop() {
 have() { command -v "$1" >/dev/null; }
 # Each check tries what will really be done, wherever the tool came from.
 has_venv() { python3 -c 'import ensurepip, venv' 2>/dev/null; }
+has_cxx() { printf '#include <thread>\nint main() {}' | g++ -std=c++17 -x c++ -o /dev/null - 2>/dev/null; }
+has_python_headers() {
+  local folder
+  folder=$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null) &&
+    [ -f "$folder/Python.h" ]
+}
 has_static_libc() { echo 'int main(void) { return 0; }' | gcc -static -x c -o /dev/null - 2>/dev/null; }
 
 missing=()
@@ -39,6 +45,8 @@ needs() { # PACKAGE REASON CHECK...
 check_system() {
   missing=()
   needs python3-venv "makes the virtual environment $venv" has_venv
+  needs g++ "compiles ccbench's own cores" has_cxx
+  needs python3-dev "ccbench's own cores are compiled with Python's header files" has_python_headers
   needs gcc "compiles the virtual kernel" have gcc
   needs libc6-dev "C library that the virtual kernel and its init are linked with" has_static_libc
   needs make "runs the kernel's build" have make
@@ -93,8 +101,8 @@ fi
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
   stop "$(python3 --version) is too old: ccbench needs Python 3.10 or newer"
 
-# Installing takes a while: done again only when what is to be installed has changed.
-wanted="$(cksum <pyproject.toml) [$extras]"
+# Installing takes a while: done again only when what is to be installed or compiled has changed.
+wanted="$(find native -type f -print0 | sort -z | xargs -0 cat pyproject.toml | cksum) [$extras]"
 stamp=$venv/.ccbench-installed
 installed=$(cat "$stamp" 2>/dev/null || true)
 # What is installed for working on ccbench serves for using it.
@@ -104,6 +112,8 @@ if [ "$installed" != "$wanted" ] && [ "$installed" != "${wanted/"[]"/[dev]}" ]; 
     python3 -m venv --clear "$venv"
   fi
   say "installing ccbench and the Python packages it needs into $venv"
-  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable ".${extras:+[$extras]}"
+  # For those who work on it, what the compiler warns of is an error.
+  SKBUILD_CMAKE_DEFINE="CCBENCH_WERROR=${extras:+ON}" \
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable ".${extras:+[$extras]}"
   printf '%s' "$wanted" >"$stamp"
 fi

@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
+from ccbench._cores import cores
 from ccbench.emulate._cluster import cluster
 from ccbench.emulate._run import DEFAULT_STORE, resolve, run
-from ccbench.emulate._run_many import cores, run_many
+from ccbench.emulate._run_many import run_many
 from ccbench.emulate.engine import Check, Engine, get_engine
 from ccbench.emulate.store import Store
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict, deque
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -14,6 +13,7 @@ from threading import Event
 from typing import TYPE_CHECKING, TypeAlias
 
 from ccbench import _validate
+from ccbench._cores import cores
 from ccbench.emulate._cluster import WorkersKilled, losses_explained
 from ccbench.emulate._run import DEFAULT_STORE, resolve, run
 from ccbench.emulate._worker import Task
@@ -258,10 +258,3 @@ class _Batch:
         group = self.stored.popleft()
         assert self.store is not None  # which has it
         return group, self.store.get(self.scenarios[group[0]], self.engine)
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1  # not Linux

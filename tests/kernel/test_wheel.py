@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import zipfile
 from pathlib import Path
@@ -89,7 +90,7 @@ def ccbench(
 
 class TestWheel:
     def test_content(self, wheel: Path) -> None:
-        """The wheel carries annotations, licences, the report's page and the kernel's sources."""
+        """The wheel carries compiled cores, annotations, licences, a page, the kernel's sources."""
         with zipfile.ZipFile(wheel) as archive:
             names = archive.namelist()
         sources = [name for name in names if name.startswith("ccbench/kernel_modules/")]
@@ -101,7 +102,8 @@ class TestWheel:
         assert [] == [
             name for name in sources if Path(name).suffix in {".ko", ".o", ".mod", ".cmd"}
         ]
-        assert [] == [name for name in names if name.startswith(("tests/", "benchmarks/"))]
+        assert f"ccbench/_native{sysconfig.get_config_var('EXT_SUFFIX')}" in names
+        assert [] == [name for name in names if not name.startswith(("ccbench/", "ccbench-"))]
 
     @pytest.mark.kernel
     def test_build_and_run(self, ccbench: Callable[..., str]) -> None:

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cores of this machine."""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["cores"]
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1  # not Linux

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dynamic time warping: how unlike two series are once their time axes are stretched to match.
+
+A path through the table of all pairs of points begins with both first points and ends with both
+last ones. Each step goes on by one point in one series or in both. The distance is the sum of
+``|x[i] - y[j]|`` along the cheapest path. It is a sum and not a mean, so longer series are farther
+apart, and it is in the unit of the series. Nothing is scaled or shifted before. A window allows
+only pairs with ``|i - j| <= window``.
+
+The work is done by a compiled core that compares one series with several at once, on all cores and
+with the widest vectors that the processor has. It computes in single precision, because that makes
+it twice as fast: whole numbers up to 2**24, such as packet counts and their sums, are exact, and
+beyond each step along the path rounds by at most 6e-8 of the sum so far. The results are the same
+to the last bit on every processor and with any number of threads.
+
+References
+----------
+H. Sakoe and S. Chiba, "Dynamic programming algorithm optimization for spoken word recognition",
+IEEE Transactions on Acoustics, Speech, and Signal Processing 26(1), 1978: the recurrence and the
+window (there a diagonal step counts twice; here, as is usual today, every step counts once). S.-W.
+Kim, S. Park and W. W. Chu, "An index-based approach for similarity search supporting time warping
+in large sequence databases", ICDE 2001, and E. Keogh and C. A. Ratanamahatana, "Exact indexing of
+dynamic time warping", Knowledge and Information Systems 7(3), 2005: the lower bounds that let
+:func:`nearest` skip most comparisons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from ccbench import _native, _validate
+from ccbench._cores import cores
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+__all__ = ["distance", "distances", "nearest", "pairwise"]
+
+#: Series, possibly of different lengths; an array holds one in each row.
+_Many: TypeAlias = "Sequence[npt.ArrayLike] | npt.NDArray[np.generic]"
+
+#: Which of the compiled cores is used; all give the same.
+_PATH = _native.dtw_paths()[0]
+
+#: No sum of differences of numbers up to this one is too large for single precision.
+_LARGEST = 1e30
+
+
+def distance(x: npt.ArrayLike, y: npt.ArrayLike, *, window: int | None = None) -> float:
+    """Return the distance between two series.
+
+    For one series and many others, :func:`distances` is much faster than calling this for each.
+
+    Parameters
+    ----------
+    x, y : array_like, shape (n_points,)
+        The series, such as packets in a queue at equal intervals; their lengths may differ.
+    window : int, optional
+        How many points apart two matched points may be; by default any number.
+
+    Returns
+    -------
+    float
+        At least 0, in the unit of the series.
+
+    Raises
+    ------
+    InputError
+        A series is empty, has another shape or a value that is not finite; or the window is
+        negative or smaller than the difference of the lengths.
+
+    Examples
+    --------
+    >>> distance([0, 2, 4], [0, 0, 2, 4, 4])
+    0.0
+    >>> distance([0, 2, 4], [1, 2, 4])
+    1.0
+    """
+    first, second = _one("x", x), _one("y", y)
+    return float(_matrix(first, second, window=_window(window, first, second), threads=1)[0, 0])
+
+
+def distances(
+    queries: _Many,
+    references: _Many,
+    *,
+    window: int | None = None,
+    threads: int | None = None,
+) -> npt.NDArray[np.float32]:
+    """Return the distance from each of some series to each of others.
+
+    Parameters
+    ----------
+    queries, references : sequence of array_like of shape (n_points,), or one array of rows
+        The series; lengths may differ.
+    window : int, optional
+        As for :func:`distance`.
+    threads : int, optional
+        How many threads compute; by default one for each core. The result does not depend on it.
+
+    Returns
+    -------
+    ndarray, shape (n_queries, n_references)
+        Single precision, in the unit of the series.
+
+    Raises
+    ------
+    InputError
+        As for :func:`distance`; or there are no series, or `threads` is less than 1.
+
+    Examples
+    --------
+    >>> distances([[0, 2, 4]], [[0, 0, 2, 4], [1, 2, 4]])
+    array([[0., 1.]], dtype=float32)
+    """
+    first, second = _many("queries", queries), _many("references", references)
+    allowed = _window(window, first, second)
+    if len(first) > len(second):  # what there is more of fills the vectors better
+        return _matrix(second, first, window=allowed, threads=_threads(threads)).T
+    return _matrix(first, second, window=allowed, threads=_threads(threads))
+
+
+def pairwise(
+    series: _Many, *, window: int | None = None, threads: int | None = None
+) -> npt.NDArray[np.float32]:
+    """Return the distance between every two of some series.
+
+    It takes half the time of :func:`distances` of the series from themselves.
+
+    Parameters
+    ----------
+    series : sequence of array_like of shape (n_points,), or one array of rows
+        The series; lengths may differ.
+    window, threads : int, optional
+        As for :func:`distances`.
+
+    Returns
+    -------
+    ndarray, shape (n_series, n_series)
+        Single precision, in the unit of the series; symmetric, and 0 on the diagonal.
+
+    Raises
+    ------
+    InputError
+        As for :func:`distances`.
+
+    Examples
+    --------
+    >>> pairwise([[0, 2, 4], [0, 0, 2, 4], [1, 2, 4]])
+    array([[0., 0., 1.],
+           [0., 0., 2.],
+           [1., 2., 0.]], dtype=float32)
+    """
+    flat = _many("series", series)
+    out = np.empty((len(flat), len(flat)), dtype=np.float32)
+    allowed = _window(window, flat, flat)
+    _native.dtw_pairwise(flat.values, flat.starts, allowed, _PATH, _threads(threads), out)
+    return out
+
+
+def nearest(
+    queries: _Many,
+    references: _Many,
+    k: int = 1,
+    *,
+    window: int | None = None,
+    threads: int | None = None,
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    """Return the nearest of some series to each of others.
+
+    It finds exactly what sorting :func:`distances` finds, but computes only distances that may be
+    among the smallest, and those only until it is clear that they are not.
+
+    Parameters
+    ----------
+    queries, references : sequence of array_like of shape (n_points,), or one array of rows
+        The series; lengths may differ.
+    k : int
+        How many to find for each query, from 1 to the number of references.
+    window, threads : int, optional
+        As for :func:`distances`.
+
+    Returns
+    -------
+    distances : ndarray, shape (n_queries, k)
+        Single precision, in the unit of the series; the nearest first.
+    indices : ndarray, shape (n_queries, k)
+        Which references they are; of equally near ones those with the lower indices, in order.
+
+    Raises
+    ------
+    InputError
+        As for :func:`distances`; or `k` is out of its range.
+
+    Examples
+    --------
+    >>> nearest([[0, 2, 4]], [[9, 9, 9], [0, 2, 5], [0, 2, 2, 4]], k=2)
+    (array([[0., 1.]], dtype=float32), array([[2, 1]]))
+    """
+    first, second = _many("queries", queries), _many("references", references)
+    k = _validate.whole("k", k, _validate.Range(1, len(second)), example=1)
+    found = np.empty((len(first), k), dtype=np.float32)
+    indices = np.empty((len(first), k), dtype=np.int64)
+    _native.dtw_nearest(
+        first.values,
+        first.starts,
+        second.values,
+        second.starts,
+        _window(window, first, second),
+        _PATH,
+        _threads(threads),
+        found,
+        indices,
+    )
+    return found, indices
+
+
+@dataclass(frozen=True)
+class _Series:
+    """Series one after the other, as the compiled core takes them.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_points of all,)
+    starts : ndarray, shape (n_series + 1,)
+        Series ``i`` is ``values[starts[i] : starts[i + 1]]``.
+    """
+
+    values: npt.NDArray[np.float32]
+    starts: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, parts: Sequence[npt.NDArray[np.float32]]) -> _Series:
+        starts = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+        return cls(values=np.concatenate(parts), starts=starts)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def shortest(self) -> int:
+        return int(np.diff(self.starts).min())
+
+    @property
+    def longest(self) -> int:
+        return int(np.diff(self.starts).max())
+
+
+def _matrix(
+    queries: _Series, references: _Series, *, window: int, threads: int
+) -> npt.NDArray[np.float32]:
+    out = np.empty((len(queries), len(references)), dtype=np.float32)
+    _native.dtw_distances(
+        queries.values,
+        queries.starts,
+        references.values,
+        references.starts,
+        window,
+        _PATH,
+        threads,
+        out,
+    )
+    return out
+
+
+def _one(field: str, series: npt.ArrayLike) -> _Series:
+    return _Series.of([_points(field, series)])
+
+
+def _many(field: str, series: _Many) -> _Series:
+    if isinstance(series, str) or not hasattr(series, "__len__") or len(series) == 0:
+        step = f"write for example {field} = [[0, 2, 4], [1, 2, 4]]"
+        raise _validate.bad(field, series, "a sequence of one or more series", step)
+    return _Series.of([_points(f"{field}[{i}]", one) for i, one in enumerate(series)])
+
+
+def _points(field: str, series: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    """Return a series as the compiled core takes it, if it is one."""
+    try:
+        exact = np.asarray(series, dtype=np.float64)
+    except (TypeError, ValueError):
+        exact = np.empty(())
+    if exact.ndim != 1 or exact.size == 0:
+        step = "write for example [0, 2, 4]"
+        raise _validate.bad(field, series, "one or more numbers in one dimension", step)
+    wrong = np.flatnonzero(~(np.abs(exact) <= _LARGEST))
+    if wrong.size:
+        i = int(wrong[0])
+        allowed = f"a finite number within ±{_LARGEST:g}"
+        raise _validate.bad(f"{field}[{i}]", float(exact[i]), allowed, "check what was measured")
+    return exact.astype(np.float32)
+
+
+def _window(window: int | None, queries: _Series, references: _Series) -> int:
+    """Return the window as the compiled core takes it."""
+    unlimited = max(queries.longest, references.longest)
+    if window is None:
+        return unlimited
+    window = _validate.whole("window", window, _validate.Range(0), example=unlimited // 10)
+    longer = queries.longest - references.shortest
+    least = max(longer, references.longest - queries.shortest)
+    if window < least:
+        allowed = f"at least {least}, the largest difference of the lengths"
+        raise _validate.bad("window", window, allowed, f"write for example window = {least}")
+    return min(window, unlimited)
+
+
+def _threads(threads: int | None) -> int:
+    if threads is None:
+        return cores()
+    return _validate.whole("threads", threads, _validate.Range(1), example=1)
