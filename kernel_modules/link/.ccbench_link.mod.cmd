@@ -1,1 +1,0 @@
-savedcmd_/work/main/kernel_modules/link/ccbench_link.mod := printf '%s\n'   main.o bottleneck.o delay.o log.o | awk '!x[$$0]++ { print("/work/main/kernel_modules/link/"$$0) }' > /work/main/kernel_modules/link/ccbench_link.mod
