@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-__all__ = ["distance", "distances", "nearest", "pairwise"]
+__all__ = ["Many", "distance", "distances", "nearest", "pairwise"]
 
 #: Series, possibly of different lengths; an array holds one in each row.
-_Many: TypeAlias = "Sequence[npt.ArrayLike] | npt.NDArray[np.generic]"
+Many: TypeAlias = "Sequence[npt.ArrayLike] | npt.NDArray[np.generic]"
 
 #: Which of the compiled cores is used; all give the same.
 _PATH = _native.dtw_paths()[0]
@@ -86,8 +86,8 @@ def distance(x: npt.ArrayLike, y: npt.ArrayLike, *, window: int | None = None) -
 
 
 def distances(
-    queries: _Many,
-    references: _Many,
+    queries: Many,
+    references: Many,
     *,
     window: int | None = None,
     threads: int | None = None,
@@ -126,7 +126,7 @@ def distances(
 
 
 def pairwise(
-    series: _Many, *, window: int | None = None, threads: int | None = None
+    series: Many, *, window: int | None = None, threads: int | None = None
 ) -> npt.NDArray[np.float32]:
     """Return the distance between every two of some series.
 
@@ -164,8 +164,8 @@ def pairwise(
 
 
 def nearest(
-    queries: _Many,
-    references: _Many,
+    queries: Many,
+    references: Many,
     k: int = 1,
     *,
     window: int | None = None,
@@ -272,7 +272,7 @@ def _one(field: str, series: npt.ArrayLike) -> _Series:
     return _Series.of([_points(field, series)])
 
 
-def _many(field: str, series: _Many) -> _Series:
+def _many(field: str, series: Many) -> _Series:
     if isinstance(series, str) or not hasattr(series, "__len__") or len(series) == 0:
         step = f"write for example {field} = [[0, 2, 4], [1, 2, 4]]"
         raise _validate.bad(field, series, "a sequence of one or more series", step)

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CCAnalyzer's classifier as an estimator of scikit-learn (Ware, section 2.3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ccbench import _validate
+from ccbench.classify import dtw
+from ccbench.classify.vote import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from ccbench.classify.dtw import Many
+
+__all__ = ["CCAClassifier"]
+
+
+class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # sklearn is untyped
+    """Gives a trace of queue occupancy the label of the nearest ones that it knows (1NN-DTW, TNN).
+
+    Traces of one network setting are like each other, so each setting has a classifier of its own;
+    :func:`~ccbench.classify.vote.vote` makes one label of theirs.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        How many of the nearest decide: the label that most of them have, of several such the one
+        that is nearest.
+    threshold : float, optional
+        A trace whose nearest one is farther is :data:`~ccbench.classify.vote.UNKNOWN`, in packets
+        per point. Left out: none is.
+    window : int, optional
+        How many points apart two matched points may be; as for
+        :func:`ccbench.classify.dtw.distance`.
+    n_jobs : int, optional
+        How many threads compute; by default one for each core. The results do not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of str
+        The labels that it knows, in order of the alphabet.
+    traces_ : list of ndarray
+        The traces that it knows.
+    labels_ : ndarray of str
+        Theirs.
+
+    Notes
+    -----
+    Distances are those of :mod:`ccbench.classify.dtw` for each point of the trace that is
+    classified, so that a threshold means the same for short and for long ones.
+
+    Examples
+    --------
+    >>> saw, flat = [0, 2, 4, 6] * 3, [1] * 12
+    >>> classifier = CCAClassifier(threshold=0.5).fit([saw, flat], ["reno", "vegas"])
+    >>> classifier.predict([[0, 2, 4, 6, 6] * 3, [1, 1, 2, 1], [9, 0, 9, 0]]).tolist()
+    ['reno', 'vegas', 'unknown']
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 1,
+        *,
+        threshold: float | None = None,
+        window: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        # As scikit-learn wants it, they are checked when they are used.
+        self.n_neighbors = n_neighbors
+        self.threshold = threshold
+        self.window = window
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Many, y: Sequence[str]) -> CCAClassifier:  # noqa: N803
+        """Learn traces.
+
+        Parameters
+        ----------
+        X : sequence of array_like of shape (n_points,), or one array of rows
+            The traces, in packets at equal intervals; lengths may differ.
+        y : sequence of str
+            The CCA of each.
+
+        Raises
+        ------
+        InputError
+            If there are no traces, not as many labels, or a parameter is out of range.
+        """
+        if len(X) != len(y):
+            allowed = f"{len(X)} labels, as there are traces"
+            raise _validate.bad("y", list(y), allowed, "give one for each trace")
+        if not len(X):
+            raise _validate.bad("X", list(X), "one or more traces", "give some")
+        neighbors = _validate.Range(1, len(X))
+        _validate.whole("n_neighbors", self.n_neighbors, neighbors, example=1)
+        if self.threshold is not None:
+            _validate.number("threshold", self.threshold, _validate.Range(0), example=0.5)
+        if UNKNOWN in y:
+            step = "leave such traces out: what is like none of the others is unknown"
+            raise _validate.bad("y", UNKNOWN, "the name of a CCA", step)
+        self.traces_ = [np.asarray(trace, dtype=np.float32) for trace in X]
+        self.labels_ = np.asarray(y, dtype=str)
+        self.classes_ = np.unique(self.labels_)
+        return self
+
+    def kneighbors(
+        self,
+        X: Many,  # noqa: N803
+        n_neighbors: int | None = None,
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """Return the nearest traces that it knows.
+
+        Parameters
+        ----------
+        X : sequence of array_like of shape (n_points,), or one array of rows
+            The traces.
+        n_neighbors : int, optional
+            How many; by default `n_neighbors` of the classifier.
+
+        Returns
+        -------
+        distances : ndarray, shape (n_traces, n_neighbors)
+            In packets per point; the nearest first.
+        indices : ndarray, shape (n_traces, n_neighbors)
+            Which of `traces_` they are.
+        """
+        check_is_fitted(self)
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        distances, indices = dtw.nearest(
+            X, self.traces_, k, window=self.window, threads=self.n_jobs
+        )
+        return distances / _lengths(X), indices
+
+    def predict(self, X: Many) -> npt.NDArray[Any]:  # noqa: N803
+        """Return the label of each trace: one of `classes_`, or unknown."""
+        distances, indices = self.kneighbors(X)
+        labels = [
+            _most_common(self.labels_[nearest])  # in order of distance
+            for nearest in indices
+        ]
+        found = np.asarray(labels, dtype=object)
+        if self.threshold is not None:
+            found[distances[:, 0] > self.threshold] = UNKNOWN
+        return found.astype(str)
+
+    def decision_function(self, X: Many) -> npt.NDArray[np.float64]:  # noqa: N803
+        """Return how near each trace is to each class.
+
+        Returns
+        -------
+        ndarray, shape (n_traces, n_classes)
+            The distance to the nearest trace of that class with a minus sign, in packets per point.
+        """
+        check_is_fitted(self)
+        distances = dtw.distances(X, self.traces_, window=self.window, threads=self.n_jobs)
+        of_class = [distances[:, self.labels_ == name].min(axis=1) for name in self.classes_]
+        return -np.stack(of_class, axis=1) / _lengths(X)
+
+
+def _lengths(traces: Many) -> npt.NDArray[np.float64]:
+    """Return the length of each trace, as a column."""
+    return np.array([[np.size(trace)] for trace in traces], dtype=np.float64)
+
+
+def _most_common(labels: npt.NDArray[Any]) -> str:
+    """Return the label that is there most often, of several the one that comes first."""
+    names, first, counts = np.unique(labels, return_index=True, return_counts=True)
+    return str(names[min(range(len(names)), key=lambda i: (-counts[i], first[i]))])

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The network settings in which servers are observed (Ware, section 2.3.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ccbench import _validate
+
+__all__ = ["LOW_RATE", "SETTINGS", "Setting"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """A bottleneck before which CCAs show what they are.
+
+    Parameters
+    ----------
+    bandwidth_mbps : float
+        The link's rate in Mbit/s.
+    rtt_ms : float
+        The base round-trip time to the server, with what is added to it, in milliseconds.
+    queue_packets : int
+        What the drop-tail queue holds: about a BDP.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range.
+
+    Examples
+    --------
+    >>> Setting(bandwidth_mbps=5, rtt_ms=85, queue_packets=64).name
+    '5bw-85rtt-64q'
+    """
+
+    bandwidth_mbps: float
+    rtt_ms: float
+    queue_packets: int
+
+    def __post_init__(self) -> None:
+        number, above_0 = _validate.number, _validate.Range(0, low_open=True)
+        number("bandwidth_mbps", self.bandwidth_mbps, above_0, example=5)
+        number("rtt_ms", self.rtt_ms, above_0, example=85)
+        packets = _validate.Range(1, 1_000_000)
+        _validate.whole("queue_packets", self.queue_packets, packets, example=64)
+
+    @property
+    def name(self) -> str:
+        """As the thesis writes it."""
+        return f"{self.bandwidth_mbps:g}bw-{self.rtt_ms:g}rtt-{self.queue_packets}q"
+
+
+#: The four in which the thesis found traces told apart best.
+SETTINGS = tuple(
+    Setting(bandwidth_mbps=bandwidth_mbps, rtt_ms=rtt_ms, queue_packets=queue_packets)
+    for bandwidth_mbps, queue_packets in ((5, 64), (10, 128))
+    for rtt_ms in (85, 130)
+)
+
+#: For servers that are far away or slow (section 2.5.3).
+LOW_RATE = Setting(bandwidth_mbps=0.3, rtt_ms=275, queue_packets=16)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CCAnalyzer's classifier, on series whose distances are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from ccbench.classify import dtw
+from ccbench.classify.classifier import CCAClassifier
+from ccbench.classify.vote import UNKNOWN
+from ccbench.errors import InputError
+
+#: Levels: the distance between two constant series is the difference of their levels, per point.
+LEVELS = {"low": (10.0, 11.0), "middle": (20.0, 21.0), "high": (40.0, 41.0)}
+
+
+def flat(level: float, points: int = 30) -> list[float]:
+    """Make a series of one level."""
+    return [level] * points
+
+
+@pytest.fixture
+def known() -> tuple[list[list[float]], list[str]]:
+    """Give two series for each label."""
+    pairs = [(flat(level), name) for name, levels in LEVELS.items() for level in levels]
+    return [series for series, _ in pairs], [name for _, name in pairs]
+
+
+@pytest.fixture
+def classifier(known: tuple[list[list[float]], list[str]]) -> CCAClassifier:
+    """Give a classifier that knows them."""
+    return CCAClassifier().fit(*known)
+
+
+class TestPredict:
+    def test_nearest(self, classifier: CCAClassifier) -> None:
+        """A trace gets the label of the nearest one."""
+        found = classifier.predict([flat(0), flat(15.9), flat(29), flat(100)])
+        assert ["low", "middle", "middle", "high"] == found.tolist()
+
+    def test_stretched(self) -> None:
+        """A trace that is another one at another speed is that one, at distance 0."""
+        saw = list(range(20)) * 2
+        slow = [level for level in saw for _ in range(2)]
+        classifier = CCAClassifier(threshold=0).fit([saw, flat(10, 40)], ["saw", "flat"])
+        assert ["saw"] == classifier.predict([slow]).tolist()
+
+    @pytest.mark.parametrize(
+        ("threshold", "expected"), [(2.0, UNKNOWN), (3.0, "low"), (4.0, "low")]
+    )
+    def test_threshold(self, known: Any, threshold: float, expected: str) -> None:
+        """A trace that is farther from all others than the threshold is unknown."""
+        classifier = CCAClassifier(threshold=threshold).fit(*known)
+        assert [expected] == classifier.predict([flat(7)]).tolist()
+
+    def test_length(self, known: Any) -> None:
+        """A threshold means the same for traces of any length."""
+        classifier = CCAClassifier(threshold=3.0).fit(*known)
+        short, long = flat(7, 30), flat(7, 30)
+        assert ["low", "low"] == classifier.predict([short, long]).tolist()
+        distances, _ = classifier.kneighbors([flat(7, 60), flat(7, 30)])
+        assert distances.ravel() == pytest.approx(3.0)
+
+    def test_several(self) -> None:
+        """Of several neighbours most decide, and of a tie the nearest."""
+        levels = {"one": 10.0, "two": 11.0, "also two": 11.5}
+        labels = ["one", "two", "two"]
+        series = [flat(level) for level in levels.values()]
+        assert ["two"] == CCAClassifier(3).fit(series, labels).predict([flat(10)]).tolist()
+        assert ["one"] == CCAClassifier(2).fit(series, labels).predict([flat(10)]).tolist()
+
+
+class TestNeighbors:
+    def test_distances(self, classifier: CCAClassifier, known: Any) -> None:
+        """The nearest are those of :mod:`ccbench.classify.dtw`, per point."""
+        rng = np.random.default_rng(1)
+        queries = rng.uniform(0, 50, (5, 30))
+        distances, indices = classifier.kneighbors(queries, 6)
+        expected = dtw.distances(queries, known[0]) / 30
+        assert np.argsort(expected, axis=1, kind="stable").tolist() == indices.tolist()
+        np.testing.assert_allclose(distances, np.sort(expected, axis=1), rtol=1e-6)
+
+    def test_decision(self, classifier: CCAClassifier) -> None:
+        """The class that is nearest has the largest decision value."""
+        queries = [flat(level) for level in (0, 16, 24, 33, 90)]
+        values = classifier.decision_function(queries)
+        assert (5, 3) == values.shape
+        found = classifier.classes_[values.argmax(axis=1)]
+        assert classifier.predict(queries).tolist() == found.tolist()
+        assert values.max(axis=1) == pytest.approx([-10, -4, -3, -7, -49])
+
+
+class TestScikitLearn:
+    def test_parameters(self) -> None:
+        """Parameters can be read, changed and copied without what was learnt."""
+        classifier = CCAClassifier(2, threshold=1.5, window=7, n_jobs=1)
+        expected = {"n_neighbors": 2, "threshold": 1.5, "window": 7, "n_jobs": 1}
+        assert expected == classifier.get_params() == clone(classifier).get_params()
+        assert 3 == classifier.set_params(n_neighbors=3).n_neighbors
+
+    def test_pipeline(self, known: Any) -> None:
+        """It works at the end of a pipeline, in cross-validation and in a search of parameters."""
+        series, labels = np.array(known[0] * 2), known[1] * 2
+        pipeline = make_pipeline(FunctionTransformer(np.sqrt), CCAClassifier())
+        assert 1.0 == cross_val_score(pipeline, series, labels, cv=2).mean()
+        search = GridSearchCV(CCAClassifier(), {"threshold": [0.1, 5.0]}, cv=2).fit(series, labels)
+        assert 1.0 == search.best_score_
+
+    def test_threads(self, known: Any) -> None:
+        """The number of threads changes nothing."""
+        queries = np.random.default_rng(2).uniform(0, 50, (20, 30))
+        one, many = (CCAClassifier(n_jobs=n).fit(*known).kneighbors(queries) for n in (1, 4))
+        assert one[0].tolist() == many[0].tolist()
+        assert one[1].tolist() == many[1].tolist()
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("arguments", "X", "y", "message"),
+        [
+            ({}, [[1.0]], ["a", "b"], "y is .*; it must be 1 labels"),
+            ({}, [], [], "X is .*; it must be one or more traces"),
+            ({"n_neighbors": 2}, [[1.0]], ["a"], "n_neighbors is 2"),
+            ({"threshold": -1.0}, [[1.0]], ["a"], "threshold is -1.0"),
+            ({}, [[1.0]], [UNKNOWN], "y is 'unknown'"),
+        ],
+    )
+    def test_fit(self, arguments: dict[str, Any], X: Any, y: list[str], message: str) -> None:  # noqa: N803
+        """What cannot be learnt is an input error that names the field."""
+        with pytest.raises(InputError, match=message):
+            CCAClassifier(**arguments).fit(X, y)
+
+    def test_predict(self, classifier: CCAClassifier) -> None:
+        """So is a trace that is none."""
+        with pytest.raises(InputError, match="nan"):
+            classifier.predict([[1.0, float("nan")]])
