@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first process of a run's private namespaces: two hosts, and a bessd between them.
 
-python -m ccbench.emulate.bess.world FOLDER DIRECTORY USER CORE
+It is ``python -m ccbench.emulate.bess.world FOLDER DIRECTORY USER CORE``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first process of a run's private namespaces: it opens Mahimahi's shells, one in another.
 
-python -m ccbench.emulate.mahimahi.world FOLDER USER
+It is ``python -m ccbench.emulate.mahimahi.world FOLDER USER``.
 """
 
 from __future__ import annotations

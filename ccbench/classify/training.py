@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces of CCAs that are known: what servers are compared with.
+
+The virtual kernel makes them. A server differs from a laboratory in ways that do not change its
+CCA, and each of these is a variation: its round trip is not exactly the setting's, a packet is lost
+now and then, others use the link, its kernel remembers how the last connection left slow start, or
+the beginning was missed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+from ccbench.bottleneck import Bottleneck
+from ccbench.classify.occupancy import DURATION_S, occupancy
+from ccbench.classify.setting import SETTINGS
+from ccbench.emulate import run_many
+from ccbench.flow import Flow
+from ccbench.scenario import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from ccbench.classify.setting import Setting
+    from ccbench.emulate import Engine
+    from ccbench.run import Run
+
+__all__ = ["CCAS", "VARIATIONS", "Sample", "Variation", "collect", "scenario"]
+
+#: The CCAs of Linux for wide-area networks.
+CCAS = (
+    *("bbr", "bic", "cdg", "cubic", "highspeed", "htcp", "hybla", "illinois"),
+    *("nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah"),
+)
+
+#: How long an earlier connection takes at most, whose end is remembered, and how much later the
+#: next one starts. Only one that has sent all it had leaves something behind.
+_EARLIER_S, _PAUSE_S = 10.0, 10.0
+#: What part of the link that connection is sure to use.
+_GOODPUT = 0.8
+#: Linux before 5.6 remembered the threshold of slow start unless it was told not to.
+_REMEMBER = (
+    ("net.ipv4.tcp_no_metrics_save", "0"),
+    ("net.ipv4.tcp_no_ssthresh_metrics_save", "0"),
+)
+#: What others send is sent in packets of this size.
+_CROSS_PACKET_BYTES = 700
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variation:
+    """A way in which a connection differs from that of a laboratory.
+
+    Parameters
+    ----------
+    name : str
+        In a word or two.
+    extra_rtt_ms : float
+        What the round trip is longer than the setting's.
+    loss : float
+        Probability with which a packet is lost before the queue.
+    cross_share : float
+        The share of the link that others use, at random times.
+    remembers : bool
+        Whether the connection begins with the threshold of slow start that another has left.
+    skipped_s : float
+        What is missing of the beginning.
+    """
+
+    name: str
+    extra_rtt_ms: float = 0.0
+    loss: float = 0.0
+    cross_share: float = 0.0
+    remembers: bool = False
+    skipped_s: float = 0.0
+
+
+#: Those of the training set.
+VARIATIONS = (
+    Variation(name="plain"),
+    Variation(name="longer", extra_rtt_ms=4.0),
+    Variation(name="shorter", extra_rtt_ms=-4.0),
+    Variation(name="lossy", loss=1e-4),
+    Variation(name="shared", cross_share=0.01),
+    Variation(name="remembers", remembers=True),
+    Variation(name="late", skipped_s=3.0),
+    Variation(name="later", skipped_s=7.0),
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sample:
+    """A trace whose CCA is known.
+
+    Parameters
+    ----------
+    cca : str
+        Its label.
+    setting : Setting
+        Where it was observed.
+    variation : Variation
+        How it differs.
+    seed : int
+        Of the run.
+    trace : ndarray, shape (n_points,)
+        Packets in the queue.
+    """
+
+    cca: str
+    setting: Setting
+    variation: Variation
+    seed: int
+    trace: npt.NDArray[np.float32]
+
+
+def scenario(
+    setting: Setting, cca: str, variation: Variation, *, seed: int, duration_s: float = DURATION_S
+) -> Scenario:
+    """Return the scenario in which a CCA is observed.
+
+    Parameters
+    ----------
+    setting, variation
+        Where, and how it differs.
+    cca : str
+        Whose.
+    seed : int
+        Of everything random.
+    duration_s : float
+        How long the trace is to be.
+
+    Examples
+    --------
+    >>> scenario(SETTINGS[0], "bbr", VARIATIONS[0], seed=1).rtt_ms
+    85.0
+    """
+    start_s = _start_s(variation)
+    end_s = start_s + variation.skipped_s + duration_s + 1.0
+    flows = [Flow(cca=cca, start_s=start_s)]
+    if variation.remembers:
+        size_bytes = round(_EARLIER_S * setting.bandwidth_mbps * 1e6 / 8 * _GOODPUT)
+        flows.append(Flow(cca=cca, kind="bytes", size_bytes=size_bytes))
+    if variation.cross_share:
+        rate_mbps = variation.cross_share * setting.bandwidth_mbps
+        flows.append(
+            Flow(cca="", kind="poisson", rate_mbps=rate_mbps, packet_bytes=_CROSS_PACKET_BYTES)
+        )
+    link = Bottleneck(
+        bandwidth_mbps=setting.bandwidth_mbps,
+        queue_packets=setting.queue_packets,
+        loss=variation.loss,
+    )
+    return Scenario(
+        flows=tuple(flows),
+        bottlenecks=(link,),
+        rtt_ms=setting.rtt_ms + variation.extra_rtt_ms,
+        duration_s=end_s,
+        seed=seed,
+        jitter_ms=1.0,
+        sysctls=_REMEMBER if variation.remembers else (),
+        name=f"{cca}, {setting.name}, {variation.name}",
+    )
+
+
+def collect(  # noqa: PLR0913 - what is combined, and how
+    ccas: Sequence[str] = CCAS,
+    settings: Sequence[Setting] = SETTINGS,
+    variations: Sequence[Variation] = VARIATIONS,
+    seeds: Sequence[int] = (1,),
+    *,
+    duration_s: float = DURATION_S,
+    engine: str | Engine = "kernel",
+) -> Iterator[Sample]:
+    """Observe CCAs; in any order.
+
+    Parameters
+    ----------
+    ccas, settings, variations, seeds
+        What is to be observed: each combination once.
+    duration_s : float
+        How long the traces are.
+    engine : str or Engine
+        What runs them.
+
+    Raises
+    ------
+    InputError
+        If the engine has no such CCA.
+    EngineError
+        If a run fails.
+    """
+    wanted = list(product(settings, ccas, variations, seeds))
+    scenarios = [
+        scenario(setting, cca, variation, seed=seed, duration_s=duration_s)
+        for setting, cca, variation, seed in wanted
+    ]
+    for i, run in run_many(scenarios, engine=engine):
+        setting, cca, variation, seed = wanted[i]
+        trace = _trace(run, variation, duration_s)
+        yield Sample(cca=cca, setting=setting, variation=variation, seed=seed, trace=trace)
+
+
+def _start_s(variation: Variation) -> float:
+    return _EARLIER_S + _PAUSE_S if variation.remembers else 0.0
+
+
+def _trace(run: Run, variation: Variation, duration_s: float) -> npt.NDArray[np.float32]:
+    from_s = _start_s(variation) + variation.skipped_s
+    return occupancy(run.queue_events(), from_s=from_s, duration_s=duration_s)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CCAs observed in the virtual kernel, and told apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ccbench.classify.classifier import CCAClassifier
+from ccbench.classify.setting import SETTINGS
+from ccbench.classify.training import VARIATIONS, Sample, Variation, collect, scenario
+from ccbench.classify.vote import vote
+from ccbench.emulate import run
+
+pytestmark = pytest.mark.kernel
+
+CCAS = ("bbr", "cubic", "htcp", "reno", "vegas", "westwood")
+PLAIN = VARIATIONS[0]
+REMEMBERS = next(one for one in VARIATIONS if one.remembers)
+
+
+@pytest.fixture(scope="module")
+def training() -> list[Sample]:
+    """Give samples of six CCAs."""
+    return list(collect(CCAS, variations=[one for one in VARIATIONS if not one.cross_share]))
+
+
+def test_samples(training: list[Sample]) -> None:
+    """There is one sample for each combination, none longer than its queue holds."""
+    seen = {(one.cca, one.setting, one.variation.name) for one in training}
+    assert len(CCAS) * len(SETTINGS) * (len(VARIATIONS) - 1) == len(training) == len(seen)
+    for one in training:
+        assert (1000,) == one.trace.shape
+        assert one.trace.max() <= one.setting.queue_packets + 1
+
+
+@pytest.mark.parametrize("extra_rtt_ms", [-3.0, 2.0, 7.0])
+def test_told_apart(training: list[Sample], extra_rtt_ms: float) -> None:
+    """At round trips that no training sample has, the vote of a server's traces is its CCA."""
+    variation = Variation(name="elsewhere", extra_rtt_ms=extra_rtt_ms)
+    tested = list(collect(CCAS, variations=[variation], seeds=[11]))
+    labels: dict[str, list[str]] = {cca: [] for cca in CCAS}
+    distances: dict[str, list[float]] = {cca: [] for cca in CCAS}
+    for setting in SETTINGS:
+        known = [one for one in training if one.setting == setting]
+        classifier = CCAClassifier().fit([one.trace for one in known], [one.cca for one in known])
+        own = [one for one in tested if one.setting == setting]
+        traces = [one.trace for one in own]
+        nearest, _ = classifier.kneighbors(traces)
+        for one, label, distance in zip(own, classifier.predict(traces), nearest, strict=True):
+            labels[one.cca].append(label)
+            distances[one.cca].append(float(distance[0]))
+    assert {cca: cca for cca in CCAS} == {cca: vote(labels[cca], distances[cca]) for cca in CCAS}
+
+
+def test_remembers() -> None:
+    """A connection that remembers an earlier one's threshold leaves slow start before it drops."""
+    setting = SETTINGS[0]
+    drops, thresholds = {}, {}
+    for variation in (PLAIN, REMEMBERS):
+        result = run(scenario(setting, "reno", variation, seed=1))
+        start_ns = result.completions["start_ns"].iloc[0]
+        events = result.queue_events()
+        first = events[events["time_ns"].between(start_ns, start_ns + 3e9)]
+        drops[variation.name] = int((first["event"] == "drop").sum())
+        samples = result.flows[(result.flows["flow"] == 0) & (result.flows["time_ns"] > start_ns)]
+        thresholds[variation.name] = samples["ssthresh_packets"].iloc[0]
+    assert drops["remembers"] == 0 < drops["plain"]
+    assert thresholds["remembers"] < 1000 < thresholds["plain"]
+
+
+def test_lossy() -> None:
+    """Lossy variations lose packets before the queue, shared ones have others in it."""
+    lossy = Variation(name="lossy", loss=0.01)
+    shared = Variation(name="shared", cross_share=0.05)
+    events = run(scenario(SETTINGS[0], "reno", lossy, seed=1)).queue["event"].value_counts()
+    assert 0.005 < events["loss"] / events["enqueue"] < 0.02
+    sent = run(scenario(SETTINGS[0], "reno", shared, seed=1)).completions["sent_bytes"]
+    assert 0.02 < sent.iloc[1] / sent.sum() < 0.08
+
+
+def test_seeds() -> None:
+    """Another seed gives another trace."""
+    one, other = (
+        next(iter(collect(["reno"], SETTINGS[:1], [PLAIN], seeds=[seed]))) for seed in (1, 2)
+    )
+    assert not np.array_equal(one.trace, other.trace)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From what happened at a queue to a trace of its occupancy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ccbench.classify.occupancy import STEP_S, occupancy
+from ccbench.errors import InputError
+
+
+def events(*rows: tuple[float, int]) -> pd.DataFrame:
+    """Make a queue's record from times in seconds and backlogs."""
+    frame = pd.DataFrame(rows, columns=["time_s", "backlog_packets"])
+    return frame.assign(time_ns=(frame["time_s"] * 1e9).round().astype("int64"))
+
+
+class TestOccupancy:
+    def test_points(self) -> None:
+        """A point is what waits at that instant: after the last event before it, or at it."""
+        found = occupancy(events((1.0, 1), (1.019, 2), (1.04, 3), (1.08, 0)), duration_s=0.08)
+        assert [1, 2, 3, 3] == found.tolist()
+
+    def test_length(self) -> None:
+        """A trace has a point for each step of its length, whatever the events are."""
+        found = occupancy(events((0.0, 1), (30.0, 0)), duration_s=20.0)
+        assert (round(20 / STEP_S),) == found.shape
+
+    def test_beginning(self) -> None:
+        """It begins with the first packet, or when it is told to; before that nothing waits."""
+        record = events((1.0, 5), (1.06, 6), (2.0, 7))
+        assert 5 == occupancy(record, duration_s=0.02)[0]
+        assert [0, 0, 5] == occupancy(record, from_s=0.97, duration_s=0.06).tolist()
+        assert [6] == occupancy(record, from_s=1.5, duration_s=0.02).tolist()
+
+    def test_repeated(self) -> None:
+        """Of several events at one instant the last counts."""
+        assert [2] == occupancy(events((0.0, 1), (0.0, 2), (1.0, 0)), duration_s=0.02).tolist()
+
+    @pytest.mark.parametrize("record", [events(), events((0.0, 1)), events((0.0, 1), (9.9, 1))])
+    def test_too_short(self, record: pd.DataFrame) -> None:
+        """Events that end before the trace are an input error that says how long they are."""
+        with pytest.raises(InputError, match=r"trace is '.* s'; it must be 20 s of events"):
+            occupancy(record, duration_s=20.0)
+
+    def test_type(self) -> None:
+        """Counts of packets stay what they are."""
+        found = occupancy(events((0.0, 2**24), (1.0, 0)), duration_s=0.02)
+        assert found.dtype == np.float32
+        assert 2**24 == found[0]
