@@ -78,7 +78,8 @@ def check_bottleneck(bottleneck: Bottleneck) -> None:
                 (2**power - 1 for power in range(2, 15)), key=lambda held: abs(held - packets)
             )
             allowed = "a power of two less one (3, 7, 15, … 16383) with the engine bess"
-            raise _validate.bad("queue_packets", packets, allowed, f"write for example {nearest}")
+            step = f"write for example queue_packets = {nearest}"
+            raise _validate.bad("queue_packets", packets, allowed, step)
 
 
 def limit_bps(bandwidth_mbps: float) -> int:

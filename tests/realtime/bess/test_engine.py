@@ -266,7 +266,10 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("scenario", "message"),
         [
-            (dumbbell(queue_packets=64), "queue_packets is 64; .* write for example 63"),
+            (
+                dumbbell(queue_packets=64),
+                "queue_packets is 64; .* write for example queue_packets = 63",
+            ),
             (dumbbell(rtt_ms=35), "rtt_ms is 35.0; it must be an even number"),
             (dumbbell(jitter_ms=3), "jitter_ms is 3.0; it must be at most 1"),
             (dumbbell(Flow(cca="cubiq")), r"flows\[0\]\.cca is 'cubiq'"),

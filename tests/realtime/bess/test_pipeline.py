@@ -90,9 +90,15 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("link", "message"),
         [
-            ({"queue_packets": 64}, "queue_packets is 64; it must be .* write for example 63"),
-            ({"queue_packets": 100}, "queue_packets is 100; .* write for example 127"),
-            ({"queue_packets": 2}, "queue_packets is 2; .* write for example 3"),
+            (
+                {"queue_packets": 64},
+                "queue_packets is 64; it must be .* write for example queue_packets = 63",
+            ),
+            (
+                {"queue_packets": 100},
+                "queue_packets is 100; .* write for example queue_packets = 127",
+            ),
+            ({"queue_packets": 2}, "queue_packets is 2; .* write for example queue_packets = 3"),
             ({"qdisc": "codel"}, "qdisc is 'codel'; it must be 'droptail'"),
         ],
     )
