@@ -42,7 +42,7 @@ class TestChooseThreshold:
         found = choose_threshold(
             flat(0, 1, 2, 3, 100, 101), ["a"] * 4 + ["b"] * 2, flat(0, 100), ["a", "b"]
         )
-        assert Threshold(distance=1.0, quantile=0.5, false_unknown=0, false_known=0) == found
+        assert Threshold(distance=1.0, quantile=0.01, false_unknown=0, false_known=0) == found
 
     def test_errors(self) -> None:
         """Where two CCAs are alike, what it cannot tell apart is counted."""

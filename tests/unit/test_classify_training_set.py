@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training sets in files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from ccbench.classify.setting import SETTINGS, Setting
+from ccbench.classify.training import Sample, Variation
+from ccbench.classify.training_set import TrainingSet, train
+from ccbench.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LEVELS = {"low": 5, "middle": 20, "high": 45}
+
+
+def sample(cca: str, setting: Setting, seed: int) -> Sample:
+    """Make a sample whose queue stays about a level."""
+    rng = np.random.default_rng([seed, LEVELS[cca]])
+    trace = LEVELS[cca] + rng.integers(0, 3, 50)
+    variation = Variation(name="plain", extra_rtt_ms=float(seed))
+    return Sample(
+        cca=cca,
+        setting=setting,
+        variation=variation,
+        seed=seed,
+        trace=trace.astype(np.float32),
+    )
+
+
+def samples(*seeds: int) -> list[Sample]:
+    """Make one for each label and two settings."""
+    return [sample(cca, setting, s) for s in seeds for setting in SETTINGS[:2] for cca in LEVELS]
+
+
+@pytest.fixture
+def known() -> TrainingSet:
+    """Give a training set."""
+    return train(samples(1, 2, 3), samples(4), {"ccbench": "1.2.3"})
+
+
+class TestTrain:
+    def test_classifies(self, known: TrainingSet) -> None:
+        """What it knows it tells apart, and what is like none of it is unknown."""
+        classifier = known.classifier(SETTINGS[0])
+        traces = [sample(cca, SETTINGS[0], 9).trace for cca in LEVELS]
+        assert [*LEVELS, "unknown"] == classifier.predict([*traces, [300.0] * 50]).tolist()
+
+    def test_contents(self, known: TrainingSet) -> None:
+        """It has a threshold for each setting, and knows its CCAs."""
+        assert set(SETTINGS[:2]) == set(known.thresholds) == set(known.settings)
+        assert ("high", "low", "middle") == known.ccas
+
+    def test_order(self, known: TrainingSet) -> None:
+        """The order in which samples are made changes nothing."""
+        other = train(samples(3, 1, 2)[::-1], samples(4), {})
+        assert known.thresholds == other.thresholds
+        for one, two in zip(known.samples, other.samples, strict=True):
+            assert (one.cca, one.setting, one.seed) == (two.cca, two.setting, two.seed)
+
+    def test_setting(self, known: TrainingSet) -> None:
+        """A setting without samples is an input error that names those that there are."""
+        with pytest.raises(InputError, match=r"setting is .*10bw.*; it must be one of 5bw"):
+            known.classifier(SETTINGS[2])
+
+
+class TestFile:
+    def test_round_trip(self, known: TrainingSet, tmp_path: Path) -> None:
+        """What is saved is loaded again, to the last packet."""
+        known.save(tmp_path / "training.parquet")
+        loaded = TrainingSet.load(tmp_path / "training.parquet")
+        assert known.thresholds == loaded.thresholds
+        assert known.provenance == loaded.provenance
+        for one, two in zip(known.samples, loaded.samples, strict=True):
+            assert (one.cca, one.setting, one.variation, one.seed) == (
+                *(two.cca, two.setting, two.variation, two.seed),
+            )
+            np.testing.assert_array_equal(one.trace, two.trace)
+
+    def test_same_bytes(self, known: TrainingSet, tmp_path: Path) -> None:
+        """The same training set is the same file."""
+        for name in ("one", "other"):
+            known.save(tmp_path / name)
+        assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+
+    @pytest.mark.parametrize("content", [b"", b"something else"])
+    def test_damaged(self, tmp_path: Path, content: bytes) -> None:
+        """A file that is none is an input error that names it."""
+        (tmp_path / "broken").write_bytes(content)
+        with pytest.raises(InputError, match=r"training set is '.*broken'"):
+            TrainingSet.load(tmp_path / "broken")
+
+    def test_missing(self, tmp_path: Path) -> None:
+        """So is one that is not there, and a folder."""
+        for path in (tmp_path / "nowhere", tmp_path):
+            with pytest.raises(InputError, match="training set is"):
+                TrainingSet.load(path)
