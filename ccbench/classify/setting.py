@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from ccbench import _validate
@@ -44,6 +45,27 @@ class Setting:
         number("rtt_ms", self.rtt_ms, above_0, example=85)
         packets = _validate.Range(1, 1_000_000)
         _validate.whole("queue_packets", self.queue_packets, packets, example=64)
+
+    @classmethod
+    def named(cls, name: str) -> Setting:
+        """Return the setting of a name.
+
+        Raises
+        ------
+        InputError
+            If it is not the name of one.
+
+        Examples
+        --------
+        >>> Setting.named("0.3bw-275rtt-16q").rtt_ms
+        275.0
+        """
+        found = re.fullmatch(r"(\d+\.?\d*)bw-(\d+\.?\d*)rtt-(\d{1,7})q", name, re.ASCII)
+        if found is None:
+            allowed = "Mbit/s, ms and packets such as 5bw-85rtt-64q"
+            raise _validate.bad("setting", name, allowed, "write it like that")
+        mbps, rtt_ms, packets = found.groups()
+        return cls(bandwidth_mbps=float(mbps), rtt_ms=float(rtt_ms), queue_packets=int(packets))
 
     @property
     def name(self) -> str:

@@ -21,7 +21,7 @@ from ccbench.flow import Flow
 from ccbench.scenario import Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Sequence
 
     import numpy as np
     import numpy.typing as npt
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ccbench.emulate import Engine
     from ccbench.run import Run
 
-__all__ = ["CCAS", "VARIATIONS", "Sample", "Variation", "collect", "scenario"]
+__all__ = ["CCAS", "TESTED_VARIATIONS", "VARIATIONS", "Sample", "Variation", "collect", "scenario"]
 
 #: The CCAs of Linux for wide-area networks.
 CCAS = (
@@ -90,6 +90,14 @@ VARIATIONS = (
     Variation(name="remembers", remembers=True),
     Variation(name="late", skipped_s=3.0),
     Variation(name="later", skipped_s=7.0),
+)
+
+
+#: Those of the traces by which thresholds are chosen: none is like one of the training set.
+TESTED_VARIATIONS = (
+    Variation(name="a bit longer", extra_rtt_ms=2.0),
+    Variation(name="a bit shorter", extra_rtt_ms=-2.5),
+    Variation(name="longer still", extra_rtt_ms=6.0),
 )
 
 
@@ -175,7 +183,7 @@ def collect(  # noqa: PLR0913 - what is combined, and how
     *,
     duration_s: float = DURATION_S,
     engine: str | Engine = "kernel",
-) -> Iterator[Sample]:
+) -> Generator[Sample, None, None]:
     """Observe CCAs; in any order.
 
     Parameters

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,14 +21,16 @@ from ccbench.classify.training import Sample, Variation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
-__all__ = ["TrainingSet", "train"]
+__all__ = ["PACKAGED", "TrainingSet", "train"]
 
 #: Changes when older ccbenchs could not read the file, or would misread it.
 _FORMAT = 1
 _KEY = b"ccbench training set"
 _LARGEST_BACKLOG = 2**16 - 1
+
+#: The training set that comes with ccbench: `ccbench classify-train` has made it.
+PACKAGED = Path(__file__).with_name("training.parquet")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -16,6 +16,7 @@ import click
 
 from ccbench.cache import cache_dir
 from ccbench.cli._status import ExitStatus
+from ccbench.cli.classify import classify, classify_train
 from ccbench.cli.deployable import deployable
 from ccbench.cli.doctor import doctor
 from ccbench.cli.harm import harm
@@ -111,7 +112,10 @@ def program(*, debug: bool) -> None:
     """
 
 
-_commands = (doctor, kernel, run, shell, harm, deployable, raygen, report, study, model, traces)
+_commands = (
+    *(doctor, kernel, run, shell, classify, classify_train, harm, deployable),
+    *(raygen, report, study, model, traces),
+)
 for _command in _commands:
     program.add_command(_command)
 

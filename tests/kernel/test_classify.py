@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,10 @@ from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training import VARIATIONS, Sample, Variation, collect, scenario
 from ccbench.classify.vote import vote
 from ccbench.emulate import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 pytestmark = pytest.mark.kernel
 
@@ -85,3 +91,27 @@ def test_seeds() -> None:
         next(iter(collect(["reno"], SETTINGS[:1], [PLAIN], seeds=[seed]))) for seed in (1, 2)
     )
     assert not np.array_equal(one.trace, other.trace)
+
+
+@pytest.mark.parametrize("cca", ["bbr", "vegas"])
+def test_command(tmp_path: Path, program: Callable[..., str], cca: str) -> None:
+    """What `ccbench run` has written, `ccbench classify` gives its CCA, by the packaged set."""
+    variation = Variation(name="elsewhere", extra_rtt_ms=3.0)
+    folders = []
+    for setting in SETTINGS:
+        folders.append(tmp_path / setting.name)
+        run(scenario(setting, cca, variation, seed=31)).save(folders[-1])
+    assert program("classify", *folders).splitlines()[-1] == f"congestion control: {cca}"
+
+
+def test_train(tmp_path: Path, program: Callable[..., str]) -> None:
+    """`ccbench classify-train` learns a congestion control that the packaged set does not know."""
+    file = tmp_path / "own.parquet"
+    assert "kept in" in program("classify-train", "--cca", "lp", "--samples", "1", "-o", file)
+    folders = []
+    for setting in SETTINGS[:2]:
+        folders.append(tmp_path / setting.name)
+        variation = Variation(name="elsewhere", extra_rtt_ms=3.0)
+        run(scenario(setting, "lp", variation, seed=31)).save(folders[-1])
+    found = program("classify", *folders, "--training", file)
+    assert found.splitlines()[-1] == "congestion control: lp"

@@ -7,6 +7,7 @@ cannot write. But the hosts count what they send and receive, and the queue what
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,9 @@ __all__ = ["Account"]
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """Packets that were counted, and the time that bessd had to wait for its core."""
+    """Packets that were counted, how long, and how long of that bessd had to wait for its core."""
 
+    time_s: float
     sent: int
     received: int
     answers_sent: int
@@ -41,6 +43,7 @@ class Account:
         answers_sent, received = wires.carried(hosts["receiver"])
         queue = bess.call(pipeline.queue_status())
         return cls(
+            time_s=time.monotonic(),
             sent=sent,
             received=received,
             answers_sent=answers_sent,
@@ -55,6 +58,11 @@ class Account:
         """Return what was counted since then."""
         then = asdict(before)
         return Account(**{name: value - then[name] for name, value in asdict(self).items()})
+
+    @property
+    def waited_share(self) -> float:
+        """For what share of the time bessd has waited."""
+        return self.waited_s / self.time_s
 
     def check(self, *, sent: int, arrived: int, departed: int) -> None:
         """Compare it with how many packets are in the records.

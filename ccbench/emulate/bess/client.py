@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,11 @@ class Bess:
                 stderr=output,
                 cwd=folder,
                 env={**os.environ, "GLOG_logtostderr": "1"},
+                start_new_session=True,
             )
+        # Linux may weigh whole sessions against each other, and what is nice only within them.
+        with suppress(OSError):
+            Path(f"/proc/{self._process.pid}/autogroup").write_text("-20", encoding="utf-8")
         self._channel = grpc.insecure_channel(f"unix:{socket}")
         try:
             self._wait()

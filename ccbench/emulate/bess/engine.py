@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import platform
 from functools import cache
@@ -103,7 +104,8 @@ class BessEngine:
             most_ms = 0.0
             if scenario.rtt_ms % 1:
                 allowed = "a whole number with the engine bess"
-                raise _validate.bad("rtt_ms", scenario.rtt_ms, allowed, "write for example 40")
+                step = f"write for example {math.ceil(scenario.rtt_ms)}"
+                raise _validate.bad("rtt_ms", scenario.rtt_ms, allowed, step)
         else:
             check_rtt(scenario.rtt_ms, self.name)
         if scenario.jitter_ms > most_ms:

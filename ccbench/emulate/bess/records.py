@@ -62,9 +62,8 @@ def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) ->
     begun = departures["time_ns"] >= zero_ns
     passed, departures = arrivals[came_out][begun], departures[begun]
     late = _lateness(passed, departures, bottleneck)
-    waited_share = account.waited_s / scenario.duration_s
-    late["switch_waited_share"] = round(waited_share, 6)
-    late["is_late"] |= waited_share > LARGEST_RATE_ERROR
+    late["switch_waited_share"] = round(account.waited_share, 6)
+    late["is_late"] |= account.waited_share > LARGEST_RATE_ERROR
     return to_run(scenario, folder, queue, {**provenance, **late})
 
 

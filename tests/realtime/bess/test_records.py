@@ -144,6 +144,7 @@ class TestQueue:
 
 class TestAccount:
     FINE = Account(
+        time_s=20.0,
         sent=100,
         queued=90,
         dropped=5,
@@ -151,7 +152,7 @@ class TestAccount:
         received=90,
         answers_sent=50,
         answers_received=50,
-        waited_s=0.0,
+        waited_s=0.5,
     )
 
     def test_fine(self) -> None:
@@ -172,6 +173,10 @@ class TestAccount:
         """A packet that is missing anywhere is an error that says where."""
         with pytest.raises(EngineError, match=where):
             replace(self.FINE, **changes).check(sent=100, arrived=95, departed=90)
+
+    def test_waited(self) -> None:
+        """The time that the switch had to wait is a share of that in which it was counted."""
+        assert self.FINE.waited_share == 0.025
 
     def test_since(self) -> None:
         """What was counted since some time leaves out what was before."""

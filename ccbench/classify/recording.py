@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queues that somebody has recorded, in any of the forms that a queue's record has."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from ccbench import _frames, _validate
+from ccbench.bottleneck import Bottleneck
+from ccbench.classify.setting import SETTINGS, Setting
+from ccbench.emulate.mahimahi.link_log import LinkLog
+from ccbench.emulate.mahimahi.replay import replay
+from ccbench.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["Recording", "read"]
+
+#: A path whose rate, round trip or queue is this much away from a setting's is another one: CCAs
+#: look different there.
+_NEAR = 0.15
+
+_CSV_COLUMNS = ("time_s", "occupancy_packets")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Recording:
+    """What happened at a queue, and where.
+
+    Parameters
+    ----------
+    events : DataFrame
+        Columns ``time_ns`` and ``backlog_packets``, in order.
+    setting : Setting
+        The bottleneck.
+    """
+
+    events: pd.DataFrame
+    setting: Setting
+
+
+def read(
+    path: Path, setting: Setting | None = None, settings: Sequence[Setting] = SETTINGS
+) -> Recording:
+    """Read what somebody has recorded.
+
+    Parameters
+    ----------
+    path : Path
+        The folder of a run (``ccbench run -o``) or of a command (``ccbench shell -o``), a log of
+        mm-link, or a CSV file with the columns ``time_s`` and ``occupancy_packets``.
+    setting : Setting, optional
+        Where it was recorded. Runs and commands know this themselves.
+    settings : sequence of Setting
+        Those that it may be.
+
+    Raises
+    ------
+    InputError
+        If it is none of all this, or the setting is not known.
+    EngineError
+        If it is a damaged log.
+    """
+    events, where = _content(path)
+    if setting is None:
+        setting = _like(where, settings)
+    return Recording(events=events, setting=setting)
+
+
+def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
+    """Return what a file or folder has, and where it was recorded if it knows."""
+    if (path / "run.json").is_file():
+        run = Run.load(path)
+        return run.queue_events(), _of_link(run.scenario.bottlenecks[0], run.scenario.rtt_ms)
+    if (path / "shell.json").is_file():
+        about = json.loads((path / "shell.json").read_text(encoding="utf-8"))["provenance"]
+        link = Bottleneck.from_dict(about["bottleneck"])
+        events = _frames.read((path / "queue.parquet").read_bytes())
+        return events, _of_link(link, about["rtt_ms"])
+    if path.is_dir():
+        allowed = "one of a run or of a command, or a file"
+        step = "name what `ccbench run -o` or `ccbench shell -o` has written"
+        raise _validate.bad("folder", str(path), allowed, step)
+    if path.suffix == ".csv":
+        return _from_csv(path), None
+    return replay(LinkLog.read(path)), None
+
+
+def _of_link(link: Bottleneck, rtt_ms: float) -> Setting:
+    assert link.queue_packets is not None
+    packets = link.queue_packets
+    return Setting(bandwidth_mbps=link.mean_mbps, rtt_ms=rtt_ms, queue_packets=packets)
+
+
+def _like(where: Setting | None, settings: Sequence[Setting]) -> Setting:
+    """Return the setting that is meant."""
+    names = ", ".join(setting.name for setting in settings)
+    step = f"name the one that it is like (one of {names})"
+    if where is None:
+        raise _validate.bad("setting", None, "named, as this file does not know it", step)
+    for setting in settings:
+        pairs = (
+            (where.bandwidth_mbps, setting.bandwidth_mbps),
+            (where.rtt_ms, setting.rtt_ms),
+            (where.queue_packets, setting.queue_packets),
+        )
+        if all(abs(ours / theirs - 1) <= _NEAR for ours, theirs in pairs):
+            return setting
+    raise _validate.bad("setting", where.name, f"about one of {names}", step)
+
+
+def _from_csv(path: Path) -> pd.DataFrame:
+    try:
+        table = pd.read_csv(path)
+        times_s, packets = (table[name].astype("float64") for name in _CSV_COLUMNS)
+    except (OSError, ValueError, KeyError) as error:
+        allowed = f"a CSV file with the columns {' and '.join(_CSV_COLUMNS)}, both numbers"
+        raise _validate.bad("file", str(path), allowed, f"mend it ({error})") from error
+    fine = times_s.is_monotonic_increasing and (packets >= 0).all() and times_s.notna().all()
+    if not fine:
+        allowed = "in order of time, and no queue shorter than 0"
+        raise _validate.bad("file", str(path), allowed, "mend it")
+    return pd.DataFrame({"time_ns": (times_s * 1e9).round(), "backlog_packets": packets}).astype(
+        {"time_ns": "int64"}
+    )

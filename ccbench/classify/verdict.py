@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which CCA a server runs, from its traces, with the evidence (Ware, section 2.3.4)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ccbench import _validate
+from ccbench.classify.vote import vote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from ccbench.classify.setting import Setting
+    from ccbench.classify.training_set import TrainingSet
+
+__all__ = ["TraceVerdict", "Verdict", "judge"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceVerdict:
+    """What one trace tells.
+
+    Parameters
+    ----------
+    setting : Setting
+        Where it was observed.
+    label : str
+        The nearest CCA, or unknown if that is too far.
+    nearest, second : str
+        The nearest CCA and the next one; the second is empty if only one is known.
+    distance, second_distance : float
+        How far they are, in packets per point.
+    threshold : float
+        Beyond which the nearest is too far.
+    """
+
+    setting: Setting
+    label: str
+    nearest: str
+    distance: float
+    second: str
+    second_distance: float
+    threshold: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-able values."""
+        return {**asdict(self), "setting": self.setting.name}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What all traces of a server tell.
+
+    Parameters
+    ----------
+    label : str
+        Its CCA, or unknown.
+    traces : tuple of TraceVerdict
+        The votes.
+    """
+
+    label: str
+    traces: tuple[TraceVerdict, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-able values."""
+        return {"label": self.label, "traces": [trace.to_dict() for trace in self.traces]}
+
+
+def judge(traces: Sequence[tuple[Setting, npt.ArrayLike]], known: TrainingSet) -> Verdict:
+    """Compare the traces of a server with those of a training set.
+
+    Parameters
+    ----------
+    traces : sequence of (Setting, array_like of shape (n_points,))
+        As :func:`ccbench.classify.occupancy.occupancy` gives them.
+    known : TrainingSet
+        What they are compared with.
+
+    Raises
+    ------
+    InputError
+        If there are none, or the training set has no samples of a setting.
+
+    Examples
+    --------
+    >>> judge([(setting, occupancy(run.queue))], known).label  # doctest: +SKIP
+    'bbr'
+    """
+    if not traces:
+        raise _validate.bad("traces", [], "one or more", "observe the server first")
+    verdicts = tuple(_judge_one(setting, trace, known) for setting, trace in traces)
+    label = vote([one.label for one in verdicts], [one.distance for one in verdicts])
+    return Verdict(label=label, traces=verdicts)
+
+
+def _judge_one(setting: Setting, trace: npt.ArrayLike, known: TrainingSet) -> TraceVerdict:
+    classifier = known.classifier(setting)
+    (label,) = classifier.predict([trace])
+    (nearness,) = classifier.decision_function([trace])
+    order = np.argsort(-nearness, kind="stable")
+    names = [*classifier.classes_[order].tolist(), ""]
+    distances = [*(-nearness[order]).tolist(), float("inf")]
+    return TraceVerdict(
+        setting=setting,
+        label=str(label),
+        nearest=names[0],
+        distance=distances[0],
+        second=names[1],
+        second_distance=distances[1],
+        threshold=known.thresholds[setting].distance,
+    )

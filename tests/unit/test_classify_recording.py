@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of queues in their various forms, and what is concluded from them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from ccbench import Bottleneck, Flow, Scenario, _frames
+from ccbench.classify.recording import read
+from ccbench.classify.setting import SETTINGS, Setting
+from ccbench.classify.training import Sample, Variation
+from ccbench.classify.training_set import PACKAGED, TrainingSet, train
+from ccbench.classify.verdict import judge
+from ccbench.cli.main import program
+from ccbench.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pandas as pd
+
+LEVELS = {"reno": 10, "cubic": 40}
+
+
+def sample(cca: str, setting: Setting, seed: int) -> Sample:
+    """Make a sample of 20 s whose queue stays at a level."""
+    trace = np.full(1000, LEVELS[cca] + seed)
+    return Sample(
+        cca=cca,
+        setting=setting,
+        variation=Variation(name="plain"),
+        seed=seed,
+        trace=trace.astype(np.float32),
+    )
+
+
+@pytest.fixture
+def training(tmp_path: Path) -> Path:
+    """Give the file of a small training set."""
+    first, second = (
+        [sample(cca, setting, seed) for setting in SETTINGS[:2] for cca in LEVELS for seed in seeds]
+        for seeds in ((1, 2, 3), (4,))
+    )
+    train(first, second, {}).save(tmp_path / "training.parquet")
+    return tmp_path / "training.parquet"
+
+
+def csv(path: Path, level: float, *, seconds: float = 21.0, header: str = "") -> Path:
+    """Write the record of a queue that stays at a level."""
+    times = np.arange(0, seconds, 0.01)
+    rows = [header or "time_s,occupancy_packets", *(f"{t:.2f},{level}" for t in times)]
+    path.write_text("\n".join(rows), encoding="utf-8")
+    return path
+
+
+def run_folder(folder: Path, make_run: Callable[..., Any], **changes: Any) -> Path:
+    """Write a run without events."""
+    link = {"bandwidth_mbps": 5, "queue_packets": 64, **changes}
+    rtt_ms = link.pop("rtt_ms", 86)
+    scenario = Scenario(
+        flows=(Flow(cca="reno"),),
+        bottlenecks=(Bottleneck(**link),),
+        rtt_ms=rtt_ms,
+        duration_s=2,
+    )
+    make_run(scenario, 5.0).save(folder)
+    return folder
+
+
+class TestRead:
+    def test_run(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
+        """A run knows where it was made: the setting that it is like."""
+        assert SETTINGS[0] == read(run_folder(tmp_path / "run", make_run)).setting
+
+    def test_named(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
+        """A setting that is named is taken."""
+        folder = run_folder(tmp_path / "run", make_run)
+        assert SETTINGS[1] == read(folder, SETTINGS[1]).setting
+
+    @pytest.mark.parametrize(
+        "changes", [{"bandwidth_mbps": 50}, {"rtt_ms": 20}, {"queue_packets": 200}]
+    )
+    def test_elsewhere(
+        self, tmp_path: Path, make_run: Callable[..., Any], changes: dict[str, Any]
+    ) -> None:
+        """A run that is like none of the settings is an input error that lists them."""
+        with pytest.raises(InputError, match="about one of 5bw-85rtt-64q"):
+            read(run_folder(tmp_path / "run", make_run, **changes))
+
+    def test_shell(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
+        """What `ccbench shell` has recorded knows its link as well."""
+        queue: pd.DataFrame = _frames.normal(
+            "queue",
+            make_run(
+                Scenario(
+                    flows=(Flow(),),
+                    bottlenecks=(Bottleneck(bandwidth_mbps=5, queue_packets=64),),
+                    rtt_ms=40,
+                    duration_s=1,
+                ),
+                1.0,
+            ).queue,
+            _frames.QUEUE_COLUMNS,
+        )
+        _frames.write(queue, tmp_path / "queue.parquet")
+        link = Bottleneck(bandwidth_mbps=10, queue_packets=128).to_dict()
+        about = {"provenance": {"bottleneck": link, "rtt_ms": 130.0}}
+        (tmp_path / "shell.json").write_text(json.dumps(about), encoding="utf-8")
+        assert "10bw-130rtt-128q" == read(tmp_path).setting.name
+
+    def test_csv(self, tmp_path: Path) -> None:
+        """A CSV file has times in seconds and packets."""
+        found = read(csv(tmp_path / "a.csv", 7), SETTINGS[0]).events
+        assert 10_000_000 == found["time_ns"].iloc[1]
+        assert (found["backlog_packets"] == 7).all()
+
+    def test_no_setting(self, tmp_path: Path) -> None:
+        """A file that does not know its setting is an input error without one that is named."""
+        with pytest.raises(InputError, match="setting is None; it must be named"):
+            read(csv(tmp_path / "a.csv", 7))
+
+    @pytest.mark.parametrize(
+        ("header", "level", "message"),
+        [
+            ("time,packets", 7, "the columns time_s and occupancy_packets"),
+            ("", -1, "no queue shorter than 0"),
+        ],
+    )
+    def test_bad_csv(self, tmp_path: Path, header: str, level: int, message: str) -> None:
+        """A CSV file that is none of ours is an input error."""
+        with pytest.raises(InputError, match=message):
+            read(csv(tmp_path / "a.csv", level, header=header), SETTINGS[0])
+
+    def test_folder(self, tmp_path: Path) -> None:
+        """So is a folder that nobody of us has written."""
+        with pytest.raises(InputError, match="folder is"):
+            read(tmp_path, SETTINGS[0])
+
+
+class TestJudge:
+    def test_evidence(self, training: Path) -> None:
+        """A verdict has the nearest CCA and the second, and how far they are."""
+        known = TrainingSet.load(training)
+        verdict = judge([(SETTINGS[0], [11.0] * 1000), (SETTINGS[1], [41.0] * 1000)], known)
+        assert ["reno", "cubic"] == [one.nearest for one in verdict.traces]
+        assert ["cubic", "reno"] == [one.second for one in verdict.traces]
+        assert verdict.traces[0].second_distance == pytest.approx(29, abs=1)
+        assert verdict.label in LEVELS
+
+    def test_none(self, training: Path) -> None:
+        """Without traces there is none."""
+        with pytest.raises(InputError, match="traces is"):
+            judge([], TrainingSet.load(training))
+
+
+class TestCommand:
+    def classify(self, *words: object) -> Result:
+        """Run the command."""
+        return CliRunner().invoke(program, ["classify", *map(str, words)])
+
+    def test_label(self, tmp_path: Path, training: Path) -> None:
+        """The last line is the label; with --json the document has all votes."""
+        file = csv(tmp_path / "a.csv", 41)
+        options = ("--setting", "5bw-85rtt-64q", "--training", training)
+        done = self.classify(file, *options)
+        assert 0 == done.exit_code, done.output
+        assert "congestion control: cubic" == done.stdout.splitlines()[-1]
+        document = json.loads(self.classify(file, *options, "--json").stdout)
+        assert "cubic" == document["label"] == document["traces"][0]["nearest"]
+
+    def test_unknown(self, tmp_path: Path, training: Path) -> None:
+        """A queue like no other is unknown, and the nearest is shown all the same."""
+        options = ("--setting", "5bw-85rtt-64q", "--training", training)
+        done = self.classify(csv(tmp_path / "a.csv", 300), *options)
+        assert "congestion control: unknown" == done.stdout.splitlines()[-1]
+        assert "cubic" in done.stdout
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (("--setting", "fast"), "setting is 'fast'; it must be Mbit/s, ms and packets"),
+            (("--setting", "9bw-9rtt-9q"), "setting is '9bw-9rtt-9q'; it must be one of"),
+            (("--training", "nowhere"), "training set is 'nowhere'"),
+        ],
+    )
+    def test_bad_input(self, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+        """What cannot be used is one line, and status 2."""
+        done = self.classify(csv(tmp_path / "a.csv", 7), *words)
+        assert 2 == done.exit_code
+        assert message in done.stderr
+        assert 1 == len(done.stderr.splitlines())
+
+    def test_short(self, tmp_path: Path) -> None:
+        """A record that is too short is refused, not guessed at."""
+        done = self.classify(csv(tmp_path / "a.csv", 7, seconds=5), "--setting", "5bw-85rtt-64q")
+        assert 2 == done.exit_code
+        assert "trace is '4.99 s'; it must be 20 s" in done.stderr
+
+    def test_packaged(self) -> None:
+        """The training set that comes with ccbench knows 15 CCAs in the thesis's settings."""
+        known = TrainingSet.load(PACKAGED)
+        assert 15 == len(known.ccas)
+        assert set(SETTINGS) <= set(known.settings) == set(known.thresholds)
+        assert "kernel" == known.provenance["engine"]
