@@ -3,20 +3,21 @@
 
 The virtual kernel makes them. A server differs from a laboratory in ways that do not change its
 CCA, and each of these is a variation: its round trip is not exactly the setting's, a packet is lost
-now and then, others use the link, its kernel remembers how the last connection left slow start, or
-the beginning was missed.
+now and then, others use the link, its kernel remembers how the last connection left slow start, the
+beginning was missed, or the link has the clock of Mahimahi's, which has steps of a millisecond.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ccbench.bottleneck import Bottleneck
 from ccbench.classify.occupancy import DURATION_S, occupancy
 from ccbench.classify.setting import SETTINGS
 from ccbench.emulate import run_many
+from ccbench.emulate.mahimahi.rate import constant_rate
 from ccbench.flow import Flow
 from ccbench.scenario import Scenario
 
@@ -70,6 +71,8 @@ class Variation:
         Whether the connection begins with the threshold of slow start that another has left.
     skipped_s : float
         What is missing of the beginning.
+    in_milliseconds : bool
+        Whether packets leave the link at whole milliseconds.
     """
 
     name: str
@@ -78,6 +81,7 @@ class Variation:
     cross_share: float = 0.0
     remembers: bool = False
     skipped_s: float = 0.0
+    in_milliseconds: bool = False
 
 
 #: Those of the training set.
@@ -90,6 +94,8 @@ VARIATIONS = (
     Variation(name="remembers", remembers=True),
     Variation(name="late", skipped_s=3.0),
     Variation(name="later", skipped_s=7.0),
+    Variation(name="in milliseconds", in_milliseconds=True),
+    Variation(name="in milliseconds, longer", in_milliseconds=True, extra_rtt_ms=3.0),
 )
 
 
@@ -158,11 +164,10 @@ def scenario(
         flows.append(
             Flow(cca="", kind="poisson", rate_mbps=rate_mbps, packet_bytes=_CROSS_PACKET_BYTES)
         )
-    link = Bottleneck(
-        bandwidth_mbps=setting.bandwidth_mbps,
-        queue_packets=setting.queue_packets,
-        loss=variation.loss,
-    )
+    rate: dict[str, Any] = {"bandwidth_mbps": setting.bandwidth_mbps}
+    if variation.in_milliseconds:
+        rate = {"trace": constant_rate(setting.bandwidth_mbps)}
+    link = Bottleneck(**rate, queue_packets=setting.queue_packets, loss=variation.loss)
     return Scenario(
         flows=tuple(flows),
         bottlenecks=(link,),

@@ -48,8 +48,9 @@ class TrainingSet:
 
     Examples
     --------
-    >>> known = TrainingSet.load("training.parquet")  # doctest: +SKIP
-    >>> known.classifier(SETTINGS[0]).predict([trace])  # doctest: +SKIP
+    >>> known = TrainingSet.load(PACKAGED)
+    >>> known.classifier(known.settings[0]).predict([[0.0] * 1000]).tolist()
+    ['unknown']
     """
 
     samples: tuple[Sample, ...] = field(repr=False)

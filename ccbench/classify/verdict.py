@@ -90,8 +90,10 @@ def judge(traces: Sequence[tuple[Setting, npt.ArrayLike]], known: TrainingSet) -
 
     Examples
     --------
-    >>> judge([(setting, occupancy(run.queue))], known).label  # doctest: +SKIP
-    'bbr'
+    >>> from ccbench.classify.training_set import PACKAGED, TrainingSet
+    >>> known = TrainingSet.load(PACKAGED)
+    >>> judge([(known.settings[0], [0.0] * 1000)], known).label
+    'unknown'
     """
     if not traces:
         raise _validate.bad("traces", [], "one or more", "observe the server first")

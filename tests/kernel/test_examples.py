@@ -28,7 +28,8 @@ README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 def examples() -> Iterator[doctest.DocTest]:
     """Find the examples in docstrings that ``pytest ccbench`` skips."""
     finder = doctest.DocTestFinder(exclude_empty=True)
-    for module in pkgutil.walk_packages(ccbench.__path__, "ccbench."):
+    # An editable installation has the checkout itself among the places where modules may be.
+    for module in pkgutil.walk_packages([str(CHECKOUT / "ccbench")], "ccbench."):
         for test in finder.find(importlib.import_module(module.name)):
             if any(doctest.SKIP in example.options for example in test.examples):
                 yield test

@@ -25,6 +25,7 @@ from ccbench.emulate._hosts import HOST_SYSCTLS
 from ccbench.emulate.realtime import files
 from ccbench.emulate.realtime.namespaces import inside_namespace_of
 from ccbench.emulate.realtime.traffic import Clock, Receiver, Sender
+from ccbench.errors import CcbenchError
 from ccbench.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def main(folder: Path, run: Callable[[Scenario], None]) -> None:
         scenario = Scenario.from_dict(document)
         _allow_files(3 * scenario.flow_count + _OTHER_FILES)
         run(scenario)
-    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+    except (CcbenchError, OSError, RuntimeError, subprocess.SubprocessError) as error:
         say(error=f"{error}{_console(folder)}")
     else:
         say(finished=True)
