@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import ccbench
 from ccbench import Bottleneck, Flow, Run, Scenario, emulate, plots, raygen
 from ccbench.harm import long_flows
 
