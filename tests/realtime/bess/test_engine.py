@@ -157,6 +157,11 @@ class TestRun:
 
 
 class TestCores:
+    @pytest.fixture(autouse=True)
+    def own_locks(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        """Lock nothing of the machine's."""
+        monkeypatch.setattr(cores, "_LOCK", str(tmp_path / "core-{core}.lock"))
+
     @pytest.mark.parametrize("count", [2, 3, 4, 9])
     def test_apart(self, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
         """Hosts of any run keep away from all cores that a bessd may have; there are both."""
