@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +13,8 @@ import pyarrow.parquet as pq
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    import numpy.typing as npt
 
 __all__ = [
     "COMPLETION_COLUMNS",
@@ -21,6 +24,7 @@ __all__ = [
     "QUEUE_COLUMNS",
     "STATES",
     "STATE_DTYPE",
+    "backlog_at",
     "normal",
     "read",
     "write",
@@ -86,6 +90,16 @@ def normal(name: str, frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
         raise ValueError(message)
     wrong = {column: kind for column, kind in columns.items() if frame[column].dtype != kind}
     return frame[list(columns)].astype(wrong) if wrong else frame[list(columns)]
+
+
+def backlog_at(events: pd.DataFrame, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """Return how many packets wait in a queue at some instants, from its events in order.
+
+    That is after the last event at or before each; before the first the queue is empty.
+    """
+    latest = np.searchsorted(events["time_ns"].to_numpy(), at_ns, side="right")
+    backlog = np.concatenate([[0], events["backlog_packets"].to_numpy()])
+    return np.asarray(backlog[latest])
 
 
 def write(frame: pd.DataFrame, path: Path) -> None:

@@ -182,12 +182,9 @@ class Run:
         500
         """
         interval_ns = _interval_ns(interval_s)
-        events = self.queue_events(bottleneck)
         grid = np.arange(self._duration_ns // interval_ns + 1) * interval_ns
-        # Position of the last event at or before each instant; before the first the queue is empty.
-        latest = np.searchsorted(events["time_ns"].to_numpy(), grid, side="right")
-        backlog = np.concatenate([[0], events["backlog_packets"].to_numpy()])
-        return pd.Series(backlog[latest], index=_time_index(grid), name="occupancy_packets")
+        backlog = _frames.backlog_at(self.queue_events(bottleneck), grid)
+        return pd.Series(backlog, index=_time_index(grid), name="occupancy_packets")
 
     def utilisation(self, bottleneck: int = 0) -> float:
         """Return the share of a link's capacity that was used, over the whole run.

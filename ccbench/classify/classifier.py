@@ -137,7 +137,7 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
         distances, indices = dtw.nearest(
             X, self.traces_, k, window=self.window, threads=self.n_jobs
         )
-        return distances / _lengths(X), indices
+        return dtw.per_point(distances, X), indices
 
     def predict(self, X: Many) -> npt.NDArray[Any]:  # noqa: N803
         """Return the label of each trace: one of `classes_`, or unknown."""
@@ -162,12 +162,7 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
         check_is_fitted(self)
         distances = dtw.distances(X, self.traces_, window=self.window, threads=self.n_jobs)
         of_class = [distances[:, self.labels_ == name].min(axis=1) for name in self.classes_]
-        return -np.stack(of_class, axis=1) / _lengths(X)
-
-
-def _lengths(traces: Many) -> npt.NDArray[np.float64]:
-    """Return the length of each trace, as a column."""
-    return np.array([[np.size(trace)] for trace in traces], dtype=np.float64)
+        return -dtw.per_point(np.stack(of_class, axis=1), X)
 
 
 def _most_common(labels: npt.NDArray[Any]) -> str:

@@ -27,7 +27,7 @@ dynamic time warping", Knowledge and Information Systems 7(3), 2005: the lower b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-__all__ = ["Many", "distance", "distances", "nearest", "pairwise"]
+__all__ = ["Many", "distance", "distances", "nearest", "pairwise", "per_point"]
 
 #: Series, possibly of different lengths; an array holds one in each row.
 Many: TypeAlias = "Sequence[npt.ArrayLike] | npt.NDArray[np.generic]"
@@ -218,6 +218,25 @@ def nearest(
         indices,
     )
     return found, indices
+
+
+def per_point(rows: npt.NDArray[np.floating[Any]], series: Many) -> npt.NDArray[np.float64]:
+    """Return distances for each point, so that they mean the same for short and for long series.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (n_series, n)
+        A row of distances for each series.
+    series : sequence of array_like of shape (n_points,), or one array of rows
+        The series.
+
+    Examples
+    --------
+    >>> per_point(distances([[0, 0]], [[3, 3]]), [[0, 0]])
+    array([[3.]])
+    """
+    lengths = np.array([[np.size(one)] for one in series], dtype=np.float64)
+    return np.asarray(rows / lengths)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ccbench import _validate
+from ccbench import _frames, _validate
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -62,7 +62,4 @@ def occupancy(
         allowed = f"{duration_s:g} s of events at least"
         raise _validate.bad("trace", f"{max(0.0, lasts_s):.3g} s", allowed, "observe for longer")
     at_ns = first_ns + np.arange(points) * round(STEP_S * 1e9)
-    # The last event at or before each instant; before the first the queue is empty.
-    latest = np.searchsorted(times_ns, at_ns, side="right")
-    backlog = np.concatenate([[0], events["backlog_packets"].to_numpy()])
-    return backlog[latest].astype(np.float32)
+    return _frames.backlog_at(events, at_ns).astype(np.float32)

@@ -9,7 +9,7 @@ A threshold that is too low calls known ones unknown, one that is too high unkno
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,8 +17,6 @@ from ccbench.classify import dtw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import numpy.typing as npt
 
     from ccbench.classify.dtw import Many
 
@@ -76,8 +74,8 @@ def choose_threshold(
     names, tested_names = np.asarray(labels), np.asarray(tested_labels)
     pairs = np.triu_indices(len(names), k=1)
     is_same = (names[:, None] == names)[pairs]
-    same = _per_point(dtw.pairwise(traces), traces)[pairs][is_same]
-    distances = _per_point(dtw.distances(tested, traces), tested)
+    same = dtw.per_point(dtw.pairwise(traces), traces)[pairs][is_same]
+    distances = dtw.per_point(dtw.distances(tested, traces), tested)
     is_own = tested_names[:, None] == names
     nearest = distances.min(axis=1)
     nearest_other = np.where(is_own, np.inf, distances).min(axis=1)
@@ -91,9 +89,3 @@ def choose_threshold(
         false_unknown=float(false_unknown[best]),
         false_known=float(false_known[best]),
     )
-
-
-def _per_point(distances: npt.NDArray[Any], traces: Many) -> npt.NDArray[np.float64]:
-    """Return the distances of rows for each point of theirs."""
-    lengths = np.array([[np.size(trace)] for trace in traces], dtype=np.float64)
-    return np.asarray(distances / lengths)
