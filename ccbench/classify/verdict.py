@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ccbench import _validate
-from ccbench.classify.vote import vote
+from ccbench.classify.vote import UNKNOWN, vote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,17 +104,17 @@ def judge(traces: Sequence[tuple[Setting, npt.ArrayLike]], known: TrainingSet) -
 
 def _judge_one(setting: Setting, trace: npt.ArrayLike, known: TrainingSet) -> TraceVerdict:
     classifier = known.classifier(setting)
-    (label,) = classifier.predict([trace])
+    threshold = known.thresholds[setting].distance
     (nearness,) = classifier.decision_function([trace])
     order = np.argsort(-nearness, kind="stable")
     names = [*classifier.classes_[order].tolist(), ""]
     distances = [*(-nearness[order]).tolist(), float("inf")]
     return TraceVerdict(
         setting=setting,
-        label=str(label),
+        label=names[0] if distances[0] <= threshold else UNKNOWN,
         nearest=names[0],
         distance=distances[0],
         second=names[1],
         second_distance=distances[1],
-        threshold=known.thresholds[setting].distance,
+        threshold=threshold,
     )
