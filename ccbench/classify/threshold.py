@@ -18,6 +18,8 @@ from ccbench.classify import dtw
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
     from ccbench.classify.dtw import Many
 
 __all__ = ["Threshold", "choose_threshold"]
@@ -72,9 +74,7 @@ def choose_threshold(
     1.0
     """
     names, tested_names = np.asarray(labels), np.asarray(tested_labels)
-    pairs = np.triu_indices(len(names), k=1)
-    is_same = (names[:, None] == names)[pairs]
-    same = dtw.per_point(dtw.pairwise(traces), traces)[pairs][is_same]
+    same = np.concatenate([_between(traces, names == name) for name in np.unique(names)])
     distances = dtw.per_point(dtw.distances(tested, traces), tested)
     is_own = tested_names[:, None] == names
     nearest = distances.min(axis=1)
@@ -89,3 +89,11 @@ def choose_threshold(
         false_unknown=float(false_unknown[best]),
         false_known=float(false_known[best]),
     )
+
+
+def _between(traces: Many, own: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    """Return the distance per point of every two of those traces that `own` marks."""
+    chosen = [traces[i] for i in np.flatnonzero(own)]
+    pairs = np.triu_indices(len(chosen), k=1)
+    distances: npt.NDArray[np.float64] = dtw.per_point(dtw.pairwise(chosen), chosen)[pairs]
+    return distances

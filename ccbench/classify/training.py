@@ -73,6 +73,8 @@ class Variation:
         What is missing of the beginning.
     in_milliseconds : bool
         Whether packets leave the link at whole milliseconds.
+    jitter_ms : float
+        How long the client holds an answer back at most, at random.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Variation:
     remembers: bool = False
     skipped_s: float = 0.0
     in_milliseconds: bool = False
+    jitter_ms: float = 1.0
 
 
 #: Those of the training set.
@@ -174,7 +177,7 @@ def scenario(
         rtt_ms=setting.rtt_ms + variation.extra_rtt_ms,
         duration_s=end_s,
         seed=seed,
-        jitter_ms=1.0,
+        jitter_ms=variation.jitter_ms,
         sysctls=_REMEMBER if variation.remembers else (),
         name=f"{cca}, {setting.name}, {variation.name}",
     )
