@@ -31,7 +31,16 @@ if TYPE_CHECKING:
     from ccbench.emulate import Engine
     from ccbench.run import Run
 
-__all__ = ["CCAS", "TESTED_VARIATIONS", "VARIATIONS", "Sample", "Variation", "collect", "scenario"]
+__all__ = [
+    "CCAS",
+    "TESTED_VARIATIONS",
+    "VARIATIONS",
+    "Sample",
+    "Variation",
+    "collect",
+    "scenario",
+    "trace",
+]
 
 #: The CCAs of Linux for wide-area networks.
 CCAS = (
@@ -217,14 +226,37 @@ def collect(  # noqa: PLR0913 - what is combined, and how
     ]
     for i, run in run_many(scenarios, engine=engine):
         setting, cca, variation, seed = wanted[i]
-        trace = _trace(run, variation, duration_s)
-        yield Sample(cca=cca, setting=setting, variation=variation, seed=seed, trace=trace)
+        observed = trace(run, variation, duration_s=duration_s)
+        yield Sample(cca=cca, setting=setting, variation=variation, seed=seed, trace=observed)
+
+
+def trace(
+    run: Run, variation: Variation, *, duration_s: float = DURATION_S
+) -> npt.NDArray[np.float32]:
+    """Return the trace of a run of :func:`scenario`.
+
+    Parameters
+    ----------
+    run : Run
+        What came of the scenario.
+    variation : Variation
+        That of the scenario.
+    duration_s : float
+        How long the trace is to be.
+
+    Returns
+    -------
+    ndarray, shape (n_points,)
+        Packets in the queue.
+
+    Raises
+    ------
+    InputError
+        If the run ends before the trace does.
+    """
+    from_s = _start_s(variation) + variation.skipped_s
+    return occupancy(run.queue_events(), from_s=from_s, duration_s=duration_s)
 
 
 def _start_s(variation: Variation) -> float:
     return _EARLIER_S + _PAUSE_S if variation.remembers else 0.0
-
-
-def _trace(run: Run, variation: Variation, duration_s: float) -> npt.NDArray[np.float32]:
-    from_s = _start_s(variation) + variation.skipped_s
-    return occupancy(run.queue_events(), from_s=from_s, duration_s=duration_s)
