@@ -93,7 +93,7 @@ def choose_threshold(
 
 def _between(traces: Many, own: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
     """Return the distance per point of every two of those traces that `own` marks."""
-    chosen = [traces[i] for i in np.flatnonzero(own)]
+    chosen = [trace for trace, is_own in zip(traces, own, strict=True) if is_own]
     pairs = np.triu_indices(len(chosen), k=1)
     distances: npt.NDArray[np.float64] = dtw.per_point(dtw.pairwise(chosen), chosen)[pairs]
     return distances

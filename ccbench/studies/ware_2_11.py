@@ -42,23 +42,23 @@ _WITHIN = (
 
 def _conclude(table: pd.DataFrame) -> Findings:
     training = TrainingSet.load(PACKAGED)
+    limits = {setting.name: limit for setting, limit in training.thresholds.items()}
     points = round(DURATION_S / STEP_S)
     parts = []
     for setting, own in table.groupby("setting", sort=False):
-        samples = [one for one in training.samples if one.setting == setting]
+        samples = [one for one in training.samples if one.setting.name == setting]
         ccas = np.array([one.cca for one in samples])
         traces = [trace[:points] for trace in own["trace"]]
         distances = dtw.per_point(dtw.distances(traces, [one.trace for one in samples]), traces)
         distances[own["cca"].to_numpy()[:, None] == ccas] = np.inf  # it is left out
         nearest, distance = ccas[distances.argmin(axis=1)], distances.min(axis=1)
-        label = np.where(distance > training.thresholds[setting].distance, UNKNOWN, nearest)
+        label = np.where(distance > limits[str(setting)].distance, UNKNOWN, nearest)
         parts.append(
             own[SERVER].assign(
-                setting=setting.name, nearest=nearest, distance_packets=distance, label=label
+                setting=setting, nearest=nearest, distance_packets=distance, label=label
             )
         )
     labelled = pd.concat(parts, ignore_index=True)
-    limits = {setting.name: limit for setting, limit in training.thresholds.items()}
     return Findings(
         table=pd.concat([labelled, _votes(labelled)], ignore_index=True),
         figure=_figure(labelled),

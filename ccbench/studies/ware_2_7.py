@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ccbench.classify.setting import Setting
-
 _LENGTHS_S = (10.0, 20.0, 30.0, 40.0, 50.0)
 #: The setting of a row that has the vote of all.
 _VOTED = "voted"
@@ -44,7 +42,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
     is_known = table["condition"] == KNOWN
     trained, others = table[is_known], table[~is_known]
     limits = {
-        setting: one.distance for setting, one in TrainingSet.load(PACKAGED).thresholds.items()
+        setting.name: one.distance for setting, one in TrainingSet.load(PACKAGED).thresholds.items()
     }
     points = len(table["trace"].iloc[0])
     lengths_s = [length for length in _LENGTHS_S if _points(length) <= points]
@@ -63,7 +61,7 @@ def _labelled(
     trained: pd.DataFrame,
     others: pd.DataFrame,
     length_s: float,
-    limits: Mapping[Setting, float],
+    limits: Mapping[str, float],
 ) -> pd.DataFrame:
     """Return a row for each of the others: the nearest label, and that with the limit."""
     parts = []
@@ -72,9 +70,9 @@ def _labelled(
         classifier = CCAClassifier().fit(_cut(examples, length_s), examples["cca"].tolist())
         distances, indices = classifier.kneighbors(_cut(own, length_s))
         nearest = classifier.labels_[indices[:, 0]]
-        label = np.where(distances[:, 0] > limits[setting], UNKNOWN, nearest)
+        label = np.where(distances[:, 0] > limits[str(setting)], UNKNOWN, nearest)
         found = own[SERVER].assign(
-            setting=setting.name,
+            setting=setting,
             length_s=length_s,
             nearest=nearest,
             distance_packets=distances[:, 0],
@@ -189,10 +187,10 @@ def _votes(rows: pd.DataFrame, what: str, published: str, *, column: str = "near
 def _confusions(rows: pd.DataFrame, column: str) -> str:
     """Say which labels are wrong most often."""
     wrong = rows[rows[column] != rows["cca"]]
-    counts = wrong.groupby(["cca", column]).size().sort_values(ascending=False)
+    counts = (wrong["cca"] + " as " + wrong[column]).value_counts()
     if not len(counts):
         return ""
-    named = ", ".join(f"{cca} as {label} {n}" for (cca, label), n in counts.head(_NAMED).items())
+    named = ", ".join(f"{error} {n}" for error, n in counts.head(_NAMED).items())
     return (
         f"{len(wrong)} of {len(rows)} are wrong: {named}{'' if len(counts) <= _NAMED else ', ...'}."
     )

@@ -108,7 +108,7 @@ def measure(run: Run) -> Rows:
             "variation": one.variation.name,
             "seed": one.seed,
             "cca": one.cca,
-            "setting": one.setting,
+            "setting": one.setting.name,
             "trace": trace(run, one.variation, duration_s=one.duration_s),
         }
     ]
