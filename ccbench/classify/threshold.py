@@ -4,6 +4,11 @@
 Traces of one CCA are near each other: the threshold is a quantile of their distances. Which one,
 unknown CCAs tell, and those that are known play them: each in turn is left out of the training set.
 A threshold that is too low calls known ones unknown, one that is too high unknown ones known.
+
+The thesis has one distance for all CCAs of a setting. But they are not alike in how unlike their
+own traces are: how long BBR's queue is depends on the delivery rates that it happens to measure,
+and two of its traces can be three times as far apart as any two of Reno's. So a CCA has a limit of
+its own where its quantile is greater than that of all together.
 """
 
 from __future__ import annotations
@@ -16,7 +21,7 @@ import numpy as np
 from ccbench.classify import dtw
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -36,9 +41,12 @@ class Threshold:
     Parameters
     ----------
     distance : float
-        In packets per point, as for :class:`~ccbench.classify.classifier.CCAClassifier`.
+        That of all CCAs together, in packets per point.
+    limits : mapping of str to float
+        That of each CCA, at least `distance`: beyond it a trace whose nearest one is of this CCA is
+        unknown, as for :class:`~ccbench.classify.classifier.CCAClassifier`.
     quantile : float
-        Which quantile of the distances between traces of one CCA that is.
+        Which quantile of the distances between traces of one CCA all these are.
     false_unknown : float
         The share of traces of known CCAs that it calls unknown.
     false_known : float
@@ -46,6 +54,7 @@ class Threshold:
     """
 
     distance: float
+    limits: Mapping[str, float]
     quantile: float
     false_unknown: float
     false_known: float
@@ -74,21 +83,50 @@ def choose_threshold(
     1.0
     """
     names, tested_names = np.asarray(labels), np.asarray(tested_labels)
-    same = np.concatenate([_between(traces, names == name) for name in np.unique(names)])
+    known, indices = np.unique(names, return_inverse=True)
+    same = [_between(traces, names == name) for name in known]
+    pooled = np.quantile(np.concatenate(same), _QUANTILES)
+    # A row for each CCA; one with a single trace has no distances of its own.
+    candidates = np.stack(
+        [np.maximum(pooled, np.quantile(own, _QUANTILES)) if len(own) else pooled for own in same]
+    )
     distances = dtw.per_point(dtw.distances(tested, traces), tested)
     is_own = tested_names[:, None] == names
-    nearest = distances.min(axis=1)
-    nearest_other = np.where(is_own, np.inf, distances).min(axis=1)
-    candidates = np.quantile(same, _QUANTILES)
-    false_unknown = (nearest > candidates[:, None]).mean(axis=1)
-    false_known = (nearest_other <= candidates[:, None]).mean(axis=1)
+    false_unknown = 1 - _within(distances, indices, candidates)
+    false_known = _within(np.where(is_own, np.inf, distances), indices, candidates)
     best = int(np.argmin(false_unknown + false_known))
     return Threshold(
-        distance=float(candidates[best]),
+        distance=float(pooled[best]),
+        limits=dict(zip(known.tolist(), candidates[:, best].tolist(), strict=True)),
         quantile=float(_QUANTILES[best]),
         false_unknown=float(false_unknown[best]),
         false_known=float(false_known[best]),
     )
+
+
+def _within(
+    distances: npt.NDArray[np.float64],
+    indices: npt.NDArray[np.int64],
+    candidates: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
+    """Return the share of rows whose nearest trace is within the limit of its CCA.
+
+    Parameters
+    ----------
+    distances : ndarray, shape (n_rows, n_traces)
+    indices : ndarray, shape (n_traces,)
+        Of which CCA each is.
+    candidates : ndarray, shape (n_ccas, n_quantiles)
+
+    Returns
+    -------
+    ndarray, shape (n_quantiles,)
+    """
+    nearest = indices[distances.argmin(axis=1)]
+    share: npt.NDArray[np.float64] = np.mean(
+        distances.min(axis=1)[:, None] <= candidates[nearest], axis=0
+    )
+    return share
 
 
 def _between(traces: Many, own: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:

@@ -96,18 +96,33 @@ class Variation:
     jitter_ms: float = 1.0
 
 
-#: Those of the training set.
+#: Those of the training set. The delivery rate that BBR measures, and with it its queue, depends on
+#: how the clocks of a path group packets and answers, so there are several kinds of these: programs
+#: like mm-delay have a clock each way.
 VARIATIONS = (
     Variation(name="plain"),
     Variation(name="longer", extra_rtt_ms=4.0),
     Variation(name="shorter", extra_rtt_ms=-4.0),
     Variation(name="lossy", loss=1e-4),
     Variation(name="shared", cross_share=0.01),
+    Variation(name="shared more", cross_share=0.03),
+    Variation(name="shared most", cross_share=0.06),
     Variation(name="remembers", remembers=True),
     Variation(name="late", skipped_s=3.0),
     Variation(name="later", skipped_s=7.0),
     Variation(name="in milliseconds", in_milliseconds=True),
     Variation(name="in milliseconds, longer", in_milliseconds=True, extra_rtt_ms=3.0),
+    Variation(name="jitter 1.5 ms", jitter_ms=1.5, extra_rtt_ms=1.0),
+    Variation(name="jitter 2 ms", jitter_ms=2.0),
+    Variation(name="jitter 2 ms, longer", jitter_ms=2.0, extra_rtt_ms=2.0),
+    Variation(name="jitter 2 ms, shorter", jitter_ms=2.0, extra_rtt_ms=-2.0),
+    Variation(name="jitter 2.5 ms", jitter_ms=2.5, extra_rtt_ms=1.0),
+    Variation(name="jitter 3 ms", jitter_ms=3.0, extra_rtt_ms=1.0),
+    Variation(name="clocks 1.5 ms", in_milliseconds=True, jitter_ms=1.5, extra_rtt_ms=1.0),
+    Variation(name="clocks 2 ms", in_milliseconds=True, jitter_ms=2.0),
+    Variation(name="clocks 2 ms, longer", in_milliseconds=True, jitter_ms=2.0, extra_rtt_ms=3.0),
+    Variation(name="clocks 2 ms, shared", in_milliseconds=True, jitter_ms=2.0, cross_share=0.02),
+    Variation(name="clocks 2.5 ms", in_milliseconds=True, jitter_ms=2.5, extra_rtt_ms=1.0),
 )
 
 
@@ -116,6 +131,10 @@ TESTED_VARIATIONS = (
     Variation(name="a bit longer", extra_rtt_ms=2.0),
     Variation(name="a bit shorter", extra_rtt_ms=-2.5),
     Variation(name="longer still", extra_rtt_ms=6.0),
+    Variation(name="jitter", jitter_ms=2.5, extra_rtt_ms=1.5),
+    Variation(name="clocks", in_milliseconds=True, jitter_ms=2.0, extra_rtt_ms=1.0),
+    Variation(name="clocks, longer", in_milliseconds=True, jitter_ms=2.0, extra_rtt_ms=4.0),
+    Variation(name="shared by others", cross_share=0.02, extra_rtt_ms=1.0),
 )
 
 

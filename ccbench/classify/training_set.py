@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["PACKAGED", "TrainingSet", "train"]
 
 #: Changes when older ccbenchs could not read the file, or would misread it.
-_FORMAT = 1
+_FORMAT = 2
 _KEY = b"ccbench training set"
 _LARGEST_BACKLOG = 2**16 - 1
 
@@ -80,7 +80,7 @@ class TrainingSet:
             names = ", ".join(known.name for known in self.settings)
             step = "choose one of these, or train for it"
             raise _validate.bad("setting", setting.name, f"one of {names}", step)
-        classifier = CCAClassifier(threshold=self.thresholds[setting].distance)
+        classifier = CCAClassifier(threshold=self.thresholds[setting].limits)
         return classifier.fit([one.trace for one in own], [one.cca for one in own])
 
     def save(self, path: Path) -> None:

@@ -113,25 +113,36 @@ def _print(files: tuple[Path, ...], verdict: Verdict) -> None:
     help="Another congestion control besides those of Linux, such as a module; may be repeated.",
 )
 @click.option(
+    "--setting",
+    "setting_names",
+    multiple=True,
+    metavar="NAME",
+    help="Where to observe, such as 5bw-85rtt-64q; may be repeated.  [default: the thesis's four, "
+    "and one for servers that are far away]",
+)
+@click.option(
     "--samples",
     type=click.IntRange(min=1),
     default=2,
     show_default=True,
     help="Runs of each congestion control in each setting and variation.",
 )
-def classify_train(*, output: Path, more_ccas: tuple[str, ...], samples: int) -> None:
+def classify_train(
+    *, output: Path, more_ccas: tuple[str, ...], setting_names: tuple[str, ...], samples: int
+) -> None:
     """Make the training set that `ccbench classify` compares with.
 
     The virtual kernel runs each congestion control in each setting, several times with what
     differs between servers. Runs that were made before come out of the store.
     """
-    from ccbench.classify.setting import LOW_RATE, SETTINGS
+    from ccbench.classify.setting import LOW_RATE, SETTINGS, Setting
     from ccbench.classify.training import CCAS, TESTED_VARIATIONS, VARIATIONS, collect
     from ccbench.classify.training_set import train
     from ccbench.emulate import get_engine
 
     engine = get_engine("kernel")
-    ccas, settings = (*CCAS, *more_ccas), (*SETTINGS, LOW_RATE)
+    ccas = (*CCAS, *more_ccas)
+    settings = tuple(map(Setting.named, dict.fromkeys(setting_names))) or (*SETTINGS, LOW_RATE)
     sets = ((VARIATIONS, range(1, samples + 1)), (TESTED_VARIATIONS, (0,)))
     total = len(ccas) * len(settings) * sum(len(kinds) * len(seeds) for kinds, seeds in sets)
     with progress("{task.completed:.0f} of {task.total:.0f} runs") as bar:
@@ -150,7 +161,7 @@ def classify_train(*, output: Path, more_ccas: tuple[str, ...], samples: int) ->
     print_table(
         [
             "setting",
-            "limit\npackets",
+            "limits\npackets",
             "quantile",
             "known ones\ncalled unknown",
             "unknown ones\ncalled known",
@@ -158,7 +169,7 @@ def classify_train(*, output: Path, more_ccas: tuple[str, ...], samples: int) ->
         [
             [
                 name,
-                f"{one.distance:.2f}",
+                f"{min(one.limits.values()):.2f} to {max(one.limits.values()):.2f}",
                 f"{one.quantile:.2f}",
                 f"{one.false_unknown:.1%}",
                 f"{one.false_known:.1%}",

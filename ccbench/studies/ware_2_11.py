@@ -52,7 +52,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
         distances = dtw.per_point(dtw.distances(traces, [one.trace for one in samples]), traces)
         distances[own["cca"].to_numpy()[:, None] == ccas] = np.inf  # it is left out
         nearest, distance = ccas[distances.argmin(axis=1)], distances.min(axis=1)
-        label = np.where(distance > limits[str(setting)].distance, UNKNOWN, nearest)
+        limit = [limits[str(setting)].limits[cca] for cca in nearest]
+        label = np.where(distance > limit, UNKNOWN, nearest)
         parts.append(
             own[SERVER].assign(
                 setting=setting, nearest=nearest, distance_packets=distance, label=label

@@ -42,7 +42,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
     is_known = table["condition"] == KNOWN
     trained, others = table[is_known], table[~is_known]
     limits = {
-        setting.name: one.distance for setting, one in TrainingSet.load(PACKAGED).thresholds.items()
+        setting.name: one.limits for setting, one in TrainingSet.load(PACKAGED).thresholds.items()
     }
     points = len(table["trace"].iloc[0])
     lengths_s = [length for length in _LENGTHS_S if _points(length) <= points]
@@ -61,7 +61,7 @@ def _labelled(
     trained: pd.DataFrame,
     others: pd.DataFrame,
     length_s: float,
-    limits: Mapping[str, float],
+    limits: Mapping[str, Mapping[str, float]],
 ) -> pd.DataFrame:
     """Return a row for each of the others: the nearest label, and that with the limit."""
     parts = []
@@ -70,7 +70,8 @@ def _labelled(
         classifier = CCAClassifier().fit(_cut(examples, length_s), examples["cca"].tolist())
         distances, indices = classifier.kneighbors(_cut(own, length_s))
         nearest = classifier.labels_[indices[:, 0]]
-        label = np.where(distances[:, 0] > limits[str(setting)], UNKNOWN, nearest)
+        limit = [limits[str(setting)][cca] for cca in nearest]
+        label = np.where(distances[:, 0] > limit, UNKNOWN, nearest)
         found = own[SERVER].assign(
             setting=setting,
             length_s=length_s,

@@ -60,6 +60,13 @@ class TestPredict:
         classifier = CCAClassifier(threshold=threshold).fit(*known)
         assert [expected] == classifier.predict([flat(7)]).tolist()
 
+    def test_own_thresholds(self, known: Any) -> None:
+        """Where each label has a threshold, that of the nearest trace counts."""
+        limits = {"low": 2.0, "middle": 0.0, "high": 8.0}
+        classifier = clone(CCAClassifier(threshold=limits)).fit(*known)
+        found = classifier.predict([flat(7), flat(8), flat(22), flat(48), flat(50)])
+        assert [UNKNOWN, "low", UNKNOWN, "high", UNKNOWN] == found.tolist()
+
     def test_length(self, known: Any) -> None:
         """A threshold means the same for traces of any length."""
         classifier = CCAClassifier(threshold=3.0).fit(*known)
@@ -129,6 +136,8 @@ class TestBadInput:
             ({}, [], [], "X is .*; it must be one or more traces"),
             ({"n_neighbors": 2}, [[1.0]], ["a"], "n_neighbors is 2"),
             ({"threshold": -1.0}, [[1.0]], ["a"], "threshold is -1.0"),
+            ({"threshold": {"a": -1.0}}, [[1.0]], ["a"], r"threshold\['a'\] is -1.0"),
+            ({"threshold": {"b": 1.0}}, [[1.0]], ["a"], "give one for a too"),
             ({}, [[1.0]], [UNKNOWN], "y is 'unknown'"),
         ],
     )
