@@ -243,7 +243,8 @@ class TestRunStudy:
         assert [7] * 10 == result.findings.table["seed"].tolist()[:10]
         assert (1, 3, 7) == result.seeds
         assert ["2", "1"] == [one["engine_version"] for one in result.provenance["engines"]]
-        assert (12, 60 / 3600) == (study.run_count, pytest.approx(study.virtual_hours))
+        assert 12 == study.run_count
+        assert pytest.approx(60 / 3600) == study.virtual_hours
 
     def test_quick(self, engine: ArithmeticEngine) -> None:
         """The quick version runs its own scenarios."""
