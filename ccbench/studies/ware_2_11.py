@@ -2,8 +2,9 @@
 """Who is called unknown when its CCA is not known (Ware 2024, Figure 2.11 and Table 2.3).
 
 Each CCA in turn is left out of the packaged training set, and its traces are classified with the
-packaged limits. These were chosen by other traces than those that are classified here. The thesis's
-distances are sums along the path; ours are means for each point of a trace, in packets.
+packaged limits. These were chosen by other traces than those that are classified here. By its
+formula the thesis's distances are sums along a path, of a number of points that it does not say;
+ours are these for each point of a trace, in packets.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ def _figure(labelled: pd.DataFrame) -> Figure:
         axes.bar(at, shares[name], width, label=name, color="black" if name == _VOTED else f"C{i}")
     axes.set_xticks(range(len(shares)), shares.index, rotation=45, ha="right")
     axes.set_ylabel("called unknown (%)")
-    axes.legend(fontsize="small")
+    figure.legend(loc="outside upper center", ncols=len(settings), fontsize="small")
     axes.grid(axis="y", alpha=0.3)
     return figure
 
