@@ -3,22 +3,23 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ccbench import _frames, _validate
-from ccbench.bottleneck import Bottleneck
+from ccbench import _validate
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.replay import replay
+from ccbench.emulate.realtime.recording import Recording as Command
 from ccbench.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from ccbench.bottleneck import Bottleneck
 
 __all__ = ["Recording", "read"]
 
@@ -78,11 +79,11 @@ def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
     if (path / "run.json").is_file():
         run = Run.load(path)
         return run.queue_events(), _of_link(run.scenario.bottlenecks[0], run.scenario.rtt_ms)
-    if (path / "shell.json").is_file():
-        about = json.loads((path / "shell.json").read_text(encoding="utf-8"))["provenance"]
-        link = Bottleneck.from_dict(about["bottleneck"])
-        events = _frames.read((path / "queue.parquet").read_bytes())
-        return events, _of_link(link, about["rtt_ms"])
+    if Command.is_in(path):
+        command = Command.load(path)
+        if "setting" in command.provenance:  # a server was observed, whose own round trip counts
+            return command.queue, Setting.named(command.provenance["setting"])
+        return command.queue, _of_link(command.bottleneck, command.provenance["rtt_ms"])
     if path.is_dir():
         allowed = "one of a run or of a command, or a file"
         step = "name what `ccbench run -o` or `ccbench shell -o` has written"

@@ -16,7 +16,8 @@ import click
 
 from ccbench.cache import cache_dir
 from ccbench.cli._status import ExitStatus
-from ccbench.cli.classify import classify, classify_train
+from ccbench.cli.classify import classify
+from ccbench.cli.classify_train import classify_train
 from ccbench.cli.deployable import deployable
 from ccbench.cli.doctor import doctor
 from ccbench.cli.harm import harm
