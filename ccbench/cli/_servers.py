@@ -68,13 +68,15 @@ def classify_servers(
         return ExitStatus.OK
     record, provenance = _recorder(engine, bess_dir)
     make_folder(output)
-    rows = []
+    rows: list[dict[str, Any]] = []
+    begun = 0
     with progress("{task.fields[step]}") as bar:
         task = bar.add_task("", total=len(targets) * (len(settings) + 1), step="")
 
         def show(target: Target, step: str) -> None:
-            bar.update(task, description=target.name, step=step)
-            bar.advance(task)
+            nonlocal begun
+            bar.update(task, description=target.name, step=step, completed=begun)
+            begun += 1
 
         for row in survey(
             targets,
@@ -89,7 +91,7 @@ def classify_servers(
             on_step=show,
         ):
             rows.append(row)
-            bar.update(task, completed=len(rows) * (len(settings) + 1))
+            begun = len(rows) * (len(settings) + 1)
     if as_json:
         print_json({"servers": rows})
     else:
