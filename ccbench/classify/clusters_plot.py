@@ -81,7 +81,8 @@ def dendrogram_figure(
     Returns
     -------
     Figure
-        The distance at which clusters become one, from right to left; the broken line is the cut.
+        The distance at which clusters become one, from right to left, logarithmic beyond the cut,
+        which is the broken line.
 
     Raises
     ------
@@ -108,7 +109,8 @@ def dendrogram_figure(
     figure = Figure(figsize=(9, 1.2 + 0.2 * leaves), layout="constrained")
     axes = figure.subplots()
     if things == 1:
-        axes.set_yticks([5], list(names))
+        axes.set_yticks([0], list(names))
+        axes.yaxis.tick_right()
     else:
         name_of = names.__getitem__ if is_whole else _leaf_names(clustering, names, cluster_names)
         dendrogram(
@@ -124,7 +126,11 @@ def dendrogram_figure(
         )
     axes.axvline(clustering.cut, color=_CUT_COLOUR, linestyle="--", linewidth=1)
     axes.set_xlabel(f"distance ({unit})")
-    axes.set_xlim(left=1.05 * max(clustering.cut, axes.get_xlim()[0] / 1.05))
+    farthest = clustering.linkage[-1, 2] if things > 1 else 0.0
+    if farthest > clustering.cut > 0:  # or what is within the clusters could not be seen
+        axes.set_xscale("symlog", linthresh=clustering.cut)
+        axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlim(1.1 * max(clustering.cut, farthest), 0)
     axes.spines[["top", "left", "right"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     if title:

@@ -154,9 +154,12 @@ def _trace(folder: Path, document: Mapping[str, Any]) -> ObservedTrace | None:
     """Return a trace; None if it is invalid and was not recorded for long enough."""
     label, distance = document["label"], document.get("distance")
     setting = Setting.named(document["setting"])
+    place = folder / setting.name
     try:
-        with _validate.within(f"{folder / setting.name}: "):
-            points = occupancy(read(folder / setting.name, setting).events)
+        if not place.is_dir():
+            raise _validate.bad("trace", str(place), "there", "observe the server again")
+        with _validate.within(f"{place}: "):
+            points = occupancy(read(place, setting).events)
     except InputError:
         if label is None:
             return None

@@ -183,6 +183,12 @@ class _Report:
         server, trace = where
         return self.before[server].traces[trace].label or _INVALID
 
+    def name_of(self, where: tuple[int, int]) -> str:
+        """Return the server of a trace, and what became of its label."""
+        server, trace = where
+        old, new = self.label_of(where), self.after[server].traces[trace].label or _INVALID
+        return f"{self.before[server].target} ({old if old == new else f'{old}, now {new}'})"
+
     def unknown_rows(self) -> list[dict[str, Any]]:
         """Return the clusters of unknown servers."""
         if self.unknown is None:
@@ -251,7 +257,7 @@ def _group_figures(report: _Report) -> dict[str, Figure]:
     for group in report.clustered:
         where, clusters = group.traces, group.clustering.clusters
         points = [report.before[i].traces[j].points for i, j in where]
-        names = [f"{report.before[place[0]].target} ({report.label_of(place)})" for place in where]
+        names = [report.name_of(place) for place in where]
         title = f"{group.group}, {group.setting.name}"
         name = re.sub(r"[^\w.-]+", "-", f"{group.group}-{group.setting.name}")
         figures[f"{name}-dendrogram"] = dendrogram_figure(
@@ -279,9 +285,10 @@ def _unknown_figures(report: _Report) -> dict[str, Figure]:
     servers = [report.after[i] for i in report.unknown.servers]
     clusters = report.unknown.clustering.clusters[:_MOST_DRAWN]
     labels = [row["label"] for row in report.unknown_rows()]
+    numbered = report.unknown.labels
     dendrogram = dendrogram_figure(
         report.unknown.clustering,
-        [server.target for server in servers],
+        [f"{report.after[i].target} ({numbered[i]})" for i in report.unknown.servers],
         labels,
         unit="multiples of each setting's cut, mean over settings",
         title="unknown servers",
