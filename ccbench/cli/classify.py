@@ -12,7 +12,7 @@ import click
 
 from ccbench._progress import progress
 from ccbench.cli._console import print_json, print_pairs, print_table
-from ccbench.cli._options import json_option
+from ccbench.cli._options import json_option, positive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,34 +40,55 @@ __all__ = ["classify", "classify_train"]
     metavar="FILE",
     help="A training set of one's own (`ccbench classify-train`).",
 )
+@click.option(
+    "--smooth",
+    type=positive,
+    metavar="SECONDS",
+    help="Smooth traces, also those of the training set: time constant of a moving average.",
+)
+@click.option(
+    "--bridge",
+    type=positive,
+    metavar="SECONDS",
+    help="Draw straight lines over pauses of the application: where the queue is empty and nothing "
+    "arrives for longer than this. Must be longer than a round trip, such as 0.5.",
+)
 @json_option
 def classify(
-    *, files: tuple[Path, ...], setting_name: str | None, training: Path | None, as_json: bool
+    *,
+    files: tuple[Path, ...],
+    setting_name: str | None,
+    training: Path | None,
+    smooth: float | None,
+    bridge: float | None,
+    as_json: bool,
 ) -> None:
     """Say which congestion control made these queues.
 
     FILE is a record of a bottleneck's queue of one server: the folder of a run (`ccbench run -o`)
-    or of a command (`ccbench shell -o`), a log of mm-link, or a CSV file with the columns time_s
-    and occupancy_packets. Each has a vote.
+    or of a command (`ccbench shell -o`), a log of mm-link, a CSV file with the columns time_s and
+    occupancy_packets, or two captures, BEFORE.pcap AFTER.pcap, of what arrived at the queue and
+    what left it. Each has a vote.
     """
-    from ccbench.classify.occupancy import occupancy
-    from ccbench.classify.recording import read
+    from ccbench.classify.filters import Filters
+    from ccbench.classify.recording import read_all
     from ccbench.classify.setting import Setting
     from ccbench.classify.training_set import PACKAGED, TrainingSet
     from ccbench.classify.verdict import judge
 
     known = TrainingSet.load(training if training is not None else PACKAGED)
     setting = None if setting_name is None else Setting.named(setting_name)
-    recordings = [read(file, setting, known.settings) for file in files]
-    traces = [(one.setting, occupancy(one.events)) for one in recordings]
-    verdict = judge(traces, known)
+    filters = Filters(smooth_s=smooth, bridge_s=bridge)
+    recordings = read_all(files, setting, known.settings)
+    traces = [(one.setting, filters.trace(one.events)) for one in recordings]
+    verdict = judge(traces, filters.known(known, {one.setting for one in recordings}))
     if as_json:
         print_json({"files": [str(file) for file in files], **verdict.to_dict()})
         return
-    _print(files, verdict)
+    _print([one.name for one in recordings], verdict)
 
 
-def _print(files: tuple[Path, ...], verdict: Verdict) -> None:
+def _print(names: Sequence[str], verdict: Verdict) -> None:
     print_table(
         [
             "file",
@@ -81,7 +102,7 @@ def _print(files: tuple[Path, ...], verdict: Verdict) -> None:
         ],
         [
             [
-                file.name,
+                name,
                 vote.setting.name,
                 vote.label,
                 f"{vote.distance:.2f}",
@@ -90,7 +111,7 @@ def _print(files: tuple[Path, ...], verdict: Verdict) -> None:
                 vote.second,
                 f"{vote.threshold:.2f}",
             ]
-            for file, vote in zip(files, verdict.traces, strict=True)
+            for name, vote in zip(names, verdict.traces, strict=True)
         ],
     )
     click.echo(f"congestion control: {verdict.label}")
