@@ -144,6 +144,11 @@ def smoothed_set(
     settings : collection of Setting, optional
         Which are needed; the others are left out. By default all.
 
+    Raises
+    ------
+    InputError
+        If the time constant is not above 0, or the training set has no samples of a setting.
+
     Examples
     --------
     >>> from ccbench.classify.training_set import PACKAGED, TrainingSet
@@ -154,6 +159,9 @@ def smoothed_set(
     True
     """
     wanted = known.settings if settings is None else settings
+    for setting in wanted:
+        names = [one.name for one in known.settings]
+        _validate.one_of("setting", setting.name, names)
     samples = tuple(
         replace(one, trace=smoothed(one.trace, time_constant_s))
         for one in known.samples
