@@ -7,8 +7,10 @@ shortest time that any packet of the usual size took. (A queue that never was em
 captures ran seems shorter by as much as it held at least: record from the beginning of a
 connection.)
 
-The queue's direction is that of the largest flow after it, and what is counted is all packets to
-the address that receives that flow, whoever sent them.
+The queue's direction is that of the largest flow of each capture, and what is counted is all
+packets to the address that receives that flow, whoever sent them. Packets are known again by what
+stays as it is where addresses and ports are translated: protocol, length, IP identification, and
+TCP's sequence and acknowledgement numbers.
 """
 
 from __future__ import annotations
@@ -74,22 +76,15 @@ def queue_between(before: Path, after: Path) -> pd.DataFrame:
         If a capture is none, has packets that a network card has joined or cut off, or the two do
         not belong together.
     """
-    arrivals, departures = _packets(before), _packets(after)
-    bytes_of: Counter[bytes] = Counter()
-    for packet in departures:
-        bytes_of[packet.flow] += packet.length
-    ((largest, _),) = bytes_of.most_common(1)
-    receiver = next(packet.receiver for packet in departures if packet.flow == largest)
-    arrivals = [packet for packet in arrivals if packet.receiver == receiver]
-    departures = [packet for packet in departures if packet.receiver == receiver]
+    (arrivals, largest), (departures, _) = _packets(before), _packets(after)
     left_ns = _matched(arrivals, departures, (before, after))
     decided = np.flatnonzero(left_ns >= 0)
     window = slice(int(decided[0]), int(decided[-1]) + 1)
     return _events(arrivals[window], left_ns[window], largest)
 
 
-def _packets(path: Path) -> list[_Packet]:
-    """Return the packets of a capture in order of time."""
+def _packets(path: Path) -> tuple[list[_Packet], bytes]:
+    """Return the packets in the queue's direction, in order of time, and the largest flow."""
     packets = [_packet(one, path) for one in read_capture(path)]
     if not packets:
         allowed = "one with IP packets"
@@ -99,7 +94,13 @@ def _packets(path: Path) -> list[_Packet]:
         allowed = f"one of packets as they are on the wire, not of up to {longest} bytes"
         step = "first run `ethtool -K IFACE gro off tso off gso off` on every interface on the way"
         raise _validate.bad("capture", str(path), allowed, step)
-    return sorted(packets, key=lambda packet: packet.time_ns)
+    bytes_of: Counter[bytes] = Counter()
+    for packet in packets:
+        bytes_of[packet.flow] += packet.length
+    ((largest, _),) = bytes_of.most_common(1)
+    receiver = next(packet.receiver for packet in packets if packet.flow == largest)
+    same = [packet for packet in packets if packet.receiver == receiver]
+    return sorted(same, key=lambda packet: packet.time_ns), largest
 
 
 def _packet(packet: IpPacket, path: Path) -> _Packet:
@@ -123,7 +124,7 @@ def _packet(packet: IpPacket, path: Path) -> _Packet:
         length=packet.length,
         receiver=addresses[len(addresses) // 2 :],
         flow=addresses + kind + (transport[:4] if has_ports else b""),
-        identity=addresses + kind + marks + packet.length.to_bytes(4, "big") + transport,
+        identity=kind + marks + packet.length.to_bytes(4, "big") + transport[4 * has_ports :],
     )
 
 

@@ -267,6 +267,17 @@ class TestQueueBetween:
         assert 4 == (found["event"] == "enqueue").sum() == (found["event"] == "dequeue").sum()
         assert [0, 1, 0, 0] == found.loc[found["event"] == "enqueue", "flow"].tolist()
 
+    def test_translated(self, tmp_path: Path, tcp_headers: Headers, write_pcap: Write) -> None:
+        """Packets are known again where addresses and ports are translated on the way."""
+        before, after = drop_tail([0, 0, 0, 9_000_000], 1)
+        there = {"target": b"\x0a\x00\x07\x07", "port": 1234}
+        found = queue_between(
+            write_pcap(tmp_path / "b.pcap", [(t, tcp_headers(n), 1500) for t, n in before]),
+            write_pcap(tmp_path / "a.pcap", [(t, tcp_headers(n, **there), 1500) for t, n in after]),
+        )
+        counts = found["event"].value_counts()
+        assert (4, 1, 3) == (counts["enqueue"], counts["drop"], counts["dequeue"])
+
     def test_small(self, tmp_path: Path, tcp_headers: Headers, write_pcap: Write) -> None:
         """A small packet, which is on the wire for less, does not make the others seem to wait."""
         sizes = [60, 1500, 1500]
