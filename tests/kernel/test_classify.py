@@ -14,6 +14,7 @@ from ccbench.classify.classifier import CCAClassifier
 from ccbench.classify.filters import Filters, pauses
 from ccbench.classify.occupancy import occupancy
 from ccbench.classify.pcap_pair import queue_between
+from ccbench.classify.relabel import ObservedTrace, Server, unknown_servers
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training import VARIATIONS, Sample, Variation, collect, scenario
 from ccbench.classify.training_set import PACKAGED, TrainingSet
@@ -124,6 +125,39 @@ def test_train(tmp_path: Path, program: Callable[..., str]) -> None:
         run(scenario(setting, "lp", variation, seed=31)).save(folders[-1])
     found = program("classify", *folders, "--training", file)
     assert found.splitlines()[-1] == "congestion control: lp"
+
+
+def test_novel() -> None:
+    """CCAs that no training has seen are unknown, one cluster each, and known after training."""
+    known = TrainingSet.load(PACKAGED)
+    novel = ("bbr", "scalable")
+    ignorant = replace(known, samples=tuple(one for one in known.samples if one.cca not in novel))
+    offsets = [Variation(name=f"{ms:+} ms", extra_rtt_ms=ms) for ms in (-3.0, 0.5, 3.0)]
+    observed: dict[tuple[str, str], list[Sample]] = {}
+    for one in collect(novel, variations=offsets, seeds=[21]):
+        observed.setdefault((one.cca, one.variation.name), []).append(one)
+    servers = []
+    for (cca, _), samples in sorted(observed.items()):
+        traces = [(one.setting, one.trace) for one in samples]
+        assert cca == judge(traces, known).label
+        verdict = judge(traces, ignorant)
+        servers.append(
+            Server(
+                target=cca,
+                group="all",
+                label=verdict.label,
+                traces=tuple(
+                    ObservedTrace(setting=setting, points=points, label=one.label)
+                    for (setting, points), one in zip(traces, verdict.traces, strict=True)
+                ),
+            )
+        )
+    assert {"unknown"} == {server.label for server in servers}
+    limits = {setting: threshold.distance for setting, threshold in known.thresholds.items()}
+    found = unknown_servers(servers, limits)
+    assert found is not None
+    clusters = [{servers[i].target for i in one.members} for one in found.clustering.clusters]
+    assert [{"bbr"}, {"scalable"}] == sorted(clusters, key=str)
 
 
 def test_bridged() -> None:
