@@ -171,6 +171,22 @@ class TestBridged:
         np.testing.assert_array_equal([20] * 99, found[:99])
         np.testing.assert_array_equal([30] * 298, found[202:])
 
+    @pytest.mark.parametrize(("held", "back"), [(60.0, 30.0), (20.0, 20.0)])
+    def test_back(self, held: float, back: float) -> None:
+        """The queue is back when it holds what it held, or what it usually holds if that is less.
+
+        A sender that begins with slow start again comes back to less than it had.
+        """
+        before = [30.0] * 300 + [held] * 20
+        trace = [*before, 0.0, *[np.nan] * 99, *np.arange(1.0, 31.0), *[30.0] * 250]
+        events = quiet(np.array(trace))
+        raw = occupancy(events, duration_s=14)
+        found = bridged(raw, events, 0.5)
+        end = 420 + round(back) - 1
+        assert (found[319:end] >= min(held, back)).all()
+        assert back == found[end] == raw[end]
+        np.testing.assert_array_equal(raw[end:], found[end:])
+
     def test_no_pause(self) -> None:
         """A trace without pauses stays as it is, however low its queue."""
         trace = np.random.default_rng(1).integers(0, 3, 1000).astype(np.float32)
