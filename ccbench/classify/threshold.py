@@ -18,9 +18,11 @@ from ccbench.classify import dtw
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
     from ccbench.classify.dtw import Many
 
-__all__ = ["Threshold", "choose_threshold"]
+__all__ = ["Threshold", "choose_threshold", "same_cca_distances"]
 
 #: Those that are tried. The thesis's choices are between 0.90 and 0.95 (Table 2.3), where traces of
 #: a CCA were three of one kind. Ours differ on purpose, and a trace is near to some of them only.
@@ -72,9 +74,7 @@ def choose_threshold(
     1.0
     """
     names, tested_names = np.asarray(labels), np.asarray(tested_labels)
-    pairs = np.triu_indices(len(names), k=1)
-    is_same = (names[:, None] == names)[pairs]
-    same = dtw.per_point(dtw.pairwise(traces), traces)[pairs][is_same]
+    same = same_cca_distances(traces, labels)
     distances = dtw.per_point(dtw.distances(tested, traces), tested)
     is_own = tested_names[:, None] == names
     nearest = distances.min(axis=1)
@@ -89,3 +89,25 @@ def choose_threshold(
         false_unknown=float(false_unknown[best]),
         false_known=float(false_known[best]),
     )
+
+
+def same_cca_distances(traces: Many, labels: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Return the distances between every two traces of one CCA, in packets per point.
+
+    Parameters
+    ----------
+    traces, labels
+        The training set of a setting.
+
+    Examples
+    --------
+    >>> same_cca_distances([[1, 1], [2, 2], [9, 9]], ["low", "low", "high"])
+    array([1.])
+    """
+    names = np.asarray(labels)
+    found = []
+    for name in np.unique(names):
+        own = [trace for trace, label in zip(traces, labels, strict=True) if label == name]
+        pairs = np.triu_indices(len(own), k=1)
+        found.append(dtw.per_point(dtw.pairwise(own), own)[pairs])
+    return np.concatenate(found)

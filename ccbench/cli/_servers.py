@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from ccbench.classify.filters import Filters
     from ccbench.classify.setting import Setting
     from ccbench.classify.training_set import TrainingSet
     from ccbench.classify.web.download import Recorder
@@ -33,6 +34,7 @@ def classify_servers(
     hosts: Path | None,
     settings: Sequence[Setting],
     known: TrainingSet,
+    filters: Filters,
     *,
     output: Path,
     retry: bool,
@@ -86,6 +88,7 @@ def classify_servers(
             settings=settings,
             manners=manners,
             verify=not insecure,
+            filters=filters,
             retry=retry,
             provenance={**provenance, "training": dict(known.provenance)},
             on_step=show,
