@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ccbench import _validate
-from ccbench.classify.occupancy import occupancy
+from ccbench.classify.filters import Filters
 from ccbench.classify.recording import read
 from ccbench.classify.relabel import ObservedTrace, Server
 from ccbench.classify.setting import Setting
@@ -92,7 +92,7 @@ def read_servers(folders: Iterable[Path], groups: Mapping[str, str] | None = Non
 
 
 def thresholds(folders: Iterable[Path]) -> dict[Setting, float]:
-    """Return the limits beyond which traces were called unknown.
+    """Return the limits beyond which traces were called unknown, those of all CCAs together.
 
     Raises
     ------
@@ -102,17 +102,14 @@ def thresholds(folders: Iterable[Path]) -> dict[Setting, float]:
     found: dict[Setting, float] = {}
     for folder in folders:
         try:
-            known = {
-                Setting.named(trace["setting"]): float(trace["threshold"])
-                for trace in _document(folder)["traces"]
-                if trace.get("threshold") is not None
-            }
+            limits = _document(folder)["limits"]
+            known = {Setting.named(name): float(limit) for name, limit in limits.items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise _no_result(folder, error) from error
         for setting, limit in known.items():
             other = found.setdefault(setting, limit)
             if not math.isclose(other, limit, rel_tol=1e-6):
-                field = f"threshold of {setting.name} in {folder / _RESULT}"
+                field = f"limit of {setting.name} in {folder / _RESULT}"
                 step = "results of different training sets need --cut DISTANCE"
                 raise _validate.bad(field, limit, f"{other:g} as elsewhere", step)
     return found
@@ -133,7 +130,8 @@ def _server(folder: Path, groups: Mapping[str, str]) -> Server:
     try:
         target = str(document["target"])
         group = groups.get(target) or document.get("group") or ""
-        traces = [_trace(folder, one) for one in document["traces"]]
+        filters = Filters(**document.get("filters", {}))
+        traces = [_trace(folder, one, filters) for one in document["traces"]]
         label = document["label"]
     except (KeyError, TypeError, AttributeError) as error:
         raise _no_result(folder, error) from error
@@ -150,7 +148,7 @@ def _no_result(folder: Path, error: Exception) -> InputError:
     return _validate.bad("result", str(folder / _RESULT), "one of `ccbench classify`", step)
 
 
-def _trace(folder: Path, document: Mapping[str, Any]) -> ObservedTrace | None:
+def _trace(folder: Path, document: Mapping[str, Any], filters: Filters) -> ObservedTrace | None:
     """Return a trace; None if it is invalid and was not recorded for long enough."""
     label, distance = document["label"], document.get("distance")
     setting = Setting.named(document["setting"])
@@ -159,7 +157,7 @@ def _trace(folder: Path, document: Mapping[str, Any]) -> ObservedTrace | None:
         if not place.is_dir():
             raise _validate.bad("trace", str(place), "there", "observe the server again")
         with _validate.within(f"{place}: "):
-            points = occupancy(read(place, setting).events)
+            points = filters.trace(read(place, setting).events)
     except InputError:
         if label is None:
             return None

@@ -19,6 +19,7 @@ from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import judge
 from ccbench.cli._console import plain
 from ccbench.cli.main import program
+from ccbench.emulate.realtime.recording import Recording
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,10 +40,13 @@ def write_trace(folder: Path, setting: Setting, points: npt.ArrayLike) -> None:
             "backlog_bytes": 0,
         }
     )
-    _frames.write(queue.astype(dict(_frames.QUEUE_COLUMNS)), folder / "queue.parquet")
     link = Bottleneck(bandwidth_mbps=setting.bandwidth_mbps, queue_packets=setting.queue_packets)
-    about = {"provenance": {"bottleneck": link.to_dict(), "rtt_ms": setting.rtt_ms}}
-    (folder / "shell.json").write_text(json.dumps(about), encoding="utf-8")
+    Recording(
+        status=0,
+        duration_s=len(packets) * 0.02,
+        queue=queue.astype(dict(_frames.QUEUE_COLUMNS)),
+        provenance={"bottleneck": link.to_dict(), "rtt_ms": setting.rtt_ms},
+    ).save(folder)
 
 
 def write_server(folder: Path, label: str | None, traces: list[dict[str, Any]], **more: Any) -> str:
@@ -52,7 +56,9 @@ def write_server(folder: Path, label: str | None, traces: list[dict[str, Any]], 
         if points is not None:
             write_trace(folder / setting.name, setting, points)
     folder.mkdir(exist_ok=True)
-    document = {"target": folder.name, "label": label, "error": None, "group": None, **more}
+    limits = {trace["setting"]: trace.pop("limit") for trace in traces}
+    about = {"label": label, "error": None, "group": None, "limits": limits}
+    document = {"target": folder.name, **about, **more}
     text = json.dumps(plain({**document, "traces": traces}))
     (folder / "result.json").write_text(text, encoding="utf-8")
     return folder.name
@@ -64,7 +70,7 @@ def level(packets: float, label: str | None, **more: Any) -> dict[str, Any]:
         "setting": SETTINGS[0].name,
         "label": label,
         "distance": 1.0,
-        "threshold": 2.0,
+        "limit": 2.0,
         "points": np.full(1001, packets),
         **more,
     }
@@ -155,9 +161,9 @@ class TestCommand:
     def test_no_verdict(self, folder: Path) -> None:
         """Servers that did not answer, and invalid traces that are too short, are only counted."""
         write_server(folder / "e", None, [], error="refused", group="cdn")
-        short = level(30, None, points=np.full(10, 30), distance=None, threshold=None)
+        short = level(30, None, points=np.full(10, 30), distance=None)
         write_server(folder / "f", None, [short], error="too little", group="cdn")
-        gone = level(30, None, points=None, distance=None, threshold=None)
+        gone = level(30, None, points=None, distance=None)
         write_server(folder / "g", None, [gone], error="too far", group="cdn")
         found = document(folder)
         assert {"before": 3, "after": 3} == found["groups"]["cdn"]["no verdict"]
@@ -171,7 +177,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"threshold": 3.0}, "is 3.0; it must be 2 as elsewhere: results of different"),
+            ({"limit": 3.0}, "is 3.0; it must be 2 as elsewhere: results of different"),
             ({"points": None}, "5bw-85rtt-64q'; it must be there"),
             ({"points": np.full(10, 30)}, "5bw-85rtt-64q: trace is '0.18 s'"),
         ],
@@ -237,7 +243,7 @@ def test_unknown_ccas(tmp_path: Path) -> None:
         for server in samples_of(known, cca, ("plain", "longer", "shorter")):
             verdict = judge([(one.setting, one.trace) for one in server], ignorant).to_dict()
             for one, trace in zip(server, verdict["traces"], strict=True):
-                trace["points"] = one.trace
+                trace |= {"points": one.trace, "limit": ignorant.thresholds[one.setting].distance}
             name = f"{cca}-{server[0].variation.name}"
             write_server(tmp_path / name, verdict["label"], verdict["traces"])
     found = document(tmp_path)
@@ -262,7 +268,7 @@ def test_noisy_cubic(tmp_path: Path) -> None:
         for server in samples_of(known, cca, names):
             verdict = judge([(one.setting, one.trace) for one in server], small).to_dict()
             for one, trace in zip(server, verdict["traces"], strict=True):
-                trace["points"] = one.trace
+                trace |= {"points": one.trace, "limit": small.thresholds[one.setting].distance}
             name = f"{cca}-{server[0].variation.name}"
             before[name] = verdict["label"]
             write_server(tmp_path / name, verdict["label"], verdict["traces"])

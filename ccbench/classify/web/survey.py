@@ -67,8 +67,8 @@ def survey(  # noqa: PLR0913 - whom, with what, and how
     ------
     dict
         What is in ``result.json``: see
-        :meth:`~ccbench.classify.web.server.ServerVerdict.to_dict`, ``filters`` and
-        ``provenance``.
+        :meth:`~ccbench.classify.web.server.ServerVerdict.to_dict`, the ``limits`` beyond
+        which traces were called unknown, ``filters`` and ``provenance``.
 
     Raises
     ------
@@ -78,6 +78,7 @@ def survey(  # noqa: PLR0913 - whom, with what, and how
         If a result in the folder is damaged.
     """
     compared = filters.known(known, set(settings))
+    limits = {one.name: compared.thresholds[one].distance for one in settings}
     for target in targets:
         own = ServerFolder(folder / target.folder_name)
         row = own.result()
@@ -100,7 +101,12 @@ def survey(  # noqa: PLR0913 - whom, with what, and how
                 filters=filters,
                 on_step=step,
             )
-            row = {**verdict.to_dict(), "filters": asdict(filters), "provenance": dict(provenance)}
+            row = {
+                **verdict.to_dict(),
+                "limits": limits,
+                "filters": asdict(filters),
+                "provenance": dict(provenance),
+            }
             if verdict.label is not None:
                 plots.save(_figure(verdict, compared), own.path / FIGURE)
             own.finish(row)
