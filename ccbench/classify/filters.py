@@ -30,7 +30,7 @@ from scipy.signal import lfilter
 
 from ccbench import _validate
 from ccbench.classify.occupancy import STEP_S, occupancy
-from ccbench.classify.threshold import same_cca_distances
+from ccbench.classify.threshold import chosen_before
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -135,9 +135,8 @@ def smoothed_set(
 ) -> TrainingSet:
     """Return a training set for traces that are smoothed.
 
-    Smooth traces are nearer to each other, so the thresholds are found again: each is the same
-    quantile of the distances between traces of one CCA. What errors that costs is not measured,
-    and not a number.
+    Smooth traces are nearer to each other, so the thresholds are found again
+    (:func:`~ccbench.classify.threshold.chosen_before`).
 
     Parameters
     ----------
@@ -175,13 +174,8 @@ def smoothed_set(
     for setting, threshold in known.thresholds.items():
         own = [one for one in samples if one.setting == setting]
         if own:
-            same = same_cca_distances([one.trace for one in own], [one.cca for one in own])
-            thresholds[setting] = replace(
-                threshold,
-                distance=float(np.quantile(same, threshold.quantile)),
-                false_unknown=math.nan,
-                false_known=math.nan,
-            )
+            labels = [one.cca for one in own]
+            thresholds[setting] = chosen_before(threshold, [one.trace for one in own], labels)
     return replace(known, samples=samples, thresholds=thresholds)
 
 
