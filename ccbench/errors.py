@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["CcbenchError", "DamagedRun", "EngineError", "InputError", "MissingRequirement"]
+__all__ = [
+    "CcbenchError",
+    "DamagedRun",
+    "EngineError",
+    "InputError",
+    "MissingRequirement",
+    "ServerError",
+]
 
 
 class CcbenchError(Exception):
@@ -64,3 +71,26 @@ class MissingRequirement(CcbenchError):
 
 class DamagedRun(CcbenchError):
     """A saved run is incomplete, was changed, or has a format that this version does not read."""
+
+
+class ServerError(CcbenchError):
+    """A server could not be observed.
+
+    Parameters
+    ----------
+    message : str
+        Why, in one line.
+    kind : str
+        The same in a word or two, for counting.
+    """
+
+    def __init__(self, message: str, kind: str) -> None:
+        super().__init__(message, kind)  # both, so that it survives pickling
+
+    @property
+    def kind(self) -> str:
+        """The reason in a word or two."""
+        return str(self.args[1])
+
+    def __str__(self) -> str:
+        return str(self.args[0])

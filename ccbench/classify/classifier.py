@@ -35,7 +35,7 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
     n_neighbors : int
         How many of the nearest decide: the label that most of them have, of several such the one
         that is nearest.
-    threshold : float or mapping of str to float, optional
+    thresholds : float or mapping of str to float, optional
         A trace whose nearest one is farther is :data:`~ccbench.classify.vote.UNKNOWN`, in packets
         per point; a mapping has one for each label, and that of the nearest trace counts. Left out:
         none is.
@@ -62,7 +62,7 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
     Examples
     --------
     >>> saw, flat = [0, 2, 4, 6] * 3, [1] * 12
-    >>> classifier = CCAClassifier(threshold=0.5).fit([saw, flat], ["reno", "vegas"])
+    >>> classifier = CCAClassifier(thresholds=0.5).fit([saw, flat], ["reno", "vegas"])
     >>> classifier.predict([[0, 2, 4, 6, 6] * 3, [1, 1, 2, 1], [9, 0, 9, 0]]).tolist()
     ['reno', 'vegas', 'unknown']
     """
@@ -71,13 +71,13 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
         self,
         n_neighbors: int = 1,
         *,
-        threshold: float | Mapping[str, float] | None = None,
+        thresholds: float | Mapping[str, float] | None = None,
         window: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
         # As scikit-learn wants it, they are checked when they are used.
         self.n_neighbors = n_neighbors
-        self.threshold = threshold
+        self.thresholds = thresholds
         self.window = window
         self.n_jobs = n_jobs
 
@@ -103,7 +103,7 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
             raise _validate.bad("X", list(X), "one or more traces", "give some")
         neighbors = _validate.Range(1, len(X))
         _validate.whole("n_neighbors", self.n_neighbors, neighbors, example=1)
-        self._check_threshold(y)
+        self._check_thresholds(y)
         if UNKNOWN in y:
             step = "leave such traces out: what is like none of the others is unknown"
             raise _validate.bad("y", UNKNOWN, "the name of a CCA", step)
@@ -148,7 +148,7 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
             for nearest in indices
         ]
         found = np.asarray(labels, dtype=object)
-        if self.threshold is not None:
+        if self.thresholds is not None:
             limits = self._limits(self.labels_[indices[:, 0]])
             found[distances[:, 0] > limits] = UNKNOWN
         return found.astype(str)
@@ -167,21 +167,21 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
         return -dtw.per_point(np.stack(of_class, axis=1), X)
 
     def _limits(self, labels: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        if isinstance(self.threshold, Mapping):
-            return np.array([self.threshold[label] for label in labels.tolist()])
-        return np.full(len(labels), self.threshold, dtype=np.float64)
+        if isinstance(self.thresholds, Mapping):
+            return np.array([self.thresholds[label] for label in labels.tolist()])
+        return np.full(len(labels), self.thresholds, dtype=np.float64)
 
-    def _check_threshold(self, labels: Sequence[str]) -> None:
-        if self.threshold is None:
+    def _check_thresholds(self, labels: Sequence[str]) -> None:
+        if self.thresholds is None:
             return
-        own = self.threshold if isinstance(self.threshold, Mapping) else {"": self.threshold}
+        own = self.thresholds if isinstance(self.thresholds, Mapping) else {"": self.thresholds}
         for label, limit in own.items():
-            name = f"threshold[{label!r}]" if label else "threshold"
+            name = f"thresholds[{label!r}]" if label else "thresholds"
             _validate.number(name, limit, _validate.Range(0), example=0.5)
         missing = sorted({str(label) for label in labels} - set(own)) if "" not in own else []
         if missing:
             step = f"give one for {missing[0]} too, or one number for all"
-            raise _validate.bad("threshold", dict(own), "a number for each label", step)
+            raise _validate.bad("thresholds", dict(own), "a number for each label", step)
 
 
 def _most_common(labels: npt.NDArray[Any]) -> str:

@@ -13,6 +13,7 @@ its own where its quantile is greater than that of all together.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from ccbench.classify.dtw import Many
 
-__all__ = ["Threshold", "choose_threshold"]
+__all__ = ["Threshold", "choose_threshold", "chosen_before", "limits", "same_cca_distances"]
 
 #: Those that are tried. The thesis's choices are between 0.90 and 0.95 (Table 2.3), where traces of
 #: a CCA were three of one kind. Ours differ on purpose, and a trace is near to some of them only.
@@ -84,12 +85,7 @@ def choose_threshold(
     """
     names, tested_names = np.asarray(labels), np.asarray(tested_labels)
     known, indices = np.unique(names, return_inverse=True)
-    same = [_between(traces, names == name) for name in known]
-    pooled = np.quantile(np.concatenate(same), _QUANTILES)
-    # A row for each CCA; one with a single trace has no distances of its own.
-    candidates = np.stack(
-        [np.maximum(pooled, np.quantile(own, _QUANTILES)) if len(own) else pooled for own in same]
-    )
+    pooled, candidates = limits(same_cca_distances(traces, labels), _QUANTILES)
     distances = dtw.per_point(dtw.distances(tested, traces), tested)
     is_own = tested_names[:, None] == names
     false_unknown = 1 - _within(distances, indices, candidates)
@@ -102,6 +98,91 @@ def choose_threshold(
         false_unknown=float(false_unknown[best]),
         false_known=float(false_known[best]),
     )
+
+
+def chosen_before(before: Threshold, traces: Many, labels: Sequence[str]) -> Threshold:
+    """Return the threshold of another training set at a quantile that was chosen before.
+
+    What errors it costs is not measured, and not a number.
+
+    Parameters
+    ----------
+    before : Threshold
+        Whose quantile it is.
+    traces, labels
+        The training set of the setting, as for :func:`choose_threshold`.
+
+    Examples
+    --------
+    >>> low, high = [[1, 1], [2, 2], [2, 2]], [[9, 9], [10, 10], [10, 10]]
+    >>> labels = ["low"] * 3 + ["high"] * 3
+    >>> before = choose_threshold(low + high, labels, [[3, 3], [8, 8]], ["low", "high"])
+    >>> chosen_before(before, [[0, 0], [4, 4]], ["far", "far"]).distance
+    4.0
+    """
+    same = same_cca_distances(traces, labels)
+    (pooled,), own = limits(same, [before.quantile])
+    return Threshold(
+        distance=float(pooled),
+        limits=dict(zip(same, own[:, 0].tolist(), strict=True)),
+        quantile=before.quantile,
+        false_unknown=math.nan,
+        false_known=math.nan,
+    )
+
+
+def same_cca_distances(traces: Many, labels: Sequence[str]) -> dict[str, npt.NDArray[np.float64]]:
+    """Return the distances between every two traces of each CCA, in packets per point.
+
+    Parameters
+    ----------
+    traces, labels
+        The training set of a setting.
+
+    Examples
+    --------
+    >>> same_cca_distances([[1, 1], [2, 2], [9, 9]], ["low", "low", "high"])
+    {'high': array([], dtype=float64), 'low': array([1.])}
+    """
+    names = np.asarray(labels)
+    found = {}
+    for name in np.unique(names).tolist():
+        own = [trace for trace, label in zip(traces, labels, strict=True) if label == name]
+        pairs = np.triu_indices(len(own), k=1)
+        found[name] = dtw.per_point(dtw.pairwise(own), own)[pairs]
+    return found
+
+
+def limits(
+    same: Mapping[str, npt.NDArray[np.float64]],
+    quantiles: Sequence[float] | npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return quantiles of distances: of those of all CCAs together, and the limit of each CCA.
+
+    Parameters
+    ----------
+    same : mapping of str to ndarray
+        As :func:`same_cca_distances` gives it.
+    quantiles : array_like, shape (n_quantiles,)
+        Which.
+
+    Returns
+    -------
+    ndarray, shape (n_quantiles,)
+        Of all together.
+    ndarray, shape (n_ccas, n_quantiles)
+        For each CCA, in the order of `same`: its own quantile, or that of all if it is greater. A
+        CCA with a single trace has no distances of its own.
+
+    Examples
+    --------
+    >>> limits({"a": np.array([1.0, 3.0]), "b": np.array([])}, [0.5])
+    (array([2.]), array([[2.],
+           [2.]]))
+    """
+    pooled = np.quantile(np.concatenate(list(same.values())), quantiles)
+    own = [np.quantile(one, quantiles) if len(one) else pooled for one in same.values()]
+    return pooled, np.maximum(pooled, np.stack(own))
 
 
 def _within(
@@ -127,11 +208,3 @@ def _within(
         distances.min(axis=1)[:, None] <= candidates[nearest], axis=0
     )
     return share
-
-
-def _between(traces: Many, own: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-    """Return the distance per point of every two of those traces that `own` marks."""
-    chosen = [trace for trace, is_own in zip(traces, own, strict=True) if is_own]
-    pairs = np.triu_indices(len(chosen), k=1)
-    distances: npt.NDArray[np.float64] = dtw.per_point(dtw.pairwise(chosen), chosen)[pairs]
-    return distances

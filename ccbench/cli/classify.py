@@ -1,38 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ccbench classify`` and ``ccbench classify-train``."""
+"""``ccbench classify``: its options, and the part for queues that were recorded before."""
 
 from __future__ import annotations
 
 import math
-from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ccbench._progress import progress
-from ccbench.cli._console import print_json, print_pairs, print_table
-from ccbench.cli._options import json_option
+from ccbench import _validate
+from ccbench.cli._console import print_json, print_table
+from ccbench.cli._options import json_option, positive
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from ccbench.classify.training import Sample, Variation
-    from ccbench.classify.verdict import Verdict
+    from ccbench.classify.filters import Filters
+    from ccbench.classify.setting import Setting
+    from ccbench.classify.training_set import TrainingSet
+    from ccbench.cli._status import ExitStatus
 
-__all__ = ["classify", "classify_train"]
+__all__ = ["classify", "print_traces"]
 
 
 @click.command()
-@click.argument(
-    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
+@click.argument("names", metavar="SERVER|FILE...", nargs=-1)
 @click.option(
     "--setting",
-    "setting_name",
+    "setting_names",
     metavar="NAME",
-    help="Where the files were recorded, such as 5bw-85rtt-64q: Mbit/s, ms and packets. Runs know "
-    "it themselves.",
+    multiple=True,
+    help="Mbit/s, ms and packets, such as 5bw-85rtt-64q: where to observe servers (may be "
+    "repeated), or where the files were recorded, if they do not know it themselves.  [default: "
+    "the thesis's four for servers]",
 )
 @click.option(
     "--training",
@@ -40,141 +41,203 @@ __all__ = ["classify", "classify_train"]
     metavar="FILE",
     help="A training set of one's own (`ccbench classify-train`).",
 )
-@json_option
-def classify(
-    *, files: tuple[Path, ...], setting_name: str | None, training: Path | None, as_json: bool
-) -> None:
-    """Say which congestion control made these queues.
-
-    FILE is a record of a bottleneck's queue of one server: the folder of a run (`ccbench run -o`)
-    or of a command (`ccbench shell -o`), a log of mm-link, or a CSV file with the columns time_s
-    and occupancy_packets. Each has a vote.
-    """
-    from ccbench.classify.occupancy import occupancy
-    from ccbench.classify.recording import read
-    from ccbench.classify.setting import Setting
-    from ccbench.classify.training_set import PACKAGED, TrainingSet
-    from ccbench.classify.verdict import judge
-
-    known = TrainingSet.load(training if training is not None else PACKAGED)
-    setting = None if setting_name is None else Setting.named(setting_name)
-    recordings = [read(file, setting, known.settings) for file in files]
-    traces = [(one.setting, occupancy(one.events)) for one in recordings]
-    verdict = judge(traces, known)
-    if as_json:
-        print_json({"files": [str(file) for file in files], **verdict.to_dict()})
-        return
-    _print(files, verdict)
-
-
-def _print(files: tuple[Path, ...], verdict: Verdict) -> None:
-    print_table(
-        [
-            "file",
-            "setting",
-            "vote",
-            "nearest\npackets",
-            "",
-            "second\npackets",
-            "",
-            "limit\npackets",
-        ],
-        [
-            [
-                file.name,
-                vote.setting.name,
-                vote.label,
-                f"{vote.distance:.2f}",
-                vote.nearest,
-                "-" if math.isinf(vote.second_distance) else f"{vote.second_distance:.2f}",
-                vote.second,
-                f"{vote.threshold:.2f}",
-            ]
-            for file, vote in zip(files, verdict.traces, strict=True)
-        ],
-    )
-    click.echo(f"congestion control: {verdict.label}")
-
-
-@click.command("classify-train")
+@click.option(
+    "--smooth",
+    type=positive,
+    metavar="SECONDS",
+    help="Smooth traces, also those of the training set: time constant of a moving average.",
+)
+@click.option(
+    "--bridge",
+    type=positive,
+    metavar="SECONDS",
+    help="Draw straight lines over pauses of the application: where the queue is empty and nothing "
+    "arrives for longer than this. Must be longer than a round trip, such as 0.5.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Draw each recorded queue over its nearest training trace (.png, .svg, .pdf). Servers "
+    "have such a figure in their folders.",
+)
+@click.option(
+    "--hosts",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="A list of servers, one on a line; after a comma a group such as cloudfront.",
+)
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    required=True,
-    metavar="FILE",
-    help="Where to write the training set.",
-)
-@click.option(
-    "--cca",
-    "more_ccas",
-    multiple=True,
-    metavar="NAME",
-    help="Another congestion control besides those of Linux, such as a module; may be repeated.",
-)
-@click.option(
-    "--setting",
-    "setting_names",
-    multiple=True,
-    metavar="NAME",
-    help="Where to observe, such as 5bw-85rtt-64q; may be repeated.  [default: the thesis's four, "
-    "and one for servers that are far away]",
-)
-@click.option(
-    "--samples",
-    type=click.IntRange(min=1),
-    default=2,
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("servers"),
     show_default=True,
-    help="Runs of each congestion control in each setting and variation.",
+    help="Folder for what servers are found to be. What is in there is not asked again.",
 )
-def classify_train(
-    *, output: Path, more_ccas: tuple[str, ...], setting_names: tuple[str, ...], samples: int
-) -> None:
-    """Make the training set that `ccbench classify` compares with.
+@click.option("--retry", is_flag=True, help="Ask those again that could not be classified.")
+@click.option(
+    "--engine",
+    type=click.Choice(["mahimahi", "bess"]),
+    default="mahimahi",
+    show_default=True,
+    help="What emulates the link to servers.",
+)
+@click.option(
+    "--bess-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where BESS was built, for --engine bess.  [default: $CCBENCH_BESS_DIR]",
+)
+@click.option(
+    "--max-megabytes",
+    type=float,
+    default=100.0,
+    show_default=True,
+    help="What one server may be asked for in all.",
+)
+@click.option(
+    "--max-connections",
+    type=int,
+    default=5,
+    show_default=True,
+    help="How many connections one download may open.",
+)
+@click.option(
+    "--pause",
+    type=float,
+    metavar="S",
+    default=5.0,
+    show_default=True,
+    help="How long a server is left alone between two downloads.",
+)
+@click.option(
+    "--contact",
+    metavar="ADDRESS",
+    default="",
+    help="How the owners of servers reach you: part of the User-Agent.",
+)
+@click.option("--insecure", is_flag=True, help="Ask servers without a valid certificate too.")
+@click.option("--dry-run", is_flag=True, help="Say what would be asked, and ask nobody.")
+@json_option
+def classify(
+    *,
+    names: tuple[str, ...],
+    setting_names: tuple[str, ...],
+    training: Path | None,
+    smooth: float | None,
+    bridge: float | None,
+    plot: Path | None,
+    hosts: Path | None,
+    as_json: bool,
+    **asking: Any,
+) -> ExitStatus | None:
+    r"""Say which congestion control a server runs, or made a recorded queue.
 
-    The virtual kernel runs each congestion control in each setting, several times with what
-    differs between servers. Runs that were made before come out of the store.
+    SERVER is a host or a URL: it is asked for its page again and again, for 20 s in each of four
+    settings, through an emulated bottleneck whose queue is recorded (as root).
+
+    FILE is a record of such a queue: the folder of a run (`ccbench run -o`), of a command
+    (`ccbench shell -o`) or of a server, a log of mm-link, a CSV file with the columns time_s and
+    occupancy_packets, or two captures, BEFORE.pcap AFTER.pcap, of what arrived at the queue and
+    what left it. All are taken for one server's, and each has a vote.
+
+    \b
+        sudo ccbench classify example.com
+        ccbench classify run-1 run-2 run-3 run-4
     """
-    from ccbench.classify.setting import LOW_RATE, SETTINGS, Setting
-    from ccbench.classify.training import CCAS, TESTED_VARIATIONS, VARIATIONS, collect
-    from ccbench.classify.training_set import train
-    from ccbench.emulate import get_engine
+    from ccbench.classify.filters import Filters
+    from ccbench.classify.setting import Setting
+    from ccbench.classify.training_set import PACKAGED, TrainingSet
 
-    engine = get_engine("kernel")
-    ccas = (*CCAS, *more_ccas)
-    settings = tuple(map(Setting.named, dict.fromkeys(setting_names))) or (*SETTINGS, LOW_RATE)
-    sets = ((VARIATIONS, range(1, samples + 1)), (TESTED_VARIATIONS, (0,)))
-    total = len(ccas) * len(settings) * sum(len(kinds) * len(seeds) for kinds, seeds in sets)
-    with progress("{task.completed:.0f} of {task.total:.0f} runs") as bar:
-        task = bar.add_task("observing", total=total)
+    files = [Path(name) for name in names if "://" not in name and Path(name).exists()]
+    if files and (hosts is not None or len(files) < len(names)):
+        others = [name for name in names if Path(name) not in files]
+        allowed = f"files only, as {files[0]} is one, or servers only"
+        raise _validate.bad(
+            "names", [*others, str(hosts or "")], allowed, "ask one after the other"
+        )
+    settings = [Setting.named(name) for name in setting_names]
+    known = TrainingSet.load(training if training is not None else PACKAGED)
+    filters = Filters(smooth_s=smooth, bridge_s=bridge)
+    if files:
+        _classify_files(files, settings, known, filters, plot=plot, as_json=as_json)
+        return None
+    from ccbench.cli._servers import classify_servers
 
-        def observed(variations: Sequence[Variation], seeds: Sequence[int]) -> Iterator[Sample]:
-            with closing(collect(ccas, settings, variations, seeds, engine=engine)) as runs:
-                for sample in runs:
-                    bar.advance(task)
-                    yield sample
+    if plot is not None:
+        allowed = "left out for servers, whose figures are in their folders"
+        raise _validate.bad("--plot", str(plot), allowed, "leave it out")
+    return classify_servers(names, hosts, settings, known, filters, as_json=as_json, **asking)
 
-        learnt, tested = (tuple(observed(variations, tuple(s))) for variations, s in sets)
-    known = train(learnt, tested, engine.provenance())
-    known.save(output)
-    thresholds = {one.name: threshold for one, threshold in known.thresholds.items()}
+
+def _classify_files(
+    files: Sequence[Path],
+    settings: Sequence[Setting],
+    known: TrainingSet,
+    filters: Filters,
+    *,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    from ccbench import plots
+    from ccbench.classify.recording import read_all
+    from ccbench.classify.verdict import judge
+
+    if len(settings) > 1:
+        given = [setting.name for setting in settings]
+        raise _validate.bad("--setting", given, "one, for all files", "ask one after the other")
+    if plot is not None:
+        plots.check_path(plot)
+    recordings = read_all(files, settings[0] if settings else None, known.settings)
+    known = filters.known(known, {one.setting for one in recordings})
+    traces = [(one.setting, filters.trace(one.events)) for one in recordings]
+    verdict = judge(traces, known)
+    if plot is not None:
+        from ccbench.classify.figures import traces_over_nearest
+
+        plots.save(traces_over_nearest(traces, verdict, known), plot)
+    if as_json:
+        print_json({"files": [str(file) for file in files], **verdict.to_dict()})
+        return
+    shown = [
+        {"file": file.name, **one.to_dict()}
+        for file, one in zip(recordings, verdict.traces, strict=True)
+    ]
+    print_traces(shown, first="file")
+    click.echo(f"congestion control: {verdict.label}")
+
+
+def print_traces(traces: Sequence[Mapping[str, Any]], *, first: str = "") -> None:
+    """Print what traces tell, a row each; those that tell nothing only have a setting.
+
+    Parameters
+    ----------
+    traces : sequence of mapping
+        As of :meth:`ccbench.classify.verdict.TraceVerdict.to_dict`, and what `first` names.
+    first : str
+        What to begin with.
+    """
+
+    def packets(value: float | None) -> str:
+        return "-" if value is None or math.isinf(value) else f"{value:.2f}"
+
+    columns = [
+        *("setting", "vote", "nearest\npackets", "", "second\npackets", "", "limit\npackets"),
+    ]
     print_table(
-        [
-            "setting",
-            "limits\npackets",
-            "quantile",
-            "known ones\ncalled unknown",
-            "unknown ones\ncalled known",
-        ],
+        [*([first] if first else []), *columns],
         [
             [
-                name,
-                f"{min(one.limits.values()):.2f} to {max(one.limits.values()):.2f}",
-                f"{one.quantile:.2f}",
-                f"{one.false_unknown:.1%}",
-                f"{one.false_known:.1%}",
+                *([str(one[first])] if first else []),
+                one["setting"],
+                one["label"] or "-",
+                packets(one["distance"]),
+                one["nearest"] or "",
+                packets(one["second_distance"]),
+                one["second"] or "",
+                packets(one["threshold"]),
             ]
-            for name, one in thresholds.items()
+            for one in traces
         ],
     )
-    print_pairs({"traces": str(len(known.samples)), "kept in": str(output)})

@@ -14,7 +14,6 @@ from ccbench.cli._options import make_folder, positive, queue_option, rtt_option
 
 if TYPE_CHECKING:
     from ccbench.bottleneck import Bottleneck
-    from ccbench.emulate.mahimahi.command import Recording
 
 __all__ = ["shell"]
 
@@ -67,13 +66,12 @@ def shell(
     link = _link(bandwidth, trace, queue_setting, loss, rtt)
     words = command or (os.environ.get("SHELL", "/bin/sh"),)
     recording = record(words, link, rtt, direction=direction)
-    summary = _summary(recording, link)
     if output is not None:
-        _save(recording, summary, output)
+        recording.save(output)
     kept = {} if output is None else {"kept in": str(output)}
     shown = {
         name.replace("_", " "): f"{value:.6g}"
-        for name, value in summary.items()
+        for name, value in recording.summary().items()
         if value is not None
     }
     print_pairs({**shown, "made by": made_by(recording.provenance), **kept}, err=True)
@@ -90,31 +88,3 @@ def _link(
     link = {name: value for name, value in values.items() if value is not None}
     document = {"flows": [{}], "bottlenecks": [link], "rtt_ms": rtt, "duration_s": 1}
     return Scenario.from_dict(document).bottlenecks[0]
-
-
-def _summary(recording: Recording, link: Bottleneck) -> dict[str, float | None]:
-    queue = recording.queue
-    count = queue["event"].value_counts()
-    capacity = link.capacity_bytes(recording.duration_s)
-    waiting = queue.loc[queue["event"] != "enqueue", "backlog_packets"]  # when all is decided
-    carried = queue.loc[queue["event"] == "dequeue", "bytes"].sum()
-    return {
-        "exit_status": recording.status,
-        "duration_s": recording.duration_s,
-        "packets": int(count["dequeue"]),
-        "drops": int(count["drop"]),
-        "largest_queue_packets": int(waiting.max()) if len(waiting) else 0,
-        "utilisation": float(carried) / capacity if capacity else None,
-    }
-
-
-def _save(recording: Recording, summary: dict[str, float | None], folder: Path) -> None:
-    import json
-
-    from ccbench import _atomic, _frames
-
-    with _atomic.new_file(folder / "queue.parquet") as temporary:
-        _frames.write(recording.queue, temporary)
-    with _atomic.new_file(folder / "shell.json") as temporary:
-        document = {**summary, "provenance": dict(recording.provenance)}
-        temporary.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

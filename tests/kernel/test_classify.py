@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
+from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from ccbench.classify.classifier import CCAClassifier
+from ccbench.classify.filters import Filters, pauses
+from ccbench.classify.occupancy import occupancy
+from ccbench.classify.pcap_pair import queue_between
+from ccbench.classify.relabel import ObservedTrace, Server, unknown_servers
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training import VARIATIONS, Sample, Variation, collect, scenario
 from ccbench.classify.training_set import PACKAGED, TrainingSet
@@ -19,6 +25,8 @@ from ccbench.emulate import run
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    import pandas as pd
 
 pytestmark = pytest.mark.kernel
 
@@ -130,3 +138,106 @@ def test_train(tmp_path: Path, program: Callable[..., str]) -> None:
         run(scenario(setting, "lp", variation, seed=31)).save(folders[-1])
     found = program("classify", *folders, "--training", file)
     assert found.splitlines()[-1] == "congestion control: lp"
+
+
+def test_novel() -> None:
+    """CCAs that no training has seen are unknown, one cluster each, and known after training."""
+    known = TrainingSet.load(PACKAGED)
+    novel = ("bbr", "scalable")
+    ignorant = replace(known, samples=tuple(one for one in known.samples if one.cca not in novel))
+    offsets = [Variation(name=f"{ms:+} ms", extra_rtt_ms=ms) for ms in (-3.0, 0.5, 3.0)]
+    observed: dict[tuple[str, str], list[Sample]] = {}
+    for one in collect(novel, variations=offsets, seeds=[21]):
+        observed.setdefault((one.cca, one.variation.name), []).append(one)
+    servers = []
+    for (cca, _), samples in sorted(observed.items()):
+        traces = [(one.setting, one.trace) for one in samples]
+        assert cca == judge(traces, known).label
+        verdict = judge(traces, ignorant)
+        servers.append(
+            Server(
+                target=cca,
+                group="all",
+                label=verdict.label,
+                traces=tuple(
+                    ObservedTrace(setting=setting, points=points, label=one.label)
+                    for (setting, points), one in zip(traces, verdict.traces, strict=True)
+                ),
+            )
+        )
+    assert {"unknown"} == {server.label for server in servers}
+    limits = {setting: threshold.distance for setting, threshold in known.thresholds.items()}
+    found = unknown_servers(servers, limits)
+    assert found is not None
+    clusters = [{servers[i].target for i in one.members} for one in found.clustering.clusters]
+    assert [{"bbr"}, {"scalable"}] == sorted(clusters, key=str)
+
+
+def test_bridged() -> None:
+    """A CUBIC server whose application pauses twice is told from a queue with its pauses bridged.
+
+    After a pause Linux begins again with slow start, so that what follows is not what it was.
+    """
+    known = TrainingSet.load(PACKAGED)
+    for setting in SETTINGS:
+        whole = scenario(setting, "cubic", PLAIN, seed=5)
+        (flow,) = whole.flows
+        paused = replace(whole, flows=(replace(flow, kind="onoff", on_s=7.0, off_s=1.5),))
+        events = run(paused).queue_events()
+        assert 2 == len(pauses(events, 0.5))
+        (raw,), (straight,) = (
+            judge([(setting, filters.trace(events))], known).traces
+            for filters in (Filters(), Filters(bridge_s=0.5))
+        )
+        assert ("cubic", "unknown") == (straight.nearest, raw.label)
+        assert straight.distance < raw.distance / 3
+
+
+def as_captures(
+    events: pd.DataFrame, tcp_headers: Callable[..., bytes], *, mbps: float, way_ns: int
+) -> tuple[list[tuple[int, bytes, int]], list[tuple[int, bytes, int]]]:
+    """Return the packets before a queue and behind the link that it is of."""
+    before: list[tuple[int, bytes, int]] = []
+    after: list[tuple[int, bytes, int]] = []
+    waiting: deque[tuple[bytes, int]] = deque()
+    columns = (events[name].tolist() for name in ("time_ns", "event", "bytes"))
+    for time_ns, event, size in zip(*columns, strict=True):
+        if event == "enqueue":
+            packet = tcp_headers(len(before), size), size
+            before.append((time_ns, *packet))
+            waiting.append(packet)
+        elif event == "drop":
+            waiting.pop()
+        elif event == "dequeue":
+            headers, length = waiting.popleft()
+            after.append((time_ns + round(length * 8e3 / mbps) + way_ns, headers, length))
+    return before, after
+
+
+@pytest.mark.parametrize("cca", ["bbr", "cubic"])
+def test_captures(
+    tmp_path: Path,
+    program: Callable[..., str],
+    tcp_headers: Callable[..., bytes],
+    write_pcap: Callable[..., Path],
+    cca: str,
+) -> None:
+    """Captures from before and after a queue tell the occupancy that the queue itself has logged.
+
+    They are made from the log, with the time that the link takes to send and a longer wire.
+    """
+    setting = SETTINGS[0]
+    result = run(scenario(setting, cca, PLAIN, seed=31))
+    result.save(tmp_path / "run")
+    events = result.queue_events()
+    captures = as_captures(events, tcp_headers, mbps=setting.bandwidth_mbps, way_ns=20_000_000)
+    files = [
+        write_pcap(tmp_path / name, packets)
+        for name, packets in zip(("before.pcap", "after.pcap"), captures, strict=True)
+    ]
+    found = queue_between(*files)
+    np.testing.assert_array_equal(occupancy(events), occupancy(found))
+    dropped = (events["event"] == "drop").sum()
+    assert dropped == (found["event"] == "drop").sum() > 0
+    of_captures = program("classify", *files, "--setting", setting.name).splitlines()[-1]
+    assert f"congestion control: {cca}" == of_captures

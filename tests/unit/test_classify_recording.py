@@ -17,13 +17,12 @@ from ccbench.classify.training import Sample, Variation
 from ccbench.classify.training_set import PACKAGED, TrainingSet, train
 from ccbench.classify.verdict import judge
 from ccbench.cli.main import program
+from ccbench.emulate.realtime.recording import Recording
 from ccbench.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    import pandas as pd
 
 LEVELS = {"reno": 10, "cubic": 40}
 
@@ -73,6 +72,14 @@ def run_folder(folder: Path, make_run: Callable[..., Any], **changes: Any) -> Pa
     return folder
 
 
+def recorded(make_run: Callable[..., Any], link: Bottleneck, **about: Any) -> Recording:
+    """Make what a command has done to the queue of a link: nothing."""
+    scenario = Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=40, duration_s=1)
+    queue = _frames.normal("queue", make_run(scenario, 1.0).queue, _frames.QUEUE_COLUMNS)
+    provenance = {"bottleneck": link.to_dict(), **about}
+    return Recording(status=0, duration_s=1.0, queue=queue, provenance=provenance)
+
+
 class TestRead:
     def test_run(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
         """A run knows where it was made: the setting that it is like."""
@@ -95,24 +102,22 @@ class TestRead:
 
     def test_shell(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
         """What `ccbench shell` has recorded knows its link as well."""
-        queue: pd.DataFrame = _frames.normal(
-            "queue",
-            make_run(
-                Scenario(
-                    flows=(Flow(),),
-                    bottlenecks=(Bottleneck(bandwidth_mbps=5, queue_packets=64),),
-                    rtt_ms=40,
-                    duration_s=1,
-                ),
-                1.0,
-            ).queue,
-            _frames.QUEUE_COLUMNS,
-        )
-        _frames.write(queue, tmp_path / "queue.parquet")
-        link = Bottleneck(bandwidth_mbps=10, queue_packets=128).to_dict()
-        about = {"provenance": {"bottleneck": link, "rtt_ms": 130.0}}
-        (tmp_path / "shell.json").write_text(json.dumps(about), encoding="utf-8")
+        link = Bottleneck(bandwidth_mbps=10, queue_packets=128)
+        recorded(make_run, link, rtt_ms=130.0).save(tmp_path)
         assert "10bw-130rtt-128q" == read(tmp_path).setting.name
+
+    def test_server(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
+        """Of a server that was observed, the setting counts and not what was added to its RTT."""
+        link = Bottleneck(bandwidth_mbps=10, queue_packets=128)
+        recorded(make_run, link, rtt_ms=20.0, setting="10bw-130rtt-128q").save(tmp_path)
+        assert "10bw-130rtt-128q" == read(tmp_path).setting.name
+
+    def test_damaged(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
+        """A damaged folder is refused in one line."""
+        recorded(make_run, Bottleneck(bandwidth_mbps=10, queue_packets=9), rtt_ms=1).save(tmp_path)
+        (tmp_path / "queue.parquet").write_bytes(b"PAR1")
+        with pytest.raises(InputError, match="record it again"):
+            read(tmp_path)
 
     def test_csv(self, tmp_path: Path) -> None:
         """A CSV file has times in seconds and packets."""

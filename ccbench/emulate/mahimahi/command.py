@@ -8,8 +8,7 @@ import os
 import signal
 import subprocess
 import threading
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from ccbench import _validate
 from ccbench.emulate._workspace import workspace
@@ -21,50 +20,27 @@ from ccbench.emulate.mahimahi.replay import replay
 from ccbench.emulate.mahimahi.shells import ANSWERS, DIRECTIONS, check_path, shells
 from ccbench.emulate.realtime.host import require
 from ccbench.emulate.realtime.namespaces import HERE, in_namespaces
+from ccbench.emulate.realtime.recording import Recording
 from ccbench.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
-
-    import pandas as pd
 
     from ccbench.bottleneck import Bottleneck
 
-__all__ = ["Recording", "record"]
+__all__ = ["record"]
 
 _RTT = _validate.Range(2, 10_000)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Recording:
-    """What a command did to a queue.
-
-    Parameters
-    ----------
-    status : int
-        The command's exit status.
-    duration_s : float
-        How long the link was there, in seconds.
-    queue : DataFrame
-        As in a :class:`~ccbench.run.Run`; all packets are of flow 0.
-    provenance : mapping
-        JSON-able values that say what made it: ``ccbench``, ``engine``, ``engine_version``, the
-        ``bottleneck``, ``rtt_ms``, ``direction`` and ``command``.
-    """
-
-    status: int
-    duration_s: float
-    queue: pd.DataFrame = field(repr=False)
-    provenance: Mapping[str, Any]
-
-
-def record(
+def record(  # noqa: PLR0913 - what runs where, and how
     command: Sequence[str],
     bottleneck: Bottleneck,
     rtt_ms: float,
     *,
     direction: str = "down",
+    output: IO[bytes] | None = None,
     user: str | None = None,
 ) -> Recording:
     """Run a command behind an emulated link, and record the link's queue.
@@ -83,6 +59,8 @@ def record(
     direction : str
         What passes the bottleneck: ``"down"``, what the command receives, or ``"up"``, what it
         sends.
+    output : file, optional
+        Where the command's standard output and error go; by default to this process's.
     user : str, optional
         Who runs it; as for :class:`~ccbench.emulate.mahimahi.engine.MahimahiEngine`.
 
@@ -125,7 +103,7 @@ def record(
             direction=direction,
         )
         (folder / files.SHELLS).write_text(json.dumps(nested), encoding="utf-8")
-        was_interrupted = _run(folder, engine.user, command)
+        was_interrupted = _run(folder, engine.user, command, output)
         status = _status(folder, interrupted=was_interrupted)
         log = LinkLog.read(folder / files.LINK_LOG)
         times_ms = log.lines["time_ms"]
@@ -140,10 +118,11 @@ def record(
                 "direction": direction,
                 "command": list(command),
             },
+            was_interrupted=was_interrupted,
         )
 
 
-def _run(folder: Path, user: str, command: Sequence[str]) -> bool:
+def _run(folder: Path, user: str, command: Sequence[str], output: IO[bytes] | None) -> bool:
     """Run a command in the shells that the folder names; return whether there was a Ctrl-C.
 
     Ctrl-C is for the command, which has the terminal; what it has done until then is read.
@@ -157,7 +136,7 @@ def _run(folder: Path, user: str, command: Sequence[str]) -> bool:
     if is_main:  # only that thread has a say. Not SIG_IGN, which the command would inherit.
         signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
     try:
-        process = subprocess.Popen(session, pass_fds=[reading])
+        process = subprocess.Popen(session, pass_fds=[reading], stdout=output, stderr=output)
         os.close(reading)
         try:
             process.wait()

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A download through an emulated link, by h2load, and what the link's queue did meanwhile."""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+import tempfile
+import time
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
+
+from ccbench.bottleneck import Bottleneck
+from ccbench.classify.filters import NO_FILTERS
+from ccbench.classify.occupancy import DURATION_S
+from ccbench.emulate.engine import Check
+from ccbench.errors import ServerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    import numpy.typing as npt
+    import pandas as pd
+
+    from ccbench.classify.filters import Filters
+    from ccbench.classify.setting import Setting
+    from ccbench.classify.web.manners import Manners
+    from ccbench.classify.web.site import Site
+    from ccbench.emulate.realtime.recording import Recording
+
+    #: Runs a command behind a link: :func:`ccbench.emulate.mahimahi.command.record`, or its like.
+    Recorder = Callable[..., Recording]
+
+__all__ = [
+    "ASKED_S",
+    "UTILISATION",
+    "Answers",
+    "added_rtt_ms",
+    "checks",
+    "download",
+    "trace_of",
+    "utilisation",
+]
+
+#: How long is asked: as long as a trace, and a while for the handshakes before it.
+ASKED_S = DURATION_S + 2.0
+#: A server that uses less of the link is limited by something else (section 2.5.1).
+UTILISATION = 0.8
+
+#: What is asked for at once: enough that the server always has something to send, and few requests
+#: where they are for large files.
+_ASKED_BYTES, _FEWEST, _MOST = 16_000_000, 2, 100
+#: A server that has said nothing for so long has gone.
+_SILENCE_S = 10
+#: h2load ends by itself. If it does not, it is ended this much later.
+_REST_S = 10.0
+#: Of its answers as many must be pages.
+_FINE = 0.9
+#: mm-delay knows whole milliseconds each way, and no less than one.
+_RTT_STEP_MS = 2
+
+#: Ends the program when it has opened too many connections; says how many these were.
+_SCRIPT = """
+most=$1; shift
+"$@" & asking=$!
+count() { while read -r name _ _ _ _ opened _; do [ "$name" != Tcp: ] || echo "$opened"; done \
+</proc/net/snmp | tail -n 1; }
+while kill -0 $asking 2>/dev/null; do
+  sleep 0.2
+  [ "$(count)" -le "$most" ] || kill $asking 2>/dev/null
+done
+wait $asking
+echo "connections opened: $(count)"
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """What a server has answered.
+
+    Parameters
+    ----------
+    protocol : str
+        What was spoken: ``"h2"`` or ``"http/1.1"``; empty if nothing was.
+    connections : int
+        How many TCP connections were opened.
+    pages : int
+        Answers that were complete and a page (status 200 to 299).
+    others : int
+        Those with another status.
+    broken : int
+        Requests whose answer did not come or not whole, as the connection ended.
+    """
+
+    protocol: str
+    connections: int
+    pages: int
+    others: int
+    broken: int
+
+    @classmethod
+    def read(cls, text: str) -> Answers:
+        """Read what h2load has printed.
+
+        Examples
+        --------
+        >>> Answers.read("Application protocol: h2").protocol
+        'h2'
+        """
+
+        def number(pattern: str) -> int:
+            found = re.search(pattern, text)
+            return int(found[1]) if found else 0
+
+        protocol = re.search(r"Application protocol: (\S+)", text)
+        return cls(
+            protocol=protocol[1] if protocol else "",
+            connections=number(r"connections opened: (\d+)"),
+            pages=number(r"status codes: (\d+) 2xx"),
+            others=sum(number(rf"(\d+) {kind}xx") for kind in (3, 4, 5)),
+            broken=number(r"(\d+) errored"),
+        )
+
+
+def checks() -> list[Check]:
+    """Return what asking a server needs besides an emulated link, and whether it is there."""
+    missing = {} if shutil.which("h2load") else {"h2load": "nghttp2-client"}
+    return [Check.of_programs("programs that ask servers", missing)]
+
+
+def added_rtt_ms(setting: Setting, rtt_ms: float) -> int:
+    """Return what must be added to a server's round trip to make it the setting's.
+
+    Raises
+    ------
+    ServerError
+        If the server is too far away.
+    """
+    missing_ms = setting.rtt_ms - rtt_ms
+    if missing_ms < 0:
+        message = f"it is {rtt_ms:.1f} ms away, too far for {setting.rtt_ms:g} ms"
+        raise ServerError(message, "too far")
+    return max(1, round(missing_ms / _RTT_STEP_MS)) * _RTT_STEP_MS
+
+
+def download(site: Site, setting: Setting, manners: Manners, record: Recorder) -> Recording:
+    """Download for :data:`ASKED_S` through the link of a setting.
+
+    Parameters
+    ----------
+    site : Site
+        Whom to ask.
+    setting : Setting
+        Through which link.
+    manners : Manners
+        How.
+    record : callable
+        What runs a command behind a link, such as :func:`ccbench.emulate.mahimahi.command.record`.
+
+    Returns
+    -------
+    Recording
+        Its provenance says where it is from: ``setting``, ``url``, ``address``, ``server_rtt_ms``,
+        ``answers``, and how many ``seconds`` it took.
+
+    Raises
+    ------
+    ServerError
+        If the server is too far away.
+    """
+    link = Bottleneck(bandwidth_mbps=setting.bandwidth_mbps, queue_packets=setting.queue_packets)
+    added_ms = added_rtt_ms(setting, site.rtt_ms)
+    with tempfile.TemporaryFile() as output:
+        begin_s = time.monotonic()
+        recording = record(_command(site, manners), link, added_ms, output=output)
+        lasted_s = time.monotonic() - begin_s
+        if recording.was_interrupted:
+            raise KeyboardInterrupt
+        output.seek(0)
+        answers = Answers.read(output.read().decode(errors="replace"))
+    about = {
+        "setting": setting.name,
+        "url": site.target.url,
+        "address": site.address,
+        "server_rtt_ms": site.rtt_ms,
+        "answers": asdict(answers),
+        "seconds": round(lasted_s, 3),
+    }
+    return replace(recording, provenance={**recording.provenance, **about})
+
+
+def utilisation(events: pd.DataFrame, setting: Setting) -> float:
+    """Return which part of the link was used in the time of a trace."""
+    times_s = (events["time_ns"] - events["time_ns"].min()) / 1e9
+    carried = events.loc[(events["event"] == "dequeue") & (times_s < DURATION_S), "bytes"].sum()
+    return float(carried) * 8 / (setting.bandwidth_mbps * 1e6 * DURATION_S)
+
+
+def trace_of(
+    recording: Recording, setting: Setting, filters: Filters = NO_FILTERS
+) -> npt.NDArray[np.float32]:
+    """Return the trace of a download, if it shows the CCA of one connection.
+
+    Raises
+    ------
+    ServerError
+        If it does not: the kind is ``"refused"``, ``"status"``, ``"connections"``, ``"closed"`` or
+        ``"slow"``.
+    """
+    answers = Answers(**recording.provenance["answers"])
+    used = utilisation(recording.queue, setting)
+    answered = answers.pages + answers.others
+    if not answered:
+        raise ServerError("it does not answer when it is asked through the link", "refused")
+    if answers.pages < _FINE * answered:
+        message = f"{answers.others} of {answered} answers are no pages: it may limit requests"
+        raise ServerError(message, "status")
+    if answers.connections > 1:
+        step = "name a larger file"
+        message = f"it took {answers.connections} connections, of which a trace can be but one"
+        raise ServerError(f"{message}: {step}", "connections")
+    times_ns = recording.queue["time_ns"]
+    lasted_s = (times_ns.max() - times_ns.min()) / 1e9
+    if lasted_s < DURATION_S - 0.1 and answers.broken:
+        message = f"it closed the connection after {answered} answers and {lasted_s:.1f} s"
+        raise ServerError(f"{message}: name a larger file", "closed")
+    if used < UTILISATION or lasted_s < DURATION_S - 0.1:
+        message = f"it uses {used:.0%} of the link, not {UTILISATION:.0%}"
+        reason = "it sends too slowly, or its page is too small"
+        raise ServerError(f"{message}: {reason}: name a larger file", "slow")
+    return filters.trace(recording.queue)
+
+
+def _command(site: Site, manners: Manners) -> list[str]:
+    target = site.target
+    at_once = math.ceil(_ASKED_BYTES / max(1, site.body_bytes))
+    asking = [
+        "timeout",
+        f"{ASKED_S + _REST_S:.0f}",
+        "h2load",
+        "--clients=1",
+        "--threads=1",
+        f"--max-concurrent-streams={min(max(at_once, _FEWEST), _MOST)}",
+        f"--duration={ASKED_S:.0f}",
+        f"--connection-inactivity-timeout={_SILENCE_S}",
+        f"--header=user-agent: {manners.user_agent}",
+        f"--connect-to={site.address}:{target.port}",
+        target.url,
+    ]
+    if target.scheme == "http":
+        asking.insert(3, "--h1")  # few servers speak HTTP/2 without TLS
+    return ["sh", "-c", _SCRIPT, "sh", str(manners.max_connections), *asking]

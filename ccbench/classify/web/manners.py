@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How servers are asked: seldom, one thing at a time, and saying who asks."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from filelock import FileLock
+
+from ccbench import _validate
+from ccbench.cache import cache_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ccbench.classify.setting import Setting
+
+__all__ = ["Manners", "visit"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manners:
+    """What a server has to bear at most.
+
+    Parameters
+    ----------
+    max_megabytes : float
+        What all downloads from one server may take.
+    max_connections : int
+        How many TCP connections one download may open. One is enough, unless the server closes it.
+    pause_s : float
+        How long a server is left alone between two downloads.
+    contact : str
+        How its owner can reach whoever asks: part of the User-Agent.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range.
+
+    Examples
+    --------
+    >>> Manners(contact="mail@example.com").user_agent
+    'ccbench/... (measures congestion control; mail@example.com)'
+    """
+
+    max_megabytes: float = 100.0
+    max_connections: int = 5
+    pause_s: float = 5.0
+    contact: str = ""
+
+    def __post_init__(self) -> None:
+        above_0 = _validate.Range(0, low_open=True)
+        _validate.number("max_megabytes", self.max_megabytes, above_0, example=100)
+        some = _validate.Range(1, 1000)
+        _validate.whole("max_connections", self.max_connections, some, example=5)
+        _validate.number("pause_s", self.pause_s, _validate.Range(0, 86_400), example=5)
+        if not (self.contact.isascii() and (self.contact.isprintable() or not self.contact)):
+            allowed = "one line of ASCII"
+            step = "write an address of mail or the web"
+            raise _validate.bad("contact", self.contact, allowed, step)
+
+    @property
+    def user_agent(self) -> str:
+        """What servers are told."""
+        words = ["measures congestion control", *([self.contact] if self.contact else [])]
+        return f"ccbench/{version('ccbench')} ({'; '.join(words)})"
+
+    def check(self, settings: Sequence[Setting], seconds: float) -> float:
+        """Return the megabytes that downloads take at most: what the links carry.
+
+        Raises
+        ------
+        InputError
+            If that is more than `max_megabytes`.
+        """
+        megabytes = sum(setting.bandwidth_mbps for setting in settings) / 8 * seconds
+        if megabytes > self.max_megabytes:
+            allowed = f"{megabytes:.0f} or more for {len(settings)} downloads of {seconds:g} s"
+            step = "raise it, or name fewer settings"
+            raise _validate.bad("max_megabytes", self.max_megabytes, allowed, step)
+        return megabytes
+
+
+@contextmanager
+def visit(address: str, pause_s: float = 0.0) -> Iterator[None]:
+    """Ask a server while nobody else on this machine does, and a while after anybody did.
+
+    Parameters
+    ----------
+    address : str
+        Its IP address: many names may be one machine.
+    pause_s : float
+        How long ago the last visit must have ended; if it is not, this waits.
+    """
+    folder = cache_dir() / "servers"
+    folder.mkdir(parents=True, exist_ok=True)
+    last = folder / address
+    with FileLock(f"{last}.lock"):
+        if last.exists():
+            time.sleep(min(pause_s, max(0.0, last.stat().st_mtime + pause_s - time.time())))
+        try:
+            yield
+        finally:
+            last.touch()

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server from its name to the verdict, in every setting (Ware, section 2.3.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ccbench.classify.filters import NO_FILTERS
+from ccbench.classify.setting import SETTINGS, Setting
+from ccbench.classify.verdict import TraceVerdict, judge
+from ccbench.classify.vote import UNKNOWN
+from ccbench.classify.web.download import download, trace_of, utilisation
+from ccbench.classify.web.manners import visit
+from ccbench.classify.web.site import find_site
+from ccbench.errors import ServerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from ccbench.classify.filters import Filters
+    from ccbench.classify.training_set import TrainingSet
+    from ccbench.classify.web.download import Recorder
+    from ccbench.classify.web.folder import ServerFolder
+    from ccbench.classify.web.manners import Manners
+    from ccbench.classify.web.site import Site
+    from ccbench.classify.web.target import Target
+    from ccbench.emulate.realtime.recording import Recording
+
+__all__ = ["Observation", "ServerVerdict", "classify_server"]
+
+#: After these nothing more is to be learnt by asking in other settings.
+_LAST_WORDS = {"refused", "status", "connections"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """What was seen of a server in one setting.
+
+    Parameters
+    ----------
+    setting : Setting
+        Where.
+    verdict : TraceVerdict, optional
+        What the trace tells, if it is valid.
+    utilisation : float, optional
+        Which part of the link was used; nothing if the server was not asked there.
+    error, kind : str, optional
+        Why there is no valid trace, in a line and in a word.
+    megabytes, seconds : float
+        What it took.
+    trace : ndarray, optional
+        The queue's occupancy, if it is valid.
+    """
+
+    setting: Setting
+    verdict: TraceVerdict | None = None
+    utilisation: float | None = None
+    error: str | None = None
+    kind: str | None = None
+    megabytes: float = 0.0
+    seconds: float = 0.0
+    trace: npt.NDArray[np.float32] | None = field(default=None, repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-able values."""
+        said = {} if self.verdict is None else self.verdict.to_dict()
+        names = ("label", "nearest", "distance", "second", "second_distance", "threshold")
+        return {
+            "setting": self.setting.name,
+            **{name: said.get(name) for name in names},
+            "utilisation": self.utilisation,
+            "error": self.error,
+            "kind": self.kind,
+            "megabytes": self.megabytes,
+            "seconds": self.seconds,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerVerdict:
+    """What all was found out about a server: a row of results.
+
+    Parameters
+    ----------
+    target : Target
+        Whom was meant.
+    site : Site, optional
+        Where it was found.
+    label : str, optional
+        Its CCA, or unknown; nothing if there is no valid trace.
+    error, kind : str, optional
+        Why there is no label, in a line and in a word.
+    observations : tuple of Observation
+        The evidence.
+    """
+
+    target: Target
+    site: Site | None = None
+    label: str | None = None
+    error: str | None = None
+    kind: str | None = None
+    observations: tuple[Observation, ...] = ()
+
+    @property
+    def votes(self) -> str:
+        """How many valid traces are for the label.
+
+        Examples
+        --------
+        >>> from ccbench.classify.web.target import Target
+        >>> ServerVerdict(target=Target.named("example.com")).votes
+        '0 of 0'
+        """
+        said = [one.verdict.label for one in self.observations if one.verdict is not None]
+        return f"{said.count(self.label or UNKNOWN)} of {len(said)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-able values: what ``result.json`` has."""
+        site = self.site
+        return {
+            "target": self.target.name,
+            "url": self.target.url if site is None else site.target.url,
+            "address": None if site is None else site.address,
+            "rtt_ms": None if site is None else site.rtt_ms,
+            "group": self.target.group,
+            "label": self.label,
+            "votes": self.votes,
+            "error": self.error,
+            "kind": self.kind,
+            "megabytes": sum(one.megabytes for one in self.observations),
+            "seconds": sum(one.seconds for one in self.observations),
+            "traces": [one.to_dict() for one in self.observations],
+        }
+
+
+def classify_server(  # noqa: PLR0913 - whom, with what, and how
+    target: Target,
+    known: TrainingSet,
+    record: Recorder,
+    folder: ServerFolder,
+    *,
+    settings: Sequence[Setting] = SETTINGS,
+    manners: Manners,
+    verify: bool = True,
+    filters: Filters = NO_FILTERS,
+    on_step: Callable[[str], None] = lambda _: None,
+) -> ServerVerdict:
+    """Ask a server in every setting, and say which CCA it runs.
+
+    Parameters
+    ----------
+    target : Target
+        Whom to ask.
+    known : TrainingSet
+        What its traces are compared with.
+    record : callable
+        As for :func:`~ccbench.classify.web.download.download`.
+    folder : ServerFolder
+        Where each download is kept as soon as it is there, and taken from if it is.
+    settings : sequence of Setting
+        Where to observe it.
+    manners : Manners
+        How to ask.
+    verify : bool
+        Whether its certificate has to be valid.
+    filters : Filters
+        What is done to traces before they are compared. `known` has to be what
+        :meth:`~ccbench.classify.filters.Filters.known` makes of a training set.
+    on_step : callable, optional
+        Is told of each step when it begins.
+
+    Returns
+    -------
+    ServerVerdict
+        A server that cannot be observed has an error in place of a label.
+
+    Raises
+    ------
+    MissingRequirement
+        If this machine cannot emulate the link.
+    """
+    on_step("finding it")
+    try:
+        site = find_site(target, manners, verify=verify)
+    except ServerError as error:
+        return ServerVerdict(target=target, error=str(error), kind=error.kind)
+    observations: list[Observation] = []
+    for setting in settings:
+        on_step(setting.name)
+        try:
+            recording = _recorded(site, setting, manners, record, folder)
+        except ServerError as error:
+            seen = Observation(setting=setting, error=str(error), kind=error.kind)
+        else:
+            seen = _observation(recording, setting, filters)
+        observations.append(seen)
+        if observations[-1].kind in _LAST_WORDS:
+            break
+    return _judged(target, site, observations, known)
+
+
+def _recorded(
+    site: Site, setting: Setting, manners: Manners, record: Recorder, folder: ServerFolder
+) -> Recording:
+    """Return the download in a setting; one that is there is not made again."""
+    recording = folder.load(setting)
+    if recording is None:
+        with visit(site.address, manners.pause_s):
+            recording = download(site, setting, manners, record)
+        folder.keep(setting, recording)
+    return recording
+
+
+def _observation(recording: Recording, setting: Setting, filters: Filters) -> Observation:
+    queue = recording.queue
+    seen: dict[str, Any] = {
+        "setting": setting,
+        "utilisation": utilisation(queue, setting),
+        "megabytes": float(queue.loc[queue["event"] == "dequeue", "bytes"].sum()) / 1e6,
+        "seconds": recording.provenance["seconds"],
+    }
+    try:
+        return Observation(**seen, trace=trace_of(recording, setting, filters))
+    except ServerError as error:
+        return Observation(**seen, error=str(error), kind=error.kind)
+
+
+def _judged(
+    target: Target, site: Site, observations: Sequence[Observation], known: TrainingSet
+) -> ServerVerdict:
+    row = ServerVerdict(target=target, site=site, observations=tuple(observations))
+    traces = [(one.setting, one.trace) for one in observations if one.trace is not None]
+    if not traces:
+        first = observations[0]
+        return replace(row, error=first.error, kind=first.kind)
+    verdict = judge(traces, known)
+    of_setting = {one.setting: one for one in verdict.traces}
+    judged = tuple(replace(one, verdict=of_setting.get(one.setting)) for one in observations)
+    return replace(row, label=verdict.label, observations=judged)

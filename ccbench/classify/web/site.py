@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a server is, and what it has for us: asked once, within a bounded time."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import struct
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin
+
+from ccbench.classify.web.manners import visit
+from ccbench.classify.web.target import Target
+from ccbench.errors import InputError, ServerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ccbench.classify.web.manners import Manners
+
+__all__ = ["Site", "find_site"]
+
+#: One answer may take this long in all, however it comes.
+_PATIENCE_S = 20.0
+#: What is read of a page to learn how large it is.
+_LARGE_BYTES = 1_000_000
+_MOST_REDIRECTS = 5
+_REDIRECTS = {301, 302, 303, 307, 308}
+_OK = 200
+
+#: Where Linux's ``struct tcp_info`` has the shortest round trip, in microseconds.
+_MIN_RTT = struct.Struct("=148xI")
+_NO_RTT = 2**32 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """A server that was found.
+
+    Parameters
+    ----------
+    target : Target
+        Where it is, after redirects.
+    address : str
+        Its IPv4 address.
+    rtt_ms : float
+        The shortest round trip seen, in milliseconds.
+    body_bytes : int
+        How large the page is, or what was read of it.
+    """
+
+    target: Target
+    address: str
+    rtt_ms: float
+    body_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Answer:
+    status: int
+    reason: str
+    location: str | None
+    body_bytes: int
+    rtt_ms: float
+
+
+def find_site(target: Target, manners: Manners, *, verify: bool = True) -> Site:
+    """Ask for a page once, and follow redirects.
+
+    Parameters
+    ----------
+    target : Target
+        Whom.
+    manners : Manners
+        How.
+    verify : bool
+        Whether the certificate has to be valid.
+
+    Raises
+    ------
+    ServerError
+        If there is no such server, or it does not give the page: the kind is ``"unresolved"``,
+        ``"unreachable"``, ``"refused"``, ``"timeout"``, ``"tls"``, ``"http"``, ``"redirects"`` or
+        ``"status"``.
+
+    Examples
+    --------
+    ::
+
+        find_site(Target.named("example.com"), Manners()).rtt_ms
+    """
+    for _ in range(_MOST_REDIRECTS + 1):
+        address = _resolve(target)
+        with visit(address):
+            answer = _ask(target, address, manners.user_agent, verify=verify)
+        if answer.location is None:
+            if answer.status != _OK:
+                said = f"{answer.status} {answer.reason}".strip()
+                raise ServerError(f"it answers {said} to {target.url}", "status")
+            return Site(
+                target=target,
+                address=address,
+                rtt_ms=answer.rtt_ms,
+                body_bytes=answer.body_bytes,
+            )
+        target = _redirected(target, answer.location)
+    raise ServerError(f"it redirects more than {_MOST_REDIRECTS} times", "redirects")
+
+
+def _resolve(target: Target) -> str:
+    try:
+        found = socket.getaddrinfo(
+            target.host, target.port, socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
+        )
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ServerError(f"{target.host} has no IPv4 address ({reason})", "unresolved") from error
+    return str(found[0][4][0])
+
+
+def _redirected(target: Target, location: str) -> Target:
+    try:
+        return Target.named(urljoin(target.url, location), target.group)
+    except (InputError, ValueError) as error:
+        raise ServerError(f"it redirects to nowhere: {error}", "redirects") from error
+
+
+def _ask(target: Target, address: str, user_agent: str, *, verify: bool) -> _Answer:
+    where = f"{address}, port {target.port}"
+    try:
+        plain = socket.create_connection((address, target.port), _PATIENCE_S)
+    except TimeoutError as error:
+        raise ServerError(f"{where} does not answer", "timeout") from error
+    except ConnectionRefusedError as error:
+        raise ServerError(f"{where} refuses connections", "refused") from error
+    except OSError as error:
+        raise ServerError(f"{where} cannot be reached ({error.strerror})", "unreachable") from error
+    # The handshake comes later: until the clock runs, nothing may wait.
+    with plain:
+        connection = _wrap(plain, target, verify=verify) if target.scheme == "https" else plain
+        with connection, _limit(connection):
+            try:
+                if isinstance(connection, ssl.SSLSocket):
+                    connection.do_handshake()
+            except ssl.SSLCertVerificationError as error:
+                step = "--insecure asks all the same"
+                message = f"its certificate is not valid ({error.verify_message}): {step}"
+                raise ServerError(message, "tls") from error
+            except (ssl.SSLError, OSError) as error:
+                raise ServerError(f"{where} has no TLS ({_why(error)})", "tls") from error
+            try:
+                return _get(connection, target, user_agent)
+            except (http.client.HTTPException, OSError, ValueError) as error:
+                message = f"{where} gives no answer over HTTP/1.1 ({_why(error)})"
+                raise ServerError(message, "http") from error
+
+
+def _wrap(plain: socket.socket, target: Target, *, verify: bool) -> ssl.SSLSocket:
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context.wrap_socket(plain, server_hostname=target.host, do_handshake_on_connect=False)
+
+
+@contextmanager
+def _limit(connection: socket.socket) -> Iterator[None]:
+    """Close a connection that lasts too long, even if a byte comes now and then."""
+
+    def shut() -> None:
+        is_late.set()
+        socket.socket.shutdown(
+            connection, socket.SHUT_RDWR
+        )  # not TLS's, which would change its mind
+
+    is_late = threading.Event()
+    timer = threading.Timer(_PATIENCE_S, shut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except ServerError as error:
+        if is_late.is_set():
+            message = f"it does not give its page within {_PATIENCE_S:g} s"
+            raise ServerError(message, "timeout") from error
+        raise
+    finally:
+        timer.cancel()
+
+
+def _get(connection: socket.socket, target: Target, user_agent: str) -> _Answer:
+    asking = http.client.HTTPConnection(target.host, target.port)
+    asking.sock = connection
+    host = target.url.split("/")[2]
+    headers = {
+        "Host": host,
+        "User-Agent": user_agent,
+        "Accept": "*/*",
+        "Accept-Encoding": "identity",
+        "Connection": "close",
+    }
+    asking.request("GET", target.path, headers=headers)
+    response = asking.getresponse()
+    location = response.getheader("Location") if response.status in _REDIRECTS else None
+    size = response.length
+    if size is None and location is None:
+        size = _read_size(response)
+    return _Answer(
+        status=response.status,
+        reason=response.reason.strip()[:60],
+        location=location,
+        body_bytes=size or 0,
+        rtt_ms=_rtt_ms(connection),
+    )
+
+
+def _read_size(response: http.client.HTTPResponse) -> int:
+    size, deadline_s = 0, time.monotonic() + _PATIENCE_S
+    while size < _LARGE_BYTES and time.monotonic() < deadline_s:
+        piece = response.read1(1 << 16)
+        if not piece:
+            break
+        size += len(piece)
+    return size
+
+
+def _rtt_ms(connection: socket.socket) -> float:
+    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _MIN_RTT.size)
+    (rtt_us,) = _MIN_RTT.unpack(info)
+    if rtt_us == _NO_RTT:
+        raise ValueError("there is no round trip")
+    return float(rtt_us) / 1e3
+
+
+def _why(error: BaseException) -> str:
+    words = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+    return str(words or type(error).__name__).strip().splitlines()[0][:80]

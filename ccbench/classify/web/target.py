@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whom we mean: a host or a URL, as somebody has written it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, urlsplit
+
+from ccbench import _validate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["Target", "read_list"]
+
+_PORTS = {"http": 80, "https": 443}
+#: Labels of letters, digits and hyphens with dots between them, or an IPv4 address.
+_HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*\.?", re.ASCII)
+_LONGEST_HOST, _LONGEST_NAME = 253, 80
+_ALLOWED = "a host such as example.com, or a URL such as https://example.com/large-file"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A server to be asked.
+
+    Parameters
+    ----------
+    name : str
+        As it was written.
+    scheme : str
+        ``"https"``, unless a URL says ``"http"``.
+    host : str
+        Its name in ASCII, or its IPv4 address.
+    port : int
+        The TCP port.
+    path : str
+        What is asked for, with the query if there is one.
+    group : str, optional
+        Whom it belongs to, such as a content delivery network; see
+        :mod:`ccbench.classify.clusters`.
+    """
+
+    name: str
+    scheme: str
+    host: str
+    port: int
+    path: str
+    group: str | None = None
+
+    @classmethod
+    def named(cls, name: str, group: str | None = None) -> Target:
+        """Return the target that a host or URL names.
+
+        Raises
+        ------
+        InputError
+            If it is neither.
+
+        Examples
+        --------
+        >>> Target.named("example.com").url
+        'https://example.com/'
+        >>> Target.named("http://example.com:8080/large?part=1").path
+        '/large?part=1'
+        """
+        try:
+            parts = urlsplit(name if "://" in name else f"https://{name}")
+            port = parts.port
+        except ValueError as error:
+            raise _bad(name, f"mend it ({error})") from error
+        if parts.scheme not in _PORTS:
+            raise _bad(name, "ask by http or https")
+        if parts.username is not None or parts.password is not None:
+            raise _bad(name, "leave the user and the password out")
+        if ":" in (parts.hostname or ""):
+            raise _bad(name, "name an IPv4 address: the emulated link carries nothing else")
+        if port == 0:
+            raise _bad(name, "name a port from 1 to 65535")
+        return cls(
+            name=name,
+            scheme=parts.scheme,
+            host=_ascii_host(name, parts),
+            port=_PORTS[parts.scheme] if port is None else port,
+            path=_path(name, parts),
+            group=group,
+        )
+
+    @property
+    def url(self) -> str:
+        """What is asked for."""
+        port = "" if self.port == _PORTS[self.scheme] else f":{self.port}"
+        return f"{self.scheme}://{self.host}{port}{self.path}"
+
+    @property
+    def folder_name(self) -> str:
+        """A name for a folder that no other target has.
+
+        Examples
+        --------
+        >>> Target.named("example.com").folder_name
+        'example.com'
+        """
+        plain = self.url.removeprefix("https://").removesuffix("/")
+        name = re.sub(r"[^a-z0-9._-]", "_", plain, flags=re.IGNORECASE | re.ASCII)
+        if name == plain and len(name) <= _LONGEST_NAME and not name.startswith("."):
+            return name
+        digest = hashlib.sha256(self.url.encode()).hexdigest()[:8]
+        return f"{name[:_LONGEST_NAME].lstrip('.')}-{digest}"
+
+
+def read_list(path: Path) -> list[Target]:
+    """Read a list of servers.
+
+    Parameters
+    ----------
+    path : Path
+        A text file with a host or URL on each line, or that and a group with a comma between them.
+        Empty lines are passed over, and so is what follows a ``#`` at the beginning or after a
+        space.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or a line is no target.
+    """
+    targets = []
+    lines = _validate.text_file(path, "list of servers").splitlines()
+    for number, line in enumerate(lines, start=1):
+        text = re.sub(r"(^|\s)#.*", "", line).strip()
+        if text:
+            name, _, group = (part.strip() for part in text.partition(","))
+            with _validate.within(f"{path}, line {number}: "):
+                targets.append(Target.named(name, group or None))
+    if not targets:
+        raise _validate.bad("hosts", str(path), "a file with a host on each line", "name some")
+    return targets
+
+
+def _ascii_host(name: str, parts: SplitResult) -> str:
+    try:
+        host = (parts.hostname or "").encode("idna").decode("ascii")
+    except UnicodeError as error:
+        raise _bad(name, f"mend the host ({error})") from error
+    if not _HOST.fullmatch(host) or len(host) > _LONGEST_HOST:
+        raise _bad(name, "mend the host")
+    return host.removesuffix(".")
+
+
+def _path(name: str, parts: SplitResult) -> str:
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    if not path.isascii() or not path.isprintable() or " " in path:
+        raise _bad(name, "write what is not ASCII in its path as %XX")
+    return path
+
+
+def _bad(name: str, step: str) -> Exception:
+    return _validate.bad("server", name, _ALLOWED, step)

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of ``ccbench classify`` that asks servers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ccbench import _validate
+from ccbench._progress import progress
+from ccbench.cli._console import print_json, print_pairs, print_table
+from ccbench.cli._options import make_folder
+from ccbench.cli._status import ExitStatus
+from ccbench.cli.classify import print_traces
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from ccbench.classify.filters import Filters
+    from ccbench.classify.setting import Setting
+    from ccbench.classify.training_set import TrainingSet
+    from ccbench.classify.web.download import Recorder
+    from ccbench.classify.web.manners import Manners
+    from ccbench.classify.web.target import Target
+
+__all__ = ["classify_servers"]
+
+
+def classify_servers(
+    names: Sequence[str],
+    hosts: Path | None,
+    settings: Sequence[Setting],
+    known: TrainingSet,
+    filters: Filters,
+    *,
+    output: Path,
+    retry: bool,
+    engine: str,
+    bess_dir: Path | None,
+    max_megabytes: float,
+    max_connections: int,
+    pause: float,
+    contact: str,
+    insecure: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> ExitStatus:
+    """Ask servers, and print what they are; see :func:`ccbench.cli.classify.classify`."""
+    from ccbench.classify.setting import SETTINGS
+    from ccbench.classify.web.download import ASKED_S
+    from ccbench.classify.web.manners import Manners
+    from ccbench.classify.web.survey import survey
+
+    targets = _targets(names, hosts)
+    settings = list(settings) or list(SETTINGS)
+    for setting in settings:
+        known.classifier(setting)
+    manners = Manners(
+        max_megabytes=max_megabytes,
+        max_connections=max_connections,
+        pause_s=pause,
+        contact=contact,
+    )
+    manners.check(settings, ASKED_S)
+    if dry_run:
+        _print_intention(targets, settings, manners, as_json=as_json)
+        return ExitStatus.OK
+    record, provenance = _recorder(engine, bess_dir)
+    make_folder(output)
+    rows: list[dict[str, Any]] = []
+    begun = 0
+    with progress("{task.fields[step]}") as bar:
+        task = bar.add_task("", total=len(targets) * (len(settings) + 1), step="")
+
+        def show(target: Target, step: str) -> None:
+            nonlocal begun
+            bar.update(task, description=target.name, step=step, completed=begun)
+            begun += 1
+
+        for row in survey(
+            targets,
+            known,
+            record,
+            output,
+            settings=settings,
+            manners=manners,
+            verify=not insecure,
+            filters=filters,
+            retry=retry,
+            provenance={**provenance, "training": dict(known.provenance)},
+            on_step=show,
+        ):
+            rows.append(row)
+            begun = len(rows) * (len(settings) + 1)
+    if as_json:
+        print_json({"servers": rows})
+    else:
+        _print(rows, output)
+    return ExitStatus.OK if any(row["label"] for row in rows) else ExitStatus.FAILED
+
+
+def _targets(names: Sequence[str], hosts: Path | None) -> list[Target]:
+    """Return whom to ask, each once."""
+    from ccbench.classify.web.target import Target, read_list
+
+    targets = [Target.named(name) for name in names]
+    if hosts is not None:
+        targets += read_list(hosts)
+    if not targets:
+        raise _validate.bad("names", [], "a server or a file", "name one, such as example.com")
+    return list({target.url: target for target in reversed(targets)}.values())[::-1]
+
+
+def _recorder(engine: str, bess_dir: Path | None) -> tuple[Recorder, dict[str, object]]:
+    """Return what emulates the link, if this machine can, and what it is."""
+    from ccbench.classify.web import download
+    from ccbench.cli._options import engine_named
+    from ccbench.emulate.mahimahi import command, doctor
+    from ccbench.emulate.realtime.host import require
+
+    chosen = engine_named(engine, bess_dir)
+    require([*chosen.doctor(), doctor.forwarding(), *download.checks()])
+    return command.record, chosen.provenance()
+
+
+def _print_intention(
+    targets: Sequence[Target], settings: Sequence[Setting], manners: Manners, *, as_json: bool
+) -> None:
+    from ccbench.classify.web.download import ASKED_S
+
+    each: dict[str, Any] = {
+        "settings": [setting.name for setting in settings],
+        "seconds_at_least": len(settings) * ASKED_S + (len(settings) - 1) * manners.pause_s,
+        "megabytes_at_most": manners.check(settings, ASKED_S),
+        "connections_at_most": len(settings) * manners.max_connections,
+        "user_agent": manners.user_agent,
+    }
+    if as_json:
+        print_json({"servers": [target.url for target in targets], "each": each})
+        return
+    print_pairs({f"server {i}": target.url for i, target in enumerate(targets, start=1)})
+    words = {"settings": ", ".join(each.pop("settings")), "user_agent": each.pop("user_agent")}
+    figures = {name: f"{value:.6g}" for name, value in each.items()}
+    click.echo("each server, besides one request for its page:")
+    shown = {**words, **figures}
+    print_pairs({f"  {name.replace('_', ' ')}": value for name, value in shown.items()})
+    click.echo("nobody was asked")
+
+
+def _print(rows: Sequence[dict[str, Any]], output: Path) -> None:
+    if len(rows) == 1:
+        (row,) = rows
+        _print_one(row)
+    else:
+        print_table(
+            ["server", "congestion\ncontrol", "votes", "round trip\nms", "data\nMB", "time\ns"],
+            [
+                [
+                    row["target"],
+                    row["label"] or "-",
+                    row["votes"],
+                    "-" if row["rtt_ms"] is None else f"{row['rtt_ms']:.1f}",
+                    f"{row['megabytes']:.1f}",
+                    f"{row['seconds']:.0f}",
+                ]
+                for row in rows
+            ],
+        )
+        for row in rows:
+            if row["error"] is not None:
+                click.echo(f"{row['target']}: {row['error']}")
+        counts = Counter(row["label"] or "not classified" for row in rows)
+        print_pairs({name: str(count) for name, count in counts.most_common()})
+    click.echo(f"kept in {output}")
+
+
+def _print_one(row: dict[str, Any]) -> None:
+    if row["label"] is not None:
+        print_traces(row["traces"])
+    for trace in row["traces"]:
+        if trace["error"] is not None:
+            click.echo(f"{trace['setting']}: {trace['error']}")
+    if row["label"] is None:
+        click.echo(f"{row['target']}: not classified: {row['error']}")
+        return
+    print_pairs(
+        {
+            "server": f"{row['url']} ({row['address']}, {row['rtt_ms']:.1f} ms away)",
+            "congestion control": f"{row['label']} ({row['votes']} votes)",
+            "downloaded": f"{row['megabytes']:.1f} MB in {row['seconds']:.0f} s",
+        }
+    )
