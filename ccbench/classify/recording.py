@@ -123,6 +123,8 @@ def read_all(
 
 def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
     """Return what a file or folder has, and where it was recorded if it knows."""
+    if not path.exists():
+        raise _validate.bad("file", str(path), "there", "name a record of a queue")
     if (path / "run.json").is_file():
         run = Run.load(path)
         return run.queue_events(), _of_link(run.scenario.bottlenecks[0], run.scenario.rtt_ms)

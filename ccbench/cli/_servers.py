@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from ccbench.classify.web.target import Target
 
 __all__ = ["classify_servers"]
+
+#: Of files that have records of queues.
+_SUFFIXES = (".csv", ".log", ".pcap", ".pcapng", ".parquet", ".json")
 
 
 def classify_servers(
@@ -106,12 +110,23 @@ def _targets(names: Sequence[str], hosts: Path | None) -> list[Target]:
     """Return whom to ask, each once."""
     from ccbench.classify.web.target import Target, read_list
 
+    for name in names:
+        _check_not_file(name)
     targets = [Target.named(name) for name in names]
     if hosts is not None:
         targets += read_list(hosts)
     if not targets:
         raise _validate.bad("names", [], "a server or a file", "name one, such as example.com")
     return list({target.url: target for target in reversed(targets)}.values())[::-1]
+
+
+def _check_not_file(name: str) -> None:
+    """Refuse what is more likely a file that is not there than a server."""
+    host = re.split(r"[/:]", name, maxsplit=1)[0]
+    has_dot = "." in host.strip(".") or host == "localhost"
+    if "://" not in name and host and (not has_dot or name.endswith(_SUFFIXES)):
+        step = f"a server of that name is written https://{name}"
+        raise _validate.bad("file", name, "there", step)
 
 
 def _recorder(engine: str, bess_dir: Path | None) -> tuple[Recorder, dict[str, object]]:
