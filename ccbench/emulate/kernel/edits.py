@@ -150,8 +150,10 @@ EDITS = (
         reason="the processes that the guest's kernel makes must end with it",
     ),
     # The host takes the whole state of its vector units or nothing of it. The room that the guest's
-    # kernel has for it is too small where there are matrix registers (AMX), and it would panic. The
-    # guest runs one program, whose vector registers stay in the host's process between its turns.
+    # kernel has for it is too small where there are matrix registers (AMX), and it would panic. Each
+    # of the guest's programs is a process of the host, in which its vector registers stay between
+    # its turns. But a page fault clears them there, and the guest's kernel restores those of SSE
+    # only: programs of the guest must use no wider ones (see init.c).
     Edit(
         file="arch/x86/um/os-Linux/registers.c",
         find=r"\bhave_xstate_support = 1;",
