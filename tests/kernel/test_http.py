@@ -12,7 +12,7 @@ import pytest
 
 from ccbench import Flow
 from ccbench.classify.setting import SETTINGS
-from ccbench.classify.training import CCAS, Variation, collect
+from ccbench.classify.training import Variation, collect
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import judge
 from ccbench.emulate import Store, get_engine, run_many
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ccbench import Run
 
 pytestmark = pytest.mark.kernel
+
+CCAS = ("bbr", "cubic", "illinois", "reno", "vegas", "westwood")
 
 needs_programs = pytest.mark.skipif(
     any(shutil.which(name, path=http.FOLDERS) is None for name in http.PACKAGES),
@@ -103,9 +105,9 @@ class TestServer:
     def test_fast_path(self, web: HttpKernelEngine) -> None:
         """What the client asks for, and the windows of HTTP/2, fill a fast and long path too."""
         scenario = dumbbell(
-            Flow(cca="bbr"), bandwidth_mbps=400, rtt_ms=100, queue_packets=3000, queue_log=False
+            Flow(cca="bbr"), bandwidth_mbps=200, rtt_ms=200, queue_packets=3000, duration_s=5
         )
-        assert web.run(scenario).throughput(1.0)[0].loc[3:].min() > 340
+        assert web.run(scenario).throughput(1.0)[0].loc[4:].min() > 170
 
 
 @needs_programs
