@@ -14,6 +14,7 @@
  *	wait PATH		read from PATH, once
  *	hostfs DIRECTORY PATH	show the host's PATH in DIRECTORY, read-only
  *	bind DIRECTORY PATH	show the guest's PATH in DIRECTORY too
+ *	memory DIRECTORY	make DIRECTORY an empty folder in memory
  *	sleep NS		let time pass
  *	spawn FROM FOR COMMAND	start a program of the host, shown in /host, in FROM ns,
  *				and end it after FOR ns, or 0: with the guest
@@ -280,6 +281,8 @@ static int take_step(char *line)
 		return mount("none", what, "hostfs", MS_RDONLY, rest);
 	if (!strcmp(verb, "bind"))
 		return mount(rest, what, NULL, MS_BIND, NULL);
+	if (!strcmp(verb, "memory"))
+		return mount("none", what, "ramfs", 0, NULL);
 	if (!strcmp(verb, "sleep"))
 		return step_sleep(what);
 	if (!strcmp(verb, "spawn"))

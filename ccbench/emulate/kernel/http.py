@@ -70,7 +70,7 @@ SETTINGS = """\
 daemon off;
 master_process off;
 user root;
-pid /run/nginx.pid;
+pid /tmp/nginx.pid;
 error_log stderr;
 events {{ worker_connections 1024; }}
 http {{
@@ -81,11 +81,11 @@ http {{
   keepalive_time 10000d;
   keepalive_timeout 10000d;
   send_timeout 10000d;
-  client_body_temp_path /run/temporary;
-  proxy_temp_path /run/temporary;
-  fastcgi_temp_path /run/temporary;
-  uwsgi_temp_path /run/temporary;
-  scgi_temp_path /run/temporary;
+  client_body_temp_path /tmp/temporary;
+  proxy_temp_path /tmp/temporary;
+  fastcgi_temp_path /tmp/temporary;
+  uwsgi_temp_path /tmp/temporary;
+  scgi_temp_path /tmp/temporary;
   server {{
     root /run/pages;
 {listen}
@@ -222,6 +222,8 @@ class HttpKernelEngine(KernelEngine):
             sender=(
                 "hostfs /host /",
                 "bind /host/run /run",
+                # Whoever runs this, here the server's own files are the guest's root's.
+                "memory /host/tmp",
                 server,
                 f"sleep {_START_UP_NS}",
                 "alive",
