@@ -121,8 +121,8 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--engine",
         default="kernel",
         show_default=True,
-        help="What runs scenarios: kernel (Linux in virtual time), or in real time on this "
-        "machine mahimahi or bess.",
+        help="What runs scenarios: kernel (Linux in virtual time), kernel-http (the same, with "
+        "nginx as the sender of bulk flows), or in real time on this machine mahimahi or bess.",
     )
     return engine(bess_dir(command))
 
