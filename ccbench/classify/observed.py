@@ -92,7 +92,7 @@ def read_servers(folders: Iterable[Path], groups: Mapping[str, str] | None = Non
 
 
 def thresholds(folders: Iterable[Path]) -> dict[Setting, float]:
-    """Return the limits beyond which traces were called unknown, those of all CCAs together.
+    """Return how far apart traces of one unknown CCA may be: the means of the known ones' limits.
 
     Raises
     ------

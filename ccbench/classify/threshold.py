@@ -60,6 +60,11 @@ class Threshold:
     false_unknown: float
     false_known: float
 
+    @property
+    def typical(self) -> float:
+        """The mean of the limits of the CCAs: what to expect of one that is not known."""
+        return sum(self.limits.values()) / len(self.limits)
+
 
 def choose_threshold(
     traces: Many, labels: Sequence[str], tested: Many, tested_labels: Sequence[str]

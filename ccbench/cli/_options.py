@@ -98,15 +98,17 @@ def _with_kernel(name: str, kernel: str) -> Engine:
     """Return the virtual kernel of a version."""
     from ccbench.emulate.kernel import build
     from ccbench.emulate.kernel.engine import KernelEngine
+    from ccbench.emulate.kernel.http import HttpKernelEngine
 
-    if name != KernelEngine.name:
+    engines = {engine.name: engine for engine in (KernelEngine, HttpKernelEngine)}
+    if name not in engines:
         allowed = f"left out with --engine {name}"
         raise _validate.bad("--kernel", kernel, allowed, f"write --engine {KernelEngine.name}")
     built = build.find(kernel)
     if built is None:
         step = "build it with `ccbench kernel build --source`, and write what it says as version"
         raise _validate.bad("--kernel", kernel, "the version of one that is built", step)
-    return KernelEngine(kernel=built)
+    return engines[name](kernel=built)
 
 
 def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -58,8 +58,8 @@ _MOST_DRAWN = 8
     "--cut",
     type=positive,
     metavar="DISTANCE",
-    help="How far apart clusters are, in packets per point.  [default: each setting's limit, "
-    "beyond which a trace is unknown]",
+    help="How far apart clusters are, in packets per point.  [default: for each setting the mean "
+    "of the CCAs' limits, beyond which a trace is unknown]",
 )
 @click.option(
     "-o",

@@ -21,7 +21,7 @@ from ccbench.classify.occupancy import DURATION_S, STEP_S
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.vote import UNKNOWN, vote
 from ccbench.studies.study import Comparison, Findings, Study
-from ccbench.studies.ware_traces import CLEAN, KNOWN, SERVER, known, measure, tested
+from ccbench.studies.ware_traces import CLEAN, KNOWN, SERVER, classified, known, measure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -224,7 +224,7 @@ STUDY = Study(
     name="ware-2.7",
     title="Whose trace is nearest: by setting, length and noise",
     source="Ware 2024, Figures 2.7, 2.9 and 2.12",
-    scenarios=tested,
+    scenarios=classified,
     measure=measure,
     conclude=_conclude,
     references=known,

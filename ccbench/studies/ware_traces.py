@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ccbench.scenario import Scenario
     from ccbench.studies.study import Rows
 
-__all__ = ["CLEAN", "CONDITIONS", "KNOWN", "SERVER", "clean", "known", "measure", "tested"]
+__all__ = ["CLEAN", "CONDITIONS", "KNOWN", "SERVER", "classified", "clean", "known", "measure"]
 
 #: Paths without loss, and nobody else there.
 CLEAN = "clean"
@@ -85,22 +85,52 @@ class _Trace:
 
 
 def known(*, quick: bool) -> tuple[Scenario, ...]:
-    """Return the scenarios of the traces that are known."""
+    """Return the scenarios of the traces that are known.
+
+    Examples
+    --------
+    >>> sorted({one.flows[0].cca for one in known(quick=True)})
+    ['bbr', 'cubic', 'reno', 'vegas']
+    """
     return tuple(one.scenario for one in _known(quick=quick))
 
 
-def tested(*, quick: bool) -> tuple[Scenario, ...]:
-    """Return the scenarios of the traces that are classified."""
-    return tuple(one.scenario for one in _tested(quick=quick))
+def classified(*, quick: bool) -> tuple[Scenario, ...]:
+    """Return the scenarios of the traces that are classified.
+
+    Examples
+    --------
+    >>> {one.bottlenecks[0].loss for one in classified(quick=True)} == {0.0, 0.005}
+    True
+    """
+    return tuple(one.scenario for one in _classified(quick=quick))
 
 
 def clean(*, quick: bool) -> tuple[Scenario, ...]:
-    """Return those of them on clean paths."""
-    return tuple(one.scenario for one in _tested(quick=quick) if one.condition == CLEAN)
+    """Return those of :func:`classified` on clean paths.
+
+    Examples
+    --------
+    >>> {one.bottlenecks[0].loss for one in clean(quick=True)}
+    {0.0}
+    """
+    return tuple(one.scenario for one in _classified(quick=quick) if one.condition == CLEAN)
 
 
 def measure(run: Run) -> Rows:
-    """Return one row: the columns of :data:`SERVER`, ``setting``, and the ``trace``."""
+    """Return one row of a run of such a scenario.
+
+    Returns
+    -------
+    list of dict
+        Columns :data:`SERVER`, ``setting`` (the name) and ``trace`` (packets, every
+        :data:`~ccbench.classify.occupancy.STEP_S`).
+
+    Raises
+    ------
+    InputError
+        If the run ends before the trace does.
+    """
     one = _plan()[run.scenario]
     return [
         {
@@ -122,7 +152,7 @@ def _known(*, quick: bool) -> tuple[_Trace, ...]:
 
 
 @cache
-def _tested(*, quick: bool) -> tuple[_Trace, ...]:
+def _classified(*, quick: bool) -> tuple[_Trace, ...]:
     if quick:
         noisiest = list(CONDITIONS)[-1]
         few = {CLEAN: CONDITIONS[CLEAN][:1], noisiest: CONDITIONS[noisiest]}
@@ -154,5 +184,5 @@ def _plan() -> dict[Scenario, _Trace]:
     return {
         one.scenario: one
         for quick in (False, True)
-        for one in (*_known(quick=quick), *_tested(quick=quick))
+        for one in (*_known(quick=quick), *_classified(quick=quick))
     }

@@ -166,7 +166,7 @@ def test_novel() -> None:
             )
         )
     assert {"unknown"} == {server.label for server in servers}
-    limits = {setting: threshold.distance for setting, threshold in known.thresholds.items()}
+    limits = {setting: threshold.typical for setting, threshold in known.thresholds.items()}
     found = unknown_servers(servers, limits)
     assert found is not None
     clusters = [{servers[i].target for i in one.members} for one in found.clustering.clusters]

@@ -60,6 +60,7 @@ class TestChooseThreshold:
         )
         assert found.false_unknown == found.false_known == 0
         assert found.limits["narrow"] == found.distance < 2.5 <= found.limits["wide"]
+        assert 2 * found.typical == found.limits["narrow"] + found.limits["wide"]
 
     def test_single_trace(self) -> None:
         """A CCA with one trace has no distances of its own, and the common limit."""

@@ -362,7 +362,7 @@ class TestCommand:
         [
             (("--kernel", "0" * 16), "--kernel is '0000000000000000'; it must be the version of"),
             (("--kernel", "1", "--engine", "bess"), "left out with --engine bess"),
-            (("--engine", "kernels"), "it must be one of kernel, mahimahi, bess"),
+            (("--engine", "kernels"), "it must be one of kernel"),
         ],
     )
     def test_bad_engine(self, options: tuple[str, ...], message: str, tmp_path: Path) -> None:

@@ -67,8 +67,8 @@ def survey(  # noqa: PLR0913 - whom, with what, and how
     ------
     dict
         What is in ``result.json``: see
-        :meth:`~ccbench.classify.web.server.ServerVerdict.to_dict`, the ``limits`` beyond
-        which traces were called unknown, ``filters`` and ``provenance``.
+        :meth:`~ccbench.classify.web.server.ServerVerdict.to_dict`, the ``limits`` that traces
+        of one unknown CCA are expected to keep, ``filters`` and ``provenance``.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def survey(  # noqa: PLR0913 - whom, with what, and how
         If a result in the folder is damaged.
     """
     compared = filters.known(known, set(settings))
-    limits = {one.name: compared.thresholds[one].distance for one in settings}
+    limits = {one.name: compared.thresholds[one].typical for one in settings}
     for target in targets:
         own = ServerFolder(folder / target.folder_name)
         row = own.result()
