@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from ccbench.bottleneck import Bottleneck
     from ccbench.classify.setting import Setting
     from ccbench.classify.training_set import TrainingSet
     from ccbench.classify.web.download import Recorder
     from ccbench.classify.web.manners import Manners
     from ccbench.classify.web.target import Target
+    from ccbench.emulate.realtime.recording import Recording
 
 __all__ = ["classify_servers"]
 
@@ -113,12 +115,25 @@ def _recorder(engine: str, bess_dir: Path | None) -> tuple[Recorder, dict[str, o
     """Return what emulates the link, if this machine can, and what it is."""
     from ccbench.classify.web import download
     from ccbench.cli._options import engine_named
-    from ccbench.emulate.mahimahi import command, doctor
+    from ccbench.emulate.bess import command as behind_bess
+    from ccbench.emulate.bess.engine import BessEngine
+    from ccbench.emulate.bess.pipeline import nearest
+    from ccbench.emulate.mahimahi import command as behind_mahimahi
     from ccbench.emulate.realtime.host import require
 
     chosen = engine_named(engine, bess_dir)
-    require([*chosen.doctor(), doctor.forwarding(), *download.checks()])
-    return command.record, chosen.provenance()
+    if not isinstance(chosen, BessEngine):
+        require([*behind_mahimahi.checks(), *download.checks()])
+        return behind_mahimahi.record, chosen.provenance()
+    directory = chosen.directory
+    require([*behind_bess.checks(directory), *download.checks()])
+
+    def record(
+        words: Sequence[str], link: Bottleneck, rtt_ms: float, *, output: IO[bytes]
+    ) -> Recording:
+        return behind_bess.record(words, nearest(link), rtt_ms, output=output, directory=directory)
+
+    return record, chosen.provenance()
 
 
 def _print_intention(

@@ -7,6 +7,7 @@ is emptied at the link's rate. From the receiver, they pass a delay if this BESS
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -27,6 +28,7 @@ __all__ = [
     "Call",
     "check_bottleneck",
     "limit_bps",
+    "nearest",
     "path",
     "queue_status",
     "tap",
@@ -74,12 +76,26 @@ def check_bottleneck(bottleneck: Bottleneck) -> None:
         assert packets is not None
         size = packets + 1
         if size & packets or not _SMALLEST <= size <= _LARGEST:
-            nearest = min(
-                (2**power - 1 for power in range(2, 15)), key=lambda held: abs(held - packets)
-            )
             allowed = "a power of two less one (3, 7, 15, … 16383) with the engine bess"
-            step = f"write for example queue_packets = {nearest}"
+            step = f"write for example queue_packets = {nearest(bottleneck).queue_packets}"
             raise _validate.bad("queue_packets", packets, allowed, step)
+
+
+def nearest(bottleneck: Bottleneck) -> Bottleneck:
+    """Return the bottleneck with the queue that is most like its own, of those that BESS has.
+
+    Examples
+    --------
+    >>> from ccbench import Bottleneck
+    >>> nearest(Bottleneck(bandwidth_mbps=5, queue_packets=64)).queue_packets
+    63
+    """
+    packets = bottleneck.queue_packets
+    assert packets is not None
+    sizes = (2**power for power in range(2, 15))
+    return replace(
+        bottleneck, queue_packets=min((s - 1 for s in sizes), key=lambda n: abs(n - packets))
+    )
 
 
 def limit_bps(bandwidth_mbps: float) -> int:
