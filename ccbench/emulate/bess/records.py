@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ccbench import _frames
 from ccbench._frames import QUEUE_COLUMNS
 from ccbench.emulate.bess import pcap
 from ccbench.emulate.bess.account import Account
@@ -139,7 +140,7 @@ def read_command(folder: Path, bottleneck: Bottleneck, **what: Any) -> Recording
     return Recording(
         **{**what, "provenance": {**what["provenance"], **late}},
         duration_s=round(records.account.time_s, 6),
-        queue=queue.assign(flow=0).astype(dict(QUEUE_COLUMNS)),
+        queue=_frames.normal("queue", queue.assign(flow=0), QUEUE_COLUMNS),
     )
 
 
