@@ -68,7 +68,7 @@ def classify_servers(
     if dry_run:
         _print_intention(targets, settings, manners, as_json=as_json)
         return ExitStatus.OK
-    record, provenance = _recorder(engine, bess_dir)
+    record, provenance = _recorder(engine, bess_dir, settings)
     make_folder(output)
     rows = []
     with progress("{task.fields[step]}") as bar:
@@ -111,13 +111,15 @@ def _targets(names: Sequence[str], hosts: Path | None) -> list[Target]:
     return list({target.url: target for target in reversed(targets)}.values())[::-1]
 
 
-def _recorder(engine: str, bess_dir: Path | None) -> tuple[Recorder, dict[str, object]]:
+def _recorder(
+    engine: str, bess_dir: Path | None, settings: Sequence[Setting]
+) -> tuple[Recorder, dict[str, object]]:
     """Return what emulates the link, if this machine can, and what it is."""
     from ccbench.classify.web import download
     from ccbench.cli._options import engine_named
     from ccbench.emulate.bess import command as behind_bess
     from ccbench.emulate.bess.engine import BessEngine
-    from ccbench.emulate.bess.pipeline import nearest
+    from ccbench.emulate.bess.pipeline import check_bottleneck, counted_in_places
     from ccbench.emulate.mahimahi import command as behind_mahimahi
     from ccbench.emulate.realtime.host import require
 
@@ -125,13 +127,17 @@ def _recorder(engine: str, bess_dir: Path | None) -> tuple[Recorder, dict[str, o
     if not isinstance(chosen, BessEngine):
         require([*behind_mahimahi.checks(), *download.checks()])
         return behind_mahimahi.record, chosen.provenance()
+    for setting in settings:
+        with _validate.within(f"setting {setting.name}: "):
+            check_bottleneck(counted_in_places(download.link_of(setting)))
     directory = chosen.directory
     require([*behind_bess.checks(directory), *download.checks()])
 
     def record(
         words: Sequence[str], link: Bottleneck, rtt_ms: float, *, output: IO[bytes]
     ) -> Recording:
-        return behind_bess.record(words, nearest(link), rtt_ms, output=output, directory=directory)
+        link = counted_in_places(link)
+        return behind_bess.record(words, link, rtt_ms, output=output, directory=directory)
 
     return record, chosen.provenance()
 

@@ -581,6 +581,18 @@ class TestCommand:
         (row,) = (tmp_path / "kept").glob("*/result.json")
         assert json.loads(row.read_text(encoding="utf-8"))["provenance"]["engine"] == engine
 
+    def test_no_such_queue(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A setting whose queue the engine cannot have is refused before anybody is asked."""
+        monkeypatch.setattr(TrainingSet, "classifier", lambda *_: None)
+        with serving() as (url, seen):
+            result = self.classify(
+                *(url, "--engine", "bess", "--bess-dir", str(tmp_path)),
+                *("--setting", "5bw-85rtt-64q", "--setting", "5bw-85rtt-100q"),
+            )
+        assert (result.exit_code, seen) == (2, [])
+        (line,) = result.stderr.splitlines()
+        assert "setting 5bw-85rtt-100q: bottlenecks[0].queue_packets is 100" in line
+
     @pytest.mark.parametrize("engine", ["mahimahi", "bess"])
     def test_missing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
         """What the engine lacks on this machine is said before anybody is asked."""

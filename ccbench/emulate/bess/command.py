@@ -70,8 +70,7 @@ def record(  # noqa: PLR0913 - what runs where, and how
     command : sequence of str
         Program and arguments.
     bottleneck : Bottleneck
-        A drop-tail queue and its link; for the lengths of queues see
-        :func:`~ccbench.emulate.bess.pipeline.nearest`.
+        A drop-tail queue and its link. The queue holds a power of two of packets less one.
     rtt_ms : float
         Added to every round trip, in milliseconds: a whole number, and without a module of BESS's
         that delays packets an even one.

@@ -27,8 +27,8 @@ __all__ = [
     "QUEUE",
     "Call",
     "check_bottleneck",
+    "counted_in_places",
     "limit_bps",
-    "nearest",
     "path",
     "queue_status",
     "tap",
@@ -76,26 +76,30 @@ def check_bottleneck(bottleneck: Bottleneck) -> None:
         assert packets is not None
         size = packets + 1
         if size & packets or not _SMALLEST <= size <= _LARGEST:
+            nearest = min(
+                (2**power - 1 for power in range(2, 15)), key=lambda held: abs(held - packets)
+            )
             allowed = "a power of two less one (3, 7, 15, … 16383) with the engine bess"
-            step = f"write for example queue_packets = {nearest(bottleneck).queue_packets}"
+            step = f"write for example queue_packets = {nearest}"
             raise _validate.bad("queue_packets", packets, allowed, step)
 
 
-def nearest(bottleneck: Bottleneck) -> Bottleneck:
-    """Return the bottleneck with the queue that is most like its own, of those that BESS has.
+def counted_in_places(bottleneck: Bottleneck) -> Bottleneck:
+    """Return what somebody has in BESS who says how many places its queue has.
+
+    That holds one packet less. What is no number of places in BESS stays as it is.
 
     Examples
     --------
     >>> from ccbench import Bottleneck
-    >>> nearest(Bottleneck(bandwidth_mbps=5, queue_packets=64)).queue_packets
+    >>> counted_in_places(Bottleneck(bandwidth_mbps=5, queue_packets=64)).queue_packets
     63
     """
-    packets = bottleneck.queue_packets
-    assert packets is not None
-    sizes = (2**power for power in range(2, 15))
-    return replace(
-        bottleneck, queue_packets=min((s - 1 for s in sizes), key=lambda n: abs(n - packets))
-    )
+    places = bottleneck.queue_packets
+    assert places is not None
+    if places & (places - 1) or not _SMALLEST <= places <= _LARGEST:
+        return bottleneck
+    return replace(bottleneck, queue_packets=places - 1)
 
 
 def limit_bps(bandwidth_mbps: float) -> int:

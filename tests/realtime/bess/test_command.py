@@ -273,20 +273,25 @@ class TestEnd:
         assert Recording.load(folder / "kept").duration_s < 20
         assert left_on(folder) == []
 
-    def test_soon(self, tmp_path: Path, bess: Path, alone: Any) -> None:
-        """One that is killed before its command begins leaves nothing either."""
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+    def test_soon(self, tmp_path: Path, bess: Path, alone: Any, number: int) -> None:
+        """One that ends so before its command begins does not begin, and leaves nothing either."""
         folder = tmp_path / "machine"
         folder.mkdir()
         with start(folder, bess, ["echo", "begun"]) as process:
             assert process.stdout is not None
             pid = int(process.stdout.readline())
             own = alone.wait_for("sleep")
-            os.kill(pid, signal.SIGKILL)
+            if number == signal.SIGINT:
+                os.killpg(process.pid, number)
+            else:
+                os.kill(pid, number)
             stdout, _ = process.communicate(timeout=30)
         assert alone.has_ended(own)
         assert (stdout, left_on(folder)) == ("", [])
-        (left,) = alone.workspaces()
-        subprocess.run(["rm", "-r", left], check=True)
+        assert not (folder / "kept").exists()
+        for left in alone.workspaces():  # of one that was killed, which the next one removes
+            subprocess.run(["rm", "-r", left], check=True)
 
 
 class TestFailure:
