@@ -83,6 +83,7 @@ def run(folder: Path, user: pwd.struct_passwd, lifeline: int, command: list[str]
             status = process.wait()
             time.sleep(_REST_S + rtt_ms / 1e3)
         finally:
+            signal.pthread_sigmask(signal.SIG_BLOCK, _CTRL_C)
             with inside_namespace(machine.fileno()):
                 uplink.remove()
         account = _settled(bess, hosts, rtt_ms).since(before)
