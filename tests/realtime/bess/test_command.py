@@ -198,8 +198,8 @@ class TestRecord:
         assert download.user != 0
 
     def test_delay(self, download: Download) -> None:
-        """A round trip takes what was added, and not much more."""
-        assert _RTT_MS <= download.trip_ms < _RTT_MS + 15
+        """A round trip takes what was added, give or take mm-delay's milliseconds each way."""
+        assert _RTT_MS - 2 < download.trip_ms < _RTT_MS + 15
 
     def test_conservation(self, queue: pd.DataFrame) -> None:
         """All of the file passed the queue; each packet that came has left it or was dropped."""
