@@ -14,6 +14,9 @@ Then the search for the nearest of many series, beside computing the distances t
 are traces of the kind that is searched: sawtooths of several periods and depths, as queues have
 under different algorithms, each with another phase and noise.
 
+Last what users wait for: the verdict on a website, four traces against the training set that comes
+with ccbench, on all cores, and how that grows with the length of traces and the number of them.
+
 Leave the machine alone meanwhile: the output says how busy it was.
 """
 
@@ -22,7 +25,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -36,6 +39,10 @@ from rich.table import Table
 
 from ccbench import _native
 from ccbench.classify import dtw
+from ccbench.classify.occupancy import STEP_S
+from ccbench.classify.setting import SETTINGS
+from ccbench.classify.training_set import PACKAGED, TrainingSet
+from ccbench.classify.verdict import judge
 from ccbench.emulate import cores
 
 if TYPE_CHECKING:
@@ -195,6 +202,30 @@ def compare_search(rounds: int) -> Table:
     return table
 
 
+def compare_verdicts(rounds: int) -> Table:
+    """Judge a website with parts of the packaged training set, and return how long it took."""
+    table = Table(box=box.SIMPLE_HEAD, title="Verdict on a website of four traces, seconds")
+    for heading in ("traces in the training set", "seconds long", "points", "read", "judge"):
+        table.add_column(heading, justify="right")
+    known = TrainingSet.load(PACKAGED)
+    read_s = timed(partial(TrainingSet.load, PACKAGED), rounds)
+    of_settings = [one for one in known.samples if one.setting in SETTINGS]
+    website = [next(one for one in of_settings if one.setting == setting) for setting in SETTINGS]
+    rng = np.random.default_rng(1)
+    for part in (4, 2, 1):
+        for seconds in (10.0, 20.0):
+            points = round(seconds / STEP_S)
+            some = [replace(one, trace=one.trace[:points]) for one in of_settings[::part]]
+            # Like none of them exactly.
+            traces = [
+                (one.setting, one.trace[:points] + rng.integers(0, 3, points)) for one in website
+            ]
+            judge_s = timed(partial(judge, traces, replace(known, samples=tuple(some))), rounds)
+            read = f"{read_s:.2f}" if (part, points) == (1, len(website[0].trace)) else ""
+            table.add_row(str(len(some)), f"{seconds:g}", str(points), read, f"{judge_s:.2f}")
+    return table
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
@@ -205,6 +236,7 @@ def main() -> None:
     console.print(f"{cores()} cores, load {os.getloadavg()[0]:.1f} at the start")
     console.print(compare_speed(options.seconds, options.rounds))
     console.print(compare_search(options.rounds))
+    console.print(compare_verdicts(options.rounds))
     console.print("Ratios say how many times faster the first line, or the search, is.")
 
 

@@ -90,6 +90,11 @@ if [ "$(id -u)" -eq 0 ] && have apt-get; then
     DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends ethtool ||
       say "it cannot be installed: these tests will be skipped"
   fi
+  if [ "$extras" = dev ] && ! { have nginx && have h2load; }; then
+    say "installing nginx-light and nghttp2-client (the tests of the engine kernel-http need them)"
+    DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends nginx-light nghttp2-client ||
+      say "they cannot be installed: these tests will be skipped"
+  fi
   if [ "$extras" = dev ] && ! have mm-link; then
     say "installing Mahimahi (the tests run scenarios on it)"
     scripts/mahimahi.sh || say "it cannot be installed: the tests of the engine mahimahi will be skipped"

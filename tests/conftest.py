@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import struct
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from pathlib import Path
+
+    WritePcap: TypeAlias = Callable[[Path, Iterable[tuple[int, bytes, int]]], Path]
 
 
 @pytest.fixture(autouse=True)
@@ -18,3 +22,42 @@ def own_cache(
     """Give a test a cache folder of its own; only tests of the virtual kernel use the user's."""
     if request.node.get_closest_marker("kernel") is None:
         monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path / "cache"))
+
+
+def tcp_headers(
+    number: int,
+    length: int = 1500,
+    *,
+    identification: int | None = None,
+    source: bytes = b"\x0a\x00\x00\x01",
+    target: bytes = b"\x0a\x00\x00\x02",
+    port: int = 443,
+) -> bytes:
+    """Return the headers of an IPv4 packet of TCP that carries the `number`-th 1000 bytes."""
+    mark = number % 65536 if identification is None else identification
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, length, mark, 0, 64, 6, 0, source, target)
+    sequence = number * 1000 % 2**32
+    return ip + struct.pack(">HHIIHHHH", port, 50000, sequence, 1, 0x5010, 1000, 0, 0)
+
+
+def write_pcap(path: Path, packets: Iterable[tuple[int, bytes, int]]) -> Path:
+    """Write a pcap file with nanoseconds of Ethernet frames: time, headers and length of each."""
+    parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 1)]
+    for time_ns, headers, length in packets:
+        frame = bytes(12) + b"\x08\x00" + headers
+        times = divmod(time_ns, 1_000_000_000)
+        parts.append(struct.pack("<IIII", *times, len(frame), length + 14) + frame)
+    path.write_bytes(b"".join(parts))
+    return path
+
+
+@pytest.fixture(name="tcp_headers")
+def give_tcp_headers() -> Callable[..., bytes]:
+    """Give :func:`tcp_headers`."""
+    return tcp_headers
+
+
+@pytest.fixture(name="write_pcap")
+def give_write_pcap() -> WritePcap:
+    """Give :func:`write_pcap`."""
+    return write_pcap

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,9 +35,10 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
     n_neighbors : int
         How many of the nearest decide: the label that most of them have, of several such the one
         that is nearest.
-    threshold : float, optional
+    thresholds : float or mapping of str to float, optional
         A trace whose nearest one is farther is :data:`~ccbench.classify.vote.UNKNOWN`, in packets
-        per point. Left out: none is.
+        per point; a mapping has one for each label, and that of the nearest trace counts. Left out:
+        none is.
     window : int, optional
         How many points apart two matched points may be; as for
         :func:`ccbench.classify.dtw.distance`.
@@ -60,7 +62,7 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
     Examples
     --------
     >>> saw, flat = [0, 2, 4, 6] * 3, [1] * 12
-    >>> classifier = CCAClassifier(threshold=0.5).fit([saw, flat], ["reno", "vegas"])
+    >>> classifier = CCAClassifier(thresholds=0.5).fit([saw, flat], ["reno", "vegas"])
     >>> classifier.predict([[0, 2, 4, 6, 6] * 3, [1, 1, 2, 1], [9, 0, 9, 0]]).tolist()
     ['reno', 'vegas', 'unknown']
     """
@@ -69,13 +71,13 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
         self,
         n_neighbors: int = 1,
         *,
-        threshold: float | None = None,
+        thresholds: float | Mapping[str, float] | None = None,
         window: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
         # As scikit-learn wants it, they are checked when they are used.
         self.n_neighbors = n_neighbors
-        self.threshold = threshold
+        self.thresholds = thresholds
         self.window = window
         self.n_jobs = n_jobs
 
@@ -101,8 +103,7 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
             raise _validate.bad("X", list(X), "one or more traces", "give some")
         neighbors = _validate.Range(1, len(X))
         _validate.whole("n_neighbors", self.n_neighbors, neighbors, example=1)
-        if self.threshold is not None:
-            _validate.number("threshold", self.threshold, _validate.Range(0), example=0.5)
+        self._check_thresholds(y)
         if UNKNOWN in y:
             step = "leave such traces out: what is like none of the others is unknown"
             raise _validate.bad("y", UNKNOWN, "the name of a CCA", step)
@@ -147,8 +148,9 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
             for nearest in indices
         ]
         found = np.asarray(labels, dtype=object)
-        if self.threshold is not None:
-            found[distances[:, 0] > self.threshold] = UNKNOWN
+        if self.thresholds is not None:
+            limits = self._limits(self.labels_[indices[:, 0]])
+            found[distances[:, 0] > limits] = UNKNOWN
         return found.astype(str)
 
     def decision_function(self, X: Many) -> npt.NDArray[np.float64]:  # noqa: N803
@@ -163,6 +165,23 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
         distances = dtw.distances(X, self.traces_, window=self.window, threads=self.n_jobs)
         of_class = [distances[:, self.labels_ == name].min(axis=1) for name in self.classes_]
         return -dtw.per_point(np.stack(of_class, axis=1), X)
+
+    def _limits(self, labels: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        if isinstance(self.thresholds, Mapping):
+            return np.array([self.thresholds[label] for label in labels.tolist()])
+        return np.full(len(labels), self.thresholds, dtype=np.float64)
+
+    def _check_thresholds(self, labels: Sequence[str]) -> None:
+        if self.thresholds is None:
+            return
+        own = self.thresholds if isinstance(self.thresholds, Mapping) else {"": self.thresholds}
+        for label, limit in own.items():
+            name = f"thresholds[{label!r}]" if label else "thresholds"
+            _validate.number(name, limit, _validate.Range(0), example=0.5)
+        missing = sorted({str(label) for label in labels} - set(own)) if "" not in own else []
+        if missing:
+            step = f"give one for {missing[0]} too, or one number for all"
+            raise _validate.bad("thresholds", dict(own), "a number for each label", step)
 
 
 def _most_common(labels: npt.NDArray[Any]) -> str:

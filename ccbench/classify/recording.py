@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ccbench import _validate
+from ccbench.classify.pcap_pair import queue_between
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.replay import replay
@@ -21,11 +22,14 @@ if TYPE_CHECKING:
 
     from ccbench.bottleneck import Bottleneck
 
-__all__ = ["Recording", "read"]
+__all__ = ["Recording", "read", "read_all"]
 
 #: A path whose rate, round trip or queue is this much away from a setting's is another one: CCAs
 #: look different there.
 _NEAR = 0.15
+
+#: Captures, of which two are one recording.
+_CAPTURES = (".pcap", ".pcapng")
 
 _CSV_COLUMNS = ("time_s", "occupancy_packets")
 
@@ -40,10 +44,13 @@ class Recording:
         Columns ``time_ns`` and ``backlog_packets``, in order.
     setting : Setting
         The bottleneck.
+    name : str
+        Of what was read.
     """
 
     events: pd.DataFrame
     setting: Setting
+    name: str = ""
 
 
 def read(
@@ -71,11 +78,53 @@ def read(
     events, where = _content(path)
     if setting is None:
         setting = _like(where, settings)
-    return Recording(events=events, setting=setting)
+    return Recording(events=events, setting=setting, name=path.name)
+
+
+def read_all(
+    paths: Sequence[Path], setting: Setting | None = None, settings: Sequence[Setting] = SETTINGS
+) -> list[Recording]:
+    """Read what somebody has recorded: files, captures in pairs, and servers.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Each as for :func:`read`, or two captures one after the other, which are named ``.pcap`` or
+        ``.pcapng``: one from before the queue and one from after it, as for
+        :func:`ccbench.classify.pcap_pair.queue_between`, or the folder of a server (``ccbench
+        classify SERVER``), which has a command's for each setting.
+    setting, settings
+        As for :func:`read`; captures do not know the setting.
+
+    Raises
+    ------
+    InputError
+        As for :func:`read` and :func:`~ccbench.classify.pcap_pair.queue_between`, or if a capture
+        has no other beside it.
+    EngineError
+        As for :func:`read`.
+    """
+    found = []
+    rest = iter(paths)
+    for path in rest:
+        of_server = sorted(folder for folder in path.glob("*/") if Command.is_in(folder))
+        if path.suffix not in _CAPTURES or of_server:
+            found += [read(one, setting, settings) for one in of_server or [path]]
+            continue
+        after = next(rest, None)
+        if after is None or after.suffix not in _CAPTURES:
+            allowed = "followed by the one from after the queue"
+            raise _validate.bad("capture", str(path), allowed, "name both, that from before first")
+        where = _like(None, settings) if setting is None else setting
+        name = f"{path.name}, {after.name}"
+        found.append(Recording(events=queue_between(path, after), setting=where, name=name))
+    return found
 
 
 def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
     """Return what a file or folder has, and where it was recorded if it knows."""
+    if not path.exists():
+        raise _validate.bad("file", str(path), "there", "name a record of a queue")
     if (path / "run.json").is_file():
         run = Run.load(path)
         return run.queue_events(), _of_link(run.scenario.bottlenecks[0], run.scenario.rtt_ms)

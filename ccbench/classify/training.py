@@ -31,7 +31,16 @@ if TYPE_CHECKING:
     from ccbench.emulate import Engine
     from ccbench.run import Run
 
-__all__ = ["CCAS", "TESTED_VARIATIONS", "VARIATIONS", "Sample", "Variation", "collect", "scenario"]
+__all__ = [
+    "CCAS",
+    "TESTED_VARIATIONS",
+    "VARIATIONS",
+    "Sample",
+    "Variation",
+    "collect",
+    "scenario",
+    "trace",
+]
 
 #: The CCAs of Linux for wide-area networks.
 CCAS = (
@@ -73,6 +82,8 @@ class Variation:
         What is missing of the beginning.
     in_milliseconds : bool
         Whether packets leave the link at whole milliseconds.
+    jitter_ms : float
+        How long the client holds an answer back at most, at random.
     """
 
     name: str
@@ -82,20 +93,36 @@ class Variation:
     remembers: bool = False
     skipped_s: float = 0.0
     in_milliseconds: bool = False
+    jitter_ms: float = 1.0
 
 
-#: Those of the training set.
+#: Those of the training set. The delivery rate that BBR measures, and with it its queue, depends on
+#: how the clocks of a path group packets and answers, so there are several kinds of these: programs
+#: like mm-delay have a clock each way.
 VARIATIONS = (
     Variation(name="plain"),
     Variation(name="longer", extra_rtt_ms=4.0),
     Variation(name="shorter", extra_rtt_ms=-4.0),
     Variation(name="lossy", loss=1e-4),
     Variation(name="shared", cross_share=0.01),
+    Variation(name="shared more", cross_share=0.03),
+    Variation(name="shared most", cross_share=0.06),
     Variation(name="remembers", remembers=True),
     Variation(name="late", skipped_s=3.0),
     Variation(name="later", skipped_s=7.0),
     Variation(name="in milliseconds", in_milliseconds=True),
     Variation(name="in milliseconds, longer", in_milliseconds=True, extra_rtt_ms=3.0),
+    Variation(name="jitter 1.5 ms", jitter_ms=1.5, extra_rtt_ms=1.0),
+    Variation(name="jitter 2 ms", jitter_ms=2.0),
+    Variation(name="jitter 2 ms, longer", jitter_ms=2.0, extra_rtt_ms=2.0),
+    Variation(name="jitter 2 ms, shorter", jitter_ms=2.0, extra_rtt_ms=-2.0),
+    Variation(name="jitter 2.5 ms", jitter_ms=2.5, extra_rtt_ms=1.0),
+    Variation(name="jitter 3 ms", jitter_ms=3.0, extra_rtt_ms=1.0),
+    Variation(name="clocks 1.5 ms", in_milliseconds=True, jitter_ms=1.5, extra_rtt_ms=1.0),
+    Variation(name="clocks 2 ms", in_milliseconds=True, jitter_ms=2.0),
+    Variation(name="clocks 2 ms, longer", in_milliseconds=True, jitter_ms=2.0, extra_rtt_ms=3.0),
+    Variation(name="clocks 2 ms, shared", in_milliseconds=True, jitter_ms=2.0, cross_share=0.02),
+    Variation(name="clocks 2.5 ms", in_milliseconds=True, jitter_ms=2.5, extra_rtt_ms=1.0),
 )
 
 
@@ -104,6 +131,10 @@ TESTED_VARIATIONS = (
     Variation(name="a bit longer", extra_rtt_ms=2.0),
     Variation(name="a bit shorter", extra_rtt_ms=-2.5),
     Variation(name="longer still", extra_rtt_ms=6.0),
+    Variation(name="jitter", jitter_ms=2.5, extra_rtt_ms=1.5),
+    Variation(name="clocks", in_milliseconds=True, jitter_ms=2.0, extra_rtt_ms=1.0),
+    Variation(name="clocks, longer", in_milliseconds=True, jitter_ms=2.0, extra_rtt_ms=4.0),
+    Variation(name="shared by others", cross_share=0.02, extra_rtt_ms=1.0),
 )
 
 
@@ -174,7 +205,7 @@ def scenario(
         rtt_ms=setting.rtt_ms + variation.extra_rtt_ms,
         duration_s=end_s,
         seed=seed,
-        jitter_ms=1.0,
+        jitter_ms=variation.jitter_ms,
         sysctls=_REMEMBER if variation.remembers else (),
         name=f"{cca}, {setting.name}, {variation.name}",
     )
@@ -214,14 +245,37 @@ def collect(  # noqa: PLR0913 - what is combined, and how
     ]
     for i, run in run_many(scenarios, engine=engine):
         setting, cca, variation, seed = wanted[i]
-        trace = _trace(run, variation, duration_s)
-        yield Sample(cca=cca, setting=setting, variation=variation, seed=seed, trace=trace)
+        observed = trace(run, variation, duration_s=duration_s)
+        yield Sample(cca=cca, setting=setting, variation=variation, seed=seed, trace=observed)
+
+
+def trace(
+    run: Run, variation: Variation, *, duration_s: float = DURATION_S
+) -> npt.NDArray[np.float32]:
+    """Return the trace of a run of :func:`scenario`.
+
+    Parameters
+    ----------
+    run : Run
+        What came of the scenario.
+    variation : Variation
+        That of the scenario.
+    duration_s : float
+        How long the trace is to be.
+
+    Returns
+    -------
+    ndarray, shape (n_points,)
+        Packets in the queue.
+
+    Raises
+    ------
+    InputError
+        If the run ends before the trace does.
+    """
+    from_s = _start_s(variation) + variation.skipped_s
+    return occupancy(run.queue_events(), from_s=from_s, duration_s=duration_s)
 
 
 def _start_s(variation: Variation) -> float:
     return _EARLIER_S + _PAUSE_S if variation.remembers else 0.0
-
-
-def _trace(run: Run, variation: Variation, duration_s: float) -> npt.NDArray[np.float32]:
-    from_s = _start_s(variation) + variation.skipped_s
-    return occupancy(run.queue_events(), from_s=from_s, duration_s=duration_s)

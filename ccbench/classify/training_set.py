@@ -16,16 +16,16 @@ import pyarrow.parquet as pq
 from ccbench import _atomic, _validate
 from ccbench.classify.classifier import CCAClassifier
 from ccbench.classify.setting import Setting
-from ccbench.classify.threshold import Threshold, choose_threshold
+from ccbench.classify.threshold import Threshold, choose_threshold, chosen_before
 from ccbench.classify.training import Sample, Variation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["PACKAGED", "TrainingSet", "train"]
+__all__ = ["PACKAGED", "TrainingSet", "extended", "train"]
 
 #: Changes when older ccbenchs could not read the file, or would misread it.
-_FORMAT = 1
+_FORMAT = 2
 _KEY = b"ccbench training set"
 _LARGEST_BACKLOG = 2**16 - 1
 
@@ -80,7 +80,7 @@ class TrainingSet:
             names = ", ".join(known.name for known in self.settings)
             step = "choose one of these, or train for it"
             raise _validate.bad("setting", setting.name, f"one of {names}", step)
-        classifier = CCAClassifier(threshold=self.thresholds[setting].distance)
+        classifier = CCAClassifier(thresholds=self.thresholds[setting].limits)
         return classifier.fit([one.trace for one in own], [one.cca for one in own])
 
     def save(self, path: Path) -> None:
@@ -168,6 +168,43 @@ def train(
             [x.cca for x in apart],
         )
     return replace(known, thresholds=thresholds)
+
+
+def extended(known: TrainingSet, samples: Iterable[Sample]) -> TrainingSet:
+    """Return a training set that knows more: other CCAs, or more of those that it has.
+
+    The quantiles stay; the limits are found again where there are new samples.
+
+    Parameters
+    ----------
+    known : TrainingSet
+        What is known.
+    samples : iterable of Sample
+        What is to be known besides, of settings that it has.
+
+    Raises
+    ------
+    InputError
+        If it has no samples of a setting.
+
+    Examples
+    --------
+    >>> known = TrainingSet.load(PACKAGED)
+    >>> one = replace(known.samples[0], cca="mine")
+    >>> "mine" in extended(known, [one]).ccas
+    True
+    """
+    added = tuple(samples)
+    for sample in added:
+        known.classifier(sample.setting)
+    both = tuple(sorted((*known.samples, *added), key=_order))
+    thresholds = dict(known.thresholds)
+    for setting in {sample.setting for sample in added}:
+        own = [one for one in both if one.setting == setting]
+        thresholds[setting] = chosen_before(
+            thresholds[setting], [one.trace for one in own], [one.cca for one in own]
+        )
+    return replace(known, samples=both, thresholds=thresholds)
 
 
 def _order(sample: Sample) -> tuple[Any, ...]:

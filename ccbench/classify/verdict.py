@@ -37,7 +37,7 @@ class TraceVerdict:
     distance, second_distance : float
         How far they are, in packets per point.
     threshold : float
-        Beyond which the nearest is too far.
+        Beyond which a trace of the nearest CCA is too far.
     """
 
     setting: Setting
@@ -104,11 +104,11 @@ def judge(traces: Sequence[tuple[Setting, npt.ArrayLike]], known: TrainingSet) -
 
 def _judge_one(setting: Setting, trace: npt.ArrayLike, known: TrainingSet) -> TraceVerdict:
     classifier = known.classifier(setting)
-    threshold = known.thresholds[setting].distance
     (nearness,) = classifier.decision_function([trace])
     order = np.argsort(-nearness, kind="stable")
     names = [*classifier.classes_[order].tolist(), ""]
     distances = [*(-nearness[order]).tolist(), float("inf")]
+    threshold = known.thresholds[setting].limits[names[0]]
     return TraceVerdict(
         setting=setting,
         label=names[0] if distances[0] <= threshold else UNKNOWN,

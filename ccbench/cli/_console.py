@@ -74,6 +74,9 @@ def print_pairs(pairs: Mapping[str, str], *, err: bool = False) -> None:
 
 def made_by(provenance: Mapping[str, Any]) -> str:
     """Return what made a result, for people: numbers differ a little from kernel to kernel."""
-    kernel = provenance.get("kernel_release")
-    on = "" if kernel is None else f", Linux {kernel}"
-    return f"ccbench {provenance['ccbench']}, engine {provenance['engine']}{on}"
+    engines = [
+        f"engine {one['engine']}"
+        + (f", Linux {one['kernel_release']}" if "kernel_release" in one else "")
+        for one in provenance.get("engines", [provenance])
+    ]
+    return f"ccbench {provenance['ccbench']}, {' and '.join(engines)}"

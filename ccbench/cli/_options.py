@@ -26,6 +26,7 @@ __all__ = [
     "engine_options",
     "jobs_option",
     "json_option",
+    "kernel_option",
     "make_folder",
     "positive",
     "queue_option",
@@ -77,10 +78,12 @@ def queue(text: str) -> dict[str, float | int]:
     return setting
 
 
-def engine_named(name: str, bess_dir: Path | None) -> Engine:
-    """Return what runs scenarios, as the options of :data:`engine_options` say."""
+def engine_named(name: str, bess_dir: Path | None, kernel: str | None = None) -> Engine:
+    """Return what runs scenarios, as :data:`engine_options` and :data:`kernel_option` say."""
     from ccbench.emulate.engine import get_engine
 
+    if kernel is not None:
+        return _with_kernel(name, kernel)
     if bess_dir is None:
         return get_engine(name)
     if name != "bess":
@@ -89,6 +92,21 @@ def engine_named(name: str, bess_dir: Path | None) -> Engine:
     from ccbench.emulate.bess.engine import BessEngine
 
     return BessEngine(bess_dir)
+
+
+def _with_kernel(name: str, kernel: str) -> Engine:
+    """Return the virtual kernel of a version."""
+    from ccbench.emulate.kernel import build
+    from ccbench.emulate.kernel.engine import KernelEngine
+
+    if name != KernelEngine.name:
+        allowed = f"left out with --engine {name}"
+        raise _validate.bad("--kernel", kernel, allowed, f"write --engine {KernelEngine.name}")
+    built = build.find(kernel)
+    if built is None:
+        step = "build it with `ccbench kernel build --source`, and write what it says as version"
+        raise _validate.bad("--kernel", kernel, "the version of one that is built", step)
+    return KernelEngine(kernel=built)
 
 
 def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -103,8 +121,8 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--engine",
         default="kernel",
         show_default=True,
-        help="What runs scenarios: kernel (Linux in virtual time), or in real time on this "
-        "machine mahimahi or bess.",
+        help="What runs scenarios: kernel (Linux in virtual time), kernel-http (the same, with "
+        "nginx as the sender of bulk flows), or in real time on this machine mahimahi or bess.",
     )
     return engine(bess_dir(command))
 
@@ -152,6 +170,12 @@ seed_option = click.option(
     default=1,
     show_default=True,
     help="For everything random: another seed gives another draw.",
+)
+kernel_option = click.option(
+    "--kernel",
+    metavar="VERSION",
+    help="The virtual kernel to run, by its version in `ccbench kernel info`.  [default: the one "
+    "that was built last]",
 )
 jobs_option = click.option(
     "--jobs", type=click.IntRange(min=1), help="Runs side by side.  [default: one per core]"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import IO, TYPE_CHECKING, Any
 
@@ -20,14 +21,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ccbench.bottleneck import Bottleneck
+    from ccbench.classify.filters import Filters
     from ccbench.classify.setting import Setting
     from ccbench.classify.training_set import TrainingSet
     from ccbench.classify.web.download import Recorder
     from ccbench.classify.web.manners import Manners
     from ccbench.classify.web.target import Target
+    from ccbench.emulate.engine import Check, Engine
     from ccbench.emulate.realtime.recording import Recording
 
-__all__ = ["classify_servers"]
+__all__ = ["classify_servers", "link_checks"]
+
+#: Of files that have records of queues.
+_SUFFIXES = (".csv", ".log", ".pcap", ".pcapng", ".parquet", ".json")
 
 
 def classify_servers(
@@ -35,6 +41,7 @@ def classify_servers(
     hosts: Path | None,
     settings: Sequence[Setting],
     known: TrainingSet,
+    filters: Filters,
     *,
     output: Path,
     retry: bool,
@@ -70,13 +77,15 @@ def classify_servers(
         return ExitStatus.OK
     record, provenance = _recorder(engine, bess_dir, settings)
     make_folder(output)
-    rows = []
+    rows: list[dict[str, Any]] = []
+    begun = 0
     with progress("{task.fields[step]}") as bar:
         task = bar.add_task("", total=len(targets) * (len(settings) + 1), step="")
 
         def show(target: Target, step: str) -> None:
-            bar.update(task, description=target.name, step=step)
-            bar.advance(task)
+            nonlocal begun
+            bar.update(task, description=target.name, step=step, completed=begun)
+            begun += 1
 
         for row in survey(
             targets,
@@ -86,12 +95,13 @@ def classify_servers(
             settings=settings,
             manners=manners,
             verify=not insecure,
+            filters=filters,
             retry=retry,
             provenance={**provenance, "training": dict(known.provenance)},
             on_step=show,
         ):
             rows.append(row)
-            bar.update(task, completed=len(rows) * (len(settings) + 1))
+            begun = len(rows) * (len(settings) + 1)
     if as_json:
         print_json({"servers": rows})
     else:
@@ -103,12 +113,35 @@ def _targets(names: Sequence[str], hosts: Path | None) -> list[Target]:
     """Return whom to ask, each once."""
     from ccbench.classify.web.target import Target, read_list
 
+    for name in names:
+        _check_not_file(name)
     targets = [Target.named(name) for name in names]
     if hosts is not None:
         targets += read_list(hosts)
     if not targets:
         raise _validate.bad("names", [], "a server or a file", "name one, such as example.com")
     return list({target.url: target for target in reversed(targets)}.values())[::-1]
+
+
+def _check_not_file(name: str) -> None:
+    """Refuse what is more likely a file that is not there than a server."""
+    host = re.split(r"[/:]", name, maxsplit=1)[0]
+    has_dot = "." in host.strip(".") or host == "localhost"
+    if "://" not in name and host and (not has_dot or name.endswith(_SUFFIXES)):
+        step = f"a server of that name is written https://{name}"
+        raise _validate.bad("file", name, "there", step)
+
+
+def link_checks(engine: Engine) -> list[Check]:
+    """Return what it takes to ask servers through an engine's links, and whether it is there."""
+    from ccbench.classify.web import download
+    from ccbench.emulate.bess import command as behind_bess
+    from ccbench.emulate.bess.engine import BessEngine
+    from ccbench.emulate.mahimahi import command as behind_mahimahi
+
+    if isinstance(engine, BessEngine):
+        return [*behind_bess.checks(engine.directory), *download.checks()]
+    return [*behind_mahimahi.checks(), *download.checks()]
 
 
 def _recorder(
@@ -125,13 +158,13 @@ def _recorder(
 
     chosen = engine_named(engine, bess_dir)
     if not isinstance(chosen, BessEngine):
-        require([*behind_mahimahi.checks(), *download.checks()])
+        require(link_checks(chosen))
         return behind_mahimahi.record, chosen.provenance()
     for setting in settings:
         with _validate.within(f"setting {setting.name}: "):
             check_bottleneck(counted_in_places(download.link_of(setting)))
     directory = chosen.directory
-    require([*behind_bess.checks(directory), *download.checks()])
+    require(link_checks(chosen))
 
     def record(
         words: Sequence[str], link: Bottleneck, rtt_ms: float, *, output: IO[bytes]

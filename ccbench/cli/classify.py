@@ -11,11 +11,12 @@ import click
 
 from ccbench import _validate
 from ccbench.cli._console import print_json, print_table
-from ccbench.cli._options import json_option
+from ccbench.cli._options import json_option, positive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ccbench.classify.filters import Filters
     from ccbench.classify.setting import Setting
     from ccbench.classify.training_set import TrainingSet
     from ccbench.cli._status import ExitStatus
@@ -39,6 +40,19 @@ __all__ = ["classify", "print_traces"]
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="A training set of one's own (`ccbench classify-train`).",
+)
+@click.option(
+    "--smooth",
+    type=positive,
+    metavar="SECONDS",
+    help="Smooth traces, also those of the training set: time constant of a moving average.",
+)
+@click.option(
+    "--bridge",
+    type=positive,
+    metavar="SECONDS",
+    help="Draw straight lines over pauses of the application: where the queue is empty and nothing "
+    "arrives for longer than this. Must be longer than a round trip, such as 0.5.",
 )
 @click.option(
     "--plot",
@@ -111,6 +125,8 @@ def classify(
     names: tuple[str, ...],
     setting_names: tuple[str, ...],
     training: Path | None,
+    smooth: float | None,
+    bridge: float | None,
     plot: Path | None,
     hosts: Path | None,
     as_json: bool,
@@ -121,14 +137,16 @@ def classify(
     SERVER is a host or a URL: it is asked for its page again and again, for 20 s in each of four
     settings, through an emulated bottleneck whose queue is recorded (as root).
 
-    FILE is a record of such a queue: the folder of a run (`ccbench run -o`) or of a command
-    (`ccbench shell -o`), a log of mm-link, or a CSV file with the columns time_s and
-    occupancy_packets. All are taken for one server's, and each has a vote.
+    FILE is a record of such a queue: the folder of a run (`ccbench run -o`), of a command
+    (`ccbench shell -o`) or of a server, a log of mm-link, a CSV file with the columns time_s and
+    occupancy_packets, or two captures, BEFORE.pcap AFTER.pcap, of what arrived at the queue and
+    what left it. All are taken for one server's, and each has a vote.
 
     \b
         sudo ccbench classify example.com
         ccbench classify run-1 run-2 run-3 run-4
     """
+    from ccbench.classify.filters import Filters
     from ccbench.classify.setting import Setting
     from ccbench.classify.training_set import PACKAGED, TrainingSet
 
@@ -141,28 +159,29 @@ def classify(
         )
     settings = [Setting.named(name) for name in setting_names]
     known = TrainingSet.load(training if training is not None else PACKAGED)
+    filters = Filters(smooth_s=smooth, bridge_s=bridge)
     if files:
-        _classify_files(files, settings, known, plot=plot, as_json=as_json)
+        _classify_files(files, settings, known, filters, plot=plot, as_json=as_json)
         return None
     from ccbench.cli._servers import classify_servers
 
     if plot is not None:
         allowed = "left out for servers, whose figures are in their folders"
         raise _validate.bad("--plot", str(plot), allowed, "leave it out")
-    return classify_servers(names, hosts, settings, known, as_json=as_json, **asking)
+    return classify_servers(names, hosts, settings, known, filters, as_json=as_json, **asking)
 
 
 def _classify_files(
     files: Sequence[Path],
     settings: Sequence[Setting],
     known: TrainingSet,
+    filters: Filters,
     *,
     plot: Path | None,
     as_json: bool,
 ) -> None:
     from ccbench import plots
-    from ccbench.classify.occupancy import occupancy
-    from ccbench.classify.recording import read
+    from ccbench.classify.recording import read_all
     from ccbench.classify.verdict import judge
 
     if len(settings) > 1:
@@ -170,8 +189,9 @@ def _classify_files(
         raise _validate.bad("--setting", given, "one, for all files", "ask one after the other")
     if plot is not None:
         plots.check_path(plot)
-    recordings = [read(file, settings[0] if settings else None, known.settings) for file in files]
-    traces = [(one.setting, occupancy(one.events)) for one in recordings]
+    recordings = read_all(files, settings[0] if settings else None, known.settings)
+    known = filters.known(known, {one.setting for one in recordings})
+    traces = [(one.setting, filters.trace(one.events)) for one in recordings]
     verdict = judge(traces, known)
     if plot is not None:
         from ccbench.classify.figures import traces_over_nearest
@@ -182,7 +202,7 @@ def _classify_files(
         return
     shown = [
         {"file": file.name, **one.to_dict()}
-        for file, one in zip(files, verdict.traces, strict=True)
+        for file, one in zip(recordings, verdict.traces, strict=True)
     ]
     print_traces(shown, first="file")
     click.echo(f"congestion control: {verdict.label}")

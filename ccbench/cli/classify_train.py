@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ccbench import _validate
 from ccbench._progress import progress
 from ccbench.cli._console import print_pairs, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ccbench.classify.setting import Setting
     from ccbench.classify.training import Sample, Variation
+    from ccbench.classify.training_set import TrainingSet
 
 __all__ = ["classify_train"]
 
@@ -37,25 +40,76 @@ __all__ = ["classify_train"]
     help="Another congestion control besides those of Linux, such as a module; may be repeated.",
 )
 @click.option(
+    "--setting",
+    "setting_names",
+    multiple=True,
+    metavar="NAME",
+    help="Where to observe, such as 5bw-85rtt-64q; may be repeated.  [default: the thesis's four, "
+    "and one for servers that are far away]",
+)
+@click.option(
+    "--recorded",
+    multiple=True,
+    metavar="CCA=FILE",
+    help="What was recorded of a congestion control, in all forms that `ccbench classify` reads; "
+    "may be repeated. Without --cca, it is added to what ccbench knows already.",
+)
+@click.option(
+    "--training",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Add to this training set in place of ccbench's own.",
+)
+@click.option(
     "--samples",
     type=click.IntRange(min=1),
     default=2,
     show_default=True,
     help="Runs of each congestion control in each setting and variation.",
 )
-def classify_train(*, output: Path, more_ccas: tuple[str, ...], samples: int) -> None:
-    """Make the training set that `ccbench classify` compares with.
+def classify_train(
+    *,
+    output: Path,
+    more_ccas: tuple[str, ...],
+    setting_names: tuple[str, ...],
+    recorded: tuple[str, ...],
+    training: Path | None,
+    samples: int,
+) -> None:
+    r"""Make the training set that `ccbench classify` compares with.
 
     The virtual kernel runs each congestion control in each setting, several times with what
-    differs between servers. Runs that were made before come out of the store.
+    differs between servers. Runs that were made before come out of the store. Recordings of
+    servers can be added, as of those that `ccbench classify-cluster` finds alike:
+
+    \b
+        ccbench classify-train -o mine.parquet --recorded new=servers/example.com
     """
-    from ccbench.classify.setting import LOW_RATE, SETTINGS
-    from ccbench.classify.training import CCAS, TESTED_VARIATIONS, VARIATIONS, collect
+    from ccbench.classify.setting import LOW_RATE, SETTINGS, Setting
+    from ccbench.classify.training import CCAS
+    from ccbench.classify.training_set import PACKAGED, TrainingSet, extended
+
+    settings = tuple(map(Setting.named, dict.fromkeys(setting_names)))
+    if training is not None and (more_ccas or not recorded):
+        allowed = "left out, unless there is --recorded and no --cca"
+        raise _validate.bad("--training", str(training), allowed, "name what to add to it")
+    if more_ccas or not recorded:
+        known = _observed((*CCAS, *more_ccas), settings or (*SETTINGS, LOW_RATE), samples)
+    else:
+        known = TrainingSet.load(training or PACKAGED)
+    if recorded:
+        known = extended(known, _recorded(recorded, settings, known.settings))
+    known.save(output)
+    _print(known, output)
+
+
+def _observed(ccas: Sequence[str], settings: Sequence[Setting], samples: int) -> TrainingSet:
+    """Let the virtual kernel make a training set."""
+    from ccbench.classify.training import TESTED_VARIATIONS, VARIATIONS, collect
     from ccbench.classify.training_set import train
     from ccbench.emulate import get_engine
 
     engine = get_engine("kernel")
-    ccas, settings = (*CCAS, *more_ccas), (*SETTINGS, LOW_RATE)
     sets = ((VARIATIONS, range(1, samples + 1)), (TESTED_VARIATIONS, (0,)))
     total = len(ccas) * len(settings) * sum(len(kinds) * len(seeds) for kinds, seeds in sets)
     with progress("{task.completed:.0f} of {task.total:.0f} runs") as bar:
@@ -68,13 +122,46 @@ def classify_train(*, output: Path, more_ccas: tuple[str, ...], samples: int) ->
                     yield sample
 
         learnt, tested = (tuple(observed(variations, tuple(s))) for variations, s in sets)
-    known = train(learnt, tested, engine.provenance())
-    known.save(output)
+    return train(learnt, tested, engine.provenance())
+
+
+def _recorded(
+    recorded: Sequence[str], settings: Sequence[Setting], known: Sequence[Setting]
+) -> list[Sample]:
+    """Read what was recorded of CCAs."""
+    from ccbench.classify.occupancy import occupancy
+    from ccbench.classify.recording import read_all
+    from ccbench.classify.training import Sample, Variation
+
+    if len(settings) > 1:
+        given = [setting.name for setting in settings]
+        raise _validate.bad("--setting", given, "one, with --recorded", "add one after the other")
+    files: dict[str, list[Path]] = {}
+    for text in recorded:
+        cca, _, path = text.partition("=")
+        if not cca or not path:
+            allowed = "the name of a congestion control and a file, such as new=queue.csv"
+            raise _validate.bad("--recorded", text, allowed, "write it like that")
+        files.setdefault(cca, []).append(Path(path))
+    return [
+        Sample(
+            cca=cca,
+            setting=one.setting,
+            variation=Variation(name="recorded"),
+            seed=number,
+            trace=occupancy(one.events),
+        )
+        for cca, paths in files.items()
+        for number, one in enumerate(read_all(paths, next(iter(settings), None), known))
+    ]
+
+
+def _print(known: TrainingSet, output: Path) -> None:
     thresholds = {one.name: threshold for one, threshold in known.thresholds.items()}
     print_table(
         [
             "setting",
-            "limit\npackets",
+            "limits\npackets",
             "quantile",
             "known ones\ncalled unknown",
             "unknown ones\ncalled known",
@@ -82,7 +169,7 @@ def classify_train(*, output: Path, more_ccas: tuple[str, ...], samples: int) ->
         [
             [
                 name,
-                f"{one.distance:.2f}",
+                f"{min(one.limits.values()):.2f} to {max(one.limits.values()):.2f}",
                 f"{one.quantile:.2f}",
                 f"{one.false_unknown:.1%}",
                 f"{one.false_known:.1%}",

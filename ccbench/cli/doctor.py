@@ -13,7 +13,10 @@ from ccbench.cli._options import engine_named, engine_options, json_option
 from ccbench.cli._status import ExitStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
+
+    from ccbench.emulate.engine import Check, Engine
 
 __all__ = ["doctor"]
 
@@ -29,14 +32,33 @@ def doctor(*, engine: str, bess_dir: Path | None, as_json: bool) -> ExitStatus:
     chosen = engine_named(engine, bess_dir)
     checks = chosen.doctor()
     fine = all(check.ok for check in checks)
+    servers = _servers(chosen)
     if as_json:
-        print_json({"engine": chosen.name, "ok": fine, "checks": [asdict(c) for c in checks]})
+        shown = {"checks": [asdict(c) for c in checks], "servers": [asdict(c) for c in servers]}
+        print_json({"engine": chosen.name, "ok": fine, **shown})
     else:
-        for check in checks:
-            mark, colour = ("ok", "green") if check.ok else ("missing", "red")
-            click.echo(f"{click.style(f'{mark:7}', fg=colour)}  {check.name}: {check.detail}")
-            if not check.ok:
-                click.echo(f"         -> {check.remedy}")
+        _print(checks)
         verdict = "can run here" if fine else "cannot run here yet: follow the arrows"
         click.echo(f"\nEngine {chosen.name!r} {verdict}.")
+        if servers:
+            click.echo("\n`ccbench classify SERVER` with it needs besides:")
+            _print(servers)
     return ExitStatus.OK if fine else ExitStatus.FAILED
+
+
+def _print(checks: Iterable[Check]) -> None:
+    for check in checks:
+        mark, colour = ("ok", "green") if check.ok else ("missing", "red")
+        click.echo(f"{click.style(f'{mark:7}', fg=colour)}  {check.name}: {check.detail}")
+        if not check.ok:
+            click.echo(f"         -> {check.remedy}")
+
+
+def _servers(engine: Engine) -> list[Check]:
+    """Return what asking servers through this engine's links needs besides the engine."""
+    if engine.name not in {"mahimahi", "bess"}:
+        return []
+    from ccbench.cli._servers import link_checks
+
+    own = {check.name for check in engine.doctor()}
+    return [check for check in link_checks(engine) if check.name not in own]

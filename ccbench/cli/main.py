@@ -17,6 +17,7 @@ import click
 from ccbench.cache import cache_dir
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.classify import classify
+from ccbench.cli.classify_cluster import classify_cluster
 from ccbench.cli.classify_train import classify_train
 from ccbench.cli.deployable import deployable
 from ccbench.cli.doctor import doctor
@@ -115,7 +116,7 @@ def program(*, debug: bool) -> None:
 
 _commands = (
     *(doctor, kernel, run, shell, classify, classify_train, harm, deployable),
-    *(raygen, report, study, model, traces),
+    *(classify_cluster, raygen, report, study, model, traces),
 )
 for _command in _commands:
     program.add_command(_command)

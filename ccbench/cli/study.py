@@ -11,7 +11,14 @@ import click
 
 from ccbench._progress import progress
 from ccbench.cli._console import made_by, print_json, print_pairs, print_table
-from ccbench.cli._options import jobs_option, json_option, make_folder
+from ccbench.cli._options import (
+    engine_named,
+    engine_options,
+    jobs_option,
+    json_option,
+    kernel_option,
+    make_folder,
+)
 
 if TYPE_CHECKING:
     from ccbench.studies import StudyResult
@@ -76,6 +83,8 @@ def list_studies(*, as_json: bool) -> None:
     show_default=True,
     help="Folder for NAME.csv, NAME.png and NAME.json.",
 )
+@engine_options
+@kernel_option
 @jobs_option
 @click.option("--fresh", is_flag=True, help="Run even what the store has already.")
 @json_option
@@ -85,6 +94,9 @@ def run(
     quick: bool,
     full: bool,
     output: Path,
+    engine: str,
+    bess_dir: Path | None,
+    kernel: str | None,
     jobs: int | None,
     fresh: bool,
     as_json: bool,
@@ -92,11 +104,13 @@ def run(
     """Run the study NAME and compare what comes of it with what was published.
 
     Every finished run is kept: the same command goes on where it was interrupted. The exit status
-    is 0 also where ours differs from the published: a difference is a result.
+    is 0 also where ours differs from the published: a difference is a result. A study that compares
+    engines has its own.
     """
     from ccbench import studies
 
     chosen = studies.get(name)
+    runs_on = engine_named(engine, bess_dir, kernel)
     make_folder(output)
     with progress("{task.percentage:.0f} %") as bar:
         task = bar.add_task(name, total=1.0)
@@ -105,7 +119,13 @@ def run(
             bar.update(task, completed=done)
 
         result = studies.run_study(
-            chosen, quick=quick, full=full, jobs=jobs, fresh=fresh, on_progress=show
+            chosen,
+            quick=quick,
+            full=full,
+            engine=runs_on,
+            jobs=jobs,
+            fresh=fresh,
+            on_progress=show,
         )
     files = result.save(output)
     if as_json:

@@ -108,6 +108,7 @@ def run_provenance(engine: Engine, scenario: Scenario) -> dict[str, Any]:
 #: Where each engine is. They are imported when they are asked for, as they need different packages.
 ENGINES = {
     "kernel": ("ccbench.emulate.kernel.engine", "KernelEngine"),
+    "kernel-http": ("ccbench.emulate.kernel.http", "HttpKernelEngine"),
     "mahimahi": ("ccbench.emulate.mahimahi.engine", "MahimahiEngine"),
     "bess": ("ccbench.emulate.bess.engine", "BessEngine"),
 }

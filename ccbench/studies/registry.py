@@ -16,6 +16,8 @@ __all__ = ["get", "names"]
 #: In the order of the publications. The study ``ware-3.2`` is ``STUDY`` in ``ware_3_2.py``; it is
 #: imported when it is asked for.
 _NAMES = (
+    "ware-2.7",
+    "ware-2.11",
     "ware-3.2",
     "ware-3.4",
     "ware-3.5",
@@ -44,7 +46,7 @@ def names() -> tuple[str, ...]:
     Examples
     --------
     >>> names()[0]
-    'ware-3.2'
+    'ware-2.7'
     """
     return _NAMES
 

@@ -137,7 +137,8 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
     full : bool
         Whether to run one as large as the published, where the usual one is smaller.
     engine, executor, jobs, store
-        As in :func:`ccbench.emulate.run_many`. A study that names its engines uses these.
+        As in :func:`ccbench.emulate.run_many`. A study that names its engines uses these, and its
+        references run on the installed virtual kernel.
     fresh : bool
         Whether to run even what the store has. Searches then leave the store alone.
     on_progress : callable, optional
@@ -183,17 +184,23 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
             raise _no_full_version(study, full=full)
         scenarios = study.scenarios(quick=quick)
         engines = [resolve(name) for name in study.engines] or engines
+        parts = [(one, scenarios) for one in engines]
+        if study.references is not None:
+            of_reference = resolve("kernel")
+            parts.insert(0, (of_reference, study.references(quick=quick)))
+            if of_reference.version() != engine.version():
+                engines.insert(0, of_reference)
         rows: Rows = []
         # All are made first, which checks whether each engine can run the scenarios.
         batches = [
-            run_many(scenarios, **{**where, "engine": one}, store=store, fresh=fresh)
-            for one in engines
+            run_many(some, **{**where, "engine": one}, store=store, fresh=fresh)
+            for one, some in parts
         ]
-        for i, runs in enumerate(batches):
+        for i, ((_, some), runs) in enumerate(zip(parts, batches, strict=True)):
             with closing(runs):
-                rows += _measured(study, scenarios, runs, partial(_part, report, i, len(batches)))
+                rows += _measured(study, some, runs, partial(_part, report, i, len(parts)))
         findings = study.conclude(pd.DataFrame(rows))
-        seeds = {scenario.seed for scenario in scenarios}
+        seeds = {scenario.seed for _, some in parts for scenario in some}
     return StudyResult(
         study=study,
         quick=quick,

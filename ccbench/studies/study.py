@@ -122,6 +122,9 @@ class Study:
     engines : tuple of str
         The engines that each scenario runs on, one after the other; left out, the one that is asked
         for. Which one made a run, its provenance says.
+    references : callable, optional
+        Returns scenarios that run on the installed virtual kernel, whatever is asked for: what the
+        others are compared with. Their rows are the table's first.
 
     Examples
     --------
@@ -137,18 +140,24 @@ class Study:
     measure: Callable[[Run], Rows]
     conclude: Callable[[pd.DataFrame], Findings]
     engines: tuple[str, ...] = ()
+    references: Scenarios | None = None
 
     @cached_property
     def run_count(self) -> int:
         """Number of different runs."""
-        return len(set(self.scenarios(quick=False))) * max(1, len(self.engines))
+        return len(self._runs)
 
     @cached_property
     def virtual_hours(self) -> float:
         """Length of all runs together, in hours of their own time."""
-        scenarios = set(self.scenarios(quick=False))
-        on_one = sum(scenario.duration_s for scenario in scenarios) / 3600
-        return on_one * max(1, len(self.engines))
+        return sum(scenario.duration_s for scenario in self._runs) / 3600
+
+    @property
+    def _runs(self) -> list[Scenario]:
+        """The scenarios, each as often as it runs."""
+        compared_with = self.references(quick=False) if self.references is not None else ()
+        once = [*set(self.scenarios(quick=False))] * max(1, len(self.engines))
+        return [*set(compared_with), *once]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -50,6 +50,10 @@ struct flow {
 	u64 delivered_bytes;
 	s64 end_ns;
 
+	/* CCBENCH_SERVED: the sockets of the programs at both ends, once connected. */
+	struct sock *server;
+	struct sock *client;
+
 	/* Of the sender's socket, kept when it goes. */
 	u64 sent_bytes;
 	u32 retransmits;
@@ -75,13 +79,30 @@ static inline bool flow_is_udp(const struct flow *flow)
 	return flow->spec->kind == CCBENCH_CBR || flow->spec->kind == CCBENCH_POISSON;
 }
 
+static inline bool flow_is_served(const struct flow *flow)
+{
+	return flow->spec->kind == CCBENCH_SERVED;
+}
+
+/* The TCP socket that sends, if there is one now. */
+static inline struct sock *flow_sender(const struct flow *flow)
+{
+	return flow->tx ? flow->tx->sk : flow->server;
+}
+
 /* ---- tcp.c ---- */
 
+int tcp_set_cca(struct socket *sock, const char *cca);
 int tcp_listen_for(const char *cca);
 void tcp_work(struct flow *flow);
 void tcp_rx_work(struct work_struct *work);
 enum hrtimer_restart tcp_timer(struct hrtimer *timer);
 void tcp_collect(struct flow *flow);
+
+/* ---- served.c ---- */
+
+int served_listen(struct flow *flow);
+void served_collect(struct flow *flow);
 
 /* ---- udp.c ---- */
 

@@ -74,6 +74,8 @@ static void flow_work(struct work_struct *work)
 		return;
 	if (flow_is_udp(flow))
 		udp_work(flow);
+	else if (flow_is_served(flow))
+		sample_add(flow);
 	else
 		tcp_work(flow);
 }
@@ -115,6 +117,7 @@ static void write_completions(void)
 
 		if (!flow_is_udp(flow))
 			tcp_collect(flow);
+		served_collect(flow);
 		r = ccbench_log_append(completion_log, sizeof(*r));
 		*r = (struct ccbench_completion_record) {
 			.start_ns = flow->spec->start_ns,
@@ -210,6 +213,8 @@ static int create_flow(struct flow *flow, u32 id, const struct ccbench_flow_spec
 	INIT_WORK(&flow->rx_work, tcp_rx_work);
 	hrtimer_setup(&flow->timer, flow_is_udp(flow) ? udp_timer : tcp_timer,
 		      CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	if (flow_is_served(flow))
+		return served_listen(flow);
 	return flow_is_udp(flow) ? udp_listen() : tcp_listen_for(spec->cca);
 }
 

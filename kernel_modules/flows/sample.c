@@ -34,7 +34,9 @@ static void sample(struct flow *flow, u64 time_ns)
 {
 	const struct ccbench_path_counters *path = ccbench_path_counters(flow->id);
 	struct ccbench_flow_record *r = ccbench_log_append(log, sizeof(*r));
+	const struct sock *sender = flow_is_udp(flow) ? NULL : flow_sender(flow);
 
+	served_collect(flow);
 	*r = (struct ccbench_flow_record) {
 		.time_ns = time_ns,
 		.delivered_bytes = flow->delivered_bytes,
@@ -42,8 +44,8 @@ static void sample(struct flow *flow, u64 time_ns)
 		.flow = flow->id,
 		.drops = path->drops,
 	};
-	if (flow->tx && !flow_is_udp(flow))
-		sample_tcp(r, flow->tx->sk);
+	if (sender)
+		sample_tcp(r, sender);
 	else
 		r->retransmits = flow->retransmits;
 }

@@ -32,7 +32,7 @@ static struct listener {
 } listeners[MAX_LISTENERS];
 static u32 listener_count;
 
-static int set_cca(struct socket *sock, const char *cca)
+int tcp_set_cca(struct socket *sock, const char *cca)
 {
 	return sock_common_setsockopt(sock, SOL_TCP, TCP_CONGESTION,
 				      KERNEL_SOCKPTR((char *)cca), strlen(cca));
@@ -150,7 +150,7 @@ int tcp_listen_for(const char *cca)
 		return err;
 	sock->sk->sk_data_ready = listener_data_ready;
 	sock->sk->sk_user_data = NULL;
-	err = set_cca(sock, cca);
+	err = tcp_set_cca(sock, cca);
 	if (err) {
 		pr_err("ccbench: congestion control '%s' cannot be used: error %d\n", cca, err);
 		return err;
@@ -206,7 +206,7 @@ static void tx_open(struct flow *flow)
 	sock->sk->sk_user_data = flow;
 	sock->sk->sk_write_space = tx_write_space;
 	sock->sk->sk_state_change = tx_state_change;
-	err = set_cca(sock, spec->cca);
+	err = tcp_set_cca(sock, spec->cca);
 	if (err)
 		goto fail;
 	address.sin_port = htons(port_of(spec->cca));
@@ -255,11 +255,12 @@ static void tx_pump(struct flow *flow)
 /* Keeps what the socket has counted. */
 void tcp_collect(struct flow *flow)
 {
+	const struct sock *sk = flow_sender(flow);
 	const struct tcp_sock *tp;
 
-	if (!flow->tx)
+	if (!sk)
 		return;
-	tp = tcp_sk(flow->tx->sk);
+	tp = tcp_sk(sk);
 	flow->sent_bytes = tp->bytes_sent;
 	flow->retransmits = tp->total_retrans;
 }

@@ -87,6 +87,7 @@ enum ccbench_flow_kind {
 	CCBENCH_ONOFF,
 	CCBENCH_CBR,
 	CCBENCH_POISSON,
+	CCBENCH_SERVED,		/* what a program sends to another */
 };
 
 #define CCBENCH_CCA_MAX	16

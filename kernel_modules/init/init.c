@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The virtual kernel's only program.
+ * The virtual kernel's first program, and usually its only one.
  *
  * It carries out a plan, one step a line, and powers the guest off. The host
  * writes the plan; what a scenario means is decided there, not here.
@@ -12,6 +12,13 @@
  *	netlink NAME HEX	send an rtnetlink request, wait for its answer; an answer
  *				that is more than yes or no is reported on the console
  *	wait PATH		read from PATH, once
+ *	hostfs DIRECTORY PATH	show the host's PATH in DIRECTORY, read-only
+ *	bind DIRECTORY PATH	show the guest's PATH in DIRECTORY too
+ *	memory DIRECTORY	make DIRECTORY an empty folder in memory
+ *	sleep NS		let time pass
+ *	spawn FROM FOR COMMAND	start a program of the host, shown in /host, in FROM ns,
+ *				and end it after FOR ns, or 0: with the guest
+ *	alive			fail if such a program has ended by itself
  *
  * The first step that fails is reported on the console and ends the plan.
  */
@@ -20,18 +27,27 @@
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/reboot.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PLAN "/run/plan"
+#define HOST_ROOT "/host"
+#define MAX_ARGUMENTS 32
+#define MAX_PROGRAMS 128
+#define NS_PER_S 1000000000ULL
 
 /* Every step returns 0, or -1 with errno set. */
 
@@ -149,11 +165,105 @@ static int step_netlink(const char *name, const char *hex)
 	return answer->error ? -1 : 0;
 }
 
+/* ---- programs of the host --------------------------------------------- */
+
+static struct program {
+	pid_t pid;
+	char name[64];
+} programs[MAX_PROGRAMS];
+static int program_count;
+
+static int step_sleep(const char *ns)
+{
+	unsigned long long left = strtoull(ns, NULL, 10);
+	struct timespec time = { left / NS_PER_S, left % NS_PER_S };
+
+	return nanosleep(&time, NULL);
+}
+
+/* The signal is left to do what it does by default, in the program too. */
+static int end_after(const char *ns)
+{
+	unsigned long long left = strtoull(ns, NULL, 10);
+	struct itimerval timer = {
+		.it_value = { left / NS_PER_S, left % NS_PER_S / 1000 },
+	};
+
+	return setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/*
+ * Threads of one program are one process of the host, and the guest's kernel
+ * gives each its own registers of SSE, but none that are wider (edits.py). So
+ * the C library and OpenSSL are told not to use those, which they would choose
+ * by what the processor has.
+ */
+static char *environment[] = {
+	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX,-AVX2,-AVX512F,-AVX512VL,-AVX512BW,"
+	"-AVX_Fast_Unaligned_Load,-FMA,-FMA4,-XSAVE,-XSAVEC",
+	"OPENSSL_ia32cap=~0x1000000000000000:0",
+	NULL,
+};
+
+static void become(const char *from_ns, const char *for_ns, char *command)
+{
+	char *arguments[MAX_ARGUMENTS + 1] = { NULL };
+	char *word;
+	int count = 0;
+
+	while (count < MAX_ARGUMENTS && (word = strsep(&command, " ")))
+		arguments[count++] = word;
+	/* Without slack, which would make the start late. */
+	if (command)
+		errno = E2BIG;
+	else if (!chroot(HOST_ROOT) && !chdir("/") && !prctl(PR_SET_TIMERSLACK, 1) &&
+		 !step_sleep(from_ns) && !end_after(for_ns))
+		execve(arguments[0], arguments, environment);
+	printf("ccbench: cannot start %s: %s\n", arguments[0], strerror(errno));
+	fflush(stdout);
+	_exit(EXIT_FAILURE);
+}
+
+static int step_spawn(const char *from_ns, char *rest)
+{
+	struct program *program = &programs[program_count];
+	const char *for_ns = strsep(&rest, " ");
+
+	if (!rest || program_count == MAX_PROGRAMS) {
+		errno = EINVAL;
+		return -1;
+	}
+	snprintf(program->name, sizeof(program->name), "%.*s", (int)strcspn(rest, " "), rest);
+	fflush(stdout);
+	program->pid = fork();
+	if (!program->pid)
+		become(from_ns, for_ns, rest);
+	program_count++;
+	return program->pid < 0 ? -1 : 0;
+}
+
+static int step_alive(void)
+{
+	int status;
+
+	for (int i = 0; i < program_count; i++) {
+		if (waitpid(programs[i].pid, &status, WNOHANG) <= 0 ||
+		    (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM))
+			continue;
+		printf("ccbench: failed: %s ended too early: %s %d\n", programs[i].name,
+		       WIFSIGNALED(status) ? "signal" : "exit status",
+		       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+		errno = ECHILD;
+		return -1;
+	}
+	return 0;
+}
+
 static int take_step(char *line)
 {
 	const char *verb = strsep(&line, " ");
 	const char *what = line ? strsep(&line, " ") : "";
-	const char *rest = line ? line : "";
+	char *rest = line ? line : "";
 
 	if (!strcmp(verb, "netns"))
 		return step_netns();
@@ -167,6 +277,18 @@ static int take_step(char *line)
 		return step_netlink(what, rest);
 	if (!strcmp(verb, "wait"))
 		return step_wait(what);
+	if (!strcmp(verb, "hostfs"))
+		return mount("none", what, "hostfs", MS_RDONLY, rest);
+	if (!strcmp(verb, "bind"))
+		return mount(rest, what, NULL, MS_BIND, NULL);
+	if (!strcmp(verb, "memory"))
+		return mount("none", what, "ramfs", 0, NULL);
+	if (!strcmp(verb, "sleep"))
+		return step_sleep(what);
+	if (!strcmp(verb, "spawn"))
+		return step_spawn(what, rest);
+	if (!strcmp(verb, "alive"))
+		return step_alive();
 	errno = EINVAL;
 	return -1;
 }

@@ -3,14 +3,22 @@
 
 from __future__ import annotations
 
+from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from ccbench.classify.classifier import CCAClassifier
+from ccbench.classify.filters import Filters, pauses
+from ccbench.classify.occupancy import occupancy
+from ccbench.classify.pcap_pair import queue_between
+from ccbench.classify.relabel import ObservedTrace, Server, unknown_servers
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training import VARIATIONS, Sample, Variation, collect, scenario
+from ccbench.classify.training_set import PACKAGED, TrainingSet
+from ccbench.classify.verdict import judge
 from ccbench.classify.vote import vote
 from ccbench.emulate import run
 
@@ -18,23 +26,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    import pandas as pd
+
 pytestmark = pytest.mark.kernel
 
 CCAS = ("bbr", "cubic", "htcp", "reno", "vegas", "westwood")
 PLAIN = VARIATIONS[0]
+#: Those on clean paths that have no clocks of their own.
+KINDS = tuple(one for one in VARIATIONS if not one.cross_share and one.jitter_ms <= 1)
 REMEMBERS = next(one for one in VARIATIONS if one.remembers)
 
 
 @pytest.fixture(scope="module")
 def training() -> list[Sample]:
     """Give samples of six CCAs."""
-    return list(collect(CCAS, variations=[one for one in VARIATIONS if not one.cross_share]))
+    return list(collect(CCAS, variations=KINDS))
 
 
 def test_samples(training: list[Sample]) -> None:
     """There is one sample for each combination, none longer than its queue holds."""
     seen = {(one.cca, one.setting, one.variation.name) for one in training}
-    assert len(CCAS) * len(SETTINGS) * (len(VARIATIONS) - 1) == len(training) == len(seen)
+    assert len(CCAS) * len(SETTINGS) * len(KINDS) == len(training) == len(seen)
     for one in training:
         assert (1000,) == one.trace.shape
         assert one.trace.max() <= one.setting.queue_packets + 1
@@ -93,6 +105,14 @@ def test_seeds() -> None:
     assert not np.array_equal(one.trace, other.trace)
 
 
+def test_clocks() -> None:
+    """BBR is known, and not only nearest, on a path with clocks of milliseconds in both ways."""
+    variation = Variation(name="clocks", in_milliseconds=True, jitter_ms=2.0, extra_rtt_ms=1.5)
+    tested = collect(["bbr"], variations=[variation], seeds=[31])
+    verdict = judge([(one.setting, one.trace) for one in tested], TrainingSet.load(PACKAGED))
+    assert ["bbr"] * 4 == [one.label for one in verdict.traces]
+
+
 @pytest.mark.parametrize("cca", ["bbr", "vegas"])
 def test_command(tmp_path: Path, program: Callable[..., str], cca: str) -> None:
     """What `ccbench run` has written, `ccbench classify` gives its CCA, by the packaged set."""
@@ -107,11 +127,117 @@ def test_command(tmp_path: Path, program: Callable[..., str], cca: str) -> None:
 def test_train(tmp_path: Path, program: Callable[..., str]) -> None:
     """`ccbench classify-train` learns a congestion control that the packaged set does not know."""
     file = tmp_path / "own.parquet"
-    assert "kept in" in program("classify-train", "--cca", "lp", "--samples", "1", "-o", file)
+    settings = SETTINGS[:2]
+    named = [word for one in settings for word in ("--setting", one.name)]
+    shown = program("classify-train", "--cca", "lp", "--samples", "1", *named, "-o", file)
+    assert "kept in" in shown
     folders = []
-    for setting in SETTINGS[:2]:
+    for setting in settings:
         folders.append(tmp_path / setting.name)
         variation = Variation(name="elsewhere", extra_rtt_ms=3.0)
         run(scenario(setting, "lp", variation, seed=31)).save(folders[-1])
     found = program("classify", *folders, "--training", file)
     assert found.splitlines()[-1] == "congestion control: lp"
+
+
+def test_novel() -> None:
+    """CCAs that no training has seen are unknown, one cluster each, and known after training."""
+    known = TrainingSet.load(PACKAGED)
+    novel = ("bbr", "scalable")
+    ignorant = replace(known, samples=tuple(one for one in known.samples if one.cca not in novel))
+    offsets = [Variation(name=f"{ms:+} ms", extra_rtt_ms=ms) for ms in (-3.0, 0.5, 3.0)]
+    observed: dict[tuple[str, str], list[Sample]] = {}
+    for one in collect(novel, variations=offsets, seeds=[21]):
+        observed.setdefault((one.cca, one.variation.name), []).append(one)
+    servers = []
+    for (cca, _), samples in sorted(observed.items()):
+        traces = [(one.setting, one.trace) for one in samples]
+        assert cca == judge(traces, known).label
+        verdict = judge(traces, ignorant)
+        servers.append(
+            Server(
+                target=cca,
+                group="all",
+                label=verdict.label,
+                traces=tuple(
+                    ObservedTrace(setting=setting, points=points, label=one.label)
+                    for (setting, points), one in zip(traces, verdict.traces, strict=True)
+                ),
+            )
+        )
+    assert {"unknown"} == {server.label for server in servers}
+    limits = {setting: threshold.distance for setting, threshold in known.thresholds.items()}
+    found = unknown_servers(servers, limits)
+    assert found is not None
+    clusters = [{servers[i].target for i in one.members} for one in found.clustering.clusters]
+    assert [{"bbr"}, {"scalable"}] == sorted(clusters, key=str)
+
+
+def test_bridged() -> None:
+    """A CUBIC server whose application pauses twice is told from a queue with its pauses bridged.
+
+    After a pause Linux begins again with slow start, so that what follows is not what it was.
+    """
+    known = TrainingSet.load(PACKAGED)
+    for setting in SETTINGS:
+        whole = scenario(setting, "cubic", PLAIN, seed=5)
+        (flow,) = whole.flows
+        paused = replace(whole, flows=(replace(flow, kind="onoff", on_s=7.0, off_s=1.5),))
+        events = run(paused).queue_events()
+        assert 2 == len(pauses(events, 0.5))
+        (raw,), (straight,) = (
+            judge([(setting, filters.trace(events))], known).traces
+            for filters in (Filters(), Filters(bridge_s=0.5))
+        )
+        assert ("cubic", "unknown") == (straight.nearest, raw.label)
+        assert straight.distance < raw.distance / 3
+
+
+def as_captures(
+    events: pd.DataFrame, tcp_headers: Callable[..., bytes], *, mbps: float, way_ns: int
+) -> tuple[list[tuple[int, bytes, int]], list[tuple[int, bytes, int]]]:
+    """Return the packets before a queue and behind the link that it is of."""
+    before: list[tuple[int, bytes, int]] = []
+    after: list[tuple[int, bytes, int]] = []
+    waiting: deque[tuple[bytes, int]] = deque()
+    columns = (events[name].tolist() for name in ("time_ns", "event", "bytes"))
+    for time_ns, event, size in zip(*columns, strict=True):
+        if event == "enqueue":
+            packet = tcp_headers(len(before), size), size
+            before.append((time_ns, *packet))
+            waiting.append(packet)
+        elif event == "drop":
+            waiting.pop()
+        elif event == "dequeue":
+            headers, length = waiting.popleft()
+            after.append((time_ns + round(length * 8e3 / mbps) + way_ns, headers, length))
+    return before, after
+
+
+@pytest.mark.parametrize("cca", ["bbr", "cubic"])
+def test_captures(
+    tmp_path: Path,
+    program: Callable[..., str],
+    tcp_headers: Callable[..., bytes],
+    write_pcap: Callable[..., Path],
+    cca: str,
+) -> None:
+    """Captures from before and after a queue tell the occupancy that the queue itself has logged.
+
+    They are made from the log, with the time that the link takes to send and a longer wire.
+    """
+    setting = SETTINGS[0]
+    result = run(scenario(setting, cca, PLAIN, seed=31))
+    result.save(tmp_path / "run")
+    events = result.queue_events()
+    captures = as_captures(events, tcp_headers, mbps=setting.bandwidth_mbps, way_ns=20_000_000)
+    files = [
+        write_pcap(tmp_path / name, packets)
+        for name, packets in zip(("before.pcap", "after.pcap"), captures, strict=True)
+    ]
+    found = queue_between(*files)
+    np.testing.assert_array_equal(occupancy(events), occupancy(found))
+    dropped = (events["event"] == "drop").sum()
+    assert dropped == (found["event"] == "drop").sum() > 0
+    of_captures = program("classify", *files, "--setting", setting.name).splitlines()[-1]
+    assert f"congestion control: {cca}" == of_captures

@@ -112,6 +112,21 @@ class TestProbeRtt:
         assert (rows[10] > rows[1]).all()
 
 
+class TestClassification:
+    def test_clean(self, table: Table) -> None:
+        """On clean paths of other round trips and seeds, every vote is the CCA that sent."""
+        rows = table("ware-2.7")
+        votes = rows[(rows["condition"] == "clean") & (rows["setting"] == "voted")]
+        assert 4 == votes["cca"].nunique()
+        assert (votes["nearest"] == votes["cca"]).all()
+
+    def test_left_out(self, table: Table) -> None:
+        """A CCA that is left out of the training set is never called by its name."""
+        rows = table("ware-2.11")
+        assert (rows["label"] != rows["cca"]).all()
+        assert (rows["label"] == "unknown").mean() > 0.5
+
+
 class TestSearches:
     def test_vegas_yields(self, table: Table) -> None:
         """Vegas, which avoids queues, never takes more than its share from CUBIC, which fills them.

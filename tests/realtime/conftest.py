@@ -1,18 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of runs in real time share: who looks whether anything of a run is left."""
+"""What tests in real time share: who looks whether anything is left, and real web servers."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import socket
+import subprocess
+import sys
 import time
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ccbench.emulate.realtime.namespaces import inside_namespace_of
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
 _PATIENCE_S = 20.0
 
@@ -81,3 +89,160 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Alone]:
     alone = Alone(folder)
     yield alone
     assert not alone.workspaces()
+
+
+ADDRESS, _CLIENT = "198.18.0.2", "198.18.0.1"
+_MAIN = "from ccbench.cli.main import main; main()"
+
+_WEB_PROGRAMS = ("nginx", "apache2", "h2load", "openssl")
+
+_CERTIFICATE = (
+    *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
+    *("-subj", f"/CN={ADDRESS}", "-addext", f"subjectAltName=IP:{ADDRESS}"),
+    *("-keyout", "key.pem", "-out", "cert.pem"),
+)
+
+#: Port 443 has the pages; 8001 limits the rate, 8002 closes connections early, 8003 allows nothing.
+_NGINX = """
+daemon off; master_process off; error_log stderr; pid {folder}/nginx.pid;
+events {{}}
+http {{
+  access_log off;
+  client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2; fastcgi_temp_path {folder}/t3;
+  uwsgi_temp_path {folder}/t4; scgi_temp_path {folder}/t5;
+  ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
+  root {folder}/pages;
+  server {{ listen 443 ssl http2; listen 80; }}
+  server {{ listen 8001 ssl http2; location / {{ limit_rate 1k; }} }}
+  server {{ listen 8002 ssl http2; keepalive_requests 150; }}
+  server {{ listen 8003 ssl http2; return 403; }}
+}}
+"""
+
+_APACHE = """
+ServerName {address}
+PidFile {folder}/apache.pid
+ErrorLog {folder}/apache.log
+DefaultRuntimeDir {folder}
+LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so
+LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
+LoadModule dir_module /usr/lib/apache2/modules/mod_dir.so
+LoadModule ssl_module /usr/lib/apache2/modules/mod_ssl.so
+LoadModule http2_module /usr/lib/apache2/modules/mod_http2.so
+User nobody
+Listen 443
+SSLEngine on
+SSLCertificateFile {folder}/cert.pem
+SSLCertificateKeyFile {folder}/key.pem
+Protocols h2 http/1.1
+DocumentRoot {folder}/pages
+"""
+
+
+@dataclass(frozen=True)
+class Web:
+    """A client's machine from which a server is reached, and a folder for what is kept."""
+
+    client: int
+    folder: Path
+
+    def ccbench(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run ccbench on the client's machine."""
+        command = [sys.executable, "-c", _MAIN, *words]
+        return subprocess.run(
+            ["nsenter", "-t", str(self.client), "-n", *command],
+            capture_output=True,
+            text=True,
+            timeout=400,
+            check=False,
+            cwd=self.folder,
+        )
+
+
+@contextmanager
+def serving(folder: Path, program: str, cca: str, page_bytes: int) -> Iterator[Web]:
+    """Have two machines with a wire between them, and a web server on the second.
+
+    Parameters
+    ----------
+    folder : Path
+        For the server's files.
+    program : str
+        ``"nginx"`` or ``"apache2"``, with HTTP/2 over TLS at the usual port.
+    cca : str
+        What it sends with: one of the host's.
+    page_bytes : int
+        How large its page is.
+    """
+    pages = folder / "pages"
+    pages.mkdir(parents=True)
+    (pages / "index.html").write_bytes(os.urandom(page_bytes))
+    subprocess.run(_CERTIFICATE, check=True, capture_output=True, cwd=folder)
+    for path in (*folder.parents, folder, pages):  # who serves is not always root
+        if path.is_relative_to("/tmp") and path != Path("/tmp"):  # noqa: S108 - pytest's
+            path.chmod(0o755)
+    with ExitStack() as stack:
+        client, server = (_machine(stack) for _ in range(2))
+        _connect(client, server, cca)
+        config = folder / "server.conf"
+        text = _NGINX if program == "nginx" else _APACHE
+        config.write_text(text.format(folder=folder, address=ADDRESS))
+        words = ["-c"] if program == "nginx" else ["-DFOREGROUND", "-f"]
+        command = ["nsenter", "-t", str(server), "-n", program, *words, str(config)]
+        with (folder / "said").open("wb") as said:
+            process = subprocess.Popen(command, stdout=said, stderr=said)
+        stack.callback(process.wait, _PATIENCE_S)
+        stack.callback(process.terminate)
+        _wait(client, process, folder / "said")
+        yield Web(client, folder)
+
+
+def _machine(stack: ExitStack) -> int:
+    """Make a network namespace that forwards; return a process in it."""
+    command = ["unshare", "--net", "sh", "-c", "echo; exec sleep infinity"]
+    process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE))
+    stack.callback(process.kill)
+    assert process.stdout is not None
+    assert process.stdout.readline()  # it is there
+    for words in ("ip link set lo up", "sysctl -qw net.ipv4.ip_forward=1"):
+        subprocess.run(["nsenter", "-t", str(process.pid), "-n", *words.split()], check=True)
+    return process.pid
+
+
+def _connect(client: int, server: int, cca: str) -> None:
+    ends = ((client, "c0", _CLIENT), (server, "s0", ADDRESS))
+    with inside_namespace_of(client):
+        far = f"peer name s0 netns {server}"
+        subprocess.run(f"ip link add c0 type veth {far}".split(), check=True)
+    for pid, device, address in ends:
+        for words in (
+            f"ip address add {address}/24 dev {device}",
+            f"ip link set {device} up",
+            f"ethtool -K {device} tso off gso off gro off",  # as it is between real machines
+        ):
+            subprocess.run(["nsenter", "-t", str(pid), "-n", *words.split()], check=True)
+    # A server takes the route's CCA; the namespace's would have to be one that users may take.
+    route = f"ip route replace 198.18.0.0/24 dev s0 congctl {cca}"
+    subprocess.run(["nsenter", "-t", str(server), "-n", *route.split()], check=True)
+
+
+def _wait(client: int, process: subprocess.Popen[bytes], said: Path) -> None:
+    deadline_s = time.monotonic() + _PATIENCE_S
+    while True:
+        with inside_namespace_of(client):
+            asking = socket.socket()
+        with asking:
+            if not asking.connect_ex((ADDRESS, 443)):
+                return
+        assert process.poll() is None, said.read_text()
+        assert time.monotonic() < deadline_s, "the server does not come"
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="session")
+def web_server() -> Callable[..., AbstractContextManager[Web]]:
+    """Give :func:`serving`, where its programs are installed."""
+    missing = [name for name in _WEB_PROGRAMS if not shutil.which(name)]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    return serving

@@ -49,7 +49,7 @@ class TestPredict:
         """A trace that is another one at another speed is that one, at distance 0."""
         saw = list(range(20)) * 2
         slow = [level for level in saw for _ in range(2)]
-        classifier = CCAClassifier(threshold=0).fit([saw, flat(10, 40)], ["saw", "flat"])
+        classifier = CCAClassifier(thresholds=0).fit([saw, flat(10, 40)], ["saw", "flat"])
         assert ["saw"] == classifier.predict([slow]).tolist()
 
     @pytest.mark.parametrize(
@@ -57,12 +57,19 @@ class TestPredict:
     )
     def test_threshold(self, known: Any, threshold: float, expected: str) -> None:
         """A trace that is farther from all others than the threshold is unknown."""
-        classifier = CCAClassifier(threshold=threshold).fit(*known)
+        classifier = CCAClassifier(thresholds=threshold).fit(*known)
         assert [expected] == classifier.predict([flat(7)]).tolist()
+
+    def test_own_thresholds(self, known: Any) -> None:
+        """Where each label has a threshold, that of the nearest trace counts."""
+        limits = {"low": 2.0, "middle": 0.0, "high": 8.0}
+        classifier = clone(CCAClassifier(thresholds=limits)).fit(*known)
+        found = classifier.predict([flat(7), flat(8), flat(22), flat(48), flat(50)])
+        assert [UNKNOWN, "low", UNKNOWN, "high", UNKNOWN] == found.tolist()
 
     def test_length(self, known: Any) -> None:
         """A threshold means the same for traces of any length."""
-        classifier = CCAClassifier(threshold=3.0).fit(*known)
+        classifier = CCAClassifier(thresholds=3.0).fit(*known)
         short, long = flat(7, 30), flat(7, 30)
         assert ["low", "low"] == classifier.predict([short, long]).tolist()
         distances, _ = classifier.kneighbors([flat(7, 60), flat(7, 30)])
@@ -100,8 +107,8 @@ class TestNeighbors:
 class TestScikitLearn:
     def test_parameters(self) -> None:
         """Parameters can be read, changed and copied without what was learnt."""
-        classifier = CCAClassifier(2, threshold=1.5, window=7, n_jobs=1)
-        expected = {"n_neighbors": 2, "threshold": 1.5, "window": 7, "n_jobs": 1}
+        classifier = CCAClassifier(2, thresholds=1.5, window=7, n_jobs=1)
+        expected = {"n_neighbors": 2, "thresholds": 1.5, "window": 7, "n_jobs": 1}
         assert expected == classifier.get_params() == clone(classifier).get_params()
         assert 3 == classifier.set_params(n_neighbors=3).n_neighbors
 
@@ -110,7 +117,7 @@ class TestScikitLearn:
         series, labels = np.array(known[0] * 2), known[1] * 2
         pipeline = make_pipeline(FunctionTransformer(np.sqrt), CCAClassifier())
         assert 1.0 == cross_val_score(pipeline, series, labels, cv=2).mean()
-        search = GridSearchCV(CCAClassifier(), {"threshold": [0.1, 5.0]}, cv=2).fit(series, labels)
+        search = GridSearchCV(CCAClassifier(), {"thresholds": [0.1, 5.0]}, cv=2).fit(series, labels)
         assert 1.0 == search.best_score_
 
     def test_threads(self, known: Any) -> None:
@@ -128,7 +135,9 @@ class TestBadInput:
             ({}, [[1.0]], ["a", "b"], "y is .*; it must be 1 labels"),
             ({}, [], [], "X is .*; it must be one or more traces"),
             ({"n_neighbors": 2}, [[1.0]], ["a"], "n_neighbors is 2"),
-            ({"threshold": -1.0}, [[1.0]], ["a"], "threshold is -1.0"),
+            ({"thresholds": -1.0}, [[1.0]], ["a"], "thresholds is -1.0"),
+            ({"thresholds": {"a": -1.0}}, [[1.0]], ["a"], r"thresholds\['a'\] is -1.0"),
+            ({"thresholds": {"b": 1.0}}, [[1.0]], ["a"], "give one for a too"),
             ({}, [[1.0]], [UNKNOWN], "y is 'unknown'"),
         ],
     )

@@ -36,13 +36,35 @@ class TestChooseThreshold:
         )
         apart = np.abs(levels[:, None] - levels)[np.triu_indices(11, k=1)]
         assert found.distance == pytest.approx(np.quantile(apart, found.quantile))
+        assert found.limits["a"] == found.distance
 
     def test_lowest(self) -> None:
         """Of thresholds with as few errors the lowest is taken."""
         found = choose_threshold(
             flat(0, 1, 2, 3, 100, 101), ["a"] * 4 + ["b"] * 2, flat(0, 100), ["a", "b"]
         )
-        assert Threshold(distance=1.0, quantile=0.01, false_unknown=0, false_known=0) == found
+        limits = {"a": 1.0, "b": 1.0}
+        expected = Threshold(
+            distance=1.0, limits=limits, quantile=0.01, false_unknown=0, false_known=0
+        )
+        assert expected == found
+
+    def test_limits(self) -> None:
+        """A CCA whose traces are far from each other has a limit of its own, others the common."""
+        wide, narrow = np.linspace(0, 40, 9), np.linspace(200, 201, 9)
+        found = choose_threshold(
+            flat(*wide, *narrow),
+            ["wide"] * 9 + ["narrow"] * 9,
+            flat(12.5, 200.1),
+            ["wide", "narrow"],
+        )
+        assert found.false_unknown == found.false_known == 0
+        assert found.limits["narrow"] == found.distance < 2.5 <= found.limits["wide"]
+
+    def test_single_trace(self) -> None:
+        """A CCA with one trace has no distances of its own, and the common limit."""
+        found = choose_threshold(flat(0, 1, 2, 50), ["a"] * 3 + ["b"], flat(1, 50), ["a", "b"])
+        assert found.limits["b"] == found.distance
 
     def test_errors(self) -> None:
         """Where two CCAs are alike, what it cannot tell apart is counted."""

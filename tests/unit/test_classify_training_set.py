@@ -6,11 +6,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import pytest
+from click.testing import CliRunner, Result
 
+from ccbench import Bottleneck, _frames
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.training import Sample, Variation
-from ccbench.classify.training_set import TrainingSet, train
+from ccbench.classify.training_set import PACKAGED, TrainingSet, train
+from ccbench.classify.verdict import judge
+from ccbench.cli.main import program
+from ccbench.emulate.realtime.recording import Recording
 from ccbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -100,3 +106,70 @@ class TestFile:
         for path in (tmp_path / "nowhere", tmp_path):
             with pytest.raises(InputError, match="training set is"):
                 TrainingSet.load(path)
+
+
+class TestExtended:
+    """Recordings of servers become part of what is known."""
+
+    @staticmethod
+    def train(*words: object) -> Result:
+        """Run the command."""
+        return CliRunner().invoke(program, ["classify-train", *map(str, words)])
+
+    @pytest.fixture
+    def server(self, tmp_path: Path) -> Path:
+        """Give the folder of a server whose queue goes up and down as no CCA's does."""
+        queue = pd.DataFrame(
+            {
+                "time_ns": np.arange(1100) * 20_000_000,
+                "event": "enqueue",
+                "bytes": 1500,
+                "backlog_packets": [3, 60] * 550,
+            }
+        ).reindex(columns=list(_frames.QUEUE_COLUMNS), fill_value=0)
+        server = tmp_path / "servers" / "example.com"
+        for setting in SETTINGS:
+            folder = server / setting.name
+            folder.mkdir(parents=True)
+            link = Bottleneck(
+                bandwidth_mbps=setting.bandwidth_mbps, queue_packets=setting.queue_packets
+            )
+            Recording(
+                status=0,
+                duration_s=22.0,
+                queue=queue.astype(dict(_frames.QUEUE_COLUMNS)),
+                provenance={"bottleneck": link.to_dict(), "setting": setting.name},
+            ).save(folder)
+        return server
+
+    def test_recorded(self, tmp_path: Path, server: Path) -> None:
+        """A server that is unknown is known after its recordings were learnt; others stay known."""
+        file = tmp_path / "mine.parquet"
+        before = CliRunner().invoke(program, ["classify", str(server)])
+        assert "congestion control: unknown" in before.stdout
+        shown = self.train("-o", file, "--recorded", f"zigzag={server}")
+        assert not shown.exit_code, shown.stderr
+        after = CliRunner().invoke(program, ["classify", str(server), "--training", str(file)])
+        assert "congestion control: zigzag" in after.stdout
+        known, packaged = TrainingSet.load(file), TrainingSet.load(PACKAGED)
+        assert {*known.ccas} == {*packaged.ccas, "zigzag"}
+        assert len(known.samples) == len(packaged.samples) + len(SETTINGS)
+        one = packaged.samples[0]
+        assert judge([(one.setting, one.trace)], known).label == one.cca
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (("--recorded", "x"), "--recorded is 'x'"),
+            (("--recorded", "=x"), "--recorded is '=x'"),
+            (("--training", "x"), "--training is 'x'"),
+            (("--recorded", "x=nowhere"), "nowhere"),
+            (("--recorded", "x=y", "--setting", "a", "--setting", "b"), "setting is 'a'"),
+        ],
+    )
+    def test_refused(self, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+        """What cannot be meant is refused in one line."""
+        result = self.train("-o", tmp_path / "mine.parquet", *words)
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert len(result.stderr.splitlines()) == 1

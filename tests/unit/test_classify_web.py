@@ -607,7 +607,10 @@ class TestCommand:
         ("words", "message"),
         [
             ((), "names is"),
-            (("a b",), "server is 'a b'"),
+            (("a b.com",), "server is 'a b.com'"),
+            (("run-1",), "file is 'run-1'; it must be there"),
+            (("queue.csv",), "file is 'queue.csv'; it must be there"),
+            (("results/run.d",), "file is 'results/run.d'; it must be there"),
             (("example.com", "--setting", "7bw-85rtt-64q", "--dry-run"), "setting is"),
             (("example.com", "--max-megabytes", "80", "--dry-run"), "max_megabytes is 80"),
             (("example.com", "--plot", "a.png", "--dry-run"), "--plot is"),

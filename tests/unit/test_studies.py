@@ -181,9 +181,12 @@ class TestRegistry:
         if isinstance(study, Study):
             whole, few = study.scenarios(quick=False), study.scenarios(quick=True)
             engines = max(1, len(study.engines))
-            assert engines * len(set(whole)) == engines * len(whole) == study.run_count
+            compared_with = study.references or (lambda *, quick: ())  # noqa: ARG005
+            known, few_known = compared_with(quick=False), compared_with(quick=True)
+            assert len(set(whole) | set(known)) == len(whole) + len(known)
+            assert engines * len(whole) + len(known) == study.run_count
             assert len(set(few)) == len(few) >= 1
-            quick_s = engines * sum(scenario.duration_s for scenario in few)
+            quick_s = sum(scenario.duration_s for scenario in (*engines * few, *few_known))
         else:
             searches = study.searches(quick=False, full=False)
             small = study.searches(quick=True, full=False)
@@ -222,6 +225,26 @@ class TestRunStudy:
         assert (fair.agrees, never.agrees) == (True, False)
         assert (1, 3) == result.seeds
         assert engine.provenance() == result.provenance
+
+    def test_references(self, engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        """References run on the installed kernel whatever is asked for; their rows come first."""
+        installed = type(engine)()
+        installed.version = lambda: "2"  # type: ignore[method-assign]
+        monkeypatch.setitem(sys.modules, "arithmetic", SimpleNamespace(make=lambda: installed))
+        monkeypatch.setitem(ENGINES, "kernel", ("arithmetic", "make"))
+
+        def references(*, quick: bool) -> tuple[Scenario, ...]:
+            return tuple(replace(one, seed=7) for one in scenarios(quick=quick) if one.seed == 1)
+
+        study = replace(STUDY, references=references)
+        result = studies.run_study(study, engine=engine, store=None)
+        assert (8, 4) == (len(engine.ran), len(installed.ran))
+        assert {7} == {one.seed for one in installed.ran}
+        assert [7] * 10 == result.findings.table["seed"].tolist()[:10]
+        assert (1, 3, 7) == result.seeds
+        assert ["2", "1"] == [one["engine_version"] for one in result.provenance["engines"]]
+        assert 12 == study.run_count
+        assert pytest.approx(60 / 3600) == study.virtual_hours
 
     def test_quick(self, engine: ArithmeticEngine) -> None:
         """The quick version runs its own scenarios."""
@@ -334,6 +357,20 @@ class TestSave:
 
 @pytest.mark.usefixtures("registered")
 class TestCommand:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (("--kernel", "0" * 16), "--kernel is '0000000000000000'; it must be the version of"),
+            (("--kernel", "1", "--engine", "bess"), "left out with --engine bess"),
+            (("--engine", "kernels"), "it must be one of kernel, mahimahi, bess"),
+        ],
+    )
+    def test_bad_engine(self, options: tuple[str, ...], message: str, tmp_path: Path) -> None:
+        """A kernel that is not built, or that the engine does not have, is bad input."""
+        result = ccbench("study", "run", "even-1", *options, "-o", tmp_path)
+        assert ExitStatus.BAD_INPUT == result.exit_code
+        assert message in result.stderr
+
     def test_list(self) -> None:
         """The list says of each study what it is and how much it runs."""
         shown = ccbench("study", "list").stdout

@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from ccbench.bottleneck import Bottleneck
-from ccbench.classify.occupancy import DURATION_S, occupancy
+from ccbench.classify.filters import NO_FILTERS
+from ccbench.classify.occupancy import DURATION_S
 from ccbench.emulate.engine import Check
 from ccbench.errors import ServerError
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
+    from ccbench.classify.filters import Filters
     from ccbench.classify.setting import Setting
     from ccbench.classify.web.manners import Manners
     from ccbench.classify.web.site import Site
@@ -202,7 +204,9 @@ def utilisation(events: pd.DataFrame, setting: Setting) -> float:
     return float(carried) * 8 / (setting.bandwidth_mbps * 1e6 * DURATION_S)
 
 
-def trace_of(recording: Recording, setting: Setting) -> npt.NDArray[np.float32]:
+def trace_of(
+    recording: Recording, setting: Setting, filters: Filters = NO_FILTERS
+) -> npt.NDArray[np.float32]:
     """Return the trace of a download, if it shows the CCA of one connection.
 
     Raises
@@ -232,7 +236,7 @@ def trace_of(recording: Recording, setting: Setting) -> npt.NDArray[np.float32]:
         message = f"it uses {used:.0%} of the link, not {UTILISATION:.0%}"
         reason = "it sends too slowly, or its page is too small"
         raise ServerError(f"{message}: {reason}: name a larger file", "slow")
-    return occupancy(recording.queue)
+    return filters.trace(recording.queue)
 
 
 def _command(site: Site, manners: Manners) -> list[str]:

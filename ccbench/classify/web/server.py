@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from ccbench.classify.filters import NO_FILTERS
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.verdict import TraceVerdict, judge
 from ccbench.classify.vote import UNKNOWN
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from ccbench.classify.filters import Filters
     from ccbench.classify.training_set import TrainingSet
     from ccbench.classify.web.download import Recorder
     from ccbench.classify.web.folder import ServerFolder
     from ccbench.classify.web.manners import Manners
     from ccbench.classify.web.site import Site
     from ccbench.classify.web.target import Target
+    from ccbench.emulate.realtime.recording import Recording
 
 __all__ = ["Observation", "ServerVerdict", "classify_server"]
 
@@ -143,6 +146,7 @@ def classify_server(  # noqa: PLR0913 - whom, with what, and how
     settings: Sequence[Setting] = SETTINGS,
     manners: Manners,
     verify: bool = True,
+    filters: Filters = NO_FILTERS,
     on_step: Callable[[str], None] = lambda _: None,
 ) -> ServerVerdict:
     """Ask a server in every setting, and say which CCA it runs.
@@ -163,6 +167,9 @@ def classify_server(  # noqa: PLR0913 - whom, with what, and how
         How to ask.
     verify : bool
         Whether its certificate has to be valid.
+    filters : Filters
+        What is done to traces before they are compared. `known` has to be what
+        :meth:`~ccbench.classify.filters.Filters.known` makes of a training set.
     on_step : callable, optional
         Is told of each step when it begins.
 
@@ -184,23 +191,31 @@ def classify_server(  # noqa: PLR0913 - whom, with what, and how
     observations: list[Observation] = []
     for setting in settings:
         on_step(setting.name)
-        observations.append(_observe(site, setting, manners, record, folder))
+        try:
+            recording = _recorded(site, setting, manners, record, folder)
+        except ServerError as error:
+            seen = Observation(setting=setting, error=str(error), kind=error.kind)
+        else:
+            seen = _observation(recording, setting, filters)
+        observations.append(seen)
         if observations[-1].kind in _LAST_WORDS:
             break
     return _judged(target, site, observations, known)
 
 
-def _observe(
+def _recorded(
     site: Site, setting: Setting, manners: Manners, record: Recorder, folder: ServerFolder
-) -> Observation:
+) -> Recording:
+    """Return the download in a setting; one that is there is not made again."""
     recording = folder.load(setting)
-    try:
-        if recording is None:
-            with visit(site.address, manners.pause_s):
-                recording = download(site, setting, manners, record)
-            folder.keep(setting, recording)
-    except ServerError as error:
-        return Observation(setting=setting, error=str(error), kind=error.kind)
+    if recording is None:
+        with visit(site.address, manners.pause_s):
+            recording = download(site, setting, manners, record)
+        folder.keep(setting, recording)
+    return recording
+
+
+def _observation(recording: Recording, setting: Setting, filters: Filters) -> Observation:
     queue = recording.queue
     seen: dict[str, Any] = {
         "setting": setting,
@@ -209,7 +224,7 @@ def _observe(
         "seconds": recording.provenance["seconds"],
     }
     try:
-        return Observation(**seen, trace=trace_of(recording, setting))
+        return Observation(**seen, trace=trace_of(recording, setting, filters))
     except ServerError as error:
         return Observation(**seen, error=str(error), kind=error.kind)
 

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ccbench import _atomic, plots
 from ccbench.classify.figures import traces_over_nearest
+from ccbench.classify.filters import NO_FILTERS
 from ccbench.classify.verdict import Verdict
 from ccbench.classify.web.folder import ServerFolder
 from ccbench.classify.web.server import classify_server
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
+    from ccbench.classify.filters import Filters
     from ccbench.classify.setting import Setting
     from ccbench.classify.training_set import TrainingSet
     from ccbench.classify.web.download import Recorder
@@ -38,6 +41,7 @@ def survey(  # noqa: PLR0913 - whom, with what, and how
     settings: Sequence[Setting],
     manners: Manners,
     verify: bool = True,
+    filters: Filters = NO_FILTERS,
     retry: bool = False,
     provenance: Mapping[str, Any],
     on_step: Callable[[Target, str], None] = lambda _target, _step: None,
@@ -48,7 +52,7 @@ def survey(  # noqa: PLR0913 - whom, with what, and how
     ----------
     targets : sequence of Target
         Whom to ask.
-    known, record, settings, manners, verify
+    known, record, settings, manners, verify, filters
         As for :func:`~ccbench.classify.web.server.classify_server`.
     folder : Path
         Where each has a folder: its downloads, ``result.json`` and a figure.
@@ -63,7 +67,8 @@ def survey(  # noqa: PLR0913 - whom, with what, and how
     ------
     dict
         What is in ``result.json``: see
-        :meth:`~ccbench.classify.web.server.ServerVerdict.to_dict`, and ``provenance``.
+        :meth:`~ccbench.classify.web.server.ServerVerdict.to_dict`, the ``limits`` beyond
+        which traces were called unknown, ``filters`` and ``provenance``.
 
     Raises
     ------
@@ -72,6 +77,8 @@ def survey(  # noqa: PLR0913 - whom, with what, and how
     InputError
         If a result in the folder is damaged.
     """
+    compared = filters.known(known, set(settings))
+    limits = {one.name: compared.thresholds[one].distance for one in settings}
     for target in targets:
         own = ServerFolder(folder / target.folder_name)
         row = own.result()
@@ -85,17 +92,23 @@ def survey(  # noqa: PLR0913 - whom, with what, and how
 
             verdict = classify_server(
                 target,
-                known,
+                compared,
                 record,
                 own,
                 settings=settings,
                 manners=manners,
                 verify=verify,
+                filters=filters,
                 on_step=step,
             )
-            row = {**verdict.to_dict(), "provenance": dict(provenance)}
+            row = {
+                **verdict.to_dict(),
+                "limits": limits,
+                "filters": asdict(filters),
+                "provenance": dict(provenance),
+            }
             if verdict.label is not None:
-                plots.save(_figure(verdict, known), own.path / FIGURE)
+                plots.save(_figure(verdict, compared), own.path / FIGURE)
             own.finish(row)
         yield row
 

@@ -150,13 +150,33 @@ EDITS = (
         reason="the processes that the guest's kernel makes must end with it",
     ),
     # The host takes the whole state of its vector units or nothing of it. The room that the guest's
-    # kernel has for it is too small where there are matrix registers (AMX), and it would panic. The
-    # guest runs one program, whose vector registers stay in the host's process between its turns.
+    # kernel has for it is too small where there are matrix registers (AMX), and it would panic. A
+    # program of the guest is a process of the host, in which its vector registers stay between its
+    # turns, and over page faults by the changes after this one. (Threads of a program share them:
+    # see init.c.)
     Edit(
         file="arch/x86/um/os-Linux/registers.c",
         find=r"\bhave_xstate_support = 1;",
         replace="have_xstate_support = 0;",
         reason="the guest must start on hosts whose processors have more registers than it knows",
+    ),
+    Edit(
+        file="arch/um/os-Linux/skas/process.c",
+        find=r"^#include <registers\.h>$",
+        replace=r"#include <registers.h>\n#include <ccbench_registers.h>",
+        reason="programs must find their vector registers as they were before a page fault",
+    ),
+    Edit(
+        file="arch/um/os-Linux/skas/process.c",
+        find=r"\bget_fp_registers\(pid, aux_fp_regs\)",
+        replace="ccbench_save_registers(pid, aux_fp_regs)",
+        reason="programs must find their vector registers as they were before a page fault",
+    ),
+    Edit(
+        file="arch/um/os-Linux/skas/process.c",
+        find=r"\bput_fp_registers\(pid, aux_fp_regs\)",
+        replace="ccbench_restore_registers(pid, aux_fp_regs)",
+        reason="programs must find their vector registers as they were before a page fault",
     ),
     # With a coarser clock most timers fire before they are due by that clock, and then again.
     Edit(
@@ -208,6 +228,7 @@ ADDITIONS = {
     "arch/um/kernel/ccbench_clock.h": "um/clock.h",
     "arch/um/os-Linux/ccbench_entropy.h": "um/entropy.h",
     "arch/um/include/shared/ccbench_process.h": "um/process.h",
+    "arch/um/include/shared/ccbench_registers.h": "um/registers.h",
 }
 
 

@@ -14,11 +14,13 @@ from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import run_provenance
 from ccbench.emulate.kernel import build, doctor, protocol, rtnetlink
 from ccbench.emulate.kernel.boot import boot
-from ccbench.emulate.kernel.plan import guest_memory_mb, plan
+from ccbench.emulate.kernel.plan import Programs, guest_memory_mb, plan
 from ccbench.emulate.kernel.results import read_run
 from ccbench.errors import CcbenchError, InputError, MissingRequirement
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ccbench.emulate.engine import Check, Progress
     from ccbench.emulate.kernel.build import KernelBuild
     from ccbench.run import Run
@@ -127,21 +129,29 @@ class KernelEngine:
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
         """Run a scenario; see :meth:`ccbench.emulate.engine.Engine.run`."""
         self.check(scenario)
-        kernel = self.kernel
-        modules = [module for module in kernel.modules if module not in _OWN_MODULES]
-        memory_mb = guest_memory_mb(scenario)
         with workspace() as directory:
-            (directory / "plan").write_text(plan(scenario, modules), encoding="utf-8")
+            programs = self._prepare(scenario, directory)
+            modules = [module for module in self.kernel.modules if module not in _OWN_MODULES]
+            (directory / "plan").write_text(plan(scenario, modules, programs), encoding="utf-8")
             (directory / "link.bin").write_bytes(protocol.describe_link(scenario))
-            (directory / "flows.bin").write_bytes(protocol.describe_flows(scenario))
+            flows = protocol.describe_flows(scenario, served=programs is not None)
+            (directory / "flows.bin").write_bytes(flows)
             boot(
-                kernel,
+                self.kernel,
                 directory,
-                memory_mb=memory_mb,
+                memory_mb=self._memory_mb(scenario),
                 seed=scenario.seed,
                 on_progress=on_progress,
             )
             return read_run(scenario, directory, run_provenance(self, scenario))
+
+    def _prepare(self, scenario: Scenario, directory: Path) -> Programs | None:
+        """Put the files of programs into the run's folder; return their steps, None without any."""
+        del scenario, directory
+        return None
+
+    def _memory_mb(self, scenario: Scenario) -> int:
+        return guest_memory_mb(scenario)
 
     def doctor(self) -> list[Check]:
         """Return what the virtual kernel needs of this machine, and whether it is there."""

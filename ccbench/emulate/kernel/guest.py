@@ -31,7 +31,7 @@ _KERNEL_ONLY = ("um", "um.config")
 _SUFFIXES = (".c", ".h", ".S")
 
 #: Folders that the guest mounts something on.
-_MOUNT_POINTS = ("dev", "proc", "run", "sys", "tmp")
+_MOUNT_POINTS = ("dev", "host", "proc", "run", "sys", "tmp")
 
 
 def sources_dir() -> Path:

@@ -3,20 +3,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ccbench.emulate._hosts import HOST_SYSCTLS
 from ccbench.emulate.kernel import rtnetlink
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ccbench.scenario import Scenario
 
-__all__ = ["HERE", "guest_memory_mb", "plan"]
+__all__ = ["HERE", "LEAD_NS", "SENDER", "Programs", "guest_memory_mb", "plan"]
 
 #: The hosts' addresses: the twins of those in ``kernel_modules/flows/flows.h``.
-_SENDER = "10.0.0.1"
+SENDER = "10.0.0.1"
 _RECEIVER = "10.0.0.{}"
 _FIRST_RECEIVER = 2
 
@@ -45,8 +46,26 @@ _HOST_SYSCTLS = {
 #: Memory for all sockets together must not be what limits a flow either: pages of 4 KB.
 _TCP_MEM = "4000000 4000000 4000000"
 
+#: From the end of the plan's preparations to the start of the experiment, in ns; the twin of the
+#: number in ``kernel_modules/flows/main.c``.
+LEAD_NS = 1_000_000
 
-def plan(scenario: Scenario, modules: Iterable[str]) -> str:
+
+@dataclass(frozen=True, kw_only=True)
+class Programs:
+    """What is to be done so that programs of the host run on the guest's hosts.
+
+    Parameters
+    ----------
+    sender, receiver : tuple of str
+        Steps of the plan, taken on that host when it is set up.
+    """
+
+    sender: tuple[str, ...] = ()
+    receiver: tuple[str, ...] = ()
+
+
+def plan(scenario: Scenario, modules: Iterable[str], programs: Programs | None = None) -> str:
     """Return the plan for a scenario.
 
     Parameters
@@ -54,11 +73,13 @@ def plan(scenario: Scenario, modules: Iterable[str]) -> str:
     scenario : Scenario
     modules : iterable of str
         Names of the modules to load besides ccbench's own.
+    programs : Programs, optional
+        Steps for programs besides the init; left out, there are none.
     """
-    return "".join(f"{step}\n" for step in _steps(scenario, modules))
+    return "".join(f"{step}\n" for step in _steps(scenario, modules, programs))
 
 
-def _steps(scenario: Scenario, modules: Iterable[str]) -> Iterator[str]:
+def _steps(scenario: Scenario, modules: Iterable[str], programs: Programs | None) -> Iterator[str]:
     yield f"module /modules/ccbench_link.ko out={HERE}"
     for module in ("ccbench_flows", *modules):
         yield f"module /modules/{module}.ko"
@@ -84,7 +105,11 @@ def _steps(scenario: Scenario, modules: Iterable[str]) -> Iterator[str]:
             yield _netlink(f"bottleneck{index}-{bottleneck.qdisc}", qdisc)
     last_receiver = _FIRST_RECEIVER + (scenario.flow_count - 1) // _FLOWS_PER_ADDRESS
     receivers = [_RECEIVER.format(i) for i in range(_FIRST_RECEIVER, last_receiver + 1)]
-    for host, addresses in (("sender", [_SENDER]), ("receiver", receivers)):
+    hosts: tuple[tuple[str, list[str], Sequence[str]], ...] = (
+        ("sender", [SENDER], programs.sender if programs else ()),
+        ("receiver", receivers, programs.receiver if programs else ()),
+    )
+    for host, addresses, further in hosts:
         yield "netns"
         yield f"write /proc/ccbench/host {host}"
         for address in addresses:
@@ -93,9 +118,12 @@ def _steps(scenario: Scenario, modules: Iterable[str]) -> Iterator[str]:
         own = {"net.ipv4.tcp_ecn": "1"} if scenario.ecn else {"net.ipv4.tcp_ecn": "0"}
         for name, value in {**_HOST_SYSCTLS, **own, **dict(scenario.sysctls)}.items():
             yield _sysctl(name, value)
+        yield from further
 
     yield f"feed /proc/ccbench/flows {_RUN}/flows.bin"
     yield "wait /proc/ccbench/flows"
+    if programs:
+        yield "alive"
 
 
 def _sysctl(name: str, value: str) -> str:

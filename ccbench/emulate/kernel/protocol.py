@@ -99,7 +99,7 @@ _FLOW_SPEC = np.dtype(
         ("cca", "S16"),
     ]
 )
-_FLOW_KINDS = ("bulk", "bytes", "rate", "onoff", "cbr", "poisson")
+_FLOW_KINDS = ("bulk", "bytes", "rate", "onoff", "cbr", "poisson", "served")
 
 
 def describe_link(scenario: Scenario) -> bytes:
@@ -130,8 +130,11 @@ def _bottleneck(bottleneck: Bottleneck) -> tuple[int, int, int]:
     return rate_bps, trace_length, min(round(bottleneck.loss * 2**32), 2**32 - 1)
 
 
-def describe_flows(scenario: Scenario) -> bytes:
-    """Return the description of the traffic: header, one specification per flow."""
+def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
+    """Return the description of the traffic: header, one specification per flow.
+
+    With `served`, programs of the guest carry the bulk flows.
+    """
     header = np.array(
         (
             _PROTOCOL,
@@ -151,7 +154,8 @@ def describe_flows(scenario: Scenario) -> bytes:
     specs["rate_bps"] = np.round(table["rate_mbps"].fillna(0) * 1e6)
     specs["on_ns"] = _nanoseconds([group.on_s or 0 for group in groups])
     specs["off_ns"] = _nanoseconds([group.off_s or 0 for group in groups])
-    specs["kind"] = [_FLOW_KINDS.index(group.kind) for group in groups]
+    kinds = ["served" if served and group.kind == "bulk" else group.kind for group in groups]
+    specs["kind"] = [_FLOW_KINDS.index(kind) for kind in kinds]
     specs["packet_bytes"] = [group.packet_bytes for group in groups]
     specs["cca"] = [group.cca.encode() for group in groups]
     return header.tobytes() + specs.tobytes()

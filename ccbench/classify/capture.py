@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Captures of packets: pcap files, and pcapng files as Wireshark writes them.
+
+Times are exact to the nanosecond where the file is. A file that was cut off, such as by stopping
+its writer, ends with its last whole packet.
+
+References
+----------
+G. Harris and M. Richardson, "PCAP Capture File Format", draft-ietf-opsawg-pcap; M. Tuexen et al.,
+"PCAP Now Generic (pcapng) Capture File Format", draft-ietf-opsawg-pcapng.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from ccbench import _validate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from ccbench.errors import InputError
+
+__all__ = ["IpPacket", "read_capture"]
+
+#: More of a packet is not looked at: link header, IPv6 and TCP headers.
+_LOOKED_AT_BYTES = 128
+
+#: The first four bytes of a pcap file: byte order, and nanoseconds in the unit of time.
+_PCAP_MAGIC = {
+    b"\xd4\xc3\xb2\xa1": ("<", 1000),
+    b"\xa1\xb2\xc3\xd4": (">", 1000),
+    b"\x4d\x3c\xb2\xa1": ("<", 1),
+    b"\xa1\xb2\x3c\x4d": (">", 1),
+}
+_PCAP_HEADER_BYTES = 24
+
+_SECTION = b"\x0a\x0d\x0d\x0a"
+_SECTION_TYPE = 0x0A0D0D0A
+_BYTE_ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
+_INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _PACKET = 1, 2, 3, 6
+_SMALLEST_BLOCK = 12
+_RESOLUTION_OPTION, _OFFSET_OPTION = 9, 14
+_BINARY = 0x80  # of a resolution: a power of 2, not of 10
+
+_NULL, _ETHERNET, _RAW, _COOKED, _LOOP, _IPV4_LINK, _IPV6_LINK, _COOKED_2 = (
+    *(0, 1, 101, 113, 108),
+    *(228, 229, 276),
+)
+#: Bytes of the link's header, and where in it the protocol is, if it is.
+_LINK_HEADERS: dict[int, tuple[int, int | None]] = {
+    _NULL: (4, None),
+    _LOOP: (4, None),
+    _ETHERNET: (14, 12),
+    _RAW: (0, None),
+    12: (0, None),  # raw too, on some systems
+    14: (0, None),
+    _IPV4_LINK: (0, None),
+    _IPV6_LINK: (0, None),
+    _COOKED: (16, 14),
+    _COOKED_2: (20, 0),
+}
+_IP_PROTOCOLS = (b"\x08\x00", b"\x86\xdd")
+_VLAN_TAGS = (b"\x81\x00", b"\x88\xa8")
+_VLAN_TAG_BYTES = 4
+
+
+class IpPacket(NamedTuple):
+    """An IP packet, as far as it was captured.
+
+    Attributes
+    ----------
+    time_ns : int
+        When, in nanoseconds since 1970.
+    headers : bytes
+        Its first bytes.
+    length : int
+        Its length on the wire in bytes, without padding as far as it says so.
+    """
+
+    time_ns: int
+    headers: bytes
+    length: int
+
+
+class _Frame(NamedTuple):
+    time_ns: int
+    link: int
+    data: bytes
+    length: int
+
+
+def read_capture(path: Path) -> Iterator[IpPacket]:
+    """Read the IP packets of a capture.
+
+    Parameters
+    ----------
+    path : Path
+        A pcap or pcapng file.
+
+    Raises
+    ------
+    InputError
+        If it is none, has packets of a kind of link that is not known, or packets without times.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> header = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 96, 101)
+    >>> ip = bytes([0x45, 0, 0, 20, *range(16)])
+    >>> path = Path(tempfile.mkdtemp()) / "one.pcap"
+    >>> path.write_bytes(header + struct.pack("<IIII", 7, 5, len(ip), len(ip)) + ip)
+    60
+    >>> [(packet.time_ns, packet.length) for packet in read_capture(path)]
+    [(7000005000, 20)]
+    """
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            frames = _pcapng(data) if data[:4] == _SECTION else _pcap(data)
+            for frame in frames:
+                packet = _ip(frame)
+                if packet is not None:
+                    yield packet
+    except (OSError, ValueError) as error:  # a ValueError is that of an empty file
+        raise _bad(path, str(error)) from error
+    except (_DamagedError, struct.error, IndexError) as error:
+        raise _bad(path, str(error)) from error
+
+
+class _DamagedError(Exception):
+    """What is wrong with a file, in words."""
+
+
+def _bad(path: Path, reason: str) -> InputError:
+    step = f"record it with tcpdump -w ({reason})"
+    return _validate.bad("capture", str(path), "a pcap or pcapng file", step)
+
+
+def _pcap(data: mmap.mmap) -> Iterator[_Frame]:
+    if data[:4] not in _PCAP_MAGIC or len(data) < _PCAP_HEADER_BYTES:
+        raise _DamagedError("it begins with something else")
+    order, unit_ns = _PCAP_MAGIC[data[:4]]
+    (link,) = struct.unpack_from(f"{order}I", data, _PCAP_HEADER_BYTES - 4)
+    header = struct.Struct(f"{order}IIII")
+    at = _PCAP_HEADER_BYTES
+    while at + header.size <= len(data):
+        seconds, parts, captured, length = header.unpack_from(data, at)
+        start, at = at + header.size, at + header.size + captured
+        if at > len(data):
+            return
+        time_ns = seconds * 1_000_000_000 + parts * unit_ns
+        # The upper bits tell of checksums after the packet.
+        seen = data[start : min(at, start + _LOOKED_AT_BYTES)]
+        yield _Frame(time_ns, link & 0xFFFF, seen, length)
+
+
+class _Interface(NamedTuple):
+    link: int
+    unit: tuple[int, int]  # seconds, as a fraction
+    offset_s: int
+
+
+def _pcapng(data: mmap.mmap) -> Iterator[_Frame]:
+    order = "<"
+    interfaces: list[_Interface] = []
+    at = 0
+    while at + _SMALLEST_BLOCK <= len(data):
+        if data[at : at + 4] == _SECTION:  # the same in both orders
+            order = _BYTE_ORDERS.get(data[at + 8 : at + 12], "")
+            interfaces = []
+            if not order:
+                raise _DamagedError(f"byte {at + 8} begins no section")
+        kind, size = struct.unpack_from(f"{order}II", data, at)
+        if size < _SMALLEST_BLOCK or size % 4:
+            raise _DamagedError(f"byte {at} begins no block")
+        start, at = at, at + size
+        if at > len(data):
+            return
+        if kind == _INTERFACE:
+            interfaces.append(_interface(data[start + 8 : at - 4], order))
+        elif kind == _PACKET:
+            number, high, low, captured, length = struct.unpack_from(f"{order}5I", data, start + 8)
+            if number >= len(interfaces):
+                raise _DamagedError(f"the packet at byte {start} is of no interface")
+            one = interfaces[number]
+            over, under = one.unit
+            time_ns = ((high << 32) + low) * over * 1_000_000_000 // under
+            first = start + 28
+            seen = data[first : first + min(captured, _LOOKED_AT_BYTES)]
+            yield _Frame(time_ns + one.offset_s * 1_000_000_000, one.link, seen, length)
+        elif kind in {_OLD_PACKET, _SIMPLE_PACKET}:
+            raise _DamagedError("its packets are of a kind that has no times, or is obsolete")
+
+
+def _interface(body: bytes, order: str) -> _Interface:
+    (link,) = struct.unpack_from(f"{order}H", body)
+    unit, offset_s = (1, 1_000_000), 0
+    at = 8
+    while at + 4 <= len(body):
+        code, size = struct.unpack_from(f"{order}HH", body, at)
+        value = body[at + 4 : at + 4 + size]
+        if code == 0:
+            break
+        if code == _RESOLUTION_OPTION:
+            power = value[0]
+            unit = (1, 2 ** (power & ~_BINARY) if power & _BINARY else 10**power)
+        elif code == _OFFSET_OPTION:
+            (offset_s,) = struct.unpack(f"{order}q", value)
+        at += 4 + size + -size % 4
+    return _Interface(link, unit, offset_s)
+
+
+def _ip(frame: _Frame) -> IpPacket | None:
+    """Return the IP packet in a frame, if there is one."""
+    if frame.link not in _LINK_HEADERS:
+        message = f"its links are of type {frame.link}, not Ethernet, Linux cooked or raw IP"
+        raise _DamagedError(message)
+    size, protocol_at = _LINK_HEADERS[frame.link]
+    data = frame.data
+    if protocol_at is not None:
+        protocol = data[protocol_at : protocol_at + 2]
+        while protocol in _VLAN_TAGS and frame.link == _ETHERNET:
+            protocol = data[size + 2 : size + 4]
+            size += _VLAN_TAG_BYTES
+        if protocol not in _IP_PROTOCOLS:
+            return None
+    headers = data[size:]
+    version = headers[0] >> 4 if headers else 0
+    if version == 4:  # noqa: PLR2004 - IPv4
+        stated = int.from_bytes(headers[2:4], "big")
+    elif version == 6:  # noqa: PLR2004 - IPv6
+        stated = int.from_bytes(headers[4:6], "big")
+        stated += 40 if stated else 0
+    else:
+        return None
+    # Packets that a network card has yet to divide may say 0.
+    return IpPacket(frame.time_ns, headers, stated or frame.length - size)

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of clusters, as Figures 2.16 to 2.18 of Ware's thesis.
+
+Every function returns a matplotlib ``Figure`` that belongs to no window and no global state, as
+those of :mod:`ccbench.plots`, which writes them to files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.cluster.hierarchy import dendrogram, leaders
+
+from ccbench import _validate
+from ccbench.classify.occupancy import STEP_S
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+    from matplotlib.axes import Axes
+
+    from ccbench.classify.clusters import Clustering
+
+__all__ = ["Panel", "dendrogram_figure", "medoids_figure"]
+
+#: With more things than this, a leaf is a cluster; with more clusters than that, several.
+_MOST_LEAVES, _MOST_CLUSTERS = 60, 200
+#: Of more others than this, only so many are drawn behind a medoid.
+_MOST_OTHERS = 20
+
+_CUT_COLOUR = "tab:red"
+_MEDOID_COLOUR = "tab:blue"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Panel:
+    """The traces of a cluster.
+
+    Parameters
+    ----------
+    title : str
+        Which one.
+    medoid : ndarray, shape (n_points,)
+        The trace of its middle.
+    others : sequence of ndarray
+        More of its traces, which are drawn behind.
+    """
+
+    title: str
+    medoid: npt.NDArray[np.float32]
+    others: Sequence[npt.NDArray[np.float32]] = ()
+
+
+def dendrogram_figure(
+    clustering: Clustering,
+    names: Sequence[str],
+    cluster_names: Sequence[str],
+    *,
+    unit: str = "packets per point",
+    title: str = "",
+) -> Figure:
+    """Draw what was made one with what, and where it was cut.
+
+    Parameters
+    ----------
+    clustering : Clustering
+        The clusters.
+    names : sequence of str
+        Of the things.
+    cluster_names : sequence of str
+        Of the clusters. If there are more than 60 things, a leaf is a cluster.
+    unit : str
+        Of distances.
+    title : str, optional
+        Above it.
+
+    Returns
+    -------
+    Figure
+        The distance at which clusters become one, from right to left, logarithmic beyond the cut,
+        which is the broken line.
+
+    Raises
+    ------
+    InputError
+        If there are not as many names as things or clusters.
+
+    Examples
+    --------
+    >>> from ccbench.classify.clusters import cluster
+    >>> found = cluster([[0, 1, 9], [1, 0, 8], [9, 8, 0]], cut=2)
+    >>> figure = dendrogram_figure(found, ["a", "b", "c"], ["cubic", "unknown"])
+    >>> [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
+    ['c', 'a', 'b']
+    """
+    things = len(clustering.linkage) + 1
+    for field, given, needed in (
+        ("names", names, things),
+        ("cluster_names", cluster_names, len(clustering.clusters)),
+    ):
+        if len(given) != needed:
+            raise _validate.bad(field, list(given), f"{needed} names", "name each once")
+    is_whole = things <= _MOST_LEAVES
+    leaves = things if is_whole else min(max(2, len(clustering.clusters)), _MOST_CLUSTERS)
+    figure = Figure(figsize=(9, 1.2 + 0.2 * leaves), layout="constrained")
+    axes = figure.subplots()
+    if things == 1:
+        axes.set_yticks([0], list(names))
+        axes.yaxis.tick_right()
+    else:
+        name_of = names.__getitem__ if is_whole else _leaf_names(clustering, names, cluster_names)
+        dendrogram(
+            clustering.linkage,
+            p=leaves,
+            truncate_mode=None if is_whole else "lastp",
+            orientation="left",
+            color_threshold=clustering.cut,
+            above_threshold_color="0.5",
+            leaf_label_func=name_of,
+            leaf_font_size=8,
+            ax=axes,
+        )
+    axes.axvline(clustering.cut, color=_CUT_COLOUR, linestyle="--", linewidth=1)
+    axes.set_xlabel(f"distance ({unit})")
+    farthest = clustering.linkage[-1, 2] if things > 1 else 0.0
+    if farthest > clustering.cut > 0:  # or what is within the clusters could not be seen
+        axes.set_xscale("symlog", linthresh=clustering.cut)
+        axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlim(1.1 * max(clustering.cut, farthest), 0)
+    axes.spines[["top", "left", "right"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    if title:
+        axes.set_title(title, fontsize="medium")
+    return figure
+
+
+def medoids_figure(rows: Sequence[Sequence[Panel | None]], *, title: str = "") -> Figure:
+    """Draw the traces in the middle of clusters, and the others of a cluster behind each.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of Panel or None
+        One row for each cluster; several columns are several settings. A place may be empty.
+    title : str, optional
+        Above it.
+
+    Returns
+    -------
+    Figure
+        Packets in the queue over time in seconds.
+
+    Raises
+    ------
+    InputError
+        If there are no rows, or they differ in length.
+
+    Examples
+    --------
+    >>> panel = Panel(title="unknown #1", medoid=np.arange(1000) % 60)
+    >>> len(medoids_figure([[panel, None]]).axes)
+    2
+    """
+    widths = {len(row) for row in rows}
+    if len(widths) != 1:
+        allowed = "one or more rows of one length"
+        raise _validate.bad("rows", [len(row) for row in rows], allowed, "fill up with None")
+    (width,) = widths
+    size = (4 + 3.5 * width, 0.8 + 1.5 * len(rows))
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(len(rows), width, sharex=True, sharey="col", squeeze=False)
+    for row, places in zip(rows, grid, strict=True):
+        for panel, axes in zip(row, places, strict=True):
+            if panel is None:
+                axes.set_axis_off()
+            else:
+                _draw(axes, panel)
+        places[0].set_ylabel("queue (packets)")
+    for axes in grid[-1]:
+        axes.set_xlabel("time (s)")
+    if title:
+        figure.suptitle(title, fontsize="medium")
+    return figure
+
+
+def _draw(axes: Axes, panel: Panel) -> None:
+    for other in panel.others[:_MOST_OTHERS]:
+        axes.plot(np.arange(len(other)) * STEP_S, other, color="0.6", linewidth=0.4, alpha=0.5)
+    times_s = np.arange(len(panel.medoid)) * STEP_S
+    axes.plot(times_s, panel.medoid, color=_MEDOID_COLOUR, linewidth=0.9)
+    axes.set_title(panel.title, loc="left", fontsize="small")
+    axes.set_xlim(0, len(panel.medoid) * STEP_S)
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.3)
+
+
+def _leaf_names(
+    clustering: Clustering, names: Sequence[str], cluster_names: Sequence[str]
+) -> Callable[[int], str]:
+    """Return what names a leaf that is a cluster, by the number that SciPy gives it."""
+    numbers = np.empty(len(names), dtype=np.int32)
+    for number, one in enumerate(clustering.clusters, start=1):
+        numbers[list(one.members)] = number
+    nodes, of_cluster = leaders(clustering.linkage, numbers)
+    place = {int(node): int(n) - 1 for node, n in zip(nodes, of_cluster, strict=True)}
+
+    def name(node: int) -> str:
+        if node not in place:  # part of the only cluster, or several
+            size = 1 if node < len(names) else int(clustering.linkage[node - len(names), 3])
+            return f"(N = {size})"
+        i = place[node]
+        return f"{cluster_names[i]} (N = {clustering.clusters[i].size})"
+
+    return name

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ccbench classify HOST -o FOLDER` has written about servers."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ccbench import _validate
+from ccbench.classify.filters import Filters
+from ccbench.classify.recording import read
+from ccbench.classify.relabel import ObservedTrace, Server
+from ccbench.classify.setting import Setting
+from ccbench.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["read_groups", "read_servers", "server_folders", "thresholds"]
+
+_RESULT = "result.json"
+#: Groups of servers that no group is known of: where others have one, and where none has.
+_OTHERS, _ALL = "none", "all"
+_GROUP_COLUMNS = ["target", "group"]
+
+
+def server_folders(folders: Sequence[Path]) -> list[Path]:
+    """Return the folders of servers: those that are named, or that are in one that is named.
+
+    Raises
+    ------
+    InputError
+        If one has no results.
+    """
+    found: list[Path] = []
+    for folder in folders:
+        inside = sorted(path.parent for path in folder.glob(f"*/{_RESULT}"))
+        some = [folder] if (folder / _RESULT).is_file() else inside
+        if not some:
+            step = "name what `ccbench classify HOST -o FOLDER` has written"
+            raise _validate.bad("folder", str(folder), "one with results of servers", step)
+        found += some
+    return found
+
+
+def read_groups(path: Path) -> dict[str, str]:
+    """Read which server belongs to what, from a CSV file with the columns target and group.
+
+    Raises
+    ------
+    InputError
+        If it is none, or a server is in two groups.
+    """
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)[_GROUP_COLUMNS]
+    except (OSError, ValueError, KeyError) as error:
+        allowed = f"a CSV file with the columns {' and '.join(_GROUP_COLUMNS)}"
+        raise _validate.bad("group file", str(path), allowed, f"mend it ({error})") from error
+    table = table.drop_duplicates()
+    twice = table.loc[table["target"].duplicated(), "target"]
+    if len(twice):
+        step = f"leave one of its lines out of {path}"
+        raise _validate.bad("group of a target", twice.iloc[0], "named once", step)
+    return dict(zip(table["target"], table["group"], strict=True))
+
+
+def read_servers(folders: Iterable[Path], groups: Mapping[str, str] | None = None) -> list[Server]:
+    """Read what is known about servers, and their traces.
+
+    Parameters
+    ----------
+    folders : iterable of Path
+        Theirs: ``result.json``, and a recording for each setting in a folder of its name.
+    groups : mapping of str to str, optional
+        What servers belong to, which counts more than what the results say. Servers that belong to
+        nothing are the group ``"none"``, and ``"all"`` if no server belongs to anything.
+
+    Raises
+    ------
+    InputError
+        If results cannot be read, or a trace that has a label is missing.
+    """
+    servers = [_server(folder, groups or {}) for folder in folders]
+    if any(server.group for server in servers):
+        return [replace(server, group=server.group or _OTHERS) for server in servers]
+    return [replace(server, group=_ALL) for server in servers]
+
+
+def thresholds(folders: Iterable[Path]) -> dict[Setting, float]:
+    """Return the limits beyond which traces were called unknown, those of all CCAs together.
+
+    Raises
+    ------
+    InputError
+        If they differ, as training sets do.
+    """
+    found: dict[Setting, float] = {}
+    for folder in folders:
+        try:
+            limits = _document(folder)["limits"]
+            known = {Setting.named(name): float(limit) for name, limit in limits.items()}
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise _no_result(folder, error) from error
+        for setting, limit in known.items():
+            other = found.setdefault(setting, limit)
+            if not math.isclose(other, limit, rel_tol=1e-6):
+                field = f"limit of {setting.name} in {folder / _RESULT}"
+                step = "results of different training sets need --cut DISTANCE"
+                raise _validate.bad(field, limit, f"{other:g} as elsewhere", step)
+    return found
+
+
+def _document(folder: Path) -> dict[str, Any]:
+    try:
+        document = json.loads((folder / _RESULT).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise _no_result(folder, error) from error
+    if not isinstance(document, dict):
+        raise _no_result(folder, TypeError("no JSON object"))
+    return document
+
+
+def _server(folder: Path, groups: Mapping[str, str]) -> Server:
+    document = _document(folder)
+    try:
+        target = str(document["target"])
+        group = groups.get(target) or document.get("group") or ""
+        filters = Filters(**document.get("filters", {}))
+        traces = [_trace(folder, one, filters) for one in document["traces"]]
+        label = document["label"]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise _no_result(folder, error) from error
+    return Server(
+        target=target,
+        group=str(group),
+        label=label,
+        traces=tuple(trace for trace in traces if trace is not None),
+    )
+
+
+def _no_result(folder: Path, error: Exception) -> InputError:
+    step = f"observe the server again ({error!r})"
+    return _validate.bad("result", str(folder / _RESULT), "one of `ccbench classify`", step)
+
+
+def _trace(folder: Path, document: Mapping[str, Any], filters: Filters) -> ObservedTrace | None:
+    """Return a trace; None if it is invalid and was not recorded for long enough."""
+    label, distance = document["label"], document.get("distance")
+    setting = Setting.named(document["setting"])
+    place = folder / setting.name
+    try:
+        if not place.is_dir():
+            raise _validate.bad("trace", str(place), "there", "observe the server again")
+        with _validate.within(f"{place}: "):
+            points = filters.trace(read(place, setting).events)
+    except InputError:
+        if label is None:
+            return None
+        raise
+    return ObservedTrace(
+        setting=setting,
+        points=points,
+        label=label,
+        distance=math.inf if distance is None else float(distance),
+    )

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * TCP flows between programs: a server sends to a client that asks it.
+ *
+ * The programs make and close the sockets; we mark what the server sends with
+ * the number of the flow, choose its CCA, and look on. A server listens on a
+ * port of its own for each flow, so that a connection's listener says to which
+ * flow it belongs: what is set there, a connection takes from it.
+ */
+#include <linux/in.h>
+#include <net/inet_hashtables.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "flows.h"
+
+#define FIRST_PORT	8000	/* and, for more flows, those after it; http.py has it too */
+
+static void (*usual_state_change)(struct sock *sk);
+
+/* The socket of a host that packets from one address to another go to; held. */
+static struct sock *find_socket(struct net *net, __be32 from, __be16 from_port,
+				__be32 to, __be16 to_port)
+{
+	return inet_lookup(net, net->ipv4.tcp_death_row.hashinfo, NULL, 0,
+			   from, from_port, to, to_port, 0);
+}
+
+static struct sock *find_client(const struct sock *server)
+{
+	const struct inet_sock *inet = inet_sk(server);
+
+	return find_socket(ccbench_receiver_net(), inet->inet_saddr, inet->inet_sport,
+			   inet->inet_daddr, inet->inet_dport);
+}
+
+/* Of the server's sockets, which have it from their listener. */
+static void server_state_change(struct sock *sk)
+{
+	struct flow *flow = flow_of_mark(sk->sk_mark);
+
+	if (flow && sk->sk_state == TCP_ESTABLISHED && !flow->server) {
+		sock_hold(sk);
+		flow->server = sk;
+		flow->client = find_client(sk);
+	} else if (flow && flow->server == sk && !flow->stop) {
+		/* The flow should have gone on. */
+		flow_fail(flow, -(sk->sk_err ?: ECONNRESET));
+	}
+	usual_state_change(sk);
+}
+
+int served_listen(struct flow *flow)
+{
+	struct sock *sk = find_socket(ccbench_sender_net(), 0, 0, htonl(SENDER_ADDRESS),
+				      htons(FIRST_PORT + flow->id));
+	int err;
+
+	if (!sk)
+		return -ECONNREFUSED;
+	err = tcp_set_cca(sk->sk_socket, flow->spec->cca);
+	if (!err) {
+		sk->sk_mark = ccbench_mark(flow->id);
+		usual_state_change = sk->sk_state_change;
+		sk->sk_state_change = server_state_change;
+	}
+	sock_put(sk);
+	return err;
+}
+
+/* How much the client has read. */
+void served_collect(struct flow *flow)
+{
+	const struct tcp_sock *tp;
+
+	if (!flow->client)
+		return;
+	tp = tcp_sk(flow->client);
+	flow->delivered_bytes = tp->bytes_received - (tp->rcv_nxt - tp->copied_seq);
+}

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real web server in the virtual kernel, and what `ccbench classify` makes of it."""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench import Flow
+from ccbench.classify.setting import SETTINGS
+from ccbench.classify.training import Variation, collect
+from ccbench.classify.training_set import PACKAGED, TrainingSet
+from ccbench.classify.verdict import judge
+from ccbench.emulate import Store, get_engine, run_many
+from ccbench.emulate.kernel import http
+from ccbench.emulate.kernel.engine import KernelEngine
+from ccbench.emulate.kernel.http import HttpKernelEngine
+from ccbench.errors import EngineError, InputError, MissingRequirement
+from tests.kernel.conftest import dumbbell
+from tests.kernel.test_determinism import content
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ccbench import Run
+
+pytestmark = pytest.mark.kernel
+
+CCAS = ("bbr", "cubic", "illinois", "reno", "vegas", "westwood")
+
+needs_programs = pytest.mark.skipif(
+    any(shutil.which(name, path=http.FOLDERS) is None for name in http.PACKAGES),
+    reason=f"not installed: sudo apt-get install -y {' '.join(http.PACKAGES.values())}",
+)
+
+
+@pytest.fixture(scope="module")
+def web() -> HttpKernelEngine:
+    """Give the engine."""
+    return HttpKernelEngine()
+
+
+@pytest.fixture(scope="module")
+def busy(web: HttpKernelEngine) -> Run:
+    """Give a run in which CUBIC is sent by the web server, besides Poisson traffic."""
+    cross = Flow(kind="poisson", rate_mbps=0.5)
+    return web.run(dumbbell(Flow(cca="cubic"), cross, duration_s=20, loss=0.0005, jitter_ms=1))
+
+
+@needs_programs
+class TestServer:
+    def test_fills_the_link(self, busy: Run) -> None:
+        """The server always has something to send: the link is never idle for long."""
+        assert busy.utilisation() > 0.95
+        assert busy.throughput(1.0).loc[2:].sum(axis=1).min() > 8
+
+    def test_conservation(self, busy: Run) -> None:
+        """What enters the queue leaves it, is dropped or is still there, for the server's flow."""
+        events = busy.queue_events()
+        own = events[events["flow"] == 0]["event"].value_counts()
+        left = own["enqueue"] - own["dequeue"] - own["drop"]
+        assert 0 <= left <= 64
+        assert busy.flows[busy.flows["flow"] == 0]["drops"].iloc[-1] == own["drop"]
+
+    def test_payload(self, busy: Run) -> None:
+        """Of what left the link, the client has all but headers and what came twice."""
+        done = busy.completions.loc[0]
+        sent = busy.flows[busy.flows["flow"] == 0]["throughput_bytes"].iloc[-1]
+        assert 0.94 < done["delivered_bytes"] / sent < 1448 / 1500
+        assert done["delivered_bytes"] < done["sent_bytes"]
+        assert done["retransmits"] > 0
+        assert -1 == done["end_ns"]
+
+    def test_round_trip(self, busy: Run) -> None:
+        """The server's own measure of the round trip is the path's and the queue's."""
+        samples = busy.flows[(busy.flows["flow"] == 0) & (busy.flows["time_ns"] > 2e9)]
+        assert 40 <= samples["min_rtt_us"].min() / 1e3 < 44
+        queueing_ms = busy.queueing_delay_ms()
+        assert samples["srtt_us"].mean() / 1e3 == pytest.approx(41.5 + queueing_ms, rel=0.1)
+
+    def test_own_cca(self, web: HttpKernelEngine) -> None:
+        """Each flow has its own congestion control, as if it were sent by the kernel itself."""
+        flows = (Flow(cca="bbr"), Flow(cca="cubic", start_s=1))
+        scenario = dumbbell(*flows, queue_packets=33, duration_s=60)
+        served, made = (
+            engine.run(scenario).throughput(1.0).loc[30:].mean() for engine in (web, KernelEngine())
+        )
+        assert served[0] / served.sum() > 0.65
+        assert served[0] / served.sum() == pytest.approx(made[0] / made.sum(), abs=0.15)
+
+    def test_times(self, web: HttpKernelEngine) -> None:
+        """A flow begins with its start and ends a round trip after its stop."""
+        result = web.run(dumbbell(Flow(start_s=3, stop_s=7)))
+        sent_s = result.queue_events().query("event == 'enqueue'")["time_ns"] / 1e9
+        assert 3 <= sent_s.min() < 3.05
+        assert 6.9 < sent_s.max() < 7.2
+        throughput = result.throughput(1.0)[0]
+        assert throughput.loc[:3].sum() == 0 == throughput.loc[9:].sum()
+        assert throughput.loc[5:7].mean() > 9
+
+    def test_fast_path(self, web: HttpKernelEngine) -> None:
+        """What the client asks for, and the windows of HTTP/2, fill a fast and long path too."""
+        scenario = dumbbell(
+            Flow(cca="bbr"), bandwidth_mbps=200, rtt_ms=200, queue_packets=3000, duration_s=5
+        )
+        assert web.run(scenario).throughput(1.0)[0].loc[4:].min() > 170
+
+
+@needs_programs
+class TestDeterminism:
+    def test_same_bytes(self, web: HttpKernelEngine, busy: Run, tmp_path: Path) -> None:
+        """The same scenario gives the same bytes, alone or beside others; another seed, others."""
+        with ThreadPoolExecutor(3) as pool:
+            again, beside, other = pool.map(
+                web.run, [busy.scenario, busy.scenario, replace(busy.scenario, seed=2)]
+            )
+        expected = content(busy, tmp_path / "first")
+        assert (
+            expected == content(again, tmp_path / "again") == content(beside, tmp_path / "beside")
+        )
+        assert not other.queue.equals(busy.queue)
+
+    def test_store(self, web: HttpKernelEngine, tmp_path: Path) -> None:
+        """The store keeps this engine's runs apart from those of the virtual kernel alone."""
+        store = Store(tmp_path)
+        scenario = dumbbell(duration_s=2)
+        for engine in (web, KernelEngine()):
+            list(run_many([scenario], engine=engine, store=store))
+        served, made = (store.get(scenario, engine) for engine in (web, KernelEngine()))
+        assert served is not None
+        assert made is not None
+        assert ("kernel-http", "kernel") == (
+            served.provenance["engine"],
+            made.provenance["engine"],
+        )
+        assert not served.queue.equals(made.queue)
+
+    def test_version(self, web: HttpKernelEngine) -> None:
+        """The engine of a version is the same one; other programs are another one."""
+        assert web.version() == get_engine("kernel-http", web.version()).version()
+        with pytest.raises(MissingRequirement, match="nginx and h2load here are"):
+            get_engine("kernel-http", f"{KernelEngine().version()}-0123")
+
+
+@needs_programs
+@pytest.mark.parametrize("cca", CCAS)
+def test_classified(web: HttpKernelEngine, cca: str) -> None:
+    """The vote over the four settings is the server's CCA, by the packaged training set."""
+    known = TrainingSet.load(PACKAGED)
+    variation = Variation(name="elsewhere", extra_rtt_ms=2.0)
+    samples = collect([cca], SETTINGS, [variation], seeds=[41], engine=web)
+    assert judge([(one.setting, one.trace) for one in samples], known).label == cca
+
+
+class TestRefusals:
+    @needs_programs
+    @pytest.mark.parametrize(
+        ("flows", "message"),
+        [
+            ([Flow(kind="cbr", rate_mbps=1)], "flows of kind bulk is 0; it must be 1 to 64"),
+            ([Flow(count=65)], "flows of kind bulk is 65; it must be 1 to 64"),
+            ([Flow(extra_rtt_ms=5)], r"flows\[0\].extra_rtt_ms is 5.0; it must be 0"),
+            ([Flow(cca="dctcp")], r"cca = 'dctcp' \(flows\[0\]\): it needs a receiver"),
+            ([Flow(cca="cubix")], "did you mean 'cubic'"),
+            (
+                [Flow(kind="bytes", size_bytes=1, count=60_000), Flow()],
+                "the last of kind bulk is 60000; it must be at most 57535",
+            ),
+        ],
+    )
+    def test_flows(self, web: HttpKernelEngine, flows: list[Flow], message: str) -> None:
+        """What the web server cannot be is said before anything runs."""
+        with pytest.raises(InputError, match=message):
+            web.check(dumbbell(*flows))
+
+    @needs_programs
+    def test_too_much_under_way(self, web: HttpKernelEngine) -> None:
+        """So is a path that holds more than the client asks for."""
+        with pytest.raises(InputError, match=r"hold is 125\.\d MB; it must be at most 13\.75 MB"):
+            web.check(dumbbell(bandwidth_mbps=10_000, rtt_ms=100))
+
+    @pytest.mark.parametrize("missing", http.PACKAGES)
+    def test_not_installed(self, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+        """Without a program the engine names it, and the command that installs it."""
+        find = http.find
+        monkeypatch.setattr(http, "find", lambda name: None if name == missing else find(name))
+        engine = HttpKernelEngine()
+        command = "sudo apt-get install -y nginx-light nghttp2-client"
+        with pytest.raises(MissingRequirement, match=f"needs .*: {command}"):
+            engine.check(dumbbell())
+        checks = {check.name: check for check in engine.doctor()}
+        assert not checks["web server and client"].ok
+        assert missing in checks["web server and client"].detail
+
+    @needs_programs
+    def test_server_fails(self, web: HttpKernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A server that does not start ends the run at once, with what it said."""
+        monkeypatch.setattr(http, "SETTINGS", http.SETTINGS.replace("sendfile on", "sendfile of"))
+        with pytest.raises(EngineError, match="nginx ended too early: exit status 1") as error:
+            web.run(dumbbell())
+        assert any('invalid value "of"' in line for line in error.value.console)
+
+    @needs_programs
+    def test_client_fails(self, web: HttpKernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        """So does a client that goes away before its time."""
+        monkeypatch.setattr(http, "CLIENT_OPTIONS", ("--requests=3",))
+        with pytest.raises(EngineError, match=r"h2load ended too early|Connection reset"):
+            web.run(dumbbell())

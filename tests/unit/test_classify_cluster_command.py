@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ccbench classify-cluster` on what `ccbench classify HOST -o` writes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+from ccbench import Bottleneck, _frames
+from ccbench.classify.setting import SETTINGS, Setting
+from ccbench.classify.training_set import PACKAGED, TrainingSet
+from ccbench.classify.verdict import judge
+from ccbench.cli._console import plain
+from ccbench.cli.main import program
+from ccbench.emulate.realtime.recording import Recording
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def write_trace(folder: Path, setting: Setting, points: npt.ArrayLike) -> None:
+    """Write what `ccbench shell -o` writes of a queue that has this occupancy every 20 ms."""
+    folder.mkdir(parents=True)
+    packets = np.asarray(points)
+    queue = pd.DataFrame(
+        {
+            "time_ns": np.arange(len(packets)) * 20_000_000,
+            "bottleneck": 0,
+            "event": "enqueue",
+            "flow": 0,
+            "bytes": 1500,
+            "backlog_packets": packets,
+            "backlog_bytes": 0,
+        }
+    )
+    link = Bottleneck(bandwidth_mbps=setting.bandwidth_mbps, queue_packets=setting.queue_packets)
+    Recording(
+        status=0,
+        duration_s=len(packets) * 0.02,
+        queue=queue.astype(dict(_frames.QUEUE_COLUMNS)),
+        provenance={"bottleneck": link.to_dict(), "rtt_ms": setting.rtt_ms},
+    ).save(folder)
+
+
+def write_server(folder: Path, label: str | None, traces: list[dict[str, Any]], **more: Any) -> str:
+    """Write the results of a server whose traces have points besides what is known of them."""
+    for trace in traces:
+        points, setting = trace.pop("points"), Setting.named(trace["setting"])
+        if points is not None:
+            write_trace(folder / setting.name, setting, points)
+    folder.mkdir(exist_ok=True)
+    limits = {trace["setting"]: trace.pop("limit") for trace in traces}
+    about = {"label": label, "error": None, "group": None, "limits": limits}
+    document = {"target": folder.name, **about, **more}
+    text = json.dumps(plain({**document, "traces": traces}))
+    (folder / "result.json").write_text(text, encoding="utf-8")
+    return folder.name
+
+
+def level(packets: float, label: str | None, **more: Any) -> dict[str, Any]:
+    """Describe a trace whose queue stays at a level."""
+    return {
+        "setting": SETTINGS[0].name,
+        "label": label,
+        "distance": 1.0,
+        "limit": 2.0,
+        "points": np.full(1001, packets),
+        **more,
+    }
+
+
+def cluster(*words: object) -> Result:
+    """Run the command."""
+    return CliRunner().invoke(program, ["classify-cluster", *map(str, words)])
+
+
+def document(*words: object) -> dict[str, Any]:
+    """Run the command and return its JSON document."""
+    done = cluster(*words, "--json")
+    assert 0 == done.exit_code, done.output
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Give the results of a CDN: two servers that are known, one like them, and one unlike."""
+    results = tmp_path / "results"
+    results.mkdir()
+    write_server(results / "a", "cubic", [level(30, "cubic")], group="cdn")
+    write_server(results / "b", "cubic", [level(31, "cubic")], group="cdn")
+    write_server(results / "c", "unknown", [level(32, "unknown")], group="cdn")
+    write_server(results / "d", "unknown", [level(5, "unknown")], group="cdn")
+    return results
+
+
+class TestCommand:
+    def test_relabelled(self, folder: Path) -> None:
+        """An unknown server gets the label of those that it is like; counts are before and after.
+
+        As Table 2.4 has them.
+        """
+        found = document(folder)
+        assert {
+            "cdn": {"cubic": {"before": 2, "after": 3}, "unknown": {"before": 2, "after": 1}}
+        } == found["groups"]
+        after = {one["target"]: one["after"] for one in found["servers"]}
+        assert {"a": "cubic", "b": "cubic", "c": "cubic", "d": "unknown"} == after
+        assert [("unknown #1", ["d"])] == [(x["label"], x["targets"]) for x in found["unknown"]]
+        assert [3, 1] == [one["size"] for one in found["clusters"]]
+        assert "b" == found["clusters"][0]["medoid"]
+
+    def test_text(self, folder: Path) -> None:
+        """For people there are tables of the same."""
+        done = cluster(folder)
+        assert 0 == done.exit_code, done.output
+        for words in ("group cdn", "cubic 2, unknown 1", "unknown #1", "a single trace: 1"):
+            assert words in done.stdout
+
+    def test_results_stay(self, folder: Path, tmp_path: Path) -> None:
+        """Pictures and what was found are written elsewhere; results are not touched."""
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        found = document(folder, "-o", tmp_path / "out")
+        assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        assert found == json.loads((tmp_path / "out" / "relabelled.json").read_text("utf-8"))
+        pictures = {path.name for path in (tmp_path / "out").glob("*.png")}
+        of_group = {f"cdn-{SETTINGS[0].name}-{one}.png" for one in ("dendrogram", "medoids")}
+        assert {*of_group, "unknown-dendrogram.png", "unknown-medoids.png"} == pictures
+
+    def test_group_file(self, folder: Path, tmp_path: Path) -> None:
+        """Groups of a file count more than those of the results."""
+        groups = tmp_path / "groups.csv"
+        groups.write_text("target,group\nc,other\n", encoding="utf-8")
+        found = document(folder, "--group", groups)
+        assert {"other": {"unknown": {"before": 1, "after": 1}}} == {
+            name: counts for name, counts in found["groups"].items() if name != "cdn"
+        }
+
+    def test_no_groups(self, folder: Path, tmp_path: Path) -> None:
+        """Without groups all servers are one."""
+        for name, points, label in (("a", 30, "cubic"), ("b", 30, "unknown")):
+            write_server(tmp_path / "plain" / name, label, [level(points, label)])
+        found = document(tmp_path / "plain")
+        expected = {"cubic": {"before": 1, "after": 2}, "unknown": {"before": 1, "after": 0}}
+        assert {"all": expected} == found["groups"]
+        assert {"cdn", "none"} == set(document(folder, tmp_path / "plain")["groups"])
+
+    def test_cut(self, folder: Path) -> None:
+        """A larger cut puts more together, a smaller one less; a large share gives no label."""
+        assert 4 == document(folder, "--cut", "50")["groups"]["cdn"]["cubic"]["after"]
+        assert 2 == document(folder, "--cut", "0.5")["groups"]["cdn"]["cubic"]["after"]
+        assert 2 == document(folder, "--min-share", "0.7")["groups"]["cdn"]["cubic"]["after"]
+
+    def test_no_verdict(self, folder: Path) -> None:
+        """Servers that did not answer, and invalid traces that are too short, are only counted."""
+        write_server(folder / "e", None, [], error="refused", group="cdn")
+        short = level(30, None, points=np.full(10, 30), distance=None)
+        write_server(folder / "f", None, [short], error="too little", group="cdn")
+        gone = level(30, None, points=None, distance=None)
+        write_server(folder / "g", None, [gone], error="too far", group="cdn")
+        found = document(folder)
+        assert {"before": 3, "after": 3} == found["groups"]["cdn"]["no verdict"]
+        assert 4 == sum(one["size"] for one in found["clusters"])
+
+    def test_one_server(self, folder: Path) -> None:
+        """The folder of a single server may be named, too."""
+        found = document(folder / "d")
+        assert ["d"] == [one["target"] for one in found["servers"]]
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"limit": 3.0}, "is 3.0; it must be 2 as elsewhere: results of different"),
+            ({"points": None}, "5bw-85rtt-64q'; it must be there"),
+            ({"points": np.full(10, 30)}, "5bw-85rtt-64q: trace is '0.18 s'"),
+        ],
+    )
+    def test_bad_trace(self, folder: Path, change: dict[str, Any], message: str) -> None:
+        """A trace that is no good though it has a label is one line and status 2."""
+        write_server(folder / "z", "cubic", [{**level(30, "cubic"), **change}])
+        done = cluster(folder)
+        assert 2 == done.exit_code
+        assert message in done.stderr
+        assert 1 == len(done.stderr.splitlines())
+
+    @pytest.mark.parametrize("text", ["", "[]", '{"target": "x"}', '{"traces": [1]}'])
+    def test_damaged(self, folder: Path, text: str) -> None:
+        """So is one that is damaged."""
+        (folder / "a" / "result.json").write_text(text, encoding="utf-8")
+        done = cluster(folder)
+        assert 2 == done.exit_code
+        assert "it must be one of `ccbench classify`" in done.stderr
+
+    def test_empty(self, tmp_path: Path) -> None:
+        """So is a folder without results."""
+        done = cluster(tmp_path)
+        assert 2 == done.exit_code
+        assert "it must be one with results of servers" in done.stderr
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [("host,cdn\n", "a CSV file with the columns"), ("target,group\na,x\na,y\n", "named once")],
+    )
+    def test_bad_groups(self, folder: Path, tmp_path: Path, text: str, message: str) -> None:
+        """And a group file that is none."""
+        (tmp_path / "groups.csv").write_text(text, encoding="utf-8")
+        done = cluster(folder, "--group", tmp_path / "groups.csv")
+        assert 2 == done.exit_code
+        assert message in done.stderr
+
+
+def samples_of(known: TrainingSet, cca: str, names: tuple[str, ...]) -> list[list[Any]]:
+    """Return samples of a CCA, those of one server together."""
+    return [
+        [
+            next(
+                one
+                for one in known.samples
+                if (one.setting, one.cca, one.variation.name, one.seed) == (setting, cca, name, 1)
+            )
+            for setting in SETTINGS
+        ]
+        for name in names
+    ]
+
+
+def clusters(found: dict[str, Any]) -> list[set[str]]:
+    """Return the CCAs in each cluster of unknown servers."""
+    return sorted(
+        ({name.partition("-")[0] for name in one["targets"]} for one in found["unknown"]), key=str
+    )
+
+
+def test_unknown_ccas(tmp_path: Path) -> None:
+    """Clusters of unknown servers have one CCA each; cut far enough apart, a CCA is one cluster.
+
+    The traces are the virtual kernel's; what of BBR and Scalable the training set has is left out.
+    """
+    known = TrainingSet.load(PACKAGED)
+    novel = ("bbr", "scalable")
+    ignorant = replace(known, samples=tuple(one for one in known.samples if one.cca not in novel))
+    for cca in (*novel, "reno"):
+        for server in samples_of(known, cca, ("plain", "longer", "shorter")):
+            verdict = judge([(one.setting, one.trace) for one in server], ignorant).to_dict()
+            for one, trace in zip(server, verdict["traces"], strict=True):
+                trace |= {"points": one.trace, "limit": ignorant.thresholds[one.setting].distance}
+            name = f"{cca}-{server[0].variation.name}"
+            write_server(tmp_path / name, verdict["label"], verdict["traces"])
+    found = document(tmp_path)
+    assert {"reno": {"before": 3, "after": 3}, "unknown": {"before": 6, "after": 6}} == (
+        found["groups"]["all"]
+    )
+    assert all(len(ccas) == 1 for ccas in clusters(found))
+    assert [{"bbr"}, {"scalable"}] == clusters(document(tmp_path, "--cut", "3"))
+
+
+def test_noisy_cubic(tmp_path: Path) -> None:
+    """CUBIC that is unlike the training set gets its label from CUBIC that is like it.
+
+    A small training set, of one ordinary run for each CCA, does not know the path with jitter, but
+    its traces are near to those of the other servers. What is no CUBIC stays unknown.
+    """
+    known = TrainingSet.load(PACKAGED)
+    plain_only = tuple(x for x in known.samples if (x.variation.name, x.seed) == ("plain", 2))
+    small = replace(known, samples=plain_only)
+    before = {}
+    for cca, names in (
+        ("cubic", ("plain", "shorter", "jitter 2 ms, longer")),
+        ("vegas", ("late",)),
+    ):
+        for server in samples_of(known, cca, names):
+            verdict = judge([(one.setting, one.trace) for one in server], small).to_dict()
+            for one, trace in zip(server, verdict["traces"], strict=True):
+                trace |= {"points": one.trace, "limit": small.thresholds[one.setting].distance}
+            name = f"{cca}-{server[0].variation.name}"
+            before[name] = verdict["label"]
+            write_server(tmp_path / name, verdict["label"], verdict["traces"])
+    found = document(tmp_path, "--cut", "3")
+    after = {one["target"]: one["after"] for one in found["servers"]}
+    noisy = "cubic-jitter 2 ms, longer"
+    known_ones = dict.fromkeys(("cubic-plain", "cubic-shorter"), "cubic")
+    assert {**known_ones, noisy: "unknown", "vegas-late": "unknown"} == before
+    assert {**known_ones, noisy: "cubic", "vegas-late": "unknown"} == after

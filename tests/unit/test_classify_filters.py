@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filters of traces."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from ccbench.classify import dtw
+from ccbench.classify.filters import Filters, bridged, pauses, smoothed, smoothed_set
+from ccbench.classify.occupancy import STEP_S, occupancy
+from ccbench.classify.setting import SETTINGS
+from ccbench.classify.training_set import PACKAGED, TrainingSet
+from ccbench.classify.verdict import judge
+from ccbench.cli.main import program
+from ccbench.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+#: In whose traces an application pauses here, and for how many points.
+CCAS = ("bbr", "cubic", "reno", "vegas")
+PAUSE = 100
+
+
+def events_of(trace: npt.ArrayLike) -> pd.DataFrame:
+    """Return events with this occupancy every 20 ms, and a packet that passes in between.
+
+    A point that is not a number is one at which nothing happens.
+    """
+    points = np.asarray(trace, dtype=float)
+    step_ns = round(STEP_S * 1e9)
+    times = np.repeat(np.arange(len(points)) * step_ns, 3)
+    times[1::3] += step_ns // 2
+    times[2::3] += step_ns // 2
+    backlog = np.stack([points, points + 1, points], axis=1).ravel()
+    events = pd.DataFrame({"time_ns": times, "backlog_packets": backlog}).dropna()
+    return events.astype({"backlog_packets": "int64"}).reset_index(drop=True)
+
+
+def paused(trace: npt.NDArray[np.float32], at: int) -> npt.NDArray[np.float64]:
+    """Return a trace whose application pauses: the queue drains, and comes back as it was.
+
+    The trace is as long as before; what the pause takes is lost at the end.
+    """
+    drain = np.maximum(trace[at] - 8 * np.arange(1, PAUSE + 1), -1.0)
+    nothing = np.where(drain < 0, np.nan, drain)
+    nothing[np.flatnonzero(np.isnan(nothing))[0]] = 0
+    return np.concatenate([trace[: at + 1], nothing, trace[at + 1 : -PAUSE]])
+
+
+def quiet(trace: npt.NDArray[np.float64]) -> pd.DataFrame:
+    """Return the events of :func:`paused`, where nothing arrives while the queue drains."""
+    events = events_of(trace)
+    found = np.flatnonzero(np.isnan(trace))
+    drain_from = found[0] - 1
+    while trace[drain_from - 1] > trace[drain_from]:
+        drain_from -= 1
+    in_drain = events["time_ns"].between(drain_from * 2e7, found[0] * 2e7)
+    return events[~(in_drain & (events["time_ns"] % 20_000_000 > 0))].reset_index(drop=True)
+
+
+class TestSmoothed:
+    @pytest.mark.parametrize("time_constant_s", [0.02, 0.1, 1.0])
+    def test_step(self, time_constant_s: float) -> None:
+        """After a step it goes to the new level as 1 - exp(-t / T)."""
+        step = np.repeat([10.0, 30.0], [50, 200])
+        times_s = np.arange(1, 201) * STEP_S
+        expected = 10 + 20 * (1 - np.exp(-times_s / time_constant_s))
+        found = smoothed(step, time_constant_s)
+        np.testing.assert_allclose(expected, found[50:], rtol=1e-5)
+        np.testing.assert_allclose(10, found[:50], rtol=1e-6)
+
+    def test_linear(self) -> None:
+        """It is linear: twice the trace has twice the average, and a level stays one."""
+        trace = np.random.default_rng(1).integers(0, 60, 500)
+        np.testing.assert_allclose(smoothed(2 * trace, 0.3), 2 * smoothed(trace, 0.3), rtol=1e-5)
+        np.testing.assert_allclose(7, smoothed([7] * 50, 0.3), rtol=1e-6)
+
+    def test_noise(self) -> None:
+        """White noise keeps a / (2 - a) of its variance, where a is the weight of a new point."""
+        noise = np.random.default_rng(1).normal(0, 1, 200_000)
+        weight = 1 - math.exp(-STEP_S / 0.1)
+        assert weight / (2 - weight) == pytest.approx(smoothed(noise, 0.1).var(), rel=0.03)
+
+    @pytest.mark.parametrize("time_constant_s", [0, -1, math.nan])
+    def test_bad(self, time_constant_s: float) -> None:
+        """A time constant that is not above 0 is an input error."""
+        with pytest.raises(InputError, match="time_constant_s is"):
+            smoothed([1, 2], time_constant_s)
+
+
+@pytest.fixture(scope="module")
+def known() -> TrainingSet:
+    """Give the packaged set for one setting."""
+    known = TrainingSet.load(PACKAGED)
+    own = tuple(one for one in known.samples if one.setting == SETTINGS[0])
+    return replace(known, samples=own, thresholds={SETTINGS[0]: known.thresholds[SETTINGS[0]]})
+
+
+class TestSmoothedSet:
+    def test_alike(self, known: TrainingSet) -> None:
+        """Its traces are smoothed as those of a server are: each is at no distance from itself."""
+        smooth = smoothed_set(known, 0.2)
+        for i in (0, -1):
+            (one,) = judge([(SETTINGS[0], smoothed(known.samples[i].trace, 0.2))], smooth).traces
+            assert (known.samples[i].cca, 0.0) == (one.label, one.distance)
+
+    def test_threshold(self, known: TrainingSet) -> None:
+        """The threshold is the same quantile of the distances within a CCA, of smooth traces."""
+        smooth = smoothed_set(known, 0.2)
+        names = np.array([one.cca for one in smooth.samples])
+        first, second = np.triu_indices(len(names), 1)
+        same = names[first] == names[second]
+        distances = dtw.pairwise([one.trace for one in smooth.samples])[first, second][same] / 1000
+        threshold = smooth.thresholds[SETTINGS[0]]
+        assert known.thresholds[SETTINGS[0]].quantile == threshold.quantile
+        assert threshold.quantile == pytest.approx(
+            (distances <= threshold.distance).mean(), abs=1 / len(distances)
+        )
+        assert math.isnan(threshold.false_known)
+
+    def test_setting(self, known: TrainingSet) -> None:
+        """A setting without samples is an input error."""
+        with pytest.raises(InputError, match="setting is '10bw"):
+            smoothed_set(known, 0.2, [SETTINGS[2]])
+
+
+class TestPauses:
+    @pytest.mark.parametrize(("longest_s", "expected"), [(0.9, 1), (1.1, 0)])
+    def test_length(self, longest_s: float, expected: int) -> None:
+        """A pause is when the queue is empty and nothing arrives for longer than given."""
+        times_s = [0, 1, 2, 3, 4]
+        events = pd.DataFrame(
+            {"time_ns": np.array(times_s) * 10**9, "backlog_packets": [2, 1, 0, 1, 0]}
+        )
+        assert expected == len(pauses(events, longest_s))
+
+    def test_arrivals(self) -> None:
+        """A queue that stays empty because what arrives leaves at once is no pause."""
+        assert 0 == len(pauses(events_of([0] * 500), 0.1))
+
+    def test_full(self) -> None:
+        """Nor is one in which something waits for all the time."""
+        events = pd.DataFrame({"time_ns": [0, 10**10, 2 * 10**10], "backlog_packets": [2, 1, 3]})
+        assert 0 == len(pauses(events, 1.0))
+
+    def test_drops(self) -> None:
+        """What arrives and is dropped arrives."""
+        events = pd.DataFrame(
+            {"time_ns": np.arange(6) * 10**9, "backlog_packets": [1, 0, 1, 0, 1, 0]}
+        )
+        assert 0 == len(pauses(events, 1.5))
+
+
+class TestBridged:
+    def test_line(self) -> None:
+        """A pause becomes a line from the last arrival before it to where the queue is back."""
+        trace = [20.0] * 100 + [10.0, 0.0] + [np.nan] * 97 + [5.0] + [15.0] + [30.0] * 300
+        events = quiet(np.array(trace))
+        found = bridged(occupancy(events, duration_s=10), events, 0.5)
+        np.testing.assert_allclose(np.linspace(20, 30, 104), found[98:202], rtol=1e-5)
+        np.testing.assert_array_equal([20] * 99, found[:99])
+        np.testing.assert_array_equal([30] * 298, found[202:])
+
+    @pytest.mark.parametrize(("held", "back"), [(60.0, 30.0), (20.0, 20.0)])
+    def test_back(self, held: float, back: float) -> None:
+        """The queue is back when it holds what it held, or what it usually holds if that is less.
+
+        A sender that begins with slow start again comes back to less than it had.
+        """
+        before = [30.0] * 300 + [held] * 20
+        trace = [*before, 0.0, *[np.nan] * 99, *np.arange(1.0, 31.0), *[30.0] * 250]
+        events = quiet(np.array(trace))
+        raw = occupancy(events, duration_s=14)
+        found = bridged(raw, events, 0.5)
+        end = 420 + round(back) - 1
+        assert (found[319:end] >= min(held, back)).all()
+        assert back == found[end] == raw[end]
+        np.testing.assert_array_equal(raw[end:], found[end:])
+
+    def test_no_pause(self) -> None:
+        """A trace without pauses stays as it is, however low its queue."""
+        trace = np.random.default_rng(1).integers(0, 3, 1000).astype(np.float32)
+        np.testing.assert_array_equal(trace, bridged(trace, events_of(trace), 0.1))
+
+    def test_gone(self) -> None:
+        """A pause after which the queue does not come back stays as it is."""
+        trace = [20.0] * 300 + [0.0] + [np.nan] * 99 + [1.0] * 200
+        events = quiet(np.array(trace))
+        raw = occupancy(events, duration_s=12)
+        np.testing.assert_array_equal(raw, bridged(raw, events, 0.5))
+
+    @pytest.mark.parametrize("cca", CCAS)
+    def test_classified(self, cca: str) -> None:
+        """A server whose application pauses is classified as without, and nearer than unbridged."""
+        known = TrainingSet.load(PACKAGED)
+        for setting in SETTINGS[:2]:
+            own = next(
+                one
+                for one in known.samples
+                if (one.cca, one.setting, one.variation.name) == (cca, setting, "plain")
+            )
+            others = tuple(one for one in known.samples if one is not own)
+            events = quiet(paused(own.trace, at=400))
+            (raw,), (straight,) = (
+                judge([(setting, filters.trace(events))], replace(known, samples=others)).traces
+                for filters in (Filters(), Filters(bridge_s=0.5))
+            )
+            assert cca == straight.nearest
+            assert straight.distance < raw.distance
+
+
+class TestCommand:
+    def test_options(self, tmp_path: Path) -> None:
+        """`ccbench classify` bridges and smooths: another distance, and another limit."""
+        known = TrainingSet.load(PACKAGED)
+        own = next(one for one in known.samples if one.cca == "cubic" and one.setting in SETTINGS)
+        trace = np.nan_to_num(paused(own.trace, at=400))
+        rows = [f"{i * STEP_S:.2f},{packets}" for i, packets in enumerate(trace)]
+        path = tmp_path / "queue.csv"
+        path.write_text("\n".join(["time_s,occupancy_packets", *rows]), encoding="utf-8")
+        words = ["classify", str(path), "--setting", own.setting.name]
+        lines = []
+        for more in ([], ["--bridge", "0.5"], ["--bridge", "0.5", "--smooth", "0.2"]):
+            done = CliRunner().invoke(program, [*words, *more])
+            assert 0 == done.exit_code, done.output
+            lines.append(done.stdout.splitlines()[-3])
+        assert 3 == len(set(lines))
+
+    def test_bad(self, tmp_path: Path) -> None:
+        """A time that is not above 0 is refused."""
+        done = CliRunner().invoke(program, ["classify", str(tmp_path), "--smooth", "0"])
+        assert 2 == done.exit_code
+        assert "is not a number above 0" in done.stderr

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Second thoughts about unknown servers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ccbench.classify.relabel import (
+    ObservedTrace,
+    Server,
+    group_clusters,
+    relabelled,
+    unknown_servers,
+)
+from ccbench.classify.setting import SETTINGS, Setting
+from ccbench.errors import InputError
+
+CUTS = dict.fromkeys(SETTINGS, 2.0)
+
+
+def trace(
+    level: float, label: str | None, setting: Setting = SETTINGS[0], distance: float = 1.0
+) -> ObservedTrace:
+    """Make a trace whose queue stays at a level: the distance of two is that of their levels."""
+    points = np.full(20, level, dtype=np.float32)
+    return ObservedTrace(setting=setting, points=points, label=label, distance=distance)
+
+
+def server(name: str, *traces: ObservedTrace, label: str | None, group: str = "cdn") -> Server:
+    """Make a server."""
+    return Server(target=name, group=group, label=label, traces=traces)
+
+
+def simple(level: float, label: str | None, group: str = "cdn", distance: float = 1.0) -> Server:
+    """Make a server with one trace."""
+    own = trace(level, label, distance=distance)
+    return server(f"{label}{level}", own, label=label, group=group)
+
+
+def labels(servers: list[Server], min_share: float = 0.05) -> list[str | None]:
+    """Return the labels that servers have after the step."""
+    clustered = list(group_clusters(servers, CUTS, min_share=min_share))
+    return [one.label for one in relabelled(servers, clustered)]
+
+
+class TestRelabelled:
+    def test_unknown(self) -> None:
+        """Unknown traces get the label of the known ones that they are like, and no others."""
+        servers = [simple(30, "cubic"), simple(31, "unknown"), simple(5, "unknown")]
+        assert ["cubic", "cubic", "unknown"] == labels(servers)
+
+    @pytest.mark.parametrize(("unknown", "expected"), [(19, "cubic"), (20, "unknown")])
+    def test_share(self, unknown: int, expected: str) -> None:
+        """One labelled trace of 20 is the 5 % that suffice, one of 21 is not."""
+        servers = [simple(30, "cubic"), *(simple(30, "unknown") for _ in range(unknown))]
+        assert ["cubic", *[expected] * unknown] == labels(servers)
+
+    def test_most(self) -> None:
+        """Of several labels with their share the most frequent is given; known ones keep theirs."""
+        known = [simple(30, one) for one in ("bic", "cubic", "cubic")]
+        assert ["bic", "cubic", "cubic", "cubic"] == labels([*known, simple(30, "unknown")])
+
+    def test_tie(self) -> None:
+        """Of equally frequent labels the one nearest to the training set is given."""
+        known = [simple(30, "cubic", distance=0.5), simple(30, "bic", distance=0.4)]
+        assert "bic" == labels([*known, simple(30, "unknown")])[-1]
+
+    def test_groups(self) -> None:
+        """What servers of another group have is not given."""
+        assert ["cubic", "unknown"] == labels(
+            [simple(30, "cubic", "one"), simple(30, "unknown", "other")]
+        )
+
+    def test_settings(self) -> None:
+        """Traces of several settings are not compared, however alike they are."""
+        other = server("b", trace(30, "unknown", SETTINGS[1]), label="unknown")
+        assert ["cubic", "unknown"] == labels([simple(30, "cubic"), other])
+
+    def test_vote(self) -> None:
+        """New labels vote with the old ones, and a tie with unknown goes to the CCA."""
+        cubic = [
+            server("a", *(trace(30, "cubic", one) for one in SETTINGS[:2]), label="cubic"),
+        ]
+        levels = (30, 30, 3, 3)
+        pairs = zip(levels, SETTINGS, strict=True)
+        four = server("b", *(trace(x, "unknown", one) for x, one in pairs), label="unknown")
+        assert ["cubic", "cubic"] == labels([*cubic, four])
+        three = server("c", *four.traces[1:], label="unknown")
+        assert ["cubic", "unknown"] == labels([*cubic, three])
+
+    def test_invalid(self) -> None:
+        """An invalid trace gets a label too, and votes only then."""
+        mixed = server(
+            "b", trace(30, None), trace(3, None, SETTINGS[1]), trace(3, "unknown", SETTINGS[2]),
+            label="unknown",
+        )  # fmt: skip
+        servers = [simple(30, "cubic"), mixed]
+        after = relabelled(servers, list(group_clusters(servers, CUTS)))[1]
+        assert "cubic" == after.label  # one vote for each, and the tie
+        assert ["cubic", None, "unknown"] == [one.label for one in after.traces]
+
+    def test_all_invalid(self) -> None:
+        """A server whose traces are all invalid stays so, and dilutes nothing."""
+        invalid = [simple(30, None) for _ in range(40)]
+        after = labels([simple(30, "cubic"), simple(30, "unknown"), *invalid])
+        assert ["cubic", "cubic", *[None] * 40] == after
+
+    def test_not_needed(self) -> None:
+        """A server of which nothing changes keeps its verdict, and so does one without traces."""
+        servers = [simple(30, "cubic"), server("down", label=None)]
+        clustered = list(group_clusters(servers, CUTS))
+        assert all(a is b for a, b in zip(servers, relabelled(servers, clustered), strict=True))
+
+    @pytest.mark.parametrize("share", [0.0, 1.5])
+    def test_bad_share(self, share: float) -> None:
+        """A share of nothing or of more than all is an input error."""
+        with pytest.raises(InputError, match="min_share is"):
+            labels([simple(30, "cubic")], share)
+
+    def test_no_cut(self) -> None:
+        """A setting without a cut is an input error that names it."""
+        with pytest.raises(InputError, match="given for 5bw-85rtt-64q too"):
+            list(group_clusters([simple(30, "cubic")], {}))
+
+
+class TestUnknownServers:
+    def test_numbers(self) -> None:
+        """Unknown servers of all groups are numbered by what they are like, the most first."""
+        servers = [
+            simple(3, "unknown"),
+            simple(30, "unknown", "one"),
+            simple(31, "cubic"),
+            simple(31, "unknown", "other"),
+        ]
+        found = unknown_servers(servers, CUTS)
+        assert found is not None
+        assert {0: "unknown #2", 1: "unknown #1", 3: "unknown #1"} == found.labels
+
+    @pytest.mark.parametrize(("second", "expected"), [(32.0, 1), (33.0, 2)])
+    def test_mean(self, second: float, expected: int) -> None:
+        """What counts is the mean over settings, each in multiples of its cut: at most 1."""
+        cuts = {SETTINGS[0]: 2.0, SETTINGS[1]: 4.0}
+        two = [
+            server(str(levels), *map(trace, levels, ["unknown"] * 2, cuts), label="unknown")
+            for levels in ((30.0, 30.0), (33.0, second))  # 1.5 cuts apart, and a half or more
+        ]
+        found = unknown_servers(two, cuts)
+        assert found is not None
+        assert expected == len(found.clustering.clusters)
+
+    def test_nothing_in_common(self) -> None:
+        """Servers that were observed in other settings are not taken for the same."""
+        other = server("b", trace(30, "unknown", SETTINGS[1]), label="unknown")
+        found = unknown_servers([simple(30, "unknown"), other], CUTS)
+        assert found is not None
+        assert [1, 1] == [one.size for one in found.clustering.clusters]
+
+    def test_none(self) -> None:
+        """There is nothing to cluster if no server is unknown."""
+        assert unknown_servers([simple(30, "cubic")], CUTS) is None

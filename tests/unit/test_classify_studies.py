@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The studies about classification on traces whose nearest ones are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ccbench.classify.setting import SETTINGS
+from ccbench.classify.training import VARIATIONS
+from ccbench.classify.training_set import PACKAGED, TrainingSet
+from ccbench.classify.vote import UNKNOWN
+from ccbench.studies import Findings, Study, get
+from ccbench.studies.ware_traces import CLEAN, CONDITIONS, KNOWN
+
+#: Of 50 s and of 10 s, every 20 ms.
+POINTS, SHORT = 2500, 500
+NOISY = "loss 0.50%"
+
+
+def row(condition: str, cca: str, trace: Any, setting: int = 0, *, seed: int = 1) -> dict[str, Any]:
+    """Return what a study measures of a run."""
+    return {
+        "condition": condition,
+        "variation": "one",
+        "seed": seed,
+        "cca": cca,
+        "setting": SETTINGS[setting].name,
+        "trace": np.asarray(trace, dtype=np.float32),
+    }
+
+
+def flat(level: float) -> list[float]:
+    """Make a trace of one level."""
+    return [level] * POINTS
+
+
+def conclude(name: str, rows: list[dict[str, Any]]) -> Findings:
+    """Conclude as a study does."""
+    study = get(name)
+    assert isinstance(study, Study)
+    return study.conclude(pd.DataFrame(rows))
+
+
+@pytest.fixture(scope="module")
+def findings() -> Findings:
+    """Give what comes of four servers.
+
+    Known are CUBIC at 40 packets and Reno at 10. One Reno is CUBIC's in one setting of four; one
+    CUBIC is Reno's for the first 10 s; and one is far above all.
+    """
+    settings = range(len(SETTINGS))
+    late = flat(10)[:SHORT] + flat(40)[SHORT:]
+    return conclude(
+        "ware-2.7",
+        [
+            *(
+                row(KNOWN, cca, flat(n), i)
+                for i in settings
+                for cca, n in (("cubic", 40), ("reno", 10))
+            ),
+            *(row(CLEAN, "reno", flat(39.9 if i == 0 else 10.1), i) for i in settings),
+            *(row(CLEAN, "cubic", flat(40), i) for i in settings),
+            *(row(CLEAN, "cubic", late, i, seed=2) for i in settings),
+            *(row(NOISY, "cubic", flat(300), i) for i in settings),
+        ],
+    )
+
+
+def share(findings: Findings, what: str) -> float:
+    """Return our number of a comparison."""
+    (found,) = (one.ours for one in findings.comparisons if one.what == what)
+    return found
+
+
+class TestNearest:
+    def test_accuracy(self, findings: Findings) -> None:
+        """Each trace counts by itself, and the vote of four outweighs one that is wrong."""
+        assert 100 * 11 / 12 == pytest.approx(share(findings, "clean, 20 s: nearest of all traces"))
+        assert 100 == share(findings, "clean, 20 s: nearest, voted")
+        first, second = (share(findings, f"the same, {one.name}") for one in SETTINGS[:2])
+        assert pytest.approx(100 * 2 / 3) == first
+        assert 100 == second
+
+    def test_length(self, findings: Findings) -> None:
+        """Shorter traces are the beginnings of the others."""
+        table = findings.table
+        late = table[(table["seed"] == 2) & (table["setting"] == "voted")]
+        nearest = dict(zip(late["length_s"], late["nearest"], strict=True))
+        assert {10: "reno", 20: "cubic", 30: "cubic", 40: "cubic", 50: "cubic"} == nearest
+
+    def test_limits(self, findings: Findings) -> None:
+        """A trace that is far from all has a nearest one, but is unknown."""
+        assert 100 == share(findings, f"{NOISY}, 20 s: nearest of all traces")
+        assert 0 == share(findings, f"{NOISY}, 20 s: voted with limits")
+
+    def test_errors_are_named(self, findings: Findings) -> None:
+        """Beside each accuracy stands what was taken for what."""
+        (note,) = (
+            one.note
+            for one in findings.comparisons
+            if one.what == "clean, 20 s: nearest of all traces"
+        )
+        assert "1 of 12 are wrong: reno as cubic 1." == note
+
+
+class TestLeftOut:
+    def test_own_traces(self) -> None:
+        """Traces of the training set itself are never called their own CCA once it is left out."""
+        samples = [
+            one
+            for one in TrainingSet.load(PACKAGED).samples
+            if one.variation.name == VARIATIONS[0].name
+            and one.seed == 1
+            and one.setting in SETTINGS
+        ]
+        rows = [row(CLEAN, one.cca, one.trace, SETTINGS.index(one.setting)) for one in samples]
+        table = conclude("ware-2.11", rows).table
+        assert (table["label"] != table["cca"]).all()
+        traces = table[table["setting"] != "voted"]
+        assert (traces["distance_packets"] > 0).all()
+        assert len(traces) == len(samples) == 4 * (len(table) - len(traces))
+
+    def test_far(self) -> None:
+        """What is like nothing is unknown in every setting, and so is the vote."""
+        rows = [row(CLEAN, "bbr", flat(500), i) for i in range(len(SETTINGS))]
+        found = conclude("ware-2.11", rows)
+        assert [UNKNOWN] * 5 == found.table["label"].tolist()
+        assert 100 == share(found, "bbr left out: votes that are unknown")
+
+
+class TestConditions:
+    def test_apart_from_training(self) -> None:
+        """No trace that is classified is made as one that is known: round trips or seeds differ."""
+        study = get("ware-2.7")
+        assert isinstance(study, Study)
+        assert study.references is not None
+        known, tested = study.references(quick=False), study.scenarios(quick=False)
+        assert not {one.seed for one in known} & {one.seed for one in tested}
+        settings, variations = len(SETTINGS), sum(map(len, CONDITIONS.values()))
+        assert len(known) == 2 * 15 * settings * len(VARIATIONS)
+        assert len(tested) == 2 * 15 * settings * variations
+        clean = {one.extra_rtt_ms for one in CONDITIONS[CLEAN]}
+        assert not clean & {one.extra_rtt_ms for one in VARIATIONS}
