@@ -33,7 +33,7 @@ from ccbench.classify.web.survey import FIGURE, survey
 from ccbench.classify.web.target import Target, read_list
 from ccbench.cli.main import program
 from ccbench.emulate.realtime.recording import Recording
-from ccbench.errors import InputError, ServerError
+from ccbench.errors import EngineError, InputError, ServerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -507,6 +507,23 @@ class TestSurvey:
             self.run(tmp_path, [url], record, retry=True)
         assert same == row
         assert len(asked) == 2
+
+    def test_link_fails(self, tmp_path: Path) -> None:
+        """Where the link fails in one setting, the others vote."""
+        asked = []
+
+        def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> Recording:
+            output.write(b"status codes: 50 2xx\nconnections opened: 1")
+            asked.append(1)
+            if len(asked) == 1:
+                raise EngineError("too busy")
+            return download(SETTINGS[1])
+
+        with serving() as (url, _):
+            (row,) = self.run(tmp_path, [url], record)
+        assert [trace["kind"] for trace in row["traces"]] == ["link", None]
+        assert row["label"] == row["traces"][1]["label"]
+        assert "too busy" in row["traces"][0]["error"]
 
     def test_errors_are_rows(self, tmp_path: Path) -> None:
         """A server that cannot be found is a row without a label, and the next one has its turn."""
