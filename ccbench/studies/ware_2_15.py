@@ -59,7 +59,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
     servers = table.groupby(["cca", "seed"])["megabytes"].sum()
     megabytes = servers.groupby("cca").mean()
     used = table["utilisation_percent"]
-    lowest = table.loc[used.idxmin()]
+    lowest = table.iloc[int(used.argmin())]
     return Findings(
         table=table,
         figure=_figure(megabytes),
