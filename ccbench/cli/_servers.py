@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -20,14 +20,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from ccbench.bottleneck import Bottleneck
     from ccbench.classify.filters import Filters
     from ccbench.classify.setting import Setting
     from ccbench.classify.training_set import TrainingSet
     from ccbench.classify.web.download import Recorder
     from ccbench.classify.web.manners import Manners
     from ccbench.classify.web.target import Target
+    from ccbench.emulate.engine import Check, Engine
+    from ccbench.emulate.realtime.recording import Recording
 
-__all__ = ["classify_servers"]
+__all__ = ["classify_servers", "link_checks"]
 
 #: Of files that have records of queues.
 _SUFFIXES = (".csv", ".log", ".pcap", ".pcapng", ".parquet", ".json")
@@ -72,7 +75,7 @@ def classify_servers(
     if dry_run:
         _print_intention(targets, settings, manners, as_json=as_json)
         return ExitStatus.OK
-    record, provenance = _recorder(engine, bess_dir)
+    record, provenance = _recorder(engine, bess_dir, settings)
     make_folder(output)
     rows: list[dict[str, Any]] = []
     begun = 0
@@ -129,16 +132,47 @@ def _check_not_file(name: str) -> None:
         raise _validate.bad("file", name, "there", step)
 
 
-def _recorder(engine: str, bess_dir: Path | None) -> tuple[Recorder, dict[str, object]]:
+def link_checks(engine: Engine) -> list[Check]:
+    """Return what it takes to ask servers through an engine's links, and whether it is there."""
+    from ccbench.classify.web import download
+    from ccbench.emulate.bess import command as behind_bess
+    from ccbench.emulate.bess.engine import BessEngine
+    from ccbench.emulate.mahimahi import command as behind_mahimahi
+
+    if isinstance(engine, BessEngine):
+        return [*behind_bess.checks(engine.directory), *download.checks()]
+    return [*behind_mahimahi.checks(), *download.checks()]
+
+
+def _recorder(
+    engine: str, bess_dir: Path | None, settings: Sequence[Setting]
+) -> tuple[Recorder, dict[str, object]]:
     """Return what emulates the link, if this machine can, and what it is."""
     from ccbench.classify.web import download
     from ccbench.cli._options import engine_named
-    from ccbench.emulate.mahimahi import command, doctor
+    from ccbench.emulate.bess import command as behind_bess
+    from ccbench.emulate.bess.engine import BessEngine
+    from ccbench.emulate.bess.pipeline import check_bottleneck, counted_in_places
+    from ccbench.emulate.mahimahi import command as behind_mahimahi
     from ccbench.emulate.realtime.host import require
 
     chosen = engine_named(engine, bess_dir)
-    require([*chosen.doctor(), doctor.forwarding(), *download.checks()])
-    return command.record, chosen.provenance()
+    if not isinstance(chosen, BessEngine):
+        require(link_checks(chosen))
+        return behind_mahimahi.record, chosen.provenance()
+    for setting in settings:
+        with _validate.within(f"setting {setting.name}: "):
+            check_bottleneck(counted_in_places(download.link_of(setting)))
+    directory = chosen.directory
+    require(link_checks(chosen))
+
+    def record(
+        words: Sequence[str], link: Bottleneck, rtt_ms: float, *, output: IO[bytes]
+    ) -> Recording:
+        link = counted_in_places(link)
+        return behind_bess.record(words, link, rtt_ms, output=output, directory=directory)
+
+    return record, chosen.provenance()
 
 
 def _print_intention(

@@ -58,7 +58,7 @@ def _servers(engine: Engine) -> list[Check]:
     """Return what asking servers through this engine's links needs besides the engine."""
     if engine.name not in {"mahimahi", "bess"}:
         return []
-    from ccbench.classify.web import download
-    from ccbench.emulate.mahimahi import doctor as mahimahi
+    from ccbench.cli._servers import link_checks
 
-    return [mahimahi.forwarding(), *download.checks()]
+    own = {check.name for check in engine.doctor()}
+    return [check for check in link_checks(engine) if check.name not in own]

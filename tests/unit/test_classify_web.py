@@ -33,7 +33,7 @@ from ccbench.classify.web.survey import FIGURE, survey
 from ccbench.classify.web.target import Target, read_list
 from ccbench.cli.main import program
 from ccbench.emulate.realtime.recording import Recording
-from ccbench.errors import InputError, ServerError
+from ccbench.errors import EngineError, InputError, ServerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -508,6 +508,23 @@ class TestSurvey:
         assert same == row
         assert len(asked) == 2
 
+    def test_link_fails(self, tmp_path: Path) -> None:
+        """Where the link fails in one setting, the others vote."""
+        asked = []
+
+        def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> Recording:
+            output.write(b"status codes: 50 2xx\nconnections opened: 1")
+            asked.append(1)
+            if len(asked) == 1:
+                raise EngineError("too busy")
+            return download(SETTINGS[1])
+
+        with serving() as (url, _):
+            (row,) = self.run(tmp_path, [url], record)
+        assert [trace["kind"] for trace in row["traces"]] == ["link", None]
+        assert row["label"] == row["traces"][1]["label"]
+        assert "too busy" in row["traces"][0]["error"]
+
     def test_errors_are_rows(self, tmp_path: Path) -> None:
         """A server that cannot be found is a row without a label, and the next one has its turn."""
         with serving() as (url, _):
@@ -540,6 +557,68 @@ class TestCommand:
         assert (result.exit_code, seen) == (0, [])
         assert document["servers"] == [f"{url}/", "https://example.com/"]
         assert document["each"]["megabytes_at_most"] == pytest.approx(30 / 8 * 22)
+
+    @pytest.mark.parametrize(("engine", "packets"), [("mahimahi", [64, 128]), ("bess", [63, 127])])
+    def test_engine(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, packets: list[int]
+    ) -> None:
+        """The engine that is named emulates the link, with the queues that it can have."""
+        asked = []
+
+        def record(
+            _command: Any, link: Any, _rtt_ms: float, *, output: Any, **how: Any
+        ) -> Recording:
+            output.write(b"status codes: 50 2xx\nconnections opened: 1")
+            asked.append((link.queue_packets, how))
+            return download(SETTINGS[0])
+
+        other = {"mahimahi": "bess", "bess": "mahimahi"}[engine]
+        monkeypatch.setattr(f"ccbench.emulate.{engine}.command.record", record)
+        monkeypatch.setattr(f"ccbench.emulate.{engine}.command.checks", lambda *_: [])
+        monkeypatch.setattr(f"ccbench.emulate.{other}.command.checks", pytest.fail)
+        monkeypatch.setattr("ccbench.classify.web.download.checks", list)
+        names = [f"--setting={setting.name}" for setting in (SETTINGS[0], SETTINGS[2])]
+        where = ["--bess-dir", str(tmp_path)] if engine == "bess" else []
+        with serving() as (url, _):
+            result = self.classify(
+                *(
+                    url,
+                    "--engine",
+                    engine,
+                    *where,
+                    "-o",
+                    str(tmp_path / "kept"),
+                    "--pause=0",
+                    *names,
+                )
+            )
+        assert result.exit_code in {0, 1}, result.stderr
+        assert [count for count, _ in asked] == packets
+        assert all(how == ({"directory": tmp_path} if where else {}) for _, how in asked)
+        (row,) = (tmp_path / "kept").glob("*/result.json")
+        assert json.loads(row.read_text(encoding="utf-8"))["provenance"]["engine"] == engine
+
+    def test_no_such_queue(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A setting whose queue the engine cannot have is refused before anybody is asked."""
+        monkeypatch.setattr(TrainingSet, "classifier", lambda *_: None)
+        with serving() as (url, seen):
+            result = self.classify(
+                *(url, "--engine", "bess", "--bess-dir", str(tmp_path)),
+                *("--setting", "5bw-85rtt-64q", "--setting", "5bw-85rtt-100q"),
+            )
+        assert (result.exit_code, seen) == (2, [])
+        (line,) = result.stderr.splitlines()
+        assert "setting 5bw-85rtt-100q: bottlenecks[0].queue_packets is 100" in line
+
+    @pytest.mark.parametrize("engine", ["mahimahi", "bess"])
+    def test_missing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
+        """What the engine lacks on this machine is said before anybody is asked."""
+        monkeypatch.setenv("PATH", str(tmp_path))
+        monkeypatch.delenv("CCBENCH_BESS_DIR", raising=False)
+        with serving() as (url, seen):
+            result = self.classify(url, "--engine", engine, "-o", str(tmp_path / "kept"))
+        assert (result.exit_code, seen) == (1, [])
+        assert {"mahimahi": "mahimahi: not", "bess": "BESS: not"}[engine] in str(result.stderr)
 
     @pytest.mark.parametrize(
         ("words", "message"),

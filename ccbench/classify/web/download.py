@@ -40,6 +40,7 @@ __all__ = [
     "added_rtt_ms",
     "checks",
     "download",
+    "link_of",
     "trace_of",
     "utilisation",
 ]
@@ -145,6 +146,11 @@ def added_rtt_ms(setting: Setting, rtt_ms: float) -> int:
     return max(1, round(missing_ms / _RTT_STEP_MS)) * _RTT_STEP_MS
 
 
+def link_of(setting: Setting) -> Bottleneck:
+    """Return the bottleneck of a setting."""
+    return Bottleneck(bandwidth_mbps=setting.bandwidth_mbps, queue_packets=setting.queue_packets)
+
+
 def download(site: Site, setting: Setting, manners: Manners, record: Recorder) -> Recording:
     """Download for :data:`ASKED_S` through the link of a setting.
 
@@ -170,7 +176,7 @@ def download(site: Site, setting: Setting, manners: Manners, record: Recorder) -
     ServerError
         If the server is too far away.
     """
-    link = Bottleneck(bandwidth_mbps=setting.bandwidth_mbps, queue_packets=setting.queue_packets)
+    link = link_of(setting)
     added_ms = added_rtt_ms(setting, site.rtt_ms)
     with tempfile.TemporaryFile() as output:
         begin_s = time.monotonic()

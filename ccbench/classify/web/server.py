@@ -13,7 +13,7 @@ from ccbench.classify.vote import UNKNOWN
 from ccbench.classify.web.download import download, trace_of, utilisation
 from ccbench.classify.web.manners import visit
 from ccbench.classify.web.site import find_site
-from ccbench.errors import ServerError
+from ccbench.errors import EngineError, ServerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -210,7 +210,10 @@ def _recorded(
     recording = folder.load(setting)
     if recording is None:
         with visit(site.address, manners.pause_s):
-            recording = download(site, setting, manners, record)
+            try:
+                recording = download(site, setting, manners, record)
+            except EngineError as error:  # the other settings may do better
+                raise ServerError(f"the emulated link failed: {error}", "link") from error
         folder.keep(setting, recording)
     return recording
 

@@ -4,20 +4,23 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 import shutil
 from typing import TYPE_CHECKING
 
+from ccbench import _validate
 from ccbench.emulate.bess import files
 from ccbench.emulate.bess.pipeline import DELAY_MODULE
 from ccbench.emulate.engine import Check
+from ccbench.emulate.mahimahi import delay
 from ccbench.emulate.mahimahi import doctor as mahimahi
 from ccbench.emulate.realtime.host import root_check
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["checks", "delays"]
+__all__ = ["check_rtt", "checks", "delays"]
 
 _PACKAGES = ("grpc", "grpc_tools", "google.protobuf")
 _TOOLS = {"ip": "iproute2", "ethtool": "ethtool", "unshare": "util-linux", "chrt": "util-linux"}
@@ -38,6 +41,21 @@ def checks(directory: Path | None, user: str) -> list[Check]:
     if directory is not None and not delays(directory):
         found += [check for check in mahimahi.checks(user) if check.name != "root"]
     return found
+
+
+def check_rtt(directory: Path, rtt_ms: float) -> None:
+    """Check that a path on this BESS can have such a delay.
+
+    Raises
+    ------
+    InputError
+        If it cannot.
+    """
+    if not delays(directory):
+        delay.check_rtt(rtt_ms, "bess")
+    elif rtt_ms % 1:
+        step = f"write for example {math.ceil(rtt_ms)}"
+        raise _validate.bad("rtt_ms", rtt_ms, "a whole number with the engine bess", step)
 
 
 def delays(directory: Path) -> bool:

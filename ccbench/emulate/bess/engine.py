@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import platform
 from functools import cache
@@ -19,7 +18,7 @@ from ccbench.emulate.bess.files import program
 from ccbench.emulate.bess.pipeline import check_bottleneck
 from ccbench.emulate.bess.records import read_run
 from ccbench.emulate.engine import run_provenance
-from ccbench.emulate.mahimahi.delay import LARGEST_JITTER_MS, check_rtt
+from ccbench.emulate.mahimahi.delay import LARGEST_JITTER_MS
 from ccbench.emulate.mahimahi.doctor import programs_digest
 from ccbench.emulate.realtime.host import check_scenario, ordinary_user, provenance, require
 from ccbench.emulate.realtime.supervisor import run_world
@@ -99,15 +98,8 @@ class BessEngine:
         check_bottleneck(scenario.bottlenecks[0])
         require(self.doctor())
         assert self.directory is not None
-        most_ms = LARGEST_JITTER_MS
-        if doctor.delays(self.directory):
-            most_ms = 0.0
-            if scenario.rtt_ms % 1:
-                allowed = "a whole number with the engine bess"
-                step = f"write for example {math.ceil(scenario.rtt_ms)}"
-                raise _validate.bad("rtt_ms", scenario.rtt_ms, allowed, step)
-        else:
-            check_rtt(scenario.rtt_ms, self.name)
+        doctor.check_rtt(self.directory, scenario.rtt_ms)
+        most_ms = 0.0 if doctor.delays(self.directory) else LARGEST_JITTER_MS
         if scenario.jitter_ms > most_ms:
             allowed = f"at most {most_ms:g} with the engine bess, whose own it is"
             raise _validate.bad("jitter_ms", scenario.jitter_ms, allowed, "lower it")

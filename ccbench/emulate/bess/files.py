@@ -14,7 +14,9 @@ __all__ = [
     "DESCRIPTORS",
     "PID",
     "PROBE",
+    "SESSION",
     "SOCKET",
+    "STATUS",
     "program",
     "protocol",
 ]
@@ -30,6 +32,9 @@ DESCRIPTORS = "protocol"
 PROBE = ("probe-arrivals", "probe-departures")
 #: What everybody on the path has counted, as JSON.
 ACCOUNT = "account.json"
+#: What a command's session is to be, as JSON, and the command's exit status.
+SESSION = "session.json"
+STATUS = "status"
 
 
 def program(directory: Path) -> Path:

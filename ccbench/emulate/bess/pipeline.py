@@ -7,6 +7,7 @@ is emptied at the link's rate. From the receiver, they pass a delay if this BESS
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -26,6 +27,7 @@ __all__ = [
     "QUEUE",
     "Call",
     "check_bottleneck",
+    "counted_in_places",
     "limit_bps",
     "path",
     "queue_status",
@@ -80,6 +82,24 @@ def check_bottleneck(bottleneck: Bottleneck) -> None:
             allowed = "a power of two less one (3, 7, 15, … 16383) with the engine bess"
             step = f"write for example queue_packets = {nearest}"
             raise _validate.bad("queue_packets", packets, allowed, step)
+
+
+def counted_in_places(bottleneck: Bottleneck) -> Bottleneck:
+    """Return what somebody has in BESS who says how many places its queue has.
+
+    That holds one packet less. What is no number of places in BESS stays as it is.
+
+    Examples
+    --------
+    >>> from ccbench import Bottleneck
+    >>> counted_in_places(Bottleneck(bandwidth_mbps=5, queue_packets=64)).queue_packets
+    63
+    """
+    places = bottleneck.queue_packets
+    assert places is not None
+    if places & (places - 1) or not _SMALLEST <= places <= _LARGEST:
+        return bottleneck
+    return replace(bottleneck, queue_packets=places - 1)
 
 
 def limit_bps(bandwidth_mbps: float) -> int:

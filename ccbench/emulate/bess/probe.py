@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from ccbench.emulate.bess import files, pcap, pipeline, wires
 from ccbench.emulate.bess.records import gaps_ns, rate_error
-from ccbench.emulate.realtime import packet_record, world
+from ccbench.emulate.realtime import packet_record
 from ccbench.emulate.realtime.namespaces import inside_namespace_of
 from ccbench.trace import OPPORTUNITY_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from ccbench.bottleneck import Bottleneck
@@ -40,7 +40,13 @@ _TICK_S = 0.001
 _REST_S = 0.1
 
 
-def probe(bess: Bess, hosts: Mapping[str, int], bottleneck: Bottleneck, folder: Path) -> float:
+def probe(
+    bess: Bess,
+    hosts: Mapping[str, int],
+    bottleneck: Bottleneck,
+    folder: Path,
+    waiting: Callable[[], None],
+) -> float:
     """Return by how much the link is too fast, as a share, with traffic of our own.
 
     Parameters
@@ -53,6 +59,8 @@ def probe(bess: Bess, hosts: Mapping[str, int], bottleneck: Bottleneck, folder: 
         Of the path.
     folder : Path
         Where to put packets meanwhile.
+    waiting : callable
+        Is called often while this takes time.
 
     Raises
     ------
@@ -69,10 +77,11 @@ def probe(bess: Bess, hosts: Mapping[str, int], bottleneck: Bottleneck, folder: 
         source = socket.socket(type=socket.SOCK_DGRAM)
     with sink, source:
         sink.bind(("", _DISCARD))
-        _flood(source, bottleneck)
+        _flood(source, bottleneck, waiting)
         while bess.call(pipeline.queue_status()).count:
-            world.sleep(_REST_S)
-        world.sleep(_REST_S)
+            waiting()
+            time.sleep(_REST_S)
+        time.sleep(_REST_S)
     for gate, file in taps.items():
         bess.call(pipeline.tap(pipeline.QUEUE, gate, file, on=False))
     arrivals, departures = (pcap.read(file) for file in taps.values())
@@ -88,7 +97,7 @@ def probe(bess: Bess, hosts: Mapping[str, int], bottleneck: Bottleneck, folder: 
     return error
 
 
-def _flood(source: socket.socket, bottleneck: Bottleneck) -> None:
+def _flood(source: socket.socket, bottleneck: Bottleneck, waiting: Callable[[], None]) -> None:
     """Send full packets, faster than the link does."""
     seconds = max(_LEAST_S, _LEAST_PACKETS * bottleneck.packet_ms / 1e3)
     per_s = _OVERLOAD * 1e3 / bottleneck.packet_ms / (1 - bottleneck.loss)
@@ -98,5 +107,5 @@ def _flood(source: socket.socket, bottleneck: Bottleneck) -> None:
         for number in range(sent, math.ceil(elapsed_s * per_s)):
             source.sendto(_NUMBER.pack(number) + rest, (wires.HOSTS["receiver"], _DISCARD))
             sent = number + 1
-        world.say()
+        waiting()
         time.sleep(_TICK_S)

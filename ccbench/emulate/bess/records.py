@@ -4,19 +4,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from ccbench import _frames
 from ccbench._frames import QUEUE_COLUMNS
 from ccbench.emulate.bess import pcap
 from ccbench.emulate.bess.account import Account
 from ccbench.emulate.bess.files import ACCOUNT
 from ccbench.emulate.bess.pipeline import FRAME_BYTES, limit_bps
 from ccbench.emulate.realtime import files, packet_record
+from ccbench.emulate.realtime.recording import Recording
 from ccbench.emulate.realtime.records import lateness, to_run, with_losses
 from ccbench.errors import EngineError
+from ccbench.flow import MTU_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,13 +33,65 @@ if TYPE_CHECKING:
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 
-__all__ = ["LARGEST_RATE_ERROR", "gaps_ns", "queue_record", "rate_error", "read_run"]
+__all__ = [
+    "LARGEST_RATE_ERROR",
+    "gaps_ns",
+    "queue_record",
+    "rate_error",
+    "read_command",
+    "read_run",
+]
 
 #: By how much the link's rate may differ from what it is to be, as a share of that; and for what
 #: share of a run the switch may have waited for its core, in which no packet was seen in time.
 LARGEST_RATE_ERROR = 0.005
 #: So many packets in a row tell the rate.
 _ENOUGH_PACKETS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class _Records:
+    """Packets as they left the sender, came to the queue and left it, and what was counted."""
+
+    sent: PacketRecords
+    arrivals: PacketRecords
+    departures: PacketRecords
+    account: Account
+
+    @classmethod
+    def read(cls, folder: Path) -> _Records:
+        """Read what lies in a folder; an EngineError if not every packet is there."""
+        arrivals, departures = (pcap.read(folder / n) for n in (files.ARRIVALS, files.DEPARTURES))
+        sent = pcap.read(folder / files.SENT) if (folder / files.SENT).exists() else arrivals
+        account = Account(**json.loads((folder / ACCOUNT).read_text(encoding="utf-8")))
+        account.check(sent=len(sent), arrived=len(arrivals), departed=len(departures))
+        return cls(sent, arrivals, departures, account)
+
+    def with_ports(self) -> _Records:
+        """Return the same as if every packet had a port, as what has none does not count."""
+        sent, arrivals, departures = (
+            packets.copy() for packets in (self.sent, self.arrivals, self.departures)
+        )
+        for packets in (sent, arrivals, departures):
+            packets["port"] = np.maximum(packets["port"], 1)
+        if self.sent is self.arrivals:
+            sent = arrivals
+        return replace(self, sent=sent, arrivals=arrivals, departures=departures)
+
+    def queue(self, bottleneck: Bottleneck, zero_ns: int) -> tuple[pd.DataFrame, dict[str, Any]]:
+        """Return what happened at the queue, and what is to be said of how late it was."""
+        came_out = packet_record.which(self.arrivals, self.departures)
+        queue = queue_record(self.arrivals, came_out, self.departures)
+        queue["time_ns"] -= zero_ns
+        if self.sent is not self.arrivals:
+            lost = self.sent[~packet_record.which(self.sent, self.arrivals)]
+            queue = with_losses(queue, lost, zero_ns)
+        begun = self.departures["time_ns"] >= zero_ns
+        passed, departures = self.arrivals[came_out][begun], self.departures[begun]
+        late = _lateness(passed, departures, bottleneck)
+        late["switch_waited_share"] = round(self.account.waited_share, 6)
+        late["is_late"] |= self.account.waited_share > LARGEST_RATE_ERROR
+        return queue, late
 
 
 def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) -> Run:
@@ -48,23 +104,44 @@ def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) ->
     """
     (bottleneck,) = scenario.bottlenecks
     zero_ns = int((folder / files.ZERO).read_text(encoding="utf-8"))
-    arrivals, departures = (pcap.read(folder / n) for n in (files.ARRIVALS, files.DEPARTURES))
-    sent = pcap.read(folder / files.SENT) if (folder / files.SENT).exists() else arrivals
-    account = Account(**json.loads((folder / ACCOUNT).read_text(encoding="utf-8")))
-    account.check(sent=len(sent), arrived=len(arrivals), departed=len(departures))
-    if (packet_record.flow_of(sent) >= scenario.flow_count).any():
+    records = _Records.read(folder)
+    if (packet_record.flow_of(records.sent) >= scenario.flow_count).any():
         raise EngineError("packets of no flow of the scenario passed the bottleneck")
-    came_out = packet_record.which(arrivals, departures)
-    queue = queue_record(arrivals, came_out, departures)
-    queue["time_ns"] -= zero_ns
-    if sent is not arrivals:
-        queue = with_losses(queue, sent[~packet_record.which(sent, arrivals)], zero_ns)
-    begun = departures["time_ns"] >= zero_ns
-    passed, departures = arrivals[came_out][begun], departures[begun]
-    late = _lateness(passed, departures, bottleneck)
-    late["switch_waited_share"] = round(account.waited_share, 6)
-    late["is_late"] |= account.waited_share > LARGEST_RATE_ERROR
+    queue, late = records.queue(bottleneck, zero_ns)
     return to_run(scenario, folder, queue, {**provenance, **late})
+
+
+def read_command(folder: Path, bottleneck: Bottleneck, **what: Any) -> Recording:
+    """Read what a command behind the bottleneck has left.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the command's session.
+    bottleneck : Bottleneck
+        What it was behind.
+    **what
+        ``status``, ``provenance`` and ``was_interrupted`` of the Recording.
+
+    Raises
+    ------
+    EngineError
+        If the records contradict each other, or the link was not what it was to be.
+    """
+    zero_ns = int((folder / files.ZERO).read_text(encoding="utf-8"))
+    records = _Records.read(folder).with_ports()
+    longest = int(records.sent["length"].max(initial=0))
+    if longest > MTU_BYTES:
+        raise EngineError(f"a packet of {longest} bytes came to the switch, more than {MTU_BYTES}")
+    queue, late = records.queue(bottleneck, zero_ns)
+    if late["is_late"]:
+        said = ", ".join(f"{name} {value}" for name, value in late.items() if name != "is_late")
+        raise EngineError(f"the switch was late, as this machine is too busy ({said}): try again")
+    return Recording(
+        **{**what, "provenance": {**what["provenance"], **late}},
+        duration_s=round(records.account.time_s, 6),
+        queue=_frames.normal("queue", queue.assign(flow=0), QUEUE_COLUMNS),
+    )
 
 
 def _lateness(

@@ -3,19 +3,24 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench.emulate.realtime.namespaces import inside_namespace_of, new_network, set_sysctls
+from ccbench.emulate.realtime.namespaces import (
+    call,
+    inside_namespace_of,
+    new_network,
+    set_sysctls,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = ["HOSTS", "carried", "connect", "ports"]
 
-#: Their addresses, and the names of their wires' ends at the switch.
-HOSTS = {"sender": "10.0.0.1", "receiver": "10.0.0.2"}
+#: Their addresses, and the names of their wires' ends at the switch. The addresses are for
+#: documentation: nobody whom a command may want to reach has them.
+HOSTS = {"sender": "192.0.2.1", "receiver": "192.0.2.2"}
 _MACS = {"sender": "02:00:00:00:00:01", "receiver": "02:00:00:00:00:02"}
 _DEVICE = "wire"
 
@@ -53,17 +58,17 @@ def connect(sysctls: Mapping[str, str]) -> dict[str, int]:
         host_end = ("peer", "name", _DEVICE, "address", _MACS[name], "netns", str(pid))
         with inside_namespace_of(pid):
             set_sysctls(quiet)
-        _ip("link", "add", port, "type", "veth", *host_end)
-        _ip("link", "set", port, "up")
+        call("ip", "link", "add", port, "type", "veth", *host_end)
+        call("ip", "link", "set", port, "up")
         _plain(port)
         with inside_namespace_of(pid):
-            _ip("link", "set", "lo", "up")
+            call("ip", "link", "set", "lo", "up")
             _plain(_DEVICE)
-            _ip("address", "add", f"{HOSTS[name]}/24", "dev", _DEVICE)
-            _ip("link", "set", _DEVICE, "up")
+            call("ip", "address", "add", f"{HOSTS[name]}/24", "dev", _DEVICE)
+            call("ip", "link", "set", _DEVICE, "up")
             # Nobody asks who has an address: that would be packets of no flow.
-            _ip("neighbour", "add", HOSTS[far], "lladdr", _MACS[far], "dev", _DEVICE)
-            _ip("route", "add", "default", "via", HOSTS[far])
+            call("ip", "neighbour", "add", HOSTS[far], "lladdr", _MACS[far], "dev", _DEVICE)
+            call("ip", "route", "add", "default", "via", HOSTS[far])
             set_sysctls(sysctls)
     return pids
 
@@ -79,14 +84,4 @@ def carried(pid: int) -> tuple[int, int]:
 
 
 def _plain(device: str) -> None:
-    _run("ethtool", "-K", device, *(word for offload in _OFFLOADS for word in (offload, "off")))
-
-
-def _ip(*words: str) -> None:
-    _run("ip", *words)
-
-
-def _run(*words: str) -> None:
-    done = subprocess.run(words, check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
+    call("ethtool", "-K", device, *(word for offload in _OFFLOADS for word in (offload, "off")))

@@ -12,7 +12,7 @@ from pathlib import Path
 from ccbench.emulate.engine import Check
 from ccbench.emulate.realtime.host import root_check, user_check
 
-__all__ = ["checks", "forwarding", "programs_digest"]
+__all__ = ["checks", "programs_digest"]
 
 _INSTALL_SCRIPT = "scripts/mahimahi.sh"
 #: Of Mahimahi.
@@ -36,17 +36,6 @@ def checks(user: str) -> list[Check]:
         Who is to run Mahimahi's programs.
     """
     return [_programs(), _tools(), root_check(), user_check(user)]
-
-
-def forwarding() -> Check:
-    """Check that this machine forwards packets, which a command needs that reaches others."""
-    path = Path("/proc/sys/net/ipv4/ip_forward")
-    return Check(
-        name="forwarding",
-        ok=path.read_text(encoding="utf-8").strip() == "1",
-        detail="Mahimahi starts only where IPv4 packets are forwarded",
-        remedy="sudo sysctl -w net.ipv4.ip_forward=1",
-    )
 
 
 @cache

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "available_ccas",
     "check_scenario",
+    "forwarding_check",
     "ordinary_user",
     "provenance",
     "require",
@@ -91,6 +92,17 @@ def require(found: Iterable[Check]) -> None:
     for check in found:
         if not check.ok:
             raise MissingRequirement(f"{check.name}: {check.detail}: {check.remedy}")
+
+
+def forwarding_check() -> Check:
+    """Check that this machine forwards packets, which a command needs that reaches others."""
+    path = Path("/proc/sys/net/ipv4/ip_forward")
+    return Check(
+        name="forwarding",
+        ok=path.read_text(encoding="utf-8").strip() == "1",
+        detail="a command behind a link reaches others only where IPv4 packets are forwarded",
+        remedy="sudo sysctl -w net.ipv4.ip_forward=1",
+    )
 
 
 def root_check() -> Check:

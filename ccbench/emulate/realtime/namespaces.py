@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HERE",
+    "call",
     "in_namespaces",
+    "inside_namespace",
     "inside_namespace_of",
     "new_network",
     "set_sysctls",
@@ -49,11 +51,31 @@ def in_namespaces(module: str, *arguments: str, network: bool) -> list[str]:
     return ["unshare", *own, "--", sys.executable, "-c", start, module, *arguments]
 
 
+def call(*words: str) -> None:
+    """Run a program such as ``ip``.
+
+    Raises
+    ------
+    RuntimeError
+        If it fails, with what it says.
+    """
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
+
+
 @contextmanager
 def inside_namespace_of(pid: int) -> Iterator[None]:
     """Let this thread be in the network namespace of a process; sockets made there stay there."""
-    with Path("/proc/self/ns/net").open("rb") as ours, Path(f"/proc/{pid}/ns/net").open("rb") as it:
-        _enter(it.fileno())
+    with Path(f"/proc/{pid}/ns/net").open("rb") as it, inside_namespace(it.fileno()):
+        yield
+
+
+@contextmanager
+def inside_namespace(descriptor: int) -> Iterator[None]:
+    """Let this thread be in the network namespace that a file descriptor is open for."""
+    with Path("/proc/thread-self/ns/net").open("rb") as ours:
+        _enter(descriptor)
         try:
             yield
         finally:

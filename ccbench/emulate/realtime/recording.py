@@ -91,10 +91,11 @@ class Recording:
         """
         try:
             about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+            queue = _frames.read((folder / _QUEUE).read_bytes())
             return cls(
                 status=about["exit_status"],
                 duration_s=about["duration_s"],
-                queue=_frames.read((folder / _QUEUE).read_bytes()),
+                queue=_frames.normal("queue", queue, _frames.QUEUE_COLUMNS),
                 provenance=about["provenance"],
             )
         except (OSError, ValueError, KeyError, TypeError) as error:

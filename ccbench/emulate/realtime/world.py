@@ -58,7 +58,7 @@ def main(folder: Path, run: Callable[[Scenario], None]) -> None:
         _allow_files(3 * scenario.flow_count + _OTHER_FILES)
         run(scenario)
     except (CcbenchError, OSError, RuntimeError, subprocess.SubprocessError) as error:
-        say(error=f"{error}{_console(folder)}")
+        say(error=f"{error}{files.first_words(folder)}")
     else:
         say(finished=True)
 
@@ -141,13 +141,6 @@ def _allow_files(count: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < count:
         resource.setrlimit(resource.RLIMIT_NOFILE, (count, max(count, hard)))
-
-
-def _console(folder: Path) -> str:
-    """Return what the path's programs said first, which tells most: the others only repeat it."""
-    console = folder / files.CONSOLE
-    text = console.read_text(encoding="utf-8", errors="replace") if console.exists() else ""
-    return f": {text.partition(chr(10))[0]}" if text else ""
 
 
 def _end_with_input() -> None:

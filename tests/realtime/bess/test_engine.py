@@ -23,32 +23,14 @@ from ccbench.emulate.bess.engine import BessEngine
 from ccbench.errors import CcbenchError, EngineError, InputError, MissingRequirement
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
     from ccbench import Run
 
+    StandIn: TypeAlias = Callable[[Path], Path]
+
 HERE = Path(__file__).parent
-
-
-def stand_in(folder: Path) -> Path:
-    """Make a folder such as BESS's, with the stand-in for bessd."""
-    program = folder / "core" / "bessd"
-    program.parent.mkdir(parents=True)
-    program.write_text(
-        f'#!/bin/sh\nexec {sys.executable} {HERE / "stand_in.py"} {folder / "protobuf"} "$@"\n',
-        encoding="utf-8",
-    )
-    program.chmod(0o755)
-    (folder / "protobuf").symlink_to(HERE / "protobuf")
-    return folder
-
-
-@pytest.fixture(scope="session")
-def bess(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the folder with the stand-in; skip where nothing of that kind can run."""
-    folder = stand_in(tmp_path_factory.mktemp("bess"))
-    missing = [check.name for check in BessEngine(folder).doctor() if not check.ok]
-    if missing:
-        pytest.skip(f"`ccbench doctor --engine bess` misses {', '.join(missing)}")
-    return folder
 
 
 @pytest.fixture(scope="session", params=["stand-in", "real"])
@@ -138,7 +120,7 @@ class TestRun:
         assert events["loss"] / sent == pytest.approx(0.2, abs=5 * deviation)
 
     @pytest.mark.usefixtures("bess")
-    def test_own_delay(self, tmp_path: Path) -> None:
+    def test_own_delay(self, stand_in: StandIn, tmp_path: Path) -> None:
         """A BESS that can delay packets does so, by any number of milliseconds."""
         folder = stand_in(tmp_path / "other")
         (folder / "protobuf").unlink()
@@ -213,7 +195,7 @@ class TestFailure:
         assert alone.has_ended(own)
 
     @pytest.mark.usefixtures("bess")
-    def test_silence(self, tmp_path: Path) -> None:
+    def test_silence(self, stand_in: StandIn, tmp_path: Path) -> None:
         """A bessd that ends at once is an error with its last words."""
         folder = stand_in(tmp_path / "other")
         (folder / "core" / "bessd").write_text("#!/bin/sh\necho no memory >&2\nexit 1\n")
@@ -221,7 +203,7 @@ class TestFailure:
             BessEngine(folder).run(SHORT)
 
     @pytest.mark.usefixtures("bess")
-    def test_protocol(self, tmp_path: Path) -> None:
+    def test_protocol(self, stand_in: StandIn, tmp_path: Path) -> None:
         """So is a BESS whose protocol lacks what ccbench needs."""
         folder = stand_in(tmp_path / "other")
         (folder / "protobuf").unlink()

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import json
 import struct
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pytest
 
+from ccbench import Bottleneck
 from ccbench.emulate.bess import pcap
 from ccbench.emulate.bess.account import Account
-from ccbench.emulate.bess.records import queue_record, rate_error
+from ccbench.emulate.bess.records import queue_record, rate_error, read_command
 from ccbench.emulate.realtime import packet_record
 from ccbench.emulate.realtime.packet_record import PACKET_RECORD
 from ccbench.errors import EngineError
@@ -197,3 +199,76 @@ class TestRate:
         """While none waits, they tell nothing about it."""
         times_ns = [int(i * 5e6) for i in range(500)]
         assert rate_error(packets(*times_ns), packets(*times_ns), np.full(500, 1e6)) is None
+
+
+class TestCommand:
+    """What the session of a command leaves, of which BESS has written the packets."""
+
+    LINK = Bottleneck(bandwidth_mbps=12, queue_packets=3)
+    ABOUT: ClassVar[dict[str, Any]] = {
+        "status": 0,
+        "was_interrupted": False,
+        "provenance": {"bottleneck": LINK.to_dict()},
+    }
+
+    @staticmethod
+    def icmp(number: int) -> bytes:
+        """Make a frame that has no port; all such of a length look alike in the records."""
+        ip = struct.pack("!BBHHHBBHII", 0x45, 0, 84, number, 0, 64, 1, 0, 1, 2)
+        return bytes(12) + b"\x08\x00" + ip + bytes(64)
+
+    def left(
+        self, folder: Path, arrivals: list[tuple[int, bytes]], departures: list[tuple[int, bytes]]
+    ) -> Path:
+        """Write what a session leaves in which nothing else happened."""
+        written(folder / "arrivals", *arrivals)
+        written(folder / "departures", *departures)
+        (folder / "zero").write_text("0", encoding="utf-8")
+        came, left = len(arrivals), len(departures)
+        counted = Account(
+            time_s=2.0,
+            sent=came,
+            queued=left,
+            dropped=came - left,
+            left=left,
+            received=left,
+            answers_sent=1,
+            answers_received=1,
+            waited_s=0.0,
+        )
+        (folder / "account.json").write_text(json.dumps(asdict(counted)), encoding="utf-8")
+        return folder
+
+    def test_any_packet(self, tmp_path: Path) -> None:
+        """Whatever was dropped is on record as dropped, also what has no port; all is of flow 0."""
+        arrivals = [
+            *((10, frame(443, 1, 1)), (11, self.icmp(1)), (12, self.icmp(2))),
+            (13, frame(80, 2, 1)),
+        ]
+        departures = [(time_us + 2_000, data) for time_us, data in (*arrivals[:2], arrivals[3])]
+        recording = read_command(self.left(tmp_path, arrivals, departures), self.LINK, **self.ABOUT)
+        count = recording.queue["event"].value_counts()
+        assert (count["enqueue"], count["dequeue"], count["drop"]) == (4, 3, 1)
+        assert recording.queue["backlog_packets"].iloc[-1] == 0
+        assert set(recording.queue["flow"]) == {0}
+        assert recording.queue.loc[recording.queue["event"] == "drop", "bytes"].tolist() == [84]
+
+    def test_large(self, tmp_path: Path) -> None:
+        """A packet that is many in one, as no wire has them, is an error."""
+        both = [(10, frame(443, 1, 1, payload=1461))]
+        with pytest.raises(EngineError, match="a packet of 1501 bytes"):
+            read_command(self.left(tmp_path, both, both), self.LINK, **self.ABOUT)
+
+    @pytest.mark.parametrize(
+        ("gap_us", "word"), [(1000, None), (1020, "rate_error -0.0"), (980, "rate_error 0.0")]
+    )
+    def test_rate(self, tmp_path: Path, gap_us: int, word: str | None) -> None:
+        """Packets that had to wait tell the link's rate; another than it was to be is an error."""
+        arrivals = [(0, frame(443, i, i, payload=1460)) for i in range(200)]
+        departures = [(i * gap_us, data) for i, (_, data) in enumerate(arrivals)]
+        folder = self.left(tmp_path, arrivals, departures)
+        if word is None:
+            assert read_command(folder, self.LINK, **self.ABOUT).provenance["rate_error"] == 0
+            return
+        with pytest.raises(EngineError, match=f"too busy .*{word}"):
+            read_command(folder, self.LINK, **self.ABOUT)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A command behind an emulated link, seen from outside: the session that runs it, and its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from typing import IO, TYPE_CHECKING
+
+from ccbench import _validate
+from ccbench.emulate.realtime import files
+from ccbench.emulate.realtime.namespaces import in_namespaces
+from ccbench.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["check_command", "exit_status", "run_session"]
+
+
+def check_command(command: Sequence[str]) -> None:
+    """Check that there is a command.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if not command:
+        raise _validate.bad("command", list(command), "a program and its arguments", "name one")
+
+
+def run_session(
+    module: str, folder: Path, user: str, command: Sequence[str], output: IO[bytes] | None
+) -> bool:
+    """Run a module of ours, which calls :func:`ccbench.emulate.realtime.session.main`.
+
+    Ctrl-C is for the command, which has the terminal; what it has done until then is read.
+
+    Parameters
+    ----------
+    module : str
+        What becomes the first process of the command's namespaces.
+    folder : Path
+        Where it finds all else that it needs to know.
+    user : str
+        Who runs the command.
+    command : sequence of str
+        Program and arguments.
+    output : file, optional
+        Where standard output and error go; by default to this process's.
+
+    Returns
+    -------
+    bool
+        Whether there was a Ctrl-C.
+    """
+    reading, writing = os.pipe()
+    words = (str(folder), user, str(reading), *command)
+    session = in_namespaces(module, *words, network=False)
+    interrupts: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
+    if is_main:  # only that thread has a say. Not SIG_IGN, which the command would inherit.
+        signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    try:
+        process = subprocess.Popen(session, pass_fds=[reading], stdout=output, stderr=output)
+        os.close(reading)
+        try:
+            process.wait()
+        finally:
+            os.close(writing)  # the session takes back what it has changed, and ends
+            process.wait()
+    finally:
+        if is_main:
+            signal.signal(signal.SIGINT, before)
+    return bool(interrupts)
+
+
+def exit_status(folder: Path, status: str, *, interrupted: bool) -> int:
+    """Return the command's exit status, or a shell's for Ctrl-C.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the session.
+    status : str
+        The file in there that has it.
+    interrupted : bool
+        Whether there was a Ctrl-C.
+
+    Raises
+    ------
+    EngineError
+        If there is none, with what the session says.
+    """
+    path = folder / status
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    if text.strip().isdecimal():
+        return int(text)
+    if interrupted:
+        return 128 + signal.SIGINT
+    failure = folder / files.FAILURE
+    if failure.exists():
+        raise EngineError(f"the emulated link failed: {failure.read_text(encoding='utf-8')}")
+    raise EngineError("the command was not started, or killed with its link")

@@ -1,0 +1,379 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands behind BESS: a machine and a server, which are network namespaces for the test.
+
+The switch is the stand-in for bessd, and the real one where ``CCBENCH_BESS_DIR`` names it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ccbench import Bottleneck
+from ccbench.emulate.bess.command import checks, record
+from ccbench.emulate.realtime.recording import Recording
+from ccbench.errors import InputError, MissingRequirement
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FILE_BYTES = 1_500_000
+_LINK: dict[str, Any] = {"bandwidth_mbps": 6, "queue_packets": 31}
+_RTT_MS = 40
+
+#: A machine of its own with a wire to a server, which knows nobody but the machine and, as to a
+#: network card, hands over many packets as one. $0 is the folder that is served.
+_MACHINE = """
+ip link set lo up && sysctl -qw net.ipv4.ip_forward={forwarding} && cd "$0" || exit 99
+{before}
+trap : INT
+mkfifo ready && setsid unshare --net sh -c 'echo >ready; exec sleep infinity' & far=$!
+until [ -p ready ]; do sleep 0.01; done
+read -r _ <ready; rm ready
+ip link add to-server type veth peer name to-machine netns $far
+ip address add 203.0.113.1/24 dev to-server && ip link set to-server up || exit 98
+setsid nsenter --net=/proc/$far/ns/net sh -c 'ip address add 203.0.113.2/24 dev to-machine
+ip link set to-machine up; exec "$0" -m http.server 8000' "$1" >server 2>&1 & server=$!
+shift
+"$@"
+status=$?
+for _ in $(seq 30); do # what is left of ccbench may take a moment
+  iptables -t nat -S | grep -q -e -A || ip -br link | grep -q ccbench || break
+  sleep 0.5
+done
+iptables -t nat -S >rules
+ip -br link >devices
+kill $server $far
+exit $status
+"""
+
+#: Records what is behind the link, with the status of the command; keeps it. How late a link may be
+#: is the business of another test: this machine may have other work.
+_RECORD = """
+import json, os, sys
+from pathlib import Path
+from ccbench import Bottleneck
+from ccbench.emulate.bess.command import record
+from ccbench.emulate.bess import records as of_bess
+from ccbench.emulate.realtime import records
+from ccbench.errors import CcbenchError
+of_bess.LARGEST_RATE_ERROR, records.LATE_MS = 0.5, 500
+folder, link, rtt_ms = Path(sys.argv[1]), json.loads(sys.argv[2]), float(sys.argv[3])
+print(os.getpid(), flush=True)
+try:
+    recording = record(sys.argv[4:], Bottleneck(**link), rtt_ms)
+except CcbenchError as error:
+    sys.exit(str(error))
+folder.mkdir()
+recording.save(folder)
+sys.exit(recording.status)
+"""
+
+#: Gets a file; says how long a round trip took at least, how many bytes came, and who it is.
+_DOWNLOAD = """
+import os, socket, sys, time, urllib.request
+trips_ms = []
+for _ in range(50):
+    begin_s = time.monotonic()
+    try:
+        socket.create_connection(("203.0.113.2", 8000)).close()
+    except ConnectionRefusedError:  # the server has just been started
+        time.sleep(0.1)
+    else:
+        trips_ms.append((time.monotonic() - begin_s) * 1e3)
+        if len(trips_ms) == 5:
+            size = len(urllib.request.urlopen("http://203.0.113.2:8000/file").read())
+            print(min(trips_ms), size, os.getuid())
+            sys.exit(7)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _can(bess: Path) -> None:
+    missing = [one.name for one in checks(bess) if not one.ok and one.name != "forwarding"]
+    if missing:
+        pytest.skip(f"this machine lacks {', '.join(missing)}")
+
+
+def start(
+    folder: Path,
+    bess: Path,
+    command: list[str],
+    *,
+    forwarding: int = 1,
+    before: str = "",
+    **told: str,
+) -> subprocess.Popen[str]:
+    """Record a command on that machine, where something may have happened before."""
+    recording = ["-c", _RECORD, str(folder / "kept"), json.dumps(_LINK), str(_RTT_MS), *command]
+    script = _MACHINE.format(forwarding=forwarding, before=before)
+    machine = ["unshare", "--net", "sh", "-c", script]
+    return subprocess.Popen(
+        [*machine, str(folder), sys.executable, sys.executable, *recording],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "CCBENCH_BESS_DIR": str(bess), **told},
+    )
+
+
+def run(
+    folder: Path, bess: Path, command: list[str], **how: Any
+) -> subprocess.CompletedProcess[str]:
+    """Record a command, and wait for it; say what it has said, without the process."""
+    with start(folder, bess, command, **how) as process:
+        stdout, stderr = process.communicate(timeout=90)
+    return subprocess.CompletedProcess(
+        command, process.returncode, stdout.partition("\n")[2], stderr
+    )
+
+
+def left_on(folder: Path) -> list[str]:
+    """Return what is left on the machine of what ccbench has made there."""
+    rules = (folder / "rules").read_text().splitlines()
+    assert rules
+    devices = (folder / "devices").read_text().splitlines()
+    assert any("to-server" in device for device in devices)
+    return [rule for rule in rules if not rule.startswith("-P")] + [
+        device for device in devices if "ccbench" in device
+    ]
+
+
+@dataclass(frozen=True)
+class Download:
+    """What a download through the link has left and said."""
+
+    recording: Recording
+    trip_ms: float
+    size: int
+    user: int
+    left: list[str]
+
+
+@pytest.fixture(scope="module", params=["stand-in", "real"])
+def download(
+    request: pytest.FixtureRequest, bess: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Download:
+    """Give a download, on the stand-in and on the real BESS."""
+    directory = bess
+    if request.param == "real":
+        if "CCBENCH_BESS_DIR" not in os.environ:
+            pytest.skip("CCBENCH_BESS_DIR names no BESS")
+        directory = Path(os.environ["CCBENCH_BESS_DIR"])
+    for _ in range(5):
+        folder = tmp_path_factory.mktemp("machine")
+        (folder / "file").write_bytes(os.urandom(_FILE_BYTES))
+        done = run(folder, directory, ["python3", "-c", _DOWNLOAD])
+        if not any(words in done.stderr for words in ("too busy", "leave core")):
+            break
+    else:
+        pytest.skip("this machine was too busy")
+    assert done.returncode == 7, done.stderr
+    trip_ms, size, user = done.stdout.split()
+    return Download(
+        Recording.load(folder / "kept"), float(trip_ms), int(size), int(user), left_on(folder)
+    )
+
+
+@pytest.fixture(scope="module")
+def queue(download: Download) -> pd.DataFrame:
+    """Give the queue's record."""
+    return download.recording.queue
+
+
+class TestRecord:
+    def test_command(self, download: Download) -> None:
+        """The command gets what it asked for, and is not root."""
+        assert download.size == _FILE_BYTES
+        assert download.user != 0
+
+    def test_delay(self, download: Download) -> None:
+        """A round trip takes what was added, give or take mm-delay's milliseconds each way."""
+        assert _RTT_MS - 2 < download.trip_ms < _RTT_MS + 15
+
+    def test_conservation(self, queue: pd.DataFrame) -> None:
+        """All of the file passed the queue; each packet that came has left it or was dropped."""
+        count = queue["event"].value_counts()
+        assert count["enqueue"] == count["dequeue"] + count["drop"]
+        assert queue["backlog_packets"].iloc[-1] == 0
+        assert queue.loc[queue["event"] == "dequeue", "bytes"].sum() > _FILE_BYTES
+        assert set(queue["flow"]) == {0}
+
+    def test_limit(self, queue: pd.DataFrame) -> None:
+        """The queue fills to its limit, and to no more."""
+        waiting = queue.loc[queue["event"] != "enqueue", "backlog_packets"]
+        assert waiting.max() == pytest.approx(31, abs=1)
+
+    def test_packets(self, queue: pd.DataFrame) -> None:
+        """Packets are as on a real wire, though the server hands over many as one."""
+        assert queue["bytes"].max() == 1500
+
+    def test_rate(self, download: Download, queue: pd.DataFrame) -> None:
+        """Full packets pass at the link's rate of IP bytes."""
+        if abs(download.recording.provenance["rate_error"]) > 0.005:
+            pytest.skip("this machine was too busy")
+        left = queue[queue["event"] == "dequeue"]
+        gaps_ms = left["time_ns"].diff().shift(-1) / 1e6
+        busy = (left["backlog_packets"] > 0) & (left["bytes"] == 1500)
+        assert busy.sum() > 500
+        assert gaps_ms[busy].mean() == pytest.approx(1500 * 8 / 6e3, rel=0.01)
+
+    def test_about(self, download: Download) -> None:
+        """The record says what made it, and how exact it is."""
+        recording = download.recording
+        made_by = recording.provenance
+        assert (recording.status, made_by["engine"]) == (7, "bess")
+        assert (recording.bottleneck, made_by["rtt_ms"]) == (Bottleneck(**_LINK), _RTT_MS)
+        assert {"rate_error", "late_ms_p99", "switch_waited_share"} <= set(made_by)
+        assert not made_by["is_late"]
+        assert recording.duration_s > recording.queue["time_ns"].max() / 1e9 > 2
+
+    def test_nothing_is_left(self, download: Download) -> None:
+        """The machine has no rule and no device more than before."""
+        assert download.left == []
+
+
+class TestEnd:
+    """A command that takes 50 s, and what is left when it does not get them."""
+
+    @staticmethod
+    def _end(
+        folder: Path, bess: Path, alone: Any, number: int, *, terminal: bool
+    ) -> subprocess.CompletedProcess[str]:
+        """Send a signal to ccbench, or as a terminal does to all that was started from it."""
+        with start(folder, bess, ["sh", "-c", "echo ready; exec sleep 50"]) as process:
+            assert process.stdout is not None
+            pid = int(process.stdout.readline())
+            assert process.stdout.readline() == "ready\n"
+            own = alone.namespaces()
+            if terminal:
+                os.killpg(process.pid, number)
+            else:
+                os.kill(pid, number)
+            stdout, stderr = process.communicate(timeout=30)  # until nobody has them open
+        assert alone.has_ended(own)
+        return subprocess.CompletedProcess([], process.returncode, stdout, stderr)
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+    def test_stopped(self, tmp_path: Path, bess: Path, alone: Any, number: int) -> None:
+        """A ccbench that is stopped or killed takes all with it, and the machine is as before."""
+        folder = tmp_path / "machine"
+        folder.mkdir()
+        done = self._end(folder, bess, alone, number, terminal=False)
+        assert done.returncode == 128 + number
+        assert left_on(folder) == []
+        (left,) = alone.workspaces()  # which the next one removes
+        subprocess.run(["rm", "-r", left], check=True)
+
+    def test_interrupted(self, tmp_path: Path, bess: Path, alone: Any) -> None:
+        """After Ctrl-C the status is a shell's, and what was recorded until then is kept."""
+        folder = tmp_path / "machine"
+        folder.mkdir()
+        done = self._end(folder, bess, alone, signal.SIGINT, terminal=True)
+        assert done.returncode == 130, done.stderr
+        assert Recording.load(folder / "kept").duration_s < 20
+        assert left_on(folder) == []
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+    def test_soon(self, tmp_path: Path, bess: Path, alone: Any, number: int) -> None:
+        """One that ends so before its command begins does not begin, and leaves nothing either."""
+        folder = tmp_path / "machine"
+        folder.mkdir()
+        with start(folder, bess, ["echo", "begun"]) as process:
+            assert process.stdout is not None
+            pid = int(process.stdout.readline())
+            own = alone.wait_for("sleep")
+            if number == signal.SIGINT:
+                os.killpg(process.pid, number)
+            else:
+                os.kill(pid, number)
+            stdout, _ = process.communicate(timeout=30)
+        assert alone.has_ended(own)
+        assert (stdout, left_on(folder)) == ("", [])
+        assert not (folder / "kept").exists()
+        for left in alone.workspaces():  # of one that was killed, which the next one removes
+            subprocess.run(["rm", "-r", left], check=True)
+
+
+class TestFailure:
+    def test_status(self, tmp_path: Path, bess: Path) -> None:
+        """A program that is not there is its shell's 127; one that sends nothing has no packets."""
+        done = run(tmp_path, bess, ["/no-such-program"])
+        assert done.returncode == 127
+        assert Recording.load(tmp_path / "kept").summary()["packets"] == 0
+
+    @pytest.mark.parametrize(
+        ("told", "message"),
+        [
+            ("refuse=AddTc", "BESS refuses AddTc 'link': the stand-in was told to refuse"),
+            ("slow", "link has 5.8"),
+            ("forgetful", "packets are missing from the record of departures"),
+        ],
+    )
+    def test_reason(self, tmp_path: Path, bess: Path, told: str, message: str) -> None:
+        """Whatever is not as it should be is an error that says what, and nothing is left."""
+        (tmp_path / "file").write_bytes(bytes(100_000))
+        done = run(tmp_path, bess, ["python3", "-c", _DOWNLOAD], STAND_IN=told)
+        assert done.returncode == 1
+        assert message in done.stderr
+        assert left_on(tmp_path) == []
+
+    def test_no_forwarding(self, tmp_path: Path, bess: Path) -> None:
+        """Where the machine does not forward packets, the message has what changes it."""
+        done = run(tmp_path, bess, ["true"], forwarding=0)
+        assert done.returncode == 1
+        assert "sudo sysctl -w net.ipv4.ip_forward=1" in done.stderr
+
+    @pytest.mark.parametrize(
+        ("link", "rtt_ms", "message"),
+        [
+            ({"queue_packets": 64}, 40, "write for example queue_packets = 63"),
+            ({"qdisc": "codel"}, 40, "qdisc is 'codel'"),
+            ({}, 0, "rtt_ms is 0"),
+        ],
+    )
+    def test_bad_input(self, bess: Path, link: dict[str, Any], rtt_ms: float, message: str) -> None:
+        """What BESS cannot be is refused with the setting and what it can be."""
+        with pytest.raises(InputError, match=message):
+            record(["true"], Bottleneck(**{**_LINK, **link}), rtt_ms, directory=bess)
+
+    def test_no_command(self, bess: Path) -> None:
+        """So is nothing to run."""
+        with pytest.raises(InputError, match="command is"):
+            record([], Bottleneck(**_LINK), 40, directory=bess)
+
+    def test_no_bess(self, tmp_path: Path) -> None:
+        """A folder without BESS is refused with what it lacks."""
+        with pytest.raises(MissingRequirement, match="has no core/bessd"):
+            record(["true"], Bottleneck(**_LINK), 40, directory=tmp_path)
+
+
+def test_others(tmp_path: Path, bess: Path) -> None:
+    """A link that others have is left alone; what a killed one has left goes with the next."""
+    (tmp_path / "file").write_bytes(bytes(100_000))
+    theirs = "ip link add ccbench0 type veth peer name theirs"
+    stale = "iptables -t nat -A POSTROUTING -s 198.51.100.6/32 -j MASQUERADE"
+    command = ["python3", "-c", _DOWNLOAD]
+    done = run(tmp_path, bess, command, before=f"{theirs}; {stale}")
+    assert done.returncode == 7, done.stderr
+    assert ["ccbench0@theirs", "theirs@ccbench0"] == [one.split()[0] for one in left_on(tmp_path)][
+        ::-1
+    ]
+
+
+def test_ends_in_time(tmp_path: Path, bess: Path) -> None:
+    """What the command leaves running ends with it."""
+    begin_s = time.monotonic()
+    done = run(tmp_path, bess, ["sh", "-c", "sleep 60 & exit 3"])
+    assert done.returncode == 3, done.stderr
+    assert time.monotonic() - begin_s < 40
