@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ccbench.classify.threshold import Threshold, choose_threshold
+from ccbench.classify.threshold import choose_threshold
 
 
 def flat(*levels: float) -> list[list[float]]:
@@ -38,29 +38,38 @@ class TestChooseThreshold:
         assert found.distance == pytest.approx(np.quantile(apart, found.quantile))
         assert found.limits["a"] == found.distance
 
-    def test_lowest(self) -> None:
-        """Of thresholds with as few errors the lowest is taken."""
+    def test_widest(self) -> None:
+        """Of thresholds with as few errors the largest is taken."""
         found = choose_threshold(
             flat(0, 1, 2, 3, 100, 101), ["a"] * 4 + ["b"] * 2, flat(0, 100), ["a", "b"]
         )
-        limits = {"a": 1.0, "b": 1.0}
-        expected = Threshold(
-            distance=1.0, limits=limits, quantile=0.01, false_unknown=0, false_known=0
-        )
-        assert expected == found
+        assert found.quantile == 0.99
+        assert (found.false_unknown, found.false_known) == (0, 0)
+        assert 2.9 < found.limits["a"] <= 3
+
+    def test_hardly_more(self) -> None:
+        """A wider limit may cost one more error in a hundred, but not one in ten."""
+        for count, is_wide in ((100, True), (10, False)):
+            # One of the tested, of a CCA that is left out, is 4 away from the others' traces.
+            tested = [*([0.5] * (count - 1)), 14.0]
+            labels = ["a"] * (count - 1) + ["b"]
+            found = choose_threshold(
+                flat(*range(11), 14, 14.5), ["a"] * 11 + ["b"] * 2, flat(*tested), labels
+            )
+            assert (found.limits["a"] >= 4) == is_wide
 
     def test_limits(self) -> None:
         """A CCA whose traces are far from each other has a limit of its own, others the common."""
-        wide, narrow = np.linspace(0, 40, 9), np.linspace(200, 201, 9)
+        wide, narrow, beside = (np.linspace(*ends, 9) for ends in ((0, 40), (200, 201), (204, 205)))
         found = choose_threshold(
-            flat(*wide, *narrow),
-            ["wide"] * 9 + ["narrow"] * 9,
-            flat(12.5, 200.1),
-            ["wide", "narrow"],
+            flat(*wide, *narrow, *beside),
+            ["wide"] * 9 + ["narrow"] * 9 + ["beside"] * 9,
+            flat(12.5, 200.1, 204.9),
+            ["wide", "narrow", "beside"],
         )
         assert found.false_unknown == found.false_known == 0
-        assert found.limits["narrow"] == found.distance < 2.5 <= found.limits["wide"]
-        assert 2 * found.typical == found.limits["narrow"] + found.limits["wide"]
+        assert found.limits["narrow"] == found.distance < 3.9 < found.limits["wide"]
+        assert found.typical == pytest.approx(np.mean(list(found.limits.values())))
 
     def test_single_trace(self) -> None:
         """A CCA with one trace has no distances of its own, and the common limit."""
