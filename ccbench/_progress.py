@@ -30,7 +30,7 @@ def progress(*columns: ProgressColumn | str) -> Progress:
     silent = not (sys.stderr.isatty() or console.is_jupyter)
     console.quiet = silent
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),  # leaves room for the rest in 80 columns
         *columns,
         TextColumn("left"),

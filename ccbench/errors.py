@@ -79,13 +79,14 @@ class ServerError(CcbenchError):
     Parameters
     ----------
     message : str
-        Why, in one line.
+        Why, in one line. What a server has said may be in it: what cannot be printed is replaced.
     kind : str
         The same in a word or two, for counting.
     """
 
     def __init__(self, message: str, kind: str) -> None:
-        super().__init__(message, kind)  # both, so that it survives pickling
+        harmless = "".join(sign if sign.isprintable() else "?" for sign in message)
+        super().__init__(harmless, kind)  # both, so that it survives pickling
 
     @property
     def kind(self) -> str:

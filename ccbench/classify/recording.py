@@ -11,9 +11,11 @@ import pandas as pd
 from ccbench import _validate
 from ccbench.classify.pcap_pair import queue_between
 from ccbench.classify.setting import SETTINGS, Setting
+from ccbench.classify.web.download import check_download
 from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.replay import replay
 from ccbench.emulate.realtime.recording import Recording as Command
+from ccbench.errors import InputError, ServerError
 from ccbench.run import Run
 
 if TYPE_CHECKING:
@@ -75,6 +77,10 @@ def read(
     EngineError
         If it is a damaged log.
     """
+    if Command.is_in(path):
+        command = Command.load(path)
+        if "answers" in command.provenance:
+            return _of_server(command, path, setting)
     events, where = _content(path)
     if setting is None:
         setting = _like(where, settings)
@@ -92,9 +98,10 @@ def read_all(
         Each as for :func:`read`, or two captures one after the other, which are named ``.pcap`` or
         ``.pcapng``: one from before the queue and one from after it, as for
         :func:`ccbench.classify.pcap_pair.queue_between`, or the folder of a server (``ccbench
-        classify SERVER``), which has a command's for each setting.
+        classify SERVER``), which has a download for each setting: those that are valid count.
     setting, settings
-        As for :func:`read`; captures do not know the setting.
+        As for :func:`read`; captures do not know the setting. Of a server, only its download in
+        this setting counts.
 
     Raises
     ------
@@ -107,9 +114,11 @@ def read_all(
     found = []
     rest = iter(paths)
     for path in rest:
-        of_server = sorted(folder for folder in path.glob("*/") if Command.is_in(folder))
-        if path.suffix not in _CAPTURES or of_server:
-            found += [read(one, setting, settings) for one in of_server or [path]]
+        if downloads := _downloads(path, setting):
+            found += downloads
+            continue
+        if path.suffix not in _CAPTURES:
+            found.append(read(path, setting, settings))
             continue
         after = next(rest, None)
         if after is None or after.suffix not in _CAPTURES:
@@ -121,6 +130,42 @@ def read_all(
     return found
 
 
+def _downloads(path: Path, setting: Setting | None) -> list[Recording]:
+    """Return the valid downloads in the folder of a server; nothing if it is none."""
+    folders = [folder for folder in sorted(path.glob("*/")) if Command.is_in(folder)]
+    found, errors = [], []
+    for folder in folders:
+        if setting is None or folder.name == setting.name:
+            try:
+                found.append(_of_server(Command.load(folder), folder, setting))
+            except InputError as error:
+                errors.append(error)
+    if errors and not found:
+        raise errors[0]
+    if folders and not found and setting is not None:
+        names = ", ".join(folder.name for folder in folders)
+        raise _validate.bad("setting", setting.name, f"one of {names}", f"as {path} has no other")
+    return found
+
+
+def _of_server(command: Command, path: Path, setting: Setting | None) -> Recording:
+    """Return what was recorded of a server, if it is valid."""
+    try:
+        where = Setting.named(command.provenance["setting"])
+        check_download(command, where)
+    except KeyError as error:
+        step = "leave it out"
+        raise _validate.bad("download", str(path), f"one with its {error}", step) from error
+    except ServerError as error:
+        step = "leave it out, or ask the server again"
+        raise _validate.bad("download", str(path), f"valid ({error})", step) from error
+    if setting not in {None, where}:
+        assert setting is not None
+        allowed = f"{where.name} for {path}, where that was recorded"
+        raise _validate.bad("setting", setting.name, allowed, "leave it out")
+    return Recording(events=command.queue, setting=where, name=path.name)
+
+
 def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
     """Return what a file or folder has, and where it was recorded if it knows."""
     if not path.exists():
@@ -130,8 +175,6 @@ def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
         return run.queue_events(), _of_link(run.scenario.bottlenecks[0], run.scenario.rtt_ms)
     if Command.is_in(path):
         command = Command.load(path)
-        if "setting" in command.provenance:  # a server was observed, whose own round trip counts
-            return command.queue, Setting.named(command.provenance["setting"])
         return command.queue, _of_link(command.bottleneck, command.provenance["rtt_ms"])
     if path.is_dir():
         allowed = "one of a run or of a command, or a file"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -66,6 +67,17 @@ class TrainingSet:
     def ccas(self) -> tuple[str, ...]:
         """The CCAs that it knows, in the order of the alphabet."""
         return tuple(sorted({sample.cca for sample in self.samples}))
+
+    @cached_property
+    def digest(self) -> str:
+        """16 hexadecimal digits for the traces, their labels and the limits."""
+        parts = hashlib.sha256()
+        for sample in self.samples:
+            parts.update(f"{sample.cca} {sample.setting.name} ".encode())
+            parts.update(sample.trace.tobytes())
+        limits = [(one.name, dict(limit.limits)) for one, limit in self.thresholds.items()]
+        parts.update(repr(limits).encode())
+        return parts.hexdigest()[:16]
 
     def classifier(self, setting: Setting) -> CCAClassifier:
         """Return the classifier of a setting.
@@ -173,7 +185,8 @@ def train(
 def extended(known: TrainingSet, samples: Iterable[Sample]) -> TrainingSet:
     """Return a training set that knows more: other CCAs, or more of those that it has.
 
-    The quantiles stay; the limits are found again where there are new samples.
+    The quantiles stay; the limits are found again where there are new samples. The provenance says
+    what was ``added``, and the digest of the set that this ``extends``.
 
     Parameters
     ----------
@@ -204,7 +217,9 @@ def extended(known: TrainingSet, samples: Iterable[Sample]) -> TrainingSet:
         thresholds[setting] = chosen_before(
             thresholds[setting], [one.trace for one in own], [one.cca for one in own]
         )
-    return replace(known, samples=both, thresholds=thresholds)
+    named = [*known.provenance.get("added", ()), *sorted({sample.cca for sample in added})]
+    provenance = {**known.provenance, "added": named, "extends": known.digest}
+    return replace(known, samples=both, thresholds=thresholds, provenance=provenance)
 
 
 def _order(sample: Sample) -> tuple[Any, ...]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,8 @@ class TraceVerdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able values."""
-        return {**asdict(self), "setting": self.setting.name}
+        second = None if math.isinf(self.second_distance) else self.second_distance
+        return {**asdict(self), "setting": self.setting.name, "second_distance": second}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,7 +156,7 @@ def classify(
         raise _validate.bad(
             "names", [*others, str(hosts or "")], allowed, "ask one after the other"
         )
-    settings = [Setting.named(name) for name in setting_names]
+    settings = [Setting.named(name) for name in dict.fromkeys(setting_names)]
     known = TrainingSet.load(training if training is not None else PACKAGED)
     filters = Filters(smooth_s=smooth, bridge_s=bridge)
     if files:
@@ -220,7 +219,7 @@ def print_traces(traces: Sequence[Mapping[str, Any]], *, first: str = "") -> Non
     """
 
     def packets(value: float | None) -> str:
-        return "-" if value is None or math.isinf(value) else f"{value:.2f}"
+        return "-" if value is None else f"{value:.2f}"
 
     columns = [
         *("setting", "vote", "nearest\npackets", "", "second\npackets", "", "limit\npackets"),

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
 from ccbench import Bottleneck, Flow, Scenario, _frames
-from ccbench.classify.recording import read
+from ccbench.classify.recording import read, read_all
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.training import Sample, Variation
 from ccbench.classify.training_set import PACKAGED, TrainingSet, train
@@ -72,6 +74,25 @@ def run_folder(folder: Path, make_run: Callable[..., Any], **changes: Any) -> Pa
     return folder
 
 
+FINE = {"protocol": "h2", "connections": 1, "pages": 50, "others": 0, "broken": 0}
+
+
+def filled(recording: Recording) -> Recording:
+    """Give a record the packets of a link that is always busy, for 21 s."""
+    link = recording.bottleneck
+    assert link.bandwidth_mbps is not None
+    times_ns = np.arange(0, 21e9, 12e6 / link.bandwidth_mbps).astype("int64")
+    queue = pd.DataFrame(
+        {
+            "time_ns": np.repeat(times_ns, 2),
+            "event": ["enqueue", "dequeue"] * len(times_ns),
+            "bytes": 1500,
+            "backlog_packets": [5, 4] * len(times_ns),
+        }
+    ).reindex(columns=list(_frames.QUEUE_COLUMNS), fill_value=0)
+    return replace(recording, queue=queue.astype(dict(_frames.QUEUE_COLUMNS)))
+
+
 def recorded(make_run: Callable[..., Any], link: Bottleneck, **about: Any) -> Recording:
     """Make what a command has done to the queue of a link: nothing."""
     scenario = Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=40, duration_s=1)
@@ -109,8 +130,33 @@ class TestRead:
     def test_server(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
         """Of a server that was observed, the setting counts and not what was added to its RTT."""
         link = Bottleneck(bandwidth_mbps=10, queue_packets=128)
-        recorded(make_run, link, rtt_ms=20.0, setting="10bw-130rtt-128q").save(tmp_path)
-        assert "10bw-130rtt-128q" == read(tmp_path).setting.name
+        (tmp_path / "one").mkdir()
+        about = {"rtt_ms": 20.0, "setting": "10bw-130rtt-128q", "answers": FINE}
+        filled(recorded(make_run, link, **about)).save(tmp_path / "one")
+        assert "10bw-130rtt-128q" == read(tmp_path / "one").setting.name
+        with pytest.raises(
+            InputError, match=r"10bw-130rtt-128q for .*one, where that was recorded"
+        ):
+            read(tmp_path / "one", SETTINGS[0])
+
+    def test_servers_folder(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
+        """The folder of a server has a download for each setting; only those that are valid count.
+
+        With a setting, only the download in that one does.
+        """
+        for setting, more in zip(SETTINGS[:3], ({}, {"pages": 20, "others": 20}, {}), strict=True):
+            link = Bottleneck(
+                bandwidth_mbps=setting.bandwidth_mbps, queue_packets=setting.queue_packets
+            )
+            about = {"rtt_ms": 9.0, "setting": setting.name, "answers": {**FINE, **more}}
+            (tmp_path / setting.name).mkdir()
+            filled(recorded(make_run, link, **about)).save(tmp_path / setting.name)
+        assert {SETTINGS[0], SETTINGS[2]} == {one.setting for one in read_all([tmp_path])}
+        assert [SETTINGS[2]] == [one.setting for one in read_all([tmp_path], SETTINGS[2])]
+        with pytest.raises(InputError, match="20 of 40 answers are no pages"):
+            read_all([tmp_path], SETTINGS[1])
+        with pytest.raises(InputError, match=r"as .* has no other"):
+            read_all([tmp_path], SETTINGS[3])
 
     def test_damaged(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
         """A damaged folder is refused in one line."""

@@ -119,14 +119,6 @@ class TestExtended:
     @pytest.fixture
     def server(self, tmp_path: Path) -> Path:
         """Give the folder of a server whose queue goes up and down as no CCA's does."""
-        queue = pd.DataFrame(
-            {
-                "time_ns": np.arange(1100) * 20_000_000,
-                "event": "enqueue",
-                "bytes": 1500,
-                "backlog_packets": [3, 60] * 550,
-            }
-        ).reindex(columns=list(_frames.QUEUE_COLUMNS), fill_value=0)
         server = tmp_path / "servers" / "example.com"
         for setting in SETTINGS:
             folder = server / setting.name
@@ -134,11 +126,25 @@ class TestExtended:
             link = Bottleneck(
                 bandwidth_mbps=setting.bandwidth_mbps, queue_packets=setting.queue_packets
             )
+            times_ns = np.arange(0, 21e9, 12e6 / setting.bandwidth_mbps).astype("int64")
+            queue = pd.DataFrame(
+                {
+                    "time_ns": times_ns,
+                    "event": "dequeue",
+                    "bytes": 1500,
+                    "backlog_packets": np.where(times_ns // 20_000_000 % 2, 3, 60),
+                }
+            ).reindex(columns=list(_frames.QUEUE_COLUMNS), fill_value=0)
+            answers = {"protocol": "h2", "connections": 1, "pages": 9, "others": 0, "broken": 0}
             Recording(
                 status=0,
                 duration_s=22.0,
                 queue=queue.astype(dict(_frames.QUEUE_COLUMNS)),
-                provenance={"bottleneck": link.to_dict(), "setting": setting.name},
+                provenance={
+                    "bottleneck": link.to_dict(),
+                    "setting": setting.name,
+                    "answers": answers,
+                },
             ).save(folder)
         return server
 
@@ -154,6 +160,8 @@ class TestExtended:
         known, packaged = TrainingSet.load(file), TrainingSet.load(PACKAGED)
         assert {*known.ccas} == {*packaged.ccas, "zigzag"}
         assert len(known.samples) == len(packaged.samples) + len(SETTINGS)
+        assert known.provenance["added"] == ["zigzag"]
+        assert known.digest != packaged.digest == known.provenance["extends"]
         one = packaged.samples[0]
         assert judge([(one.setting, one.trace)], known).label == one.cca
 

@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +18,14 @@ import pytest
 from click.testing import CliRunner
 
 from ccbench import _frames
+from ccbench.classify.filters import Filters
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.web import site
 from ccbench.classify.web.download import (
     Answers,
     added_rtt_ms,
-    trace_of,
+    check_download,
     utilisation,
 )
 from ccbench.classify.web.folder import ServerFolder
@@ -71,7 +73,13 @@ class TestTarget:
         [
             *("", "/", "https://", "a b", "-a.com", "a..b", "x" * 64 + ".com", "ftp://example.com"),
             *("user:secret@example.com", "https://[::1]/", "example.com:0", "example.com:99999"),
-            *("example.com:http", "example.com/ü", "https://example.com/a b", "--version"),
+            *(
+                "example.com/#\x1b[2J",
+                "example.com:http",
+                "example.com/ü",
+                "https://example.com/a b",
+                "--version",
+            ),
         ],
     )
     def test_refused(self, name: str) -> None:
@@ -175,13 +183,23 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(301, b"", Location=f"/round/{rest}x")
         elif kind == "away":
             self._answer(301, b"", Location="ftp://elsewhere/")
+        elif kind == "chunked":
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(b"3e8\r\n" + bytes(1000) + b"\r\n0\r\n\r\n")
+        elif kind == "until-the-end":
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(bytes(1000))
+            self.close_connection = True
         elif kind == "endless":
             self.send_response(200)
             self.end_headers()
             while True:
                 self.wfile.write(bytes(1 << 16))
         else:
-            self._answer(200, bytes(int(kind or 1000)))
+            self._answer(200, bytes(int(kind or 10_000)))
 
     def _answer(self, status: int, body: bytes, **headers: str) -> None:
         self.send_response(status)
@@ -245,6 +263,13 @@ def drip(start: bytes) -> Callable[[socket.socket], None]:
     return talk
 
 
+def redirecting_to(url: str) -> Callable[..., Any]:
+    """Return what answers every question with a redirect to a URL."""
+    return lambda *_, **__: site._Answer(
+        status=302, reason="Found", location=url, body_bytes=0, rtt_ms=1.0
+    )
+
+
 def kind_of(name: str) -> str:
     """Return why a server cannot be found."""
     with pytest.raises(ServerError) as caught:
@@ -268,6 +293,36 @@ class TestSite:
         with serving() as (url, seen):
             found = find_site(Target.named(f"{url}/to/to/7000"), Manners())
         assert (found.target.path, found.body_bytes, len(seen)) == ("/7000", 7000, 3)
+
+    @pytest.mark.parametrize("path", ["chunked", "until-the-end"])
+    def test_size_unknown(self, path: str) -> None:
+        """A page that does not say how large it is is read."""
+        with serving() as (url, _):
+            found = find_site(Target.named(f"{url}/{path}"), Manners())
+        assert found.body_bytes == 1000
+        assert 0 < found.rtt_ms < 100
+
+    def test_inward(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A server on the Internet may not send us to one that is not."""
+        with serving() as (url, seen):
+            monkeypatch.setattr(site, "_ask", redirecting_to(url))
+            monkeypatch.setattr(
+                site, "_resolve", lambda target: {"far": "1.1.1.1"}.get(target.host, target.host)
+            )
+            assert kind_of("http://far/") == "redirects"
+        assert not seen
+
+    @pytest.mark.parametrize(
+        "said", [b"HTTP/1.1 404 \x1b[31mred\x9b2J\r\n\r\n", b"\x1b[2Jhello\r\n", b"\r\n"]
+    )
+    def test_escapes(self, said: bytes) -> None:
+        """What servers say cannot do anything to a terminal."""
+        with (
+            saying(lambda connection: connection.sendall(said)) as where,
+            pytest.raises(ServerError) as caught,
+        ):
+            find_site(Target.named(f"http://{where}"), Manners())
+        assert str(caught.value).isprintable()
 
     def test_endless_page(self) -> None:
         """Of a page without end no more is read than says that it is large."""
@@ -390,7 +445,7 @@ def download(
         duration_s=seconds,
         queue=normal,
         provenance={
-            "ccbench": "0",
+            "engine": "made up",
             "bottleneck": {
                 "bandwidth_mbps": setting.bandwidth_mbps,
                 "queue_packets": setting.queue_packets,
@@ -409,8 +464,8 @@ class TestTrace:
         assert found == pytest.approx(0.9, rel=1e-3)
 
     def test_valid(self) -> None:
-        """A download that used the link over one connection is a trace of 20 s."""
-        assert trace_of(download(SETTINGS[0]), SETTINGS[0]).shape == (1000,)
+        """A download that used the link for the time of a trace over one connection is fine."""
+        check_download(download(SETTINGS[0], seconds=20.0), SETTINGS[0])
 
     @pytest.mark.parametrize(
         ("wrong", "kind", "words"),
@@ -421,12 +476,13 @@ class TestTrace:
             ({"share": 0.79}, "slow", "79% of the link"),
             ({"seconds": 18.0, "broken": 4}, "closed", "after 50 answers and 18.0 s"),
             ({"seconds": 18.0}, "slow", "larger file"),
+            ({"seconds": 19.95}, "slow", "larger file"),
         ],
     )
     def test_invalid(self, wrong: dict[str, Any], kind: str, words: str) -> None:
         """One that did not says what was the matter."""
         with pytest.raises(ServerError, match=words) as caught:
-            trace_of(download(SETTINGS[0], **wrong), SETTINGS[0])
+            check_download(download(SETTINGS[0], **wrong), SETTINGS[0])
         assert caught.value.kind == kind
 
 
@@ -444,10 +500,8 @@ class TestSurvey:
                 TrainingSet.load(PACKAGED),
                 record,
                 folder,
-                settings=SETTINGS[:2],
-                manners=Manners(pause_s=0),
                 provenance={"engine": "made up"},
-                **options,
+                **{"settings": SETTINGS[:2], "manners": Manners(pause_s=0), **options},
             )
         )
 
@@ -476,6 +530,28 @@ class TestSurvey:
         assert (own / FIGURE).exists()
         assert ServerFolder(own).load(SETTINGS[1]) is not None
 
+    def test_other_options(self, tmp_path: Path) -> None:
+        """With another setting or filter, what is there is judged again, and the rest asked for."""
+        asked = []
+
+        def record(_command: Any, link: Any, _rtt_ms: float, *, output: Any) -> Recording:
+            output.write(b"status codes: 50 2xx\nconnections opened: 1")
+            asked.append(link.bandwidth_mbps)
+            return download(SETTINGS[2] if link.bandwidth_mbps == 10 else SETTINGS[0])
+
+        with serving() as (url, seen):
+            self.run(tmp_path, [url], record)
+            (smooth,) = self.run(tmp_path, [url], record, filters=Filters(smooth_s=0.5))
+            assert (len(asked), len(seen)) == (2, 1)
+            assert smooth["filters"]["smooth_s"] == 0.5
+            (more,) = self.run(tmp_path, [url], record, settings=SETTINGS[:3])
+            assert len(asked) == 3
+            other = replace(TrainingSet.load(PACKAGED), provenance={})
+            assert other.digest == more["training"]
+            self.run(tmp_path, [url], record, settings=SETTINGS[:3])
+        assert (len(asked), len(seen)) == (3, 2)
+        assert [trace["setting"] for trace in more["traces"]] == [one.name for one in SETTINGS[:3]]
+
     def test_row(self, tmp_path: Path) -> None:
         """A row has the label, the votes and what it took."""
 
@@ -491,6 +567,7 @@ class TestSurvey:
         assert row["megabytes"] == pytest.approx(2 * 0.95 * 5 / 8 * 21, rel=0.01)
         assert [trace["setting"] for trace in row["traces"]] == [one.name for one in SETTINGS[:2]]
         assert row["provenance"] == {"engine": "made up"}
+        assert row["engine"] == "made up"
 
     def test_gives_up(self, tmp_path: Path) -> None:
         """A server that does not answer through the link is not asked in other settings."""
@@ -524,6 +601,48 @@ class TestSurvey:
         assert [trace["kind"] for trace in row["traces"]] == ["link", None]
         assert row["label"] == row["traces"][1]["label"]
         assert "too busy" in row["traces"][0]["error"]
+        with serving() as (url, _):
+            self.run(tmp_path / "again", [url], record)
+            (row,) = self.run(tmp_path / "again", [url], record, retry=True)
+        assert len(asked) == 4  # nothing has failed there
+
+    def test_failures_are_tried_again(self, tmp_path: Path) -> None:
+        """A link that failed in one setting is tried again there, and only there."""
+        asked = []
+
+        def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> Recording:
+            asked.append(1)
+            output.write(b"status codes: 50 2xx\nconnections opened: 1\n")
+            made = download(SETTINGS[0])
+            return replace(made, status=1) if len(asked) == 1 else made
+
+        with serving() as (url, _):
+            (row,) = self.run(tmp_path, [url], record)
+            assert [trace["kind"] for trace in row["traces"]] == ["link", None]
+            (row,) = self.run(tmp_path, [url], record, retry=True)
+        assert [trace["kind"] for trace in row["traces"]] == [None, None]
+        assert len(asked) == 3
+
+    def test_nothing_passes(self, tmp_path: Path) -> None:
+        """A machine that forwards nothing is not the server's fault."""
+
+        def record(_command: Any, _link: Any, _rtt_ms: float, **_: Any) -> Recording:
+            made = download(SETTINGS[0])
+            return replace(made, queue=made.queue.iloc[:0])
+
+        with serving() as (url, _):
+            (row,) = self.run(tmp_path, [url], record)
+        assert row["kind"] == "link"
+        assert "iptables" in row["error"]
+
+    def test_small_page(self, tmp_path: Path) -> None:
+        """A page so small that asking for it limits the server is not asked for again and again."""
+        with serving() as (url, seen):
+            (row,) = self.run(tmp_path, [f"{url}/900"], lambda: None)  # type: ignore[arg-type,return-value] # nobody is asked
+        # Twice what path and queue hold, a hundred times: 2 * (53,125 + 96,000) / 100.
+        assert row["kind"] == "small"
+        assert "2983 bytes or more" in row["error"]
+        assert len(seen) == 1
 
     def test_errors_are_rows(self, tmp_path: Path) -> None:
         """A server that cannot be found is a row without a label, and the next one has its turn."""
@@ -629,7 +748,10 @@ class TestCommand:
             (("queue.csv",), "file is 'queue.csv'; it must be there"),
             (("results/run.d",), "file is 'results/run.d'; it must be there"),
             (("example.com", "--setting", "7bw-85rtt-64q", "--dry-run"), "setting is"),
-            (("example.com", "--max-megabytes", "80", "--dry-run"), "max_megabytes is 80"),
+            (
+                ("example.com", "--max-megabytes", "82", "--dry-run"),
+                "write 83 (--max-megabytes 83)",
+            ),
             (("example.com", "--plot", "a.png", "--dry-run"), "--plot is"),
             (("example.com", "--bess-dir", "x"), "--bess-dir is"),
             (("example.com", "."), "files only"),

@@ -12,19 +12,16 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from ccbench.bottleneck import Bottleneck
-from ccbench.classify.filters import NO_FILTERS
-from ccbench.classify.occupancy import DURATION_S
+from ccbench.classify.occupancy import DURATION_S, STEP_S
 from ccbench.emulate.engine import Check
-from ccbench.errors import ServerError
+from ccbench.errors import EngineError, ServerError
+from ccbench.flow import MTU_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-    import numpy.typing as npt
     import pandas as pd
 
-    from ccbench.classify.filters import Filters
     from ccbench.classify.setting import Setting
     from ccbench.classify.web.manners import Manners
     from ccbench.classify.web.site import Site
@@ -38,10 +35,10 @@ __all__ = [
     "UTILISATION",
     "Answers",
     "added_rtt_ms",
+    "check_download",
     "checks",
     "download",
     "link_of",
-    "trace_of",
     "utilisation",
 ]
 
@@ -53,10 +50,13 @@ UTILISATION = 0.8
 #: What is asked for at once: enough that the server always has something to send, and few requests
 #: where they are for large files.
 _ASKED_BYTES, _FEWEST, _MOST = 16_000_000, 2, 100
+#: So much more than the path and the queue can hold must be asked for, or else what is asked for
+#: limits the server, and not its CCA.
+_ENOUGH = 2.0
 #: A server that has said nothing for so long has gone.
 _SILENCE_S = 10
 #: h2load ends by itself. If it does not, it is ended this much later.
-_REST_S = 10.0
+_REST_S = 5.0
 #: Of its answers as many must be pages.
 _FINE = 0.9
 #: mm-delay knows whole milliseconds each way, and no less than one.
@@ -73,8 +73,12 @@ while kill -0 $asking 2>/dev/null; do
   [ "$(count)" -le "$most" ] || kill $asking 2>/dev/null
 done
 wait $asking
+status=$?
 echo "connections opened: $(count)"
+exit $status
 """
+#: Its statuses where h2load has done what it was told, or was ended: by timeout, or by the script.
+_ENDINGS = (0, 124, 143)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +92,7 @@ class Answers:
     connections : int
         How many TCP connections were opened.
     pages : int
-        Answers that were complete and a page (status 200 to 299).
+        Answers that were a page (status 200 to 299), complete or not.
     others : int
         Those with another status.
     broken : int
@@ -174,10 +178,13 @@ def download(site: Site, setting: Setting, manners: Manners, record: Recorder) -
     Raises
     ------
     ServerError
-        If the server is too far away.
+        If the server is too far away, or its page too small.
+    EngineError
+        If the link or h2load fails, or nothing passes the link.
     """
     link = link_of(setting)
     added_ms = added_rtt_ms(setting, site.rtt_ms)
+    _check_page(site, setting)
     with tempfile.TemporaryFile() as output:
         begin_s = time.monotonic()
         recording = record(_command(site, manners), link, added_ms, output=output)
@@ -185,7 +192,16 @@ def download(site: Site, setting: Setting, manners: Manners, record: Recorder) -
         if recording.was_interrupted:
             raise KeyboardInterrupt
         output.seek(0)
-        answers = Answers.read(output.read().decode(errors="replace"))
+        said = output.read().decode(errors="replace")
+    if recording.status not in _ENDINGS:
+        words = said.strip().splitlines()[-2:-1] or ["it said nothing"]
+        raise EngineError(f"h2load ended with status {recording.status}: {words[0]}")
+    if not len(recording.queue):
+        step = (
+            "look whether a firewall of this machine drops what it forwards (iptables -S FORWARD)"
+        )
+        raise EngineError(f"nothing has passed the link: {step}")
+    answers = Answers.read(said)
     about = {
         "setting": setting.name,
         "url": site.target.url,
@@ -204,10 +220,8 @@ def utilisation(events: pd.DataFrame, setting: Setting) -> float:
     return float(carried) * 8 / (setting.bandwidth_mbps * 1e6 * DURATION_S)
 
 
-def trace_of(
-    recording: Recording, setting: Setting, filters: Filters = NO_FILTERS
-) -> npt.NDArray[np.float32]:
-    """Return the trace of a download, if it shows the CCA of one connection.
+def check_download(recording: Recording, setting: Setting) -> None:
+    """Check that a download shows the CCA of one connection.
 
     Raises
     ------
@@ -229,14 +243,26 @@ def trace_of(
         raise ServerError(f"{message}: {step}", "connections")
     times_ns = recording.queue["time_ns"]
     lasted_s = (times_ns.max() - times_ns.min()) / 1e9
-    if lasted_s < DURATION_S - 0.1 and answers.broken:
+    is_short = lasted_s < DURATION_S - STEP_S
+    if is_short and answers.broken:
         message = f"it closed the connection after {answered} answers and {lasted_s:.1f} s"
         raise ServerError(f"{message}: name a larger file", "closed")
-    if used < UTILISATION or lasted_s < DURATION_S - 0.1:
+    if used < UTILISATION or is_short:
         message = f"it uses {used:.0%} of the link, not {UTILISATION:.0%}"
         reason = "it sends too slowly, or its page is too small"
         raise ServerError(f"{message}: {reason}: name a larger file", "slow")
-    return filters.trace(recording.queue)
+
+
+def _check_page(site: Site, setting: Setting) -> None:
+    """Check that a page is large enough: that asked for so often, it fills the path."""
+    path_bytes = setting.bandwidth_mbps * 1e6 / 8 * setting.rtt_ms / 1e3
+    holds_bytes = path_bytes + setting.queue_packets * MTU_BYTES
+    least = math.ceil(_ENOUGH * holds_bytes / _MOST)
+    if site.body_bytes < least:
+        message = (
+            f"its page of {site.body_bytes} bytes is too small, asked for {_MOST} times at once"
+        )
+        raise ServerError(f"{message}: name a file of {least} bytes or more", "small")
 
 
 def _command(site: Site, manners: Manners) -> list[str]:

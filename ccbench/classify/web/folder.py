@@ -20,6 +20,9 @@ __all__ = ["RESULT", "ServerFolder"]
 
 RESULT = "result.json"
 
+#: What the record of a download says besides what that of any command does.
+_OF_DOWNLOADS = ("setting", "url", "address", "server_rtt_ms", "answers", "seconds", "engine")
+
 
 @dataclass(frozen=True)
 class ServerFolder:
@@ -32,14 +35,35 @@ class ServerFolder:
     ----------
     path : Path
         It is made when something is kept.
+    engine : str
+        Whose links count; left out, all do.
     """
 
     path: Path
+    engine: str = ""
 
     def load(self, setting: Setting) -> Recording | None:
-        """Return the download in a setting, if there is one."""
+        """Return the download in a setting, if there is one through this engine's link.
+
+        Raises
+        ------
+        InputError
+            If it is damaged, or something else.
+        """
         folder = self.path / setting.name
-        return Recording.load(folder) if Recording.is_in(folder) else None
+        if not Recording.is_in(folder):
+            return None
+        recording = Recording.load(folder)
+        missing = [name for name in _OF_DOWNLOADS if name not in recording.provenance]
+        if missing:
+            allowed = f"a download from a server, whose {_OF_DOWNLOADS[0]} is known"
+            raise _validate.bad("folder", str(folder), allowed, "remove it")
+        is_ours = self.engine in {"", recording.provenance["engine"]}
+        return recording if is_ours else None
+
+    def forget(self, setting_name: str) -> None:
+        """Remove the download in a setting."""
+        _atomic.remove(self.path / setting_name)
 
     def keep(self, setting: Setting, recording: Recording) -> None:
         """Keep a download."""
@@ -59,7 +83,7 @@ class ServerFolder:
             return None
         try:
             found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            _ = found["label"], found["error"], found["traces"]
+            _ = found["label"], found["error"], [one["kind"] for one in found["traces"]]
         except (ValueError, KeyError, TypeError) as error:
             allowed = "a result as it was written"
             raise _validate.bad("file", str(path), allowed, f"remove it ({error})") from error
@@ -69,4 +93,6 @@ class ServerFolder:
         """Keep the verdict: nothing more is to be asked."""
         self.path.mkdir(parents=True, exist_ok=True)
         with _atomic.new_file(self.path / RESULT) as temporary:
-            temporary.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+            temporary.write_text(
+                json.dumps(result, indent=2, allow_nan=False) + "\n", encoding="utf-8"
+            )

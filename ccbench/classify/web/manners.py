@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ class Manners:
     Parameters
     ----------
     max_megabytes : float
-        What all downloads from one server may take.
+        What all downloads from one server may take, at the rates of their links.
     max_connections : int
         How many TCP connections one download may open. One is enough, unless the server closes it.
     pause_s : float
@@ -80,8 +81,9 @@ class Manners:
         """
         megabytes = sum(setting.bandwidth_mbps for setting in settings) / 8 * seconds
         if megabytes > self.max_megabytes:
-            allowed = f"{megabytes:.0f} or more for {len(settings)} downloads of {seconds:g} s"
-            step = "raise it, or name fewer settings"
+            least = math.ceil(megabytes)
+            allowed = f"{least} or more for {len(settings)} downloads of {seconds:g} s"
+            step = f"write {least} (--max-megabytes {least}), or name fewer settings"
             raise _validate.bad("max_megabytes", self.max_megabytes, allowed, step)
         return megabytes
 

@@ -10,9 +10,10 @@ from ccbench.classify.filters import NO_FILTERS
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.verdict import TraceVerdict, judge
 from ccbench.classify.vote import UNKNOWN
-from ccbench.classify.web.download import download, trace_of, utilisation
+from ccbench.classify.web.download import check_download, download, utilisation
 from ccbench.classify.web.manners import visit
-from ccbench.classify.web.site import find_site
+from ccbench.classify.web.site import Site, find_site
+from ccbench.classify.web.target import Target
 from ccbench.errors import EngineError, ServerError
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from ccbench.classify.web.download import Recorder
     from ccbench.classify.web.folder import ServerFolder
     from ccbench.classify.web.manners import Manners
-    from ccbench.classify.web.site import Site
-    from ccbench.classify.web.target import Target
     from ccbench.emulate.realtime.recording import Recording
 
 __all__ = ["Observation", "ServerVerdict", "classify_server"]
@@ -183,9 +182,13 @@ def classify_server(  # noqa: PLR0913 - whom, with what, and how
     MissingRequirement
         If this machine cannot emulate the link.
     """
-    on_step("finding it")
+    kept = [folder.load(setting) for setting in settings]
     try:
-        site = find_site(target, manners, verify=verify)
+        if all(kept):
+            site = _known_site(kept[-1])
+        else:
+            on_step("finding it")
+            site = find_site(target, manners, verify=verify)
     except ServerError as error:
         return ServerVerdict(target=target, error=str(error), kind=error.kind)
     observations: list[Observation] = []
@@ -203,17 +206,27 @@ def classify_server(  # noqa: PLR0913 - whom, with what, and how
     return _judged(target, site, observations, known)
 
 
+def _known_site(recording: Recording | None) -> Site:
+    """Return where a server was when it was observed."""
+    assert recording is not None
+    about = recording.provenance
+    target = Target.named(about["url"])
+    return Site(
+        target=target, address=about["address"], rtt_ms=about["server_rtt_ms"], body_bytes=0
+    )
+
+
 def _recorded(
     site: Site, setting: Setting, manners: Manners, record: Recorder, folder: ServerFolder
 ) -> Recording:
     """Return the download in a setting; one that is there is not made again."""
     recording = folder.load(setting)
-    if recording is None:
+    if recording is None or recording.provenance["address"] != site.address:
         with visit(site.address, manners.pause_s):
             try:
                 recording = download(site, setting, manners, record)
             except EngineError as error:  # the other settings may do better
-                raise ServerError(f"the emulated link failed: {error}", "link") from error
+                raise ServerError(str(error), "link") from error
         folder.keep(setting, recording)
     return recording
 
@@ -227,9 +240,10 @@ def _observation(recording: Recording, setting: Setting, filters: Filters) -> Ob
         "seconds": recording.provenance["seconds"],
     }
     try:
-        return Observation(**seen, trace=trace_of(recording, setting, filters))
+        check_download(recording, setting)
     except ServerError as error:
         return Observation(**seen, error=str(error), kind=error.kind)
+    return Observation(**seen, trace=filters.trace(queue))
 
 
 def _judged(

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import http.client
+import ipaddress
+import os
 import socket
 import ssl
 import struct
@@ -94,9 +96,14 @@ def find_site(target: Target, manners: Manners, *, verify: bool = True) -> Site:
 
         find_site(Target.named("example.com"), Manners()).rtt_ms
     """
+    pause_s, is_public = manners.pause_s, False
     for _ in range(_MOST_REDIRECTS + 1):
         address = _resolve(target)
-        with visit(address):
+        if is_public and not ipaddress.ip_address(address).is_global:
+            message = f"it redirects to {target.host}, which is not on the Internet ({address})"
+            raise ServerError(message, "redirects")
+        is_public = ipaddress.ip_address(address).is_global
+        with visit(address, pause_s):
             answer = _ask(target, address, manners.user_agent, verify=verify)
         if answer.location is None:
             if answer.status != _OK:
@@ -109,6 +116,7 @@ def find_site(target: Target, manners: Manners, *, verify: bool = True) -> Site:
                 body_bytes=answer.body_bytes,
             )
         target = _redirected(target, answer.location)
+        pause_s = 0.0  # it belongs to the same question
     raise ServerError(f"it redirects more than {_MOST_REDIRECTS} times", "redirects")
 
 
@@ -183,15 +191,18 @@ def _limit(connection: socket.socket) -> Iterator[None]:
     timer = threading.Timer(_PATIENCE_S, shut)
     timer.daemon = True
     timer.start()
+    failure = None
     try:
         yield
     except ServerError as error:
-        if is_late.is_set():
-            message = f"it does not give its page within {_PATIENCE_S:g} s"
-            raise ServerError(message, "timeout") from error
-        raise
+        failure = error
     finally:
         timer.cancel()
+    if is_late.is_set():  # whatever came of that
+        message = f"it does not give its page within {_PATIENCE_S:g} s"
+        raise ServerError(message, "timeout") from failure
+    if failure is not None:
+        raise failure
 
 
 def _get(connection: socket.socket, target: Target, user_agent: str) -> _Answer:
@@ -205,23 +216,25 @@ def _get(connection: socket.socket, target: Target, user_agent: str) -> _Answer:
         "Accept-Encoding": "identity",
         "Connection": "close",
     }
-    asking.request("GET", target.path, headers=headers)
-    response = asking.getresponse()
-    location = response.getheader("Location") if response.status in _REDIRECTS else None
-    size = response.length
-    if size is None and location is None:
-        size = _read_size(response)
-    return _Answer(
-        status=response.status,
-        reason=response.reason.strip()[:60],
-        location=location,
-        body_bytes=size or 0,
-        rtt_ms=_rtt_ms(connection),
-    )
+    # http.client closes the connection at the end of the page.
+    with socket.socket(fileno=os.dup(connection.fileno())) as watched:
+        asking.request("GET", target.path, headers=headers)
+        response = asking.getresponse()
+        location = response.getheader("Location") if response.status in _REDIRECTS else None
+        size = response.length
+        if size is None and location is None:
+            size = _read_size(response)
+        return _Answer(
+            status=response.status,
+            reason=response.reason.strip()[:60],
+            location=location,
+            body_bytes=size or 0,
+            rtt_ms=_rtt_ms(watched),
+        )
 
 
 def _read_size(response: http.client.HTTPResponse) -> int:
-    size, deadline_s = 0, time.monotonic() + _PATIENCE_S
+    size, deadline_s = 0, time.monotonic() + _PATIENCE_S / 2
     while size < _LARGE_BYTES and time.monotonic() < deadline_s:
         piece = response.read1(1 << 16)
         if not piece:
@@ -240,4 +253,4 @@ def _rtt_ms(connection: socket.socket) -> float:
 
 def _why(error: BaseException) -> str:
     words = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
-    return str(words or type(error).__name__).strip().splitlines()[0][:80]
+    return str(words).strip()[:80] or type(error).__name__

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ccbench import _atomic, plots
+from ccbench import plots
 from ccbench.classify.figures import traces_over_nearest
 from ccbench.classify.filters import NO_FILTERS
 from ccbench.classify.verdict import Verdict
@@ -55,9 +55,12 @@ def survey(  # noqa: PLR0913 - whom, with what, and how
     known, record, settings, manners, verify, filters
         As for :func:`~ccbench.classify.web.server.classify_server`.
     folder : Path
-        Where each has a folder: its downloads, ``result.json`` and a figure.
+        Where each has a folder: its downloads, ``result.json`` and a figure. What was made with the
+        same settings, filters, training set and engine is taken from there; otherwise downloads
+        that are there are judged again, and only what is missing is asked for.
     retry : bool
-        Whether to ask those again that have been asked but have no label.
+        Whether to ask those again that have no label, or for which the emulated link failed: for
+        what was no valid trace.
     provenance : mapping
         What every result is to say of what made it.
     on_step : callable, optional
@@ -67,8 +70,8 @@ def survey(  # noqa: PLR0913 - whom, with what, and how
     ------
     dict
         What is in ``result.json``: see
-        :meth:`~ccbench.classify.web.server.ServerVerdict.to_dict`, the ``limits`` that traces
-        of one unknown CCA are expected to keep, ``filters`` and ``provenance``.
+        :meth:`~ccbench.classify.web.server.ServerVerdict.to_dict`, the ``limits`` beyond which
+        traces are like no other, what this was made with, and ``provenance``.
 
     Raises
     ------
@@ -78,14 +81,24 @@ def survey(  # noqa: PLR0913 - whom, with what, and how
         If a result in the folder is damaged.
     """
     compared = filters.known(known, set(settings))
+    made = {
+        "settings": [setting.name for setting in settings],
+        "filters": asdict(filters),
+        "training": compared.digest,
+        "engine": provenance["engine"],
+    }
     limits = {one.name: compared.thresholds[one].typical for one in settings}
-    for target in targets:
-        own = ServerFolder(folder / target.folder_name)
+    about = {"limits": limits, **made, "provenance": dict(provenance)}
+    places = [
+        ServerFolder(folder / target.folder_name, str(provenance["engine"])) for target in targets
+    ]
+    for own in places:  # what is damaged is said before anybody is asked
+        own.result()
+    for target, own in zip(targets, places, strict=True):
         row = own.result()
-        if row is not None and row["label"] is None and retry:
-            _atomic.remove(own.path)
-            row = None
-        if row is None:
+        if row is not None and retry:
+            row = _without_failures(row, own)
+        if row is None or any(row.get(name) != value for name, value in made.items()):
 
             def step(words: str, target: Target = target) -> None:
                 on_step(target, words)
@@ -101,16 +114,21 @@ def survey(  # noqa: PLR0913 - whom, with what, and how
                 filters=filters,
                 on_step=step,
             )
-            row = {
-                **verdict.to_dict(),
-                "limits": limits,
-                "filters": asdict(filters),
-                "provenance": dict(provenance),
-            }
+            row = {**verdict.to_dict(), **about}
             if verdict.label is not None:
                 plots.save(_figure(verdict, compared), own.path / FIGURE)
             own.finish(row)
         yield row
+
+
+def _without_failures(row: dict[str, Any], folder: ServerFolder) -> dict[str, Any] | None:
+    """Return a row that needs no other try; of one that does, what has failed is forgotten."""
+    failed = [trace["setting"] for trace in row["traces"] if trace["error"] is not None]
+    if row["label"] is not None and all(trace["kind"] != "link" for trace in row["traces"]):
+        return row
+    for name in failed:
+        folder.forget(name)
+    return None
 
 
 def _figure(verdict: ServerVerdict, known: TrainingSet) -> Figure:

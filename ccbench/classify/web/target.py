@@ -67,6 +67,8 @@ class Target:
         >>> Target.named("http://example.com:8080/large?part=1").path
         '/large?part=1'
         """
+        if not name.isprintable():
+            raise _bad(name, "leave out what cannot be printed")
         try:
             parts = urlsplit(name if "://" in name else f"https://{name}")
             port = parts.port

@@ -58,23 +58,24 @@ def run_session(
     bool
         Whether there was a Ctrl-C.
     """
-    reading, writing = os.pipe()
-    words = (str(folder), user, str(reading), *command)
-    session = in_namespaces(module, *words, network=False)
     interrupts: list[int] = []
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT)
     if is_main:  # only that thread has a say. Not SIG_IGN, which the command would inherit.
         signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    reading, writing = os.pipe()
+    words = (str(folder), user, str(reading), *command)
+    session = in_namespaces(module, *words, network=False)
     try:
-        process = subprocess.Popen(session, pass_fds=[reading], stdout=output, stderr=output)
-        os.close(reading)
-        try:
-            process.wait()
-        finally:
-            os.close(writing)  # the session takes back what it has changed, and ends
-            process.wait()
+        with os.fdopen(writing, "wb") as lifeline:
+            process = subprocess.Popen(session, pass_fds=[reading], stdout=output, stderr=output)
+            try:
+                process.wait()
+            finally:
+                lifeline.close()  # the session takes back what it has changed, and ends
+                process.wait()
     finally:
+        os.close(reading)
         if is_main:
             signal.signal(signal.SIGINT, before)
     return bool(interrupts)
