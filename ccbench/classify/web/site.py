@@ -154,18 +154,26 @@ def _ask(target: Target, address: str, user_agent: str, *, verify: bool) -> _Ans
         with connection, _limit(connection):
             try:
                 if isinstance(connection, ssl.SSLSocket):
-                    connection.do_handshake()
-            except ssl.SSLCertVerificationError as error:
-                step = "--insecure asks all the same"
-                message = f"its certificate is not valid ({error.verify_message}): {step}"
-                raise ServerError(message, "tls") from error
-            except (ssl.SSLError, OSError) as error:
-                raise ServerError(f"{where} has no TLS ({_why(error)})", "tls") from error
-            try:
+                    _shake_hands(connection, where)
                 return _get(connection, target, user_agent)
+            except TimeoutError as error:
+                raise ServerError(f"{where} does not answer", "timeout") from error
             except (http.client.HTTPException, OSError, ValueError) as error:
                 message = f"{where} gives no answer over HTTP/1.1 ({_why(error)})"
                 raise ServerError(message, "http") from error
+
+
+def _shake_hands(connection: ssl.SSLSocket, where: str) -> None:
+    try:
+        connection.do_handshake()
+    except ssl.SSLCertVerificationError as error:
+        step = "--insecure asks all the same"
+        message = f"its certificate is not valid ({error.verify_message}): {step}"
+        raise ServerError(message, "tls") from error
+    except TimeoutError:
+        raise
+    except (ssl.SSLError, OSError) as error:
+        raise ServerError(f"{where} has no TLS ({_why(error)})", "tls") from error
 
 
 def _wrap(plain: socket.socket, target: Target, *, verify: bool) -> ssl.SSLSocket:
