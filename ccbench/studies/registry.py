@@ -18,6 +18,7 @@ __all__ = ["get", "names"]
 _NAMES = (
     "ware-2.7",
     "ware-2.11",
+    "ware-2.13",
     "ware-2.15",
     "ware-3.2",
     "ware-3.4",

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the traces of each CCA vote (Ware 2024, Figure 2.13b and section 2.4.1).
+
+The traces are those of clean paths in ``ware-2.7``, 20 s of each; what they are compared with is the
+packaged training set with its limits, as ``ccbench classify`` does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ccbench.classify.occupancy import DURATION_S, STEP_S
+from ccbench.classify.setting import Setting
+from ccbench.classify.training_set import PACKAGED, TrainingSet
+from ccbench.classify.vote import UNKNOWN, vote
+from ccbench.studies.study import Comparison, Findings, Study
+from ccbench.studies.ware_traces import SERVER, clean, measure
+
+#: The outcomes of a trace, and their colours.
+_OUTCOMES = {"right": "tab:green", UNKNOWN: "0.7", "wrong": "tab:red"}
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    known = TrainingSet.load(PACKAGED)
+    points = round(DURATION_S / STEP_S)
+    parts = []
+    for name, own in table.groupby("setting", sort=False):
+        classifier = known.classifier(Setting.named(str(name)))
+        traces = [trace[:points] for trace in own["trace"]]
+        distances, indices = classifier.kneighbors(traces)
+        parts.append(
+            own[SERVER].assign(
+                setting=name,
+                nearest=classifier.labels_[indices[:, 0]],
+                distance_packets=distances[:, 0],
+                label=classifier.predict(traces),
+            )
+        )
+    labelled = pd.concat(parts, ignore_index=True)
+    labelled["outcome"] = np.select(
+        [labelled["label"] == labelled["cca"], labelled["label"] == UNKNOWN],
+        ["right", UNKNOWN],
+        "wrong",
+    )
+    votes = pd.DataFrame(
+        {
+            **dict(zip(SERVER, server, strict=True)),
+            "label": vote(own["label"].tolist(), own["distance_packets"].tolist()),
+        }
+        for server, own in labelled.groupby(SERVER, sort=False)
+    )
+    return Findings(
+        table=labelled, figure=_figure(labelled), comparisons=_comparisons(labelled, votes)
+    )
+
+
+def _comparisons(labelled: pd.DataFrame, votes: pd.DataFrame) -> tuple[Comparison, ...]:
+    wrong = labelled[labelled["outcome"] == "wrong"]
+    lost = votes[votes["label"] != votes["cca"]]
+    return (
+        Comparison(
+            what="traces whose nearest one is of their own CCA",
+            ours=100 * float((labelled["nearest"] == labelled["cca"]).mean()),
+            published="96",
+            accepted=(96, 100),
+            unit="%",
+            note=_named(labelled[labelled["nearest"] != labelled["cca"]], "nearest"),
+        ),
+        Comparison(
+            what="traces with the right label",
+            ours=100 * float((labelled["outcome"] == "right").mean()),
+            published="nearly all",
+            accepted=(90, 100),
+            unit="%",
+        ),
+        Comparison(
+            what="traces with a wrong label",
+            ours=100 * len(wrong) / len(labelled),
+            published="only some of Illinois",
+            accepted=(0, 2),
+            unit="%",
+            note=_named(wrong, "label"),
+        ),
+        Comparison(
+            what="votes that are right",
+            ours=100 * (1 - len(lost) / len(votes)),
+            published="100",
+            accepted=(100, 100),
+            unit="%",
+            note=_named(lost, "label"),
+        ),
+    )
+
+
+def _named(rows: pd.DataFrame, column: str) -> str:
+    counts = (rows["cca"] + " as " + rows[column]).value_counts()
+    return ", ".join(f"{error} {count}" for error, count in counts.items())
+
+
+def _figure(labelled: pd.DataFrame) -> Figure:
+    counts = labelled.pivot_table("seed", "cca", "outcome", aggfunc="count", fill_value=0)
+    figure = Figure(figsize=(8, 3.4), layout="constrained")
+    axes = figure.subplots()
+    bottom = np.zeros(len(counts))
+    for outcome, colour in _OUTCOMES.items():
+        if outcome in counts:
+            axes.bar(counts.index, counts[outcome], bottom=bottom, color=colour, label=outcome)
+            bottom += counts[outcome]
+    axes.tick_params(axis="x", rotation=45)
+    axes.set_ylabel("traces")
+    figure.legend(loc="outside upper center", ncols=len(_OUTCOMES), fontsize="small")
+    return figure
+
+
+STUDY = Study(
+    name="ware-2.13",
+    title="How the traces of each CCA vote",
+    source="Ware 2024, Figure 2.13b and section 2.4.1",
+    scenarios=clean,
+    measure=measure,
+    conclude=_conclude,
+)
