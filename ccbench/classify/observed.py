@@ -12,9 +12,9 @@ import pandas as pd
 
 from ccbench import _validate
 from ccbench.classify.filters import Filters
-from ccbench.classify.recording import read
 from ccbench.classify.relabel import ObservedTrace, Server
 from ccbench.classify.setting import Setting
+from ccbench.emulate.realtime.recording import Recording
 from ccbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ __all__ = ["read_groups", "read_servers", "server_folders", "thresholds"]
 _RESULT = "result.json"
 #: Groups of servers that no group is known of: where others have one, and where none has.
 _OTHERS, _ALL = "none", "all"
+#: Why invalid traces may be like valid ones all the same; of many connections, none is.
+_LIKE_OTHERS = {None, "slow"}
 _GROUP_COLUMNS = ["target", "group"]
 
 
@@ -149,15 +151,20 @@ def _no_result(folder: Path, error: Exception) -> InputError:
 
 
 def _trace(folder: Path, document: Mapping[str, Any], filters: Filters) -> ObservedTrace | None:
-    """Return a trace; None if it is invalid and was not recorded for long enough."""
+    """Return a trace; None if it is invalid in a way that makes it no CCA's.
+
+    One that has used too little of the link is invalid too, but may be like others (section 2.5.1).
+    """
     label, distance = document["label"], document.get("distance")
+    if label is None and document.get("kind") not in _LIKE_OTHERS:
+        return None
     setting = Setting.named(document["setting"])
     place = folder / setting.name
     try:
         if not place.is_dir():
             raise _validate.bad("trace", str(place), "there", "observe the server again")
         with _validate.within(f"{place}: "):
-            points = filters.trace(read(place, setting).events)
+            points = filters.trace(Recording.load(place).queue)
     except InputError:
         if label is None:
             return None

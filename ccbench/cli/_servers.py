@@ -73,7 +73,7 @@ def classify_servers(
     )
     manners.check(settings, ASKED_S)
     if dry_run:
-        _print_intention(targets, settings, manners, as_json=as_json)
+        _print_intention(targets, settings, manners, output, as_json=as_json)
         return ExitStatus.OK
     record, provenance = _recorder(engine, bess_dir, settings)
     make_folder(output)
@@ -176,9 +176,15 @@ def _recorder(
 
 
 def _print_intention(
-    targets: Sequence[Target], settings: Sequence[Setting], manners: Manners, *, as_json: bool
+    targets: Sequence[Target],
+    settings: Sequence[Setting],
+    manners: Manners,
+    output: Path,
+    *,
+    as_json: bool,
 ) -> None:
     from ccbench.classify.web.download import ASKED_S
+    from ccbench.classify.web.folder import RESULT
 
     each: dict[str, Any] = {
         "settings": [setting.name for setting in settings],
@@ -187,13 +193,17 @@ def _print_intention(
         "connections_at_most": len(settings) * manners.max_connections,
         "user_agent": manners.user_agent,
     }
+    kept = {one.url for one in targets if (output / one.folder_name / RESULT).exists()}
     if as_json:
-        print_json({"servers": [target.url for target in targets], "each": each})
+        servers = [{"url": one.url, "has_result": one.url in kept} for one in targets]
+        print_json({"servers": servers, "each": each})
         return
-    print_pairs({f"server {i}": target.url for i, target in enumerate(targets, start=1)})
+    for target in targets:
+        known = f" (has a result in {output})" if target.url in kept else ""
+        click.echo(f"{target.url}{known}")
     words = {"settings": ", ".join(each.pop("settings")), "user_agent": each.pop("user_agent")}
     figures = {name: f"{value:.6g}" for name, value in each.items()}
-    click.echo("each server, besides one request for its page:")
+    click.echo("each server, besides the request for its page (and where that redirects to):")
     shown = {**words, **figures}
     print_pairs({f"  {name.replace('_', ' ')}": value for name, value in shown.items()})
     click.echo("nobody was asked")

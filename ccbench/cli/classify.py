@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from ccbench import _validate
 from ccbench.cli._console import print_json, print_table
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
     from ccbench.cli._status import ExitStatus
 
 __all__ = ["classify", "print_traces"]
+
+#: Options that only servers have.
+_OF_SERVERS = {
+    *("output", "retry", "engine", "bess_dir", "max_megabytes", "max_connections", "pause"),
+    *("contact", "insecure", "dry_run"),
+}
 
 
 @click.command()
@@ -119,7 +126,10 @@ __all__ = ["classify", "print_traces"]
 @click.option("--insecure", is_flag=True, help="Ask servers without a valid certificate too.")
 @click.option("--dry-run", is_flag=True, help="Say what would be asked, and ask nobody.")
 @json_option
+@click.pass_context
 def classify(
+    context: click.Context,
+    /,
     *,
     names: tuple[str, ...],
     setting_names: tuple[str, ...],
@@ -152,14 +162,14 @@ def classify(
     files = [Path(name) for name in names if "://" not in name and Path(name).exists()]
     if files and (hosts is not None or len(files) < len(names)):
         others = [name for name in names if Path(name) not in files]
+        others += [] if hosts is None else [str(hosts)]
         allowed = f"files only, as {files[0]} is one, or servers only"
-        raise _validate.bad(
-            "names", [*others, str(hosts or "")], allowed, "ask one after the other"
-        )
+        raise _validate.bad("names", others, allowed, "ask one after the other")
     settings = [Setting.named(name) for name in dict.fromkeys(setting_names)]
     known = TrainingSet.load(training if training is not None else PACKAGED)
     filters = Filters(smooth_s=smooth, bridge_s=bridge)
     if files:
+        _refuse_options_of_servers(context)
         _classify_files(files, settings, known, filters, plot=plot, as_json=as_json)
         return None
     from ccbench.cli._servers import classify_servers
@@ -168,6 +178,17 @@ def classify(
         allowed = "left out for servers, whose figures are in their folders"
         raise _validate.bad("--plot", str(plot), allowed, "leave it out")
     return classify_servers(names, hosts, settings, known, filters, as_json=as_json, **asking)
+
+
+def _refuse_options_of_servers(context: click.Context) -> None:
+    """Refuse options that only servers have, rather than do nothing about them."""
+    for option in context.command.params:
+        is_given = context.get_parameter_source(option.name or "") == ParameterSource.COMMANDLINE
+        if is_given and option.name in _OF_SERVERS:
+            allowed = "left out for files, as it is about servers"
+            raise _validate.bad(
+                option.opts[-1], context.params[option.name], allowed, "leave it out"
+            )
 
 
 def _classify_files(

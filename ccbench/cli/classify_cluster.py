@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -259,7 +260,7 @@ def _group_figures(report: _Report) -> dict[str, Figure]:
         points = [report.before[i].traces[j].points for i, j in where]
         names = [report.name_of(place) for place in where]
         title = f"{group.group}, {group.setting.name}"
-        name = re.sub(r"[^\w.-]+", "-", f"{group.group}-{group.setting.name}")
+        name = f"{_file_name(group.group)}-{group.setting.name}"
         figures[f"{name}-dendrogram"] = dendrogram_figure(
             group.clustering, names, group.labels, title=title
         )
@@ -275,6 +276,13 @@ def _group_figures(report: _Report) -> dict[str, Figure]:
         ]
         figures[f"{name}-medoids"] = medoids_figure(rows[:_MOST_DRAWN], title=title)
     return figures
+
+
+def _file_name(group: str) -> str:
+    """Return a name that no other group has, and that is a file's."""
+    plain = re.sub(r"[^\w.-]+", "-", group)[:80]
+    digest = hashlib.sha256(group.encode()).hexdigest()[:8]
+    return plain if plain == group else f"{plain}-{digest}"
 
 
 def _unknown_figures(report: _Report) -> dict[str, Figure]:

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the traces of each CCA vote (Ware 2024, Figure 2.13b and section 2.4.1).
 
-The traces are those of clean paths in ``ware-2.7``, 20 s of each; what they are compared with is the
-packaged training set with its limits, as ``ccbench classify`` does.
+The traces are those of clean paths in ``ware-2.7``, 20 s of each; they are compared with the
+packaged training set and its limits, as by ``ccbench classify``.
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd

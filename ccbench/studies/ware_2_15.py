@@ -70,8 +70,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 published="68",
                 accepted=(58, 78),
                 unit="MB",
-                note=f"The links carry 75 MB in 20 s; here servers are asked for {ASKED_S:g} s, as handshakes "
-                "come first.",
+                note=f"The links carry 75 MB in 20 s; here servers are asked for {ASKED_S:g} s, as "
+                "handshakes come first.",
             ),
             Comparison(
                 what=f"less than Gordon's {_GORDON_MB} MB",

@@ -102,12 +102,14 @@ _CERTIFICATE = (
     *("-keyout", "key.pem", "-out", "cert.pem"),
 )
 
-#: Port 443 has the pages; 8001 limits the rate, 8002 closes connections early, 8003 allows nothing.
+#: Port 443 has the pages, and 80 without TLS; 8001 limits the rate, 8002 closes connections early,
+#: and so does 8005 without TLS; 8003 allows nothing.
 _NGINX = """
 daemon off; master_process off; error_log stderr; pid {folder}/nginx.pid;
 events {{}}
 http {{
-  access_log off;
+  log_format asked '$server_port $server_protocol $connection $http_user_agent';
+  access_log {folder}/asked asked;
   client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2; fastcgi_temp_path {folder}/t3;
   uwsgi_temp_path {folder}/t4; scgi_temp_path {folder}/t5;
   ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
@@ -116,6 +118,7 @@ http {{
   server {{ listen 8001 ssl http2; location / {{ limit_rate 1k; }} }}
   server {{ listen 8002 ssl http2; keepalive_requests 150; }}
   server {{ listen 8003 ssl http2; return 403; }}
+  server {{ listen 8005; keepalive_requests 10; }}
 }}
 """
 
@@ -177,6 +180,7 @@ def serving(folder: Path, program: str, cca: str, page_bytes: int) -> Iterator[W
     pages = folder / "pages"
     pages.mkdir(parents=True)
     (pages / "index.html").write_bytes(os.urandom(page_bytes))
+    (pages / "small").write_bytes(os.urandom(500))
     subprocess.run(_CERTIFICATE, check=True, capture_output=True, cwd=folder)
     for path in (*folder.parents, folder, pages):  # who serves is not always root
         if path.is_relative_to("/tmp") and path != Path("/tmp"):  # noqa: S108 - pytest's

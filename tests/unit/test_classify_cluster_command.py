@@ -190,6 +190,14 @@ class TestCommand:
         assert message in done.stderr
         assert 1 == len(done.stderr.splitlines())
 
+    def test_kinds(self, folder: Path) -> None:
+        """A slow trace may be like others; one that is of many connections may not."""
+        for name, kind in (("slow", "slow"), ("many", "connections")):
+            traces = [level(30, "unknown"), level(30, None, setting=SETTINGS[1].name, kind=kind)]
+            write_server(folder / name, "unknown", traces)
+        found = {one["target"]: len(one["traces"]) for one in document(folder)["servers"]}
+        assert (found["slow"], found["many"]) == (2, 1)
+
     @pytest.mark.parametrize("text", ["", "[]", '{"target": "x"}', '{"traces": [1]}'])
     def test_damaged(self, folder: Path, text: str) -> None:
         """So is one that is damaged."""

@@ -674,7 +674,8 @@ class TestCommand:
             result = self.classify(url, "example.com", "--dry-run", "--json")
         document = json.loads(result.stdout)
         assert (result.exit_code, seen) == (0, [])
-        assert document["servers"] == [f"{url}/", "https://example.com/"]
+        assert [one["url"] for one in document["servers"]] == [f"{url}/", "https://example.com/"]
+        assert not any(one["has_result"] for one in document["servers"])
         assert document["each"]["megabytes_at_most"] == pytest.approx(30 / 8 * 22)
 
     @pytest.mark.parametrize(("engine", "packets"), [("mahimahi", [64, 128]), ("bess", [63, 127])])
@@ -755,6 +756,8 @@ class TestCommand:
             (("example.com", "--plot", "a.png", "--dry-run"), "--plot is"),
             (("example.com", "--bess-dir", "x"), "--bess-dir is"),
             (("example.com", "."), "files only"),
+            ((".", "--dry-run"), "--dry-run is True; it must be left out for files"),
+            ((".", "--pause", "3"), "--pause is 3.0; it must be left out for files"),
         ],
     )
     def test_refused(self, words: tuple[str, ...], message: str) -> None:

@@ -232,15 +232,15 @@ def check_download(recording: Recording, setting: Setting) -> None:
     answers = Answers(**recording.provenance["answers"])
     used = utilisation(recording.queue, setting)
     answered = answers.pages + answers.others
+    if answers.connections > 1:
+        step = "name a larger file"
+        message = f"it took {answers.connections} connections, of which a trace can be but one"
+        raise ServerError(f"{message}: {step}", "connections")
     if not answered:
         raise ServerError("it does not answer when it is asked through the link", "refused")
     if answers.pages < _FINE * answered:
         message = f"{answers.others} of {answered} answers are no pages: it may limit requests"
         raise ServerError(message, "status")
-    if answers.connections > 1:
-        step = "name a larger file"
-        message = f"it took {answers.connections} connections, of which a trace can be but one"
-        raise ServerError(f"{message}: {step}", "connections")
     times_ns = recording.queue["time_ns"]
     lasted_s = (times_ns.max() - times_ns.min()) / 1e9
     is_short = lasted_s < DURATION_S - STEP_S

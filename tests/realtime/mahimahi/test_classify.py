@@ -46,6 +46,33 @@ def test_label(
     assert (own / "traces.png").exists()
 
 
+def test_http_1(tmp_path: Path, web_server: Callable[..., Any]) -> None:
+    """Without TLS it is HTTP/1.1 over one connection; whoever is asked is told what asks."""
+    options = ("--setting", SETTINGS[0].name, "--contact", "me@example.com", "--json")
+    with web_server(tmp_path, "nginx", "cubic", 200_000) as web:
+        done = web.ccbench("classify", f"http://{_SERVER}", *options)
+    assert not done.returncode, done.stderr
+    (row,) = json.loads(done.stdout)["servers"]
+    assert row["label"] == "cubic", row
+    asked = [line.split(" ", 3) for line in (tmp_path / "asked").read_text().splitlines()]
+    assert {(port, protocol) for port, protocol, _, _ in asked} == {("80", "HTTP/1.1")}
+    assert len({connection for _, _, connection, _ in asked}) == 2  # the page, and the download
+    assert all("ccbench/" in agent and "me@example.com" in agent for *_, agent in asked)
+
+
+def test_too_many_connections(tmp_path: Path, web_server: Callable[..., Any]) -> None:
+    """A server that closes connections all the time is left after a few."""
+    options = ("--setting", SETTINGS[0].name, "--max-connections", "3", "--json")
+    with web_server(tmp_path, "nginx", "cubic", 10_000) as web:
+        done = web.ccbench("classify", f"http://{_SERVER}:8005", *options)
+    (row,) = json.loads(done.stdout)["servers"]
+    assert (row["label"], row["kind"]) == (None, "connections"), row
+    assert row["seconds"] < 15
+    asked = [line.split(" ", 3) for line in (tmp_path / "asked").read_text().splitlines()]
+    # How many there are is looked at five times a second.
+    assert len({connection for _, _, connection, _ in asked}) < 12
+
+
 def test_no_label(tmp_path: Path, web_server: Callable[..., Any]) -> None:
     """What cannot be classified has a row that says why, and never a label."""
     urls = {
@@ -54,6 +81,7 @@ def test_no_label(tmp_path: Path, web_server: Callable[..., Any]) -> None:
         f"https://{_SERVER}:8003/": "status",
         f"https://{_SERVER}:8004/": "refused",
         f"https://{_SERVER}/nothing": "status",
+        f"https://{_SERVER}/small": "small",
         "nobody.invalid": "unresolved",
     }
     (tmp_path / "hosts").write_text("\n".join(urls))
