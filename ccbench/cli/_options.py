@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "alpha_option",
     "bandwidth_option",
+    "bess_dir_option",
     "beta_option",
     "duration_option",
     "engine_named",
@@ -113,12 +114,6 @@ def _with_kernel(name: str, kernel: str) -> Engine:
 
 def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options ``engine`` and ``bess_dir``, for :func:`engine_named`."""
-    bess_dir = click.option(
-        "--bess-dir",
-        type=click.Path(path_type=Path, file_okay=False),
-        metavar="DIR",
-        help="Where BESS was built, for --engine bess.  [default: $CCBENCH_BESS_DIR]",
-    )
     engine = click.option(
         "--engine",
         default="kernel",
@@ -126,7 +121,7 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="What runs scenarios: kernel (Linux in virtual time), kernel-http (the same, with "
         "nginx as the sender of bulk flows), or in real time on this machine mahimahi or bess.",
     )
-    return engine(bess_dir(command))
+    return engine(bess_dir_option(command))
 
 
 def make_folder(path: Path) -> None:
@@ -138,6 +133,12 @@ def make_folder(path: Path) -> None:
         raise _validate.bad("output folder", str(path), allowed, "choose another one") from error
 
 
+bess_dir_option = click.option(
+    "--bess-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where BESS was built, for --engine bess.  [default: $CCBENCH_BESS_DIR]",
+)
 alpha_option = click.option(
     "--alpha", type=cca, required=True, metavar="CCA", help="The new congestion control."
 )

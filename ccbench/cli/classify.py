@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from ccbench import _validate
 from ccbench.cli._console import print_json, print_table
-from ccbench.cli._options import json_option, positive
+from ccbench.cli._options import bess_dir_option, json_option, positive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,12 +89,7 @@ _OF_SERVERS = {
     show_default=True,
     help="What emulates the link to servers.",
 )
-@click.option(
-    "--bess-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Where BESS was built, for --engine bess.  [default: $CCBENCH_BESS_DIR]",
-)
+@bess_dir_option
 @click.option(
     "--max-megabytes",
     type=float,
@@ -141,7 +136,7 @@ def classify(
     as_json: bool,
     **asking: Any,
 ) -> ExitStatus | None:
-    r"""Say which congestion control a server runs, or made a recorded queue.
+    """Say which congestion control a server runs, or made a recorded queue.
 
     SERVER is a host or a URL: it is asked for its page again and again, for 20 s in each of four
     settings, through an emulated bottleneck whose queue is recorded (as root).
@@ -154,7 +149,7 @@ def classify(
     \b
         sudo ccbench classify example.com
         ccbench classify run-1 run-2 run-3 run-4
-    """
+    """  # noqa: D301 - click wants this sign itself
     from ccbench.classify.filters import Filters
     from ccbench.classify.setting import Setting
     from ccbench.classify.training_set import PACKAGED, TrainingSet

@@ -76,7 +76,7 @@ def classify_train(
     training: Path | None,
     samples: int,
 ) -> None:
-    r"""Make the training set that `ccbench classify` compares with.
+    """Make the training set that `ccbench classify` compares with.
 
     The virtual kernel runs each congestion control in each setting, several times with what
     differs between servers. Runs that were made before come out of the store. Recordings of
@@ -84,7 +84,7 @@ def classify_train(
 
     \b
         ccbench classify-train -o mine.parquet --recorded new=servers/example.com
-    """
+    """  # noqa: D301 - click wants this sign itself
     from ccbench.classify.setting import LOW_RATE, SETTINGS, Setting
     from ccbench.classify.training import CCAS
     from ccbench.classify.training_set import PACKAGED, TrainingSet, extended

@@ -55,7 +55,7 @@ def run(
     bess_dir: Path | None,
     as_json: bool,
 ) -> None:
-    r"""Run a scenario and print what each flow got.
+    """Run a scenario and print what each flow got.
 
     A scenario is a TOML file such as this one. A scenario that was run before comes out of the
     store.
@@ -65,7 +65,7 @@ def run(
         duration_s = 60
         flows = [{ cca = "bbr" }, { cca = "cubic", count = 2, start_s = 5 }]
         bottlenecks = [{ bandwidth_mbps = 100, queue_bdp = 1.5 }]
-    """
+    """  # noqa: D301 - click wants this sign itself
     from ccbench import _run_files, emulate
     from ccbench.scenario import Scenario
 

@@ -51,14 +51,14 @@ def shell(
     output: Path | None,
     command: tuple[str, ...],
 ) -> None:
-    r"""Run COMMAND behind an emulated link (Mahimahi), and record the link's queue.
+    """Run COMMAND behind an emulated link (Mahimahi), and record the link's queue.
 
     Without COMMAND it is your shell. Standard input and output and the exit status are the
     command's; a summary goes to standard error. The machine itself is at $MAHIMAHI_BASE in there.
 
     \b
         sudo ccbench shell --bandwidth 12 --rtt 80 --queue 64 -- curl -O https://example.com/file
-    """
+    """  # noqa: D301 - click wants this sign itself
     from ccbench.emulate.mahimahi.command import record
 
     if output is not None:

@@ -126,6 +126,7 @@ class TestProgram:
             result = ccbench(*command, option)
             assert ExitStatus.OK == result.exit_code
             assert "Usage: " in result.stdout
+            assert "\\b" not in result.stdout  # what keeps examples as they are written
 
     def test_version(self) -> None:
         """--version prints name and version."""
