@@ -51,13 +51,14 @@ def classify_servers(
     max_connections: int,
     pause: float,
     contact: str,
+    min_utilisation: float,
     insecure: bool,
     dry_run: bool,
     as_json: bool,
 ) -> ExitStatus:
     """Ask servers, and print what they are; see :func:`ccbench.cli.classify.classify`."""
     from ccbench.classify.setting import SETTINGS
-    from ccbench.classify.web.download import ASKED_S
+    from ccbench.classify.web.download import ASKED_S, check_utilisation
     from ccbench.classify.web.manners import Manners
     from ccbench.classify.web.survey import survey
 
@@ -72,6 +73,7 @@ def classify_servers(
         contact=contact,
     )
     manners.check(settings, ASKED_S)
+    check_utilisation(min_utilisation)
     if dry_run:
         _print_intention(targets, settings, manners, output, as_json=as_json)
         return ExitStatus.OK
@@ -96,6 +98,7 @@ def classify_servers(
             manners=manners,
             verify=not insecure,
             filters=filters,
+            min_utilisation=min_utilisation,
             retry=retry,
             provenance={**provenance, "training": dict(known.provenance)},
             on_step=show,

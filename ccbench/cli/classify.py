@@ -26,7 +26,7 @@ __all__ = ["classify", "print_traces"]
 #: Options that only servers have.
 _OF_SERVERS = {
     *("output", "retry", "engine", "bess_dir", "max_megabytes", "max_connections", "pause"),
-    *("contact", "insecure", "dry_run"),
+    *("contact", "min_utilisation", "insecure", "dry_run"),
 }
 
 
@@ -117,6 +117,13 @@ _OF_SERVERS = {
     metavar="ADDRESS",
     default="",
     help="How the owners of servers reach you: part of the User-Agent.",
+)
+@click.option(
+    "--min-utilisation",
+    type=float,
+    default=0.8,
+    show_default=True,
+    help="What part of a link a server must use for its trace to count.",
 )
 @click.option("--insecure", is_flag=True, help="Ask servers without a valid certificate too.")
 @click.option("--dry-run", is_flag=True, help="Say what would be asked, and ask nobody.")

@@ -126,6 +126,14 @@ class TestClassification:
         assert (rows["label"] != rows["cca"]).all()
         assert (rows["label"] == "unknown").mean() > 0.5
 
+    def test_effort(self, table: Table) -> None:
+        """No download takes more than its link can carry in its time, nor much less."""
+        rows = table("ware-2.15")
+        for setting, own in rows.groupby("setting"):
+            most = float(str(setting).partition("bw")[0]) / 8 * 22
+            assert (own["megabytes"] <= most).all()
+            assert (own["megabytes"] > 0.5 * most).all()
+
 
 class TestSearches:
     def test_vegas_yields(self, table: Table) -> None:

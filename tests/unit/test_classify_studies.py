@@ -132,6 +132,53 @@ class TestLeftOut:
         assert 100 == share(found, "bbr left out: votes that are unknown")
 
 
+class TestVotes:
+    def test_outcomes(self) -> None:
+        """A trace is right, unknown or wrong, and three right ones outvote one that is not."""
+        samples = {
+            (one.cca, one.setting): one.trace
+            for one in TrainingSet.load(PACKAGED).samples
+            if (one.variation.name, one.seed) == (VARIATIONS[0].name, 1)
+        }
+        first, *others = SETTINGS
+        rows = [row(CLEAN, "reno", samples["reno", one], i) for i, one in enumerate(others, 1)]
+        rows += [row(CLEAN, "reno", samples["bbr", first])]
+        rows += [row(CLEAN, "vegas", samples["vegas", one], i) for i, one in enumerate(others, 1)]
+        rows += [row(CLEAN, "vegas", flat(500))]
+        found = conclude("ware-2.13", rows)
+        outcomes = found.table.groupby("cca")["outcome"].value_counts().to_dict()
+        assert outcomes == {
+            ("reno", "right"): 3,
+            ("reno", "wrong"): 1,
+            ("vegas", "right"): 3,
+            ("vegas", "unknown"): 1,
+        }
+        assert share(found, "votes that are right") == 100
+        assert share(found, "traces with a wrong label") == pytest.approx(100 / 8)
+
+
+class TestEffort:
+    def test_sums(self) -> None:
+        """A server's data is that of its four traces; CCAs count alike, however often they ran."""
+        used = {"reno": (95.0, 20.0, (1, 2)), "cdg": (60.0, 10.0, (1,))}
+        rows = [
+            {
+                "cca": cca,
+                "setting": setting.name,
+                "seed": seed,
+                "megabytes": megabytes,
+                "utilisation_percent": percent,
+            }
+            for cca, (percent, megabytes, seeds) in used.items()
+            for seed in seeds
+            for setting in SETTINGS
+        ]
+        found = conclude("ware-2.15", rows)
+        assert share(found, "mean over CCAs of the data of four traces") == pytest.approx(60)
+        assert share(found, "lowest utilisation of a trace") == 60
+        assert share(found, "traces that use 80% of the link") == pytest.approx(100 * 2 / 3)
+
+
 class TestConditions:
     def test_apart_from_training(self) -> None:
         """No trace that is classified is made as one that is known: round trips or seeds differ."""

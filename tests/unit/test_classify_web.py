@@ -467,6 +467,12 @@ class TestTrace:
         """A download that used the link for the time of a trace over one connection is fine."""
         check_download(download(SETTINGS[0], seconds=20.0), SETTINGS[0])
 
+    def test_min_utilisation(self) -> None:
+        """How much of the link is enough can be said."""
+        check_download(download(SETTINGS[0], share=0.6), SETTINGS[0], 0.55)
+        with pytest.raises(ServerError, match="uses 60% of the link, not 65%"):
+            check_download(download(SETTINGS[0], share=0.6), SETTINGS[0], 0.65)
+
     @pytest.mark.parametrize(
         ("wrong", "kind", "words"),
         [
@@ -753,6 +759,7 @@ class TestCommand:
                 ("example.com", "--max-megabytes", "82", "--dry-run"),
                 "write 83 (--max-megabytes 83)",
             ),
+            (("example.com", "--min-utilisation", "80"), "min_utilisation is 80"),
             (("example.com", "--plot", "a.png", "--dry-run"), "--plot is"),
             (("example.com", "--bess-dir", "x"), "--bess-dir is"),
             (("example.com", "."), "files only"),

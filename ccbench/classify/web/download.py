@@ -11,6 +11,7 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
+from ccbench import _validate
 from ccbench.bottleneck import Bottleneck
 from ccbench.classify.occupancy import DURATION_S, STEP_S
 from ccbench.emulate.engine import Check
@@ -36,6 +37,7 @@ __all__ = [
     "Answers",
     "added_rtt_ms",
     "check_download",
+    "check_utilisation",
     "checks",
     "download",
     "link_of",
@@ -220,8 +222,31 @@ def utilisation(events: pd.DataFrame, setting: Setting) -> float:
     return float(carried) * 8 / (setting.bandwidth_mbps * 1e6 * DURATION_S)
 
 
-def check_download(recording: Recording, setting: Setting) -> None:
+def check_utilisation(min_utilisation: float) -> None:
+    """Check what a user wants to be enough.
+
+    Raises
+    ------
+    InputError
+        If it is no part of a link.
+    """
+    share = _validate.Range(0, 1, low_open=True)
+    _validate.number("min_utilisation", min_utilisation, share, example=UTILISATION)
+
+
+def check_download(
+    recording: Recording, setting: Setting, min_utilisation: float = UTILISATION
+) -> None:
     """Check that a download shows the CCA of one connection.
+
+    Parameters
+    ----------
+    recording : Recording
+        The download.
+    setting : Setting
+        Where it was made.
+    min_utilisation : float
+        Which part of the link it must have used at least.
 
     Raises
     ------
@@ -247,8 +272,8 @@ def check_download(recording: Recording, setting: Setting) -> None:
     if is_short and answers.broken:
         message = f"it closed the connection after {answered} answers and {lasted_s:.1f} s"
         raise ServerError(f"{message}: name a larger file", "closed")
-    if used < UTILISATION or is_short:
-        message = f"it uses {used:.0%} of the link, not {UTILISATION:.0%}"
+    if used < min_utilisation or is_short:
+        message = f"it uses {used:.0%} of the link, not {min_utilisation:.0%}"
         reason = "it sends too slowly, or its page is too small"
         raise ServerError(f"{message}: {reason}: name a larger file", "slow")
 

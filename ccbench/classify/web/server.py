@@ -10,7 +10,7 @@ from ccbench.classify.filters import NO_FILTERS
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.verdict import TraceVerdict, judge
 from ccbench.classify.vote import UNKNOWN
-from ccbench.classify.web.download import check_download, download, utilisation
+from ccbench.classify.web.download import UTILISATION, check_download, download, utilisation
 from ccbench.classify.web.manners import visit
 from ccbench.classify.web.site import Site, find_site
 from ccbench.classify.web.target import Target
@@ -146,6 +146,7 @@ def classify_server(  # noqa: PLR0913 - whom, with what, and how
     manners: Manners,
     verify: bool = True,
     filters: Filters = NO_FILTERS,
+    min_utilisation: float = UTILISATION,
     on_step: Callable[[str], None] = lambda _: None,
 ) -> ServerVerdict:
     """Ask a server in every setting, and say which CCA it runs.
@@ -169,6 +170,8 @@ def classify_server(  # noqa: PLR0913 - whom, with what, and how
     filters : Filters
         What is done to traces before they are compared. `known` has to be what
         :meth:`~ccbench.classify.filters.Filters.known` makes of a training set.
+    min_utilisation : float
+        Which part of a link a valid trace has used at least.
     on_step : callable, optional
         Is told of each step when it begins.
 
@@ -199,7 +202,7 @@ def classify_server(  # noqa: PLR0913 - whom, with what, and how
         except ServerError as error:
             seen = Observation(setting=setting, error=str(error), kind=error.kind)
         else:
-            seen = _observation(recording, setting, filters)
+            seen = _observation(recording, setting, filters, min_utilisation)
         observations.append(seen)
         if observations[-1].kind in _LAST_WORDS:
             break
@@ -231,7 +234,9 @@ def _recorded(
     return recording
 
 
-def _observation(recording: Recording, setting: Setting, filters: Filters) -> Observation:
+def _observation(
+    recording: Recording, setting: Setting, filters: Filters, min_utilisation: float
+) -> Observation:
     queue = recording.queue
     seen: dict[str, Any] = {
         "setting": setting,
@@ -240,7 +245,7 @@ def _observation(recording: Recording, setting: Setting, filters: Filters) -> Ob
         "seconds": recording.provenance["seconds"],
     }
     try:
-        check_download(recording, setting)
+        check_download(recording, setting, min_utilisation)
     except ServerError as error:
         return Observation(**seen, error=str(error), kind=error.kind)
     return Observation(**seen, trace=filters.trace(queue))

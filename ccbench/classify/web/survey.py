@@ -10,6 +10,7 @@ from ccbench import plots
 from ccbench.classify.figures import traces_over_nearest
 from ccbench.classify.filters import NO_FILTERS
 from ccbench.classify.verdict import Verdict
+from ccbench.classify.web.download import UTILISATION, check_utilisation
 from ccbench.classify.web.folder import ServerFolder
 from ccbench.classify.web.server import classify_server
 
@@ -42,6 +43,7 @@ def survey(  # noqa: PLR0913 - whom, with what, and how
     manners: Manners,
     verify: bool = True,
     filters: Filters = NO_FILTERS,
+    min_utilisation: float = UTILISATION,
     retry: bool = False,
     provenance: Mapping[str, Any],
     on_step: Callable[[Target, str], None] = lambda _target, _step: None,
@@ -52,7 +54,7 @@ def survey(  # noqa: PLR0913 - whom, with what, and how
     ----------
     targets : sequence of Target
         Whom to ask.
-    known, record, settings, manners, verify, filters
+    known, record, settings, manners, verify, filters, min_utilisation
         As for :func:`~ccbench.classify.web.server.classify_server`.
     folder : Path
         Where each has a folder: its downloads, ``result.json`` and a figure. What was made with the
@@ -80,10 +82,12 @@ def survey(  # noqa: PLR0913 - whom, with what, and how
     InputError
         If a result in the folder is damaged.
     """
+    check_utilisation(min_utilisation)
     compared = filters.known(known, set(settings))
     made = {
         "settings": [setting.name for setting in settings],
         "filters": asdict(filters),
+        "min_utilisation": min_utilisation,
         "training": compared.digest,
         "engine": provenance["engine"],
     }
@@ -112,6 +116,7 @@ def survey(  # noqa: PLR0913 - whom, with what, and how
                 manners=manners,
                 verify=verify,
                 filters=filters,
+                min_utilisation=min_utilisation,
                 on_step=step,
             )
             row = {**verdict.to_dict(), **about}
