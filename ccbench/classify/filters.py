@@ -56,6 +56,11 @@ class Filters:
     bridge_s : float, optional
         The longest time without an arrival that is no pause, for :func:`bridged`, in seconds.
 
+    Raises
+    ------
+    InputError
+        If a time is out of range: 0.01 to 5 s, and 0.1 to 10 s.
+
     Examples
     --------
     >>> import pandas as pd
@@ -66,6 +71,13 @@ class Filters:
 
     smooth_s: float | None = None
     bridge_s: float | None = None
+
+    def __post_init__(self) -> None:
+        # What is smoother has no shape left, and shorter pauses are a round trip's.
+        ranges = {"smooth_s": _validate.Range(STEP_S / 2, 5), "bridge_s": _validate.Range(0.1, 10)}
+        for name, allowed in ranges.items():
+            if getattr(self, name) is not None:
+                _validate.number(name, getattr(self, name), allowed, example=0.5)
 
     def trace(self, events: pd.DataFrame) -> npt.NDArray[np.float32]:
         """Return the trace of a queue, bridged and then smoothed.
@@ -78,7 +90,7 @@ class Filters:
         Raises
         ------
         InputError
-            As for :func:`~ccbench.classify.occupancy.occupancy`, or if a time is not above 0.
+            As for :func:`~ccbench.classify.occupancy.occupancy`.
         """
         trace = occupancy(events)
         if self.bridge_s is not None:

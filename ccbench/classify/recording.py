@@ -163,7 +163,8 @@ def _of_server(command: Command, path: Path, setting: Setting | None) -> Recordi
         assert setting is not None
         allowed = f"{where.name} for {path}, where that was recorded"
         raise _validate.bad("setting", setting.name, allowed, "leave it out")
-    return Recording(events=command.queue, setting=where, name=path.name)
+    name = f"{path.absolute().parent.name}/{path.name}"
+    return Recording(events=command.queue, setting=where, name=name)
 
 
 def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
@@ -177,8 +178,10 @@ def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
         command = Command.load(path)
         return command.queue, _of_link(command.bottleneck, command.provenance["rtt_ms"])
     if path.is_dir():
-        allowed = "one of a run or of a command, or a file"
-        step = "name what `ccbench run -o` or `ccbench shell -o` has written"
+        allowed = "one of a run, of a command or of a server that was observed"
+        step = (
+            "name what `ccbench run -o` or `ccbench shell -o` has written, or one server's folder"
+        )
         raise _validate.bad("folder", str(path), allowed, step)
     if path.suffix == ".csv":
         return _from_csv(path), None

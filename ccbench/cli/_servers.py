@@ -80,12 +80,13 @@ def classify_servers(
     record, provenance = _recorder(engine, bess_dir, settings)
     make_folder(output)
     rows: list[dict[str, Any]] = []
-    begun = 0
+    begun, asked = 0, set()
     with progress("{task.fields[step]}") as bar:
         task = bar.add_task("", total=len(targets) * (len(settings) + 1), step="")
 
         def show(target: Target, step: str) -> None:
             nonlocal begun
+            asked.add(target.url)
             bar.update(task, description=target.name, step=step, completed=begun)
             begun += 1
 
@@ -109,6 +110,8 @@ def classify_servers(
         print_json({"servers": rows})
     else:
         _print(rows, output)
+        if before := len(rows) - len(asked):
+            click.echo(f"{before} of {len(rows)} as before: --retry asks those again that failed")
     return ExitStatus.OK if any(row["label"] for row in rows) else ExitStatus.FAILED
 
 

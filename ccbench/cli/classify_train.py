@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,7 +53,8 @@ __all__ = ["classify_train"]
     multiple=True,
     metavar="CCA=FILE",
     help="What was recorded of a congestion control, in all forms that `ccbench classify` reads; "
-    "may be repeated. Without --cca, it is added to what ccbench knows already.",
+    "may be repeated, as for the second of two captures. Without --cca, it is added to what is "
+    "known already.",
 )
 @click.option(
     "--training",
@@ -89,6 +91,9 @@ def classify_train(
     from ccbench.classify.training import CCAS
     from ccbench.classify.training_set import PACKAGED, TrainingSet, extended
 
+    if not output.absolute().parent.is_dir():
+        step = f"mkdir -p {output.parent}"
+        raise _validate.bad("--output", str(output), "in a folder that is there", step)
     settings = tuple(map(Setting.named, dict.fromkeys(setting_names)))
     if training is not None and (more_ccas or not recorded):
         allowed = "left out, unless there is --recorded and no --cca"
@@ -132,6 +137,7 @@ def _recorded(
     from ccbench.classify.occupancy import occupancy
     from ccbench.classify.recording import read_all
     from ccbench.classify.training import Sample, Variation
+    from ccbench.classify.vote import UNKNOWN
 
     if len(settings) > 1:
         given = [setting.name for setting in settings]
@@ -139,7 +145,7 @@ def _recorded(
     files: dict[str, list[Path]] = {}
     for text in recorded:
         cca, _, path = text.partition("=")
-        if not cca or not path:
+        if not cca or not path or cca == UNKNOWN:
             allowed = "the name of a congestion control and a file, such as new=queue.csv"
             raise _validate.bad("--recorded", text, allowed, "write it like that")
         files.setdefault(cca, []).append(Path(path))
@@ -157,6 +163,9 @@ def _recorded(
 
 
 def _print(known: TrainingSet, output: Path) -> None:
+    def percent(share: float) -> str:
+        return "not measured" if math.isnan(share) else f"{share:.1%}"
+
     thresholds = {one.name: threshold for one, threshold in known.thresholds.items()}
     print_table(
         [
@@ -171,8 +180,8 @@ def _print(known: TrainingSet, output: Path) -> None:
                 name,
                 f"{min(one.limits.values()):.2f} to {max(one.limits.values()):.2f}",
                 f"{one.quantile:.2f}",
-                f"{one.false_unknown:.1%}",
-                f"{one.false_known:.1%}",
+                percent(one.false_unknown),
+                percent(one.false_known),
             ]
             for name, one in thresholds.items()
         ],

@@ -27,7 +27,7 @@ __all__ = ["doctor"]
 def doctor(*, engine: str, bess_dir: Path | None, as_json: bool) -> ExitStatus:
     """Say what this machine can run, and what to install for the rest.
 
-    The exit status is 0 if everything is there and 1 if something is missing.
+    The exit status is 0 if the engine has everything that runs need, and 1 if something is missing.
     """
     chosen = engine_named(engine, bess_dir)
     checks = chosen.doctor()

@@ -170,6 +170,8 @@ class TestExtended:
         [
             (("--recorded", "x"), "--recorded is 'x'"),
             (("--recorded", "=x"), "--recorded is '=x'"),
+            (("--recorded", "unknown=x"), "--recorded is 'unknown=x'"),
+            (("-o", "nowhere/x.parquet"), "mkdir -p nowhere"),
             (("--training", "x"), "--training is 'x'"),
             (("--recorded", "x=nowhere"), "nowhere"),
             (("--recorded", "x=y", "--setting", "a", "--setting", "b"), "setting is 'a'"),

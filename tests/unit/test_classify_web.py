@@ -558,6 +558,19 @@ class TestSurvey:
         assert (len(asked), len(seen)) == (3, 2)
         assert [trace["setting"] for trace in more["traces"]] == [one.name for one in SETTINGS[:3]]
 
+    def test_gone(self, tmp_path: Path) -> None:
+        """What was observed of a server counts when it cannot be found any more."""
+
+        def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> Recording:
+            output.write(b"status codes: 50 2xx\nconnections opened: 1")
+            return download(SETTINGS[0])
+
+        with serving() as (url, _):
+            (before,) = self.run(tmp_path, [url], record, settings=SETTINGS[:1])
+        (after,) = self.run(tmp_path, [url], record, settings=SETTINGS[:2])
+        assert after["label"] == before["label"] is not None
+        assert [trace["kind"] for trace in after["traces"]] == [None, "refused"]
+
     def test_row(self, tmp_path: Path) -> None:
         """A row has the label, the votes and what it took."""
 

@@ -185,19 +185,26 @@ def classify_server(  # noqa: PLR0913 - whom, with what, and how
     MissingRequirement
         If this machine cannot emulate the link.
     """
-    kept = [folder.load(setting) for setting in settings]
-    try:
-        if all(kept):
-            site = _known_site(kept[-1])
-        else:
-            on_step("finding it")
+    kept = {setting: folder.load(setting) for setting in settings}
+    there = [recording for recording in kept.values() if recording is not None]
+    site, failure = None, None
+    if len(there) < len(kept):
+        on_step("finding it")
+        try:
             site = find_site(target, manners, verify=verify)
-    except ServerError as error:
-        return ServerVerdict(target=target, error=str(error), kind=error.kind)
+        except ServerError as error:
+            failure = error
+    if site is None and there:  # what was observed before still counts
+        site = _known_site(there[-1])
+    if site is None:
+        assert failure is not None
+        return ServerVerdict(target=target, error=str(failure), kind=failure.kind)
     observations: list[Observation] = []
     for setting in settings:
         on_step(setting.name)
         try:
+            if failure is not None and kept[setting] is None:
+                raise failure
             recording = _recorded(site, setting, manners, record, folder)
         except ServerError as error:
             seen = Observation(setting=setting, error=str(error), kind=error.kind)
@@ -209,9 +216,8 @@ def classify_server(  # noqa: PLR0913 - whom, with what, and how
     return _judged(target, site, observations, known)
 
 
-def _known_site(recording: Recording | None) -> Site:
+def _known_site(recording: Recording) -> Site:
     """Return where a server was when it was observed."""
-    assert recording is not None
     about = recording.provenance
     target = Target.named(about["url"])
     return Site(

@@ -11,7 +11,7 @@ import ssl
 import struct
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
@@ -225,20 +225,20 @@ def _get(connection: socket.socket, target: Target, user_agent: str) -> _Answer:
         "Connection": "close",
     }
     # http.client closes the connection at the end of the page.
-    with socket.socket(fileno=os.dup(connection.fileno())) as watched:
+    with closing(asking), socket.socket(fileno=os.dup(connection.fileno())) as watched:
         asking.request("GET", target.path, headers=headers)
-        response = asking.getresponse()
-        location = response.getheader("Location") if response.status in _REDIRECTS else None
-        size = response.length
-        if size is None and location is None:
-            size = _read_size(response)
-        return _Answer(
-            status=response.status,
-            reason=response.reason.strip()[:60],
-            location=location,
-            body_bytes=size or 0,
-            rtt_ms=_rtt_ms(watched),
-        )
+        with asking.getresponse() as response:
+            location = response.getheader("Location") if response.status in _REDIRECTS else None
+            size = response.length
+            if size is None and location is None:
+                size = _read_size(response)
+            return _Answer(
+                status=response.status,
+                reason=response.reason.strip()[:60],
+                location=location,
+                body_bytes=size or 0,
+                rtt_ms=_rtt_ms(watched),
+            )
 
 
 def _read_size(response: http.client.HTTPResponse) -> int:
