@@ -90,9 +90,9 @@ if [ "$(id -u)" -eq 0 ] && have apt-get; then
     DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends ethtool ||
       say "it cannot be installed: these tests will be skipped"
   fi
-  if [ "$extras" = dev ] && ! { have nginx && have h2load; }; then
-    say "installing nginx-light and nghttp2-client (the tests of the engine kernel-http need them)"
-    DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends nginx-light nghttp2-client ||
+  if [ "$extras" = dev ] && ! { have nginx && have h2load && have openssl; }; then
+    say "installing nginx-light, nghttp2-client and openssl (tests classify real web servers)"
+    DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends nginx-light nghttp2-client openssl ||
       say "they cannot be installed: these tests will be skipped"
   fi
   if [ "$extras" = dev ] && ! have mm-link; then
