@@ -79,8 +79,8 @@ class TrainingSet:
         parts.update(repr(limits).encode())
         return parts.hexdigest()[:16]
 
-    def classifier(self, setting: Setting) -> CCAClassifier:
-        """Return the classifier of a setting.
+    def samples_of(self, setting: Setting) -> list[Sample]:
+        """Return the samples of a setting.
 
         Raises
         ------
@@ -92,6 +92,17 @@ class TrainingSet:
             names = ", ".join(known.name for known in self.settings)
             step = "choose one of these, or train for it"
             raise _validate.bad("setting", setting.name, f"one of {names}", step)
+        return own
+
+    def classifier(self, setting: Setting) -> CCAClassifier:
+        """Return the classifier of a setting.
+
+        Raises
+        ------
+        InputError
+            If there are no samples of it.
+        """
+        own = self.samples_of(setting)
         classifier = CCAClassifier(thresholds=self.thresholds[setting].limits)
         return classifier.fit([one.trace for one in own], [one.cca for one in own])
 
@@ -208,8 +219,8 @@ def extended(known: TrainingSet, samples: Iterable[Sample]) -> TrainingSet:
     True
     """
     added = tuple(samples)
-    for sample in added:
-        known.classifier(sample.setting)
+    for setting in {sample.setting for sample in added}:
+        known.samples_of(setting)
     both = tuple(sorted((*known.samples, *added), key=_order))
     thresholds = dict(known.thresholds)
     for setting in {sample.setting for sample in added}:

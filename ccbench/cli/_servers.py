@@ -65,7 +65,7 @@ def classify_servers(
     targets = _targets(names, hosts)
     settings = list(settings) or list(SETTINGS)
     for setting in settings:
-        known.classifier(setting)
+        known.samples_of(setting)
     manners = Manners(
         max_megabytes=max_megabytes,
         max_connections=max_connections,

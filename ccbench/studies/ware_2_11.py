@@ -18,9 +18,9 @@ from matplotlib.figure import Figure
 from ccbench.classify import dtw
 from ccbench.classify.occupancy import DURATION_S, STEP_S
 from ccbench.classify.training_set import PACKAGED, TrainingSet
-from ccbench.classify.vote import UNKNOWN, vote
+from ccbench.classify.vote import UNKNOWN
 from ccbench.studies.study import Comparison, Findings, Study
-from ccbench.studies.ware_traces import SERVER, clean, measure
+from ccbench.studies.ware_traces import SERVER, clean, labels, measure, votes
 
 if TYPE_CHECKING:
     from ccbench.classify.threshold import Threshold
@@ -53,8 +53,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         distances = dtw.per_point(dtw.distances(traces, [one.trace for one in samples]), traces)
         distances[own["cca"].to_numpy()[:, None] == ccas] = np.inf  # it is left out
         nearest, distance = ccas[distances.argmin(axis=1)], distances.min(axis=1)
-        limit = [limits[str(setting)].limits[cca] for cca in nearest]
-        label = np.where(distance > limit, UNKNOWN, nearest)
+        label = labels(nearest, distance, limits[str(setting)].limits)
         parts.append(
             own[SERVER].assign(
                 setting=setting, nearest=nearest, distance_packets=distance, label=label
@@ -69,16 +68,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 def _votes(labelled: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            {
-                **dict(zip(SERVER, server, strict=True)),
-                "setting": _VOTED,
-                "label": vote(own["label"].tolist(), own["distance_packets"].tolist()),
-            }
-            for server, own in labelled.groupby(SERVER, sort=False)
-        ]
-    )
+    return votes(labelled).assign(setting=_VOTED)
 
 
 def _limits(limits: dict[str, Threshold]) -> list[Comparison]:

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from ccbench.classify.occupancy import DURATION_S, STEP_S
 from ccbench.classify.setting import Setting
 from ccbench.classify.training_set import PACKAGED, TrainingSet
-from ccbench.classify.vote import UNKNOWN, vote
+from ccbench.classify.vote import UNKNOWN
 from ccbench.studies.study import Comparison, Findings, Study
-from ccbench.studies.ware_traces import SERVER, clean, measure
+from ccbench.studies.ware_traces import SERVER, clean, labels, measure, votes
 
 #: The outcomes of a trace, and their colours.
 _OUTCOMES = {"right": "tab:green", UNKNOWN: "0.7", "wrong": "tab:red"}
@@ -27,15 +27,16 @@ def _conclude(table: pd.DataFrame) -> Findings:
     points = round(DURATION_S / STEP_S)
     parts = []
     for name, own in table.groupby("setting", sort=False):
-        classifier = known.classifier(Setting.named(str(name)))
-        traces = [trace[:points] for trace in own["trace"]]
-        distances, indices = classifier.kneighbors(traces)
+        setting = Setting.named(str(name))
+        classifier = known.classifier(setting)
+        distances, indices = classifier.kneighbors([trace[:points] for trace in own["trace"]], 1)
+        nearest = classifier.labels_[indices[:, 0]]
         parts.append(
             own[SERVER].assign(
                 setting=name,
-                nearest=classifier.labels_[indices[:, 0]],
+                nearest=nearest,
                 distance_packets=distances[:, 0],
-                label=classifier.predict(traces),
+                label=labels(nearest, distances[:, 0], known.thresholds[setting].limits),
             )
         )
     labelled = pd.concat(parts, ignore_index=True)
@@ -44,21 +45,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
         ["right", UNKNOWN],
         "wrong",
     )
-    votes = pd.DataFrame(
-        {
-            **dict(zip(SERVER, server, strict=True)),
-            "label": vote(own["label"].tolist(), own["distance_packets"].tolist()),
-        }
-        for server, own in labelled.groupby(SERVER, sort=False)
-    )
-    return Findings(
-        table=labelled, figure=_figure(labelled), comparisons=_comparisons(labelled, votes)
-    )
+    return Findings(table=labelled, figure=_figure(labelled), comparisons=_comparisons(labelled))
 
 
-def _comparisons(labelled: pd.DataFrame, votes: pd.DataFrame) -> tuple[Comparison, ...]:
+def _comparisons(labelled: pd.DataFrame) -> tuple[Comparison, ...]:
     wrong = labelled[labelled["outcome"] == "wrong"]
-    lost = votes[votes["label"] != votes["cca"]]
+    every = votes(labelled)
+    lost = every[every["label"] != every["cca"]]
     return (
         Comparison(
             what="traces whose nearest one is of their own CCA",
@@ -85,7 +78,7 @@ def _comparisons(labelled: pd.DataFrame, votes: pd.DataFrame) -> tuple[Compariso
         ),
         Comparison(
             what="votes that are right",
-            ours=100 * (1 - len(lost) / len(votes)),
+            ours=100 * (1 - len(lost) / len(every)),
             published="100",
             accepted=(100, 100),
             unit="%",

@@ -19,9 +19,9 @@ from matplotlib.figure import Figure
 from ccbench.classify.classifier import CCAClassifier
 from ccbench.classify.occupancy import DURATION_S, STEP_S
 from ccbench.classify.training_set import PACKAGED, TrainingSet
-from ccbench.classify.vote import UNKNOWN, vote
+from ccbench.classify.vote import vote
 from ccbench.studies.study import Comparison, Findings, Study
-from ccbench.studies.ware_traces import CLEAN, KNOWN, SERVER, classified, known, measure
+from ccbench.studies.ware_traces import CLEAN, KNOWN, SERVER, classified, known, labels, measure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,8 +70,7 @@ def _labelled(
         classifier = CCAClassifier().fit(_cut(examples, length_s), examples["cca"].tolist())
         distances, indices = classifier.kneighbors(_cut(own, length_s))
         nearest = classifier.labels_[indices[:, 0]]
-        limit = [limits[str(setting)][cca] for cca in nearest]
-        label = np.where(distances[:, 0] > limit, UNKNOWN, nearest)
+        label = labels(nearest, distances[:, 0], limits[str(setting)])
         found = own[SERVER].assign(
             setting=setting,
             length_s=length_s,

@@ -12,17 +12,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
 
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.training import CCAS, VARIATIONS, Variation, scenario, trace
+from ccbench.classify.vote import UNKNOWN, vote
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
     from ccbench.run import Run
     from ccbench.scenario import Scenario
     from ccbench.studies.study import Rows
 
-__all__ = ["CLEAN", "CONDITIONS", "KNOWN", "SERVER", "classified", "clean", "known", "measure"]
+__all__ = [
+    "CLEAN",
+    "CONDITIONS",
+    "KNOWN",
+    "SERVER",
+    "classified",
+    "clean",
+    "known",
+    "labels",
+    "measure",
+    "votes",
+]
 
 #: Paths without loss, and nobody else there.
 CLEAN = "clean"
@@ -142,6 +161,51 @@ def measure(run: Run) -> Rows:
             "trace": trace(run, one.variation, duration_s=one.duration_s),
         }
     ]
+
+
+def labels(
+    nearest: npt.NDArray[Any], distances: npt.NDArray[np.float64], limits: Mapping[str, float]
+) -> npt.NDArray[Any]:
+    """Return the labels of traces of a setting: unknown beyond the limit of the nearest CCA.
+
+    Parameters
+    ----------
+    nearest : ndarray of str, shape (n_traces,)
+        The CCA of the nearest known trace.
+    distances : ndarray, shape (n_traces,)
+        How far that is, in packets per point.
+    limits : mapping of str to float
+        Of each CCA.
+
+    Examples
+    --------
+    >>> labels(np.array(["bbr", "reno"]), np.array([1.5, 1.5]), {"bbr": 2, "reno": 1}).tolist()
+    ['bbr', 'unknown']
+    """
+    limit = [limits[cca] for cca in nearest.tolist()]
+    return np.where(distances > limit, UNKNOWN, nearest)
+
+
+def votes(labelled: pd.DataFrame) -> pd.DataFrame:
+    """Return what the traces of each server vote for.
+
+    Parameters
+    ----------
+    labelled : DataFrame
+        A row for each trace: columns :data:`SERVER`, ``label`` and ``distance_packets``.
+
+    Returns
+    -------
+    DataFrame
+        A row for each server: columns :data:`SERVER` and ``label``.
+    """
+    return pd.DataFrame(
+        {
+            **dict(zip(SERVER, server, strict=True)),
+            "label": vote(own["label"].tolist(), own["distance_packets"].tolist()),
+        }
+        for server, own in labelled.groupby(SERVER, sort=False)
+    )
 
 
 @cache

@@ -739,7 +739,7 @@ class TestCommand:
 
     def test_no_such_queue(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A setting whose queue the engine cannot have is refused before anybody is asked."""
-        monkeypatch.setattr(TrainingSet, "classifier", lambda *_: None)
+        monkeypatch.setattr(TrainingSet, "samples_of", lambda *_: None)
         with serving() as (url, seen):
             result = self.classify(
                 *(url, "--engine", "bess", "--bess-dir", str(tmp_path)),

@@ -187,31 +187,33 @@ def classify_server(  # noqa: PLR0913 - whom, with what, and how
     """
     kept = {setting: folder.load(setting) for setting in settings}
     there = [recording for recording in kept.values() if recording is not None]
-    site, failure = None, None
-    if len(there) < len(kept):
+    failure = None
+    if len(there) == len(kept):
+        site = _known_site(there[-1])
+    else:
         on_step("finding it")
         try:
             site = find_site(target, manners, verify=verify)
         except ServerError as error:
-            failure = error
-    if site is None and there:  # what was observed before still counts
-        site = _known_site(there[-1])
-    if site is None:
-        assert failure is not None
-        return ServerVerdict(target=target, error=str(failure), kind=failure.kind)
+            if not there:
+                return ServerVerdict(target=target, error=str(error), kind=error.kind)
+            site, failure = _known_site(there[-1]), error  # what was observed before still counts
     observations: list[Observation] = []
     for setting in settings:
         on_step(setting.name)
         try:
-            if failure is not None and kept[setting] is None:
+            recording = kept[setting]
+            if recording is None and failure is not None:
                 raise failure
-            recording = _recorded(site, setting, manners, record, folder)
+            if recording is None or recording.provenance["address"] != site.address:
+                recording = _downloaded(site, setting, manners, record)
+                folder.keep(setting, recording)
         except ServerError as error:
             seen = Observation(setting=setting, error=str(error), kind=error.kind)
         else:
             seen = _observation(recording, setting, filters, min_utilisation)
         observations.append(seen)
-        if observations[-1].kind in _LAST_WORDS:
+        if seen.kind in _LAST_WORDS:
             break
     return _judged(target, site, observations, known)
 
@@ -225,19 +227,12 @@ def _known_site(recording: Recording) -> Site:
     )
 
 
-def _recorded(
-    site: Site, setting: Setting, manners: Manners, record: Recorder, folder: ServerFolder
-) -> Recording:
-    """Return the download in a setting; one that is there is not made again."""
-    recording = folder.load(setting)
-    if recording is None or recording.provenance["address"] != site.address:
-        with visit(site.address, manners.pause_s):
-            try:
-                recording = download(site, setting, manners, record)
-            except EngineError as error:  # the other settings may do better
-                raise ServerError(str(error), "link") from error
-        folder.keep(setting, recording)
-    return recording
+def _downloaded(site: Site, setting: Setting, manners: Manners, record: Recorder) -> Recording:
+    with visit(site.address, manners.pause_s):
+        try:
+            return download(site, setting, manners, record)
+        except EngineError as error:  # the other settings may do better
+            raise ServerError(str(error), "link") from error
 
 
 def _observation(

@@ -191,9 +191,8 @@ def _limit(connection: socket.socket) -> Iterator[None]:
 
     def shut() -> None:
         is_late.set()
-        socket.socket.shutdown(
-            connection, socket.SHUT_RDWR
-        )  # not TLS's, which would change its mind
+        # Not TLS's own, which would let the other thread go on without encryption.
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
     is_late = threading.Event()
     timer = threading.Timer(_PATIENCE_S, shut)
