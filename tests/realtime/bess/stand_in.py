@@ -3,8 +3,8 @@
 
 It is as strict as bessd about the order of calls, and can be told to fail by ``STAND_IN``:
 ``refuse=CALL`` answers that call with an error, ``die=CALL`` ends instead, ``slow`` has a link of
-97 % of the rate, ``deaf`` carries nothing, ``lossy`` loses packets at its ports, ``forgetful`` does
-not write all departures.
+97 % of the rate, ``deaf`` carries nothing, ``lossy`` loses every tenth packet at its ports,
+``forgetful`` does not write every tenth departure.
 
     python stand_in.py PROTOBUF -f -m 0 -buffers N -i PIDFILE -grpc_url unix:SOCKET
 """
@@ -199,11 +199,13 @@ class Switch:
         threading.Thread(target=work, args=arguments, daemon=True).start()
 
     def carry(self, port: socket.socket, target: str) -> None:
+        came = 0
         while True:
             frame, address = port.recvfrom(2048)
-            if "lossy" in self.told and random.random() < 0.01:
+            if address[2] == OUTGOING or not self.running or "deaf" in self.told:
                 continue
-            if address[2] != OUTGOING and self.running and "deaf" not in self.told:
+            came += 1
+            if "lossy" not in self.told or came % 10:
                 self.enter(target, frame)
 
     def enter(self, name: str, frame: bytes) -> None:
@@ -251,7 +253,7 @@ class Switch:
     def note(self, name: str, gate: str, frame: bytes) -> None:
         if (file := self.hooks.get((name, gate))) is not None:
             forgets = "forgetful" in self.told and Path(file.name).name == "departures"
-            if forgets and random.random() < 0.05:
+            if forgets and self.counts["dequeued"] % 10 == 0:
                 return
             seconds, microseconds = divmod(time.time_ns() // 1000, 1_000_000)
             header = struct.pack("=IIII", seconds, microseconds, len(frame), len(frame))

@@ -78,7 +78,7 @@ class TestRun:
     def test_limit(self, result: Run) -> None:
         """The queue fills to the scenario's limit, and to no more: 31 wait in BESS's 32 places."""
         events = result.queue
-        most = events.loc[events["event"] == "dequeue", "backlog_packets"].max() + 1
+        most = int(events.loc[events["event"] == "dequeue", "backlog_packets"].max()) + 1
         assert most == pytest.approx(31, abs=1)
         assert (events["event"] == "drop").any()
 
