@@ -74,6 +74,11 @@ class Flow:
         For the UDP kinds: size of the IP packets, 64 to 1500.
     extra_rtt_ms : float
         Added to the scenario's base round-trip time for these flows, in milliseconds.
+    delayed_acks : bool
+        For TCP: whether the receiver is one that keeps asking, as a web browser is, and so delays
+        its ACKs whenever TCP allows it. Left out, it only takes what comes, and Linux often
+        acknowledges at once what such a receiver has read. CCAs that count ACKs rather than
+        what these acknowledge (HighSpeed is one) then grow faster.
     arrivals : tuple of (float, int)
         For ``"bytes"``: many short flows as pairs of `start_s` and `size_bytes` in order of their
         start, in place of `count`, `start_s`, `stop_s` and `size_bytes`. In TOML also the name of a
@@ -105,6 +110,7 @@ class Flow:
     off_s: float | None = None
     packet_bytes: int = MTU_BYTES
     extra_rtt_ms: float = 0.0
+    delayed_acks: bool = False
     arrivals: Arrivals = ()
     label: str = field(default="", compare=False)
 
@@ -120,6 +126,7 @@ class Flow:
             "start_s": number("start_s", self.start_s, _SECONDS, example=10),
             "packet_bytes": whole("packet_bytes", self.packet_bytes, packet, example=1500),
             "extra_rtt_ms": number("extra_rtt_ms", self.extra_rtt_ms, _EXTRA_RTT, example=20),
+            "delayed_acks": _validate.flag("delayed_acks", self.delayed_acks),
             "arrivals": arrivals.checked(self.arrivals),
             "label": _validate.one_line("label", self.label),
         }
@@ -184,8 +191,8 @@ class Flow:
         if self.stop_s is not None and self.stop_s <= self.start_s:
             allowed, step = f"above start_s = {self.start_s:g}", "stop later, or remove it"
             raise _validate.bad("stop_s", self.stop_s, allowed, step)
-        if not self.is_udp:
-            self._must_be_default("packet_bytes", MTU_BYTES, f"for kind {self.kind!r}")
+        other = "delayed_acks" if self.is_udp else "packet_bytes"
+        self._must_be_default(other, getattr(Flow, other), f"for kind {self.kind!r}")
         if self.kind != "bytes":
             self._must_be_default("arrivals", (), f"for kind {self.kind!r}")
         if self.arrivals:

@@ -84,6 +84,8 @@ class Variation:
         Whether packets leave the link at whole milliseconds.
     jitter_ms : float
         How long the client holds an answer back at most, at random.
+    delayed_acks : bool
+        Whether the client keeps asking, as one does over HTTP/2.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Variation:
     skipped_s: float = 0.0
     in_milliseconds: bool = False
     jitter_ms: float = 1.0
+    delayed_acks: bool = False
 
 
 #: Those of the training set. The delivery rate that BBR measures, and with it its queue, depends on
@@ -186,7 +189,7 @@ def scenario(
     """
     start_s = _start_s(variation)
     end_s = start_s + variation.skipped_s + duration_s + 1.0
-    flows = [Flow(cca=cca, start_s=start_s)]
+    flows = [Flow(cca=cca, start_s=start_s, delayed_acks=variation.delayed_acks)]
     if variation.remembers:
         size_bytes = round(_EARLIER_S * setting.bandwidth_mbps * 1e6 / 8 * _GOODPUT)
         flows.append(Flow(cca=cca, kind="bytes", size_bytes=size_bytes))

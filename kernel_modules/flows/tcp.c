@@ -52,6 +52,9 @@ static void rx_data_ready(struct sock *sk)
 	read_descriptor_t desc = { .count = 1 };
 	int bytes;
 
+	/* Reading acknowledges at once what was pushed, but not in a dialogue. */
+	if (flow->spec->delayed_acks)
+		inet_csk_enter_pingpong_mode(sk);
 	bytes = tcp_read_sock(sk, &desc, discard);
 	if (bytes <= 0)
 		return;

@@ -108,7 +108,8 @@ struct ccbench_flow_spec {
 	__u64 rate_bps;		/* CCBENCH_RATE: payload; UDP: IP bytes */
 	__u64 on_ns;		/* CCBENCH_ONOFF */
 	__u64 off_ns;
-	__u32 kind;
+	__u16 kind;
+	__u16 delayed_acks;	/* TCP: the receiver is one that keeps asking */
 	__u32 packet_bytes;	/* UDP: size of the IP packet */
 	char cca[CCBENCH_CCA_MAX];
 };

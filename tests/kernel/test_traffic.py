@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ccbench import Flow
+from ccbench import Bottleneck, Flow, Scenario
+from ccbench.scenario import MSS_BYTES
 from tests.kernel.conftest import dumbbell, run
 
 pytestmark = pytest.mark.kernel
@@ -217,3 +218,29 @@ class TestApplications:
         smallest = samples[samples["time_ns"] > 5e9].groupby("flow")["cwnd_packets"].min()
         # Only BBR goes down to four packets to measure the base RTT.
         assert [smallest[flow] == 4 for flow in (0, 1)] == [cca == "bbr" for cca in ccas]
+
+    def test_delayed_acks(self) -> None:
+        """A receiver that keeps asking acknowledges every second packet; another one more."""
+        delayed, at_once = (_acks_by_packet(delayed_acks=delays) for delays in (True, False))
+        assert delayed == pytest.approx(0.5, abs=0.05)
+        assert at_once > delayed + 0.03
+
+
+def _acks_by_packet(*, delayed_acks: bool) -> float:
+    """Return how many ACKs came for each packet, by what HighSpeed makes of them.
+
+    With fewer than 38 packets its window grows by one for each windowful of ACKs.
+    """
+    flow = Flow(cca="highspeed", delayed_acks=delayed_acks)
+    link = Bottleneck(bandwidth_mbps=2, queue_packets=17)
+    scenario = Scenario(
+        flows=(flow,), bottlenecks=(link,), rtt_ms=100, duration_s=60, sample_interval_ms=10
+    )
+    samples = run(scenario).flows
+    steady = samples[(samples["time_ns"] > 10e9) & (samples["state"] == "open")]
+    avoiding = steady["cwnd_packets"] > steady["ssthresh_packets"]
+    window = steady["cwnd_packets"].astype(float)
+    more = window.diff()
+    grows = avoiding & more.between(0, 1)
+    packets = steady["delivered_bytes"].astype(float).diff() / MSS_BYTES
+    return float((more * window)[grows].sum() / packets[grows].sum())

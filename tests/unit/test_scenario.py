@@ -78,6 +78,11 @@ class TestFlow:
             ({"kind": "cbr", "rate_mbps": 0}, "rate_mbps is 0; it must be a number at least 0.001"),
             ({"kind": "cbr", "rate_mbps": 1, "packet_bytes": 1501}, "packet_bytes is 1501"),
             ({"packet_bytes": 500}, "packet_bytes is 500; it must be left out"),
+            ({"delayed_acks": 1}, "delayed_acks is 1; it must be true or false"),
+            (
+                {"kind": "cbr", "rate_mbps": 1, "delayed_acks": True},
+                "delayed_acks is True; it must be left out",
+            ),
             ({"extra_rtt_ms": "20"}, "extra_rtt_ms is '20'"),
             ({"label": "two\nlines"}, "label is"),
             ({"arrivals": ((1, 10),)}, "arrivals is ((1.0, 10),); it must be left out"),

@@ -108,6 +108,8 @@ class HttpKernelEngine(KernelEngine):
     pages of 100 kB to 1 MB over and over, a hundred at any time, and is ended when the flow stops.
     All other flows are those of :class:`~ccbench.emulate.kernel.engine.KernelEngine`.
 
+    As the client keeps asking, its ACKs are delayed whether or not `delayed_acks` says so.
+
     Samples are those of the sockets of nginx and h2load. Payload is what TCP calls so: it includes
     the headers of HTTP/2.
 

@@ -94,7 +94,8 @@ _FLOW_SPEC = np.dtype(
         ("rate_bps", "u8"),
         ("on_ns", "u8"),
         ("off_ns", "u8"),
-        ("kind", "u4"),
+        ("kind", "u2"),
+        ("delayed_acks", "u2"),
         ("packet_bytes", "u4"),
         ("cca", "S16"),
     ]
@@ -156,6 +157,7 @@ def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
     specs["off_ns"] = _nanoseconds([group.off_s or 0 for group in groups])
     kinds = ["served" if served and group.kind == "bulk" else group.kind for group in groups]
     specs["kind"] = [_FLOW_KINDS.index(kind) for kind in kinds]
+    specs["delayed_acks"] = [group.delayed_acks for group in groups]
     specs["packet_bytes"] = [group.packet_bytes for group in groups]
     specs["cca"] = [group.cca.encode() for group in groups]
     return header.tobytes() + specs.tobytes()

@@ -103,20 +103,22 @@ class Receiver(threading.Thread):
 
     Parameters
     ----------
-    is_udp : sequence of bool
-        For each flow, whether it is UDP.
+    flows : sequence of Flow
+        The scenario's single flows.
     clock : Clock
         Of the scenario.
     """
 
-    def __init__(self, is_udp: Sequence[bool], clock: Clock) -> None:
+    def __init__(self, flows: Sequence[Flow], clock: Clock) -> None:
         super().__init__(daemon=True)
-        self.delivered_bytes = [0] * len(is_udp)
-        self.last_ns = [0] * len(is_udp)
+        self.delivered_bytes = [0] * len(flows)
+        self.last_ns = [0] * len(flows)
         self.error: Exception | None = None
         self._clock = clock
+        self._delays_acks = [flow.delayed_acks for flow in flows]
         self._poll = selectors.DefaultSelector()
-        for i, udp in enumerate(is_udp):
+        for i, flow in enumerate(flows):
+            udp = flow.is_udp
             entrance = socket.socket(type=socket.SOCK_DGRAM if udp else socket.SOCK_STREAM)
             entrance.bind(("", FIRST_PORT + i))
             entrance.settimeout(0)
@@ -144,6 +146,8 @@ class Receiver(threading.Thread):
                     connection.settimeout(0)
                     self._poll.register(connection, selectors.EVENT_READ, (flow, False))
                     continue
+                if self._delays_acks[flow]:  # TCP forgets it whenever something is missing
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
                 try:
                     received = connection.recv_into(buffer)
                 except ConnectionResetError:  # how a sender stops

@@ -100,9 +100,9 @@ def talk(  # noqa: PLR0913 - who, where and when, all by keyword
     """
     (folder / files.ZERO).write_text(str(zero_ns), encoding="utf-8")
     clock = Clock(zero_ns)
-    is_udp = [flow.is_udp for flow in scenario.flows for _ in range(flow.flow_count)]
+    flows = [flow for flow in scenario.flows for _ in range(flow.flow_count)]
     with nullcontext() if receiver_pid is None else inside_namespace_of(receiver_pid):
-        receiver = Receiver(is_udp, clock)
+        receiver = Receiver(flows, clock)
     with inside_namespace_of(sender_pid):
         sender = Sender(scenario, address, receiver, clock)
     receiver.start()
