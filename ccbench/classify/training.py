@@ -4,12 +4,13 @@
 The virtual kernel makes them. A server differs from a laboratory in ways that do not change its
 CCA, and each of these is a variation: its round trip is not exactly the setting's, a packet is lost
 now and then, others use the link, its kernel remembers how the last connection left slow start, the
-beginning was missed, or the link has the clock of Mahimahi's, which has steps of a millisecond.
+beginning was missed, the link has the clock of Mahimahi's, which has steps of a millisecond, or the
+client keeps asking, and so delays its ACKs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from ccbench.flow import Flow
 from ccbench.scenario import Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Iterable, Sequence
 
     import numpy as np
     import numpy.typing as npt
@@ -99,10 +100,10 @@ class Variation:
     delayed_acks: bool = False
 
 
-#: Those of the training set. The delivery rate that BBR measures, and with it its queue, depends on
-#: how the clocks of a path group packets and answers, so there are several kinds of these: programs
-#: like mm-delay have a clock each way.
-VARIATIONS = (
+#: With clients that only take what comes. The delivery rate that BBR measures, and so its queue,
+#: depends on how the clocks of a path group packets and answers, so there are several kinds of
+#: these: programs like mm-delay have a clock each way.
+_TAKING = (
     Variation(name="plain"),
     Variation(name="longer", extra_rtt_ms=4.0),
     Variation(name="shorter", extra_rtt_ms=-4.0),
@@ -129,8 +130,22 @@ VARIATIONS = (
 )
 
 
-#: Those of the traces by which thresholds are chosen: none is like one of the training set.
-TESTED_VARIATIONS = (
+#: Those that there are also with clients that keep asking. How slow start ends, and how fast some
+#: CCAs grow, depends on how many ACKs there are.
+_ASKING = (
+    *("plain", "longer", "shorter", "lossy", "shared", "remembers", "late"),
+    *("jitter 2 ms", "clocks 2 ms"),
+)
+
+
+def _asking(variations: Iterable[Variation]) -> tuple[Variation, ...]:
+    return tuple(replace(one, name=f"{one.name}, asking", delayed_acks=True) for one in variations)
+
+
+#: Those of the training set.
+VARIATIONS = (*_TAKING, *_asking(one for one in _TAKING if one.name in _ASKING))
+
+_TESTED_TAKING = (
     Variation(name="a bit longer", extra_rtt_ms=2.0),
     Variation(name="a bit shorter", extra_rtt_ms=-2.5),
     Variation(name="longer still", extra_rtt_ms=6.0),
@@ -139,6 +154,9 @@ TESTED_VARIATIONS = (
     Variation(name="clocks, longer", in_milliseconds=True, jitter_ms=2.0, extra_rtt_ms=4.0),
     Variation(name="shared by others", cross_share=0.02, extra_rtt_ms=1.0),
 )
+
+#: Those of the traces by which thresholds are chosen: none is like one of the training set.
+TESTED_VARIATIONS = (*_TESTED_TAKING, *_asking(_TESTED_TAKING))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
