@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = [
+    "BATCH_COLUMNS",
     "COMPLETION_COLUMNS",
     "EVENTS",
     "EVENT_DTYPE",
@@ -25,6 +26,7 @@ __all__ = [
     "STATES",
     "STATE_DTYPE",
     "backlog_at",
+    "empty",
     "normal",
     "read",
     "write",
@@ -65,6 +67,16 @@ FLOW_COLUMNS: Columns = {
     "state": STATE_DTYPE,
     "inflight_packets": "uint32",
 }
+BATCH_COLUMNS: Columns = {
+    "start_ns": "int64",
+    "acked_ns": "int64",
+    "bottleneck": "uint8",
+    "station": "uint8",
+    "frames": "uint16",
+    "bytes": "uint32",
+    "bitrate_bps": "uint64",
+    "estimate_bps": "uint64",
+}
 COMPLETION_COLUMNS: Columns = {
     "start_ns": "int64",
     "end_ns": "int64",
@@ -75,6 +87,11 @@ COMPLETION_COLUMNS: Columns = {
 
 #: Columns with few different values.
 _REPETITIVE = {"bottleneck", "event", "flow", "bytes", "state"}
+
+
+def empty(columns: Columns) -> pd.DataFrame:
+    """Return a table with these columns and no rows."""
+    return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in columns.items()})
 
 
 def normal(name: str, frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:

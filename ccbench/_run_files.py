@@ -22,8 +22,8 @@ __all__ = ["FORMAT", "TABLES", "check_folder", "load", "save"]
 
 #: Version of the folder's format.
 FORMAT = 1
-#: The tables of a run; each is a file of its own.
-TABLES = ("queue", "flows", "completions")
+#: The tables of a run; each is a file of its own. Not every run has all of them.
+TABLES = ("queue", "flows", "completions", "batches")
 
 _DESCRIPTION = "run.json"
 _FILES = {_DESCRIPTION, *(f"{table}.parquet" for table in TABLES)}
@@ -40,9 +40,9 @@ def save(
     check_folder(folder)
     with _atomic.new_folder(folder, replace=replace) as temporary:
         files = {}
-        for table in TABLES:
+        for table, frame in tables.items():
             path = temporary / f"{table}.parquet"
-            _frames.write(tables[table], path)
+            _frames.write(frame, path)
             files[path.name] = {"bytes": path.stat().st_size, "sha256": _digest(path.read_bytes())}
         document = {"format": FORMAT, **description, "files": files}
         document["sha256"] = _document_digest(document)
@@ -70,8 +70,9 @@ def load(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
         raise DamagedRun(message)
     if stated != _document_digest(document):
         raise DamagedRun(f"{folder / _DESCRIPTION} was changed: run the scenario again")
-    tables = {table: _load_table(folder, table, document["files"]) for table in TABLES}
-    return document, tables
+    files = document["files"]
+    written = [table for table in TABLES if f"{table}.parquet" in files]
+    return document, {table: _load_table(folder, table, files) for table in written}
 
 
 def _load_table(folder: Path, table: str, files: Mapping[str, Any]) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from ccbench._validate import Range
 from ccbench.errors import InputError
 from ccbench.flow import MTU_BYTES
 from ccbench.trace import Trace
+from ccbench.wifi import Wifi
 
 __all__ = ["Bottleneck"]
 
@@ -28,11 +29,13 @@ class Bottleneck:
     Parameters
     ----------
     bandwidth_mbps : float
-        Rate of the link in Mbit/s of IP bytes, 0.001 to 100,000. Exactly one of `bandwidth_mbps`
-        and `trace` is given.
+        Rate of the link in Mbit/s of IP bytes, 0.001 to 100,000. Exactly one of `bandwidth_mbps`,
+        `trace` and `wifi` is given.
     trace : Trace
         A link of varying rate. In TOML the path of a Mahimahi trace file, relative to the TOML
         file, or one of the names that ``ccbench traces list`` shows.
+    wifi : Wifi
+        A Wi-Fi link. In TOML a table, ``wifi = {bitrates_mbps = [13, 65]}``.
     queue_packets : int
         Room in the queue in packets; the packet in transmission does not count. Exactly one of
         `queue_packets` and `queue_bdp` is given. ``cake`` counts bytes (its option ``memory``) and
@@ -62,6 +65,7 @@ class Bottleneck:
 
     bandwidth_mbps: float | None = None
     trace: Trace | None = None
+    wifi: Wifi | None = None
     queue_packets: int | None = None
     queue_bdp: float | None = None
     qdisc: str = "droptail"
@@ -70,8 +74,8 @@ class Bottleneck:
 
     def __post_init__(self) -> None:
         number, whole = _validate.number, _validate.whole
-        self._exactly_one("bandwidth_mbps", "trace", "bandwidth_mbps = 100")
-        self._exactly_one("queue_packets", "queue_bdp", "queue_bdp = 1")
+        self._exactly_one("bandwidth_mbps", "trace", "wifi", example="bandwidth_mbps = 100")
+        self._exactly_one("queue_packets", "queue_bdp", example="queue_bdp = 1")
         qdisc = _validate.text("qdisc", self.qdisc, r"[a-z0-9_]{1,15}", _QDISC_NAME, example="pie")
         options = _checked_options(self.qdisc_options)
         if qdisc == "droptail" and options:
@@ -79,6 +83,8 @@ class Bottleneck:
             raise _validate.bad("qdisc_options", dict(options), allowed, "remove it, name a qdisc")
         if self.trace is not None and not isinstance(self.trace, Trace):
             raise _validate.bad("trace", self.trace, "a Trace", "read one with Trace.from_file")
+        if self.wifi is not None and not isinstance(self.wifi, Wifi):
+            raise _validate.bad("wifi", self.wifi, "a Wifi", "make one with Wifi(...)")
         values: dict[str, object] = {
             "qdisc": qdisc,
             "qdisc_options": options,
@@ -100,9 +106,9 @@ class Bottleneck:
 
     @property
     def mean_mbps(self) -> float:
-        """Rate of the link in Mbit/s; of a trace, its mean."""
-        if self.trace is not None:
-            return self.trace.mean_mbps
+        """Rate of the link in Mbit/s; of a trace or Wi-Fi, its mean."""
+        if (varying := self.trace or self.wifi) is not None:
+            return varying.mean_mbps
         return cast("float", self.bandwidth_mbps)  # exactly one of the two is there
 
     @property
@@ -124,8 +130,8 @@ class Bottleneck:
         >>> Bottleneck(bandwidth_mbps=8, queue_packets=1).capacity_bytes(2)
         2000000.0
         """
-        if self.trace is not None:
-            return self.trace.capacity_bytes(duration_s)
+        if (varying := self.trace or self.wifi) is not None:
+            return varying.capacity_bytes(duration_s)
         return self.mean_mbps * 1e6 / 8 * duration_s
 
     def to_dict(self) -> dict[str, Any]:
@@ -134,6 +140,8 @@ class Bottleneck:
         if self.trace is not None:
             times = list(self.trace.opportunities_ms)
             values["trace"] = {"name": self.trace.name, "opportunities_ms": times}
+        if self.wifi is not None:
+            values["wifi"] = self.wifi.to_dict()
         if self.qdisc_options:
             values["qdisc_options"] = dict(self.qdisc_options)
         return values
@@ -141,6 +149,13 @@ class Bottleneck:
     @classmethod
     def from_dict(cls, data: Mapping[str, object], base_dir: Path = Path()) -> Bottleneck:
         """Make a bottleneck from a dictionary; a string as `trace` is a file or a name."""
+
+        def read_wifi(value: object) -> Wifi:
+            if not isinstance(value, Mapping):
+                step = "write for example wifi = {bitrates_mbps = [65]}"
+                raise _validate.bad("wifi", value, "a table", step)
+            with _validate.within("wifi."):
+                return Wifi.from_dict(value)
 
         def read_trace(value: object) -> Trace:
             if isinstance(value, str):
@@ -152,14 +167,15 @@ class Bottleneck:
             with _validate.within("trace."):
                 return _fields.build(Trace, value, {})
 
-        return _fields.build(cls, data, {"trace": read_trace})
+        return _fields.build(cls, data, {"trace": read_trace, "wifi": read_wifi})
 
-    def _exactly_one(self, first: str, second: str, example: str) -> None:
-        has_first, has_second = getattr(self, first) is not None, getattr(self, second) is not None
-        if has_first and has_second:
-            raise InputError(f"{first} and {second} exclude each other: remove one of them")
-        if not has_first and not has_second:
-            raise InputError(f"{first} or {second} is missing: write for example {example}")
+    def _exactly_one(self, *names: str, example: str) -> None:
+        given = [name for name in names if getattr(self, name) is not None]
+        if len(given) > 1:
+            both = " and ".join(given)
+            raise InputError(f"{both} exclude each other: remove all but one of them")
+        if not given:
+            raise InputError(f"{' or '.join(names)} is missing: write for example {example}")
 
 
 def _checked_options(options: Any) -> tuple[tuple[str, Option], ...]:

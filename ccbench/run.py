@@ -67,6 +67,11 @@ class Run:
         One row per flow; index ``flow``. Columns: ``start_ns``; ``end_ns``, when the receiver had
         every byte (-1: it never had); ``delivered_bytes``; ``sent_bytes``, with retransmissions;
         ``retransmits`` in packets.
+    batches : DataFrame
+        One row per batch of frames that a Wi-Fi link (:class:`~ccbench.wifi.Wifi`) has sent, in
+        order of ``acked_ns``, when its block ACK came; none without such a link. Further columns:
+        ``start_ns``; ``bottleneck``; ``station``; ``frames``; ``bytes``; ``bitrate_bps``; and
+        ``estimate_bps``, what the link thinks that it could carry.
     provenance : mapping
         JSON-able values that say what made the run, among them ``engine`` and ``engine_version``.
 
@@ -88,6 +93,9 @@ class Run:
     flows: pd.DataFrame = field(repr=False)
     completions: pd.DataFrame = field(repr=False)
     provenance: Mapping[str, Any]
+    batches: pd.DataFrame = field(
+        default_factory=lambda: _frames.empty(_frames.BATCH_COLUMNS), repr=False
+    )
 
     def __post_init__(self) -> None:
         completions = _frames.normal("completions", self.completions, _frames.COMPLETION_COLUMNS)
@@ -97,6 +105,7 @@ class Run:
         tables = {
             "queue": _frames.normal("queue", self.queue, _frames.QUEUE_COLUMNS),
             "flows": _frames.normal("flows", self.flows, _frames.FLOW_COLUMNS),
+            "batches": _frames.normal("batches", self.batches, _frames.BATCH_COLUMNS),
             "completions": completions.set_axis(pd.RangeIndex(len(completions), name="flow")),
         }
         for name, frame in tables.items():
@@ -294,7 +303,7 @@ class Run:
         )
 
     def save(self, folder: str | Path, *, replace: bool = True) -> None:
-        """Write the run to a folder: three Parquet files and ``run.json``.
+        """Write the run to a folder: a Parquet file for each table, and ``run.json``.
 
         The folder appears complete or not at all, whatever happens meanwhile.
 
@@ -318,7 +327,9 @@ class Run:
         >>> Run.load("results").utilisation() == run.utilisation()  # doctest: +SKIP
         True
         """
-        tables = {"queue": self.queue, "flows": self.flows, "completions": self.completions}
+        tables = {name: getattr(self, name) for name in _run_files.TABLES}
+        if self.batches.empty:  # but for Wi-Fi, it is in all of many thousand runs
+            del tables["batches"]
         description = {"scenario": self.scenario.to_dict(), "provenance": dict(self.provenance)}
         _run_files.save(Path(folder), tables, description, replace=replace)
 

@@ -61,6 +61,18 @@ struct ccbench_completion_record {
 	__s32 error;		/* negative errno that ended the flow, or 0 */
 };
 
+/* One batch of frames that a Wi-Fi link has sent (batches.bin). */
+struct ccbench_batch_record {
+	__u64 start_ns;
+	__u64 acked_ns;		/* when its block ACK came */
+	__u64 bitrate_bps;	/* of the frames */
+	__u64 estimate_bps;	/* of what the link can carry */
+	__u32 bytes;
+	__u16 frames;
+	__u8 station;
+	__u8 bottleneck;
+};
+
 /* ---- descriptions, host to guest -------------------------------------- */
 
 /* link.bin: header, bottlenecks, their traces, one extra delay per flow. */
@@ -75,9 +87,14 @@ struct ccbench_link_header {
 };
 
 struct ccbench_bottleneck {
-	__u64 rate_bps;		/* 0: driven by a trace */
+	__u64 rate_bps;		/* 0: driven by a trace, or Wi-Fi */
 	__u32 trace_length;	/* delivery opportunities, in ms, follow */
 	__u32 loss;		/* probability in units of 2^-32 */
+	/* Wi-Fi: what follows are bitrates in kbit/s, one for each step of time. */
+	__u32 wifi_frames;	/* the most in a batch; 0: not Wi-Fi */
+	__u32 wifi_stations;
+	__u64 wifi_step_ns;
+	__u64 wifi_overhead_ns[2];	/* of a batch: at least, at most */
 };
 
 enum ccbench_flow_kind {

@@ -87,11 +87,35 @@ static struct sk_buff *queue_take(struct bottleneck *link)
 	return skb;
 }
 
-/* The link is idle: send the next packet, or wait for one. */
-static void link_next(struct bottleneck *link)
+static void leaves_queue(struct bottleneck *link, struct sk_buff *skb)
+{
+	skb->destructor = NULL;
+	if (!(skb->mark & CCBENCH_MARK_CE) && is_ce(skb))
+		record(link, skb, CCBENCH_MARK);
+	record(link, skb, CCBENCH_DEQUEUE);
+	skb->mark &= ~CCBENCH_MARK_CE;
+}
+
+struct sk_buff *bottleneck_take(struct bottleneck *link)
 {
 	struct sk_buff *skb = queue_take(link);
 
+	if (skb)
+		leaves_queue(link, skb);
+	return skb;
+}
+
+/* The link is idle: send what is next, or wait for it. */
+static void link_next(struct bottleneck *link)
+{
+	struct sk_buff *skb;
+
+	if (link->wifi) {
+		if (!wifi_start(link))
+			netif_start_queue(link->dev);
+		return;
+	}
+	skb = queue_take(link);
 	if (skb)
 		link_start(link, skb);
 	else
@@ -175,15 +199,31 @@ static void rate_sent(struct path_event *event)
 	rcu_read_unlock_bh();
 }
 
+static void batch_acked(struct path_event *event)
+{
+	struct bottleneck *link = container_of(event, struct bottleneck, sent);
+	struct sk_buff_head packets;
+	struct sk_buff *skb;
+
+	__skb_queue_head_init(&packets);
+	rcu_read_lock_bh();
+	wifi_finish(link, &packets);
+	link_next(link);
+	while ((skb = __skb_dequeue(&packets)))
+		path_forward(skb, link);
+	rcu_read_unlock_bh();
+}
+
 static void link_start(struct bottleneck *link, struct sk_buff *skb)
 {
 	u64 now = path_now_ns();
 
-	skb->destructor = NULL;
-	if (!(skb->mark & CCBENCH_MARK_CE) && is_ce(skb))
-		record(link, skb, CCBENCH_MARK);
-	record(link, skb, CCBENCH_DEQUEUE);
-	skb->mark &= ~CCBENCH_MARK_CE;
+	leaves_queue(link, skb);
+	if (link->wifi) {
+		wifi_hold(link->wifi, skb);
+		wifi_start(link);
+		return;
+	}
 
 	netif_stop_queue(link->dev);
 	link->in_service = skb;
@@ -284,12 +324,19 @@ int bottleneck_create(struct bottleneck *link, u8 index, bool last,
 	link->index = index;
 	link->last = last;
 	link->rate_bps = spec->rate_bps;
-	link->trace_ms = trace_ms;
-	link->trace_length = spec->trace_length;
+	if (spec->wifi_frames) {
+		link->wifi = wifi_create(spec, trace_ms);
+		if (IS_ERR(link->wifi))
+			return PTR_ERR(link->wifi);
+	} else {
+		link->trace_ms = trace_ms;
+		link->trace_length = spec->trace_length;
+	}
 	link->loss = spec->loss;
 	/* Every bottleneck has a stream of its own. */
 	prandom_seed_state(&link->random, seed + ((u64)index << 32));
-	path_event_init(&link->sent, trace_ms ? trace_opportunity : rate_sent);
+	path_event_init(&link->sent, link->wifi ? batch_acked :
+			link->trace_ms ? trace_opportunity : rate_sent);
 
 	return register_netdev(dev);
 }

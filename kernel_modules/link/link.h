@@ -46,6 +46,21 @@ void path_event_set(struct path_event *event, u64 time_ns);
 /* The monotonic clock. */
 u64 path_now_ns(void);
 
+/* ---- wifi.c ---- */
+
+struct bottleneck;
+
+/* What makes a link one of Wi-Fi. */
+struct wifi;
+
+struct wifi *wifi_create(const struct ccbench_bottleneck *spec, const u32 *bitrates_kbps);
+/* Takes a packet that has left the queue. */
+void wifi_hold(struct wifi *wifi, struct sk_buff *skb);
+/* Sends the next batch; false if there is nothing to send. */
+bool wifi_start(struct bottleneck *link);
+/* The block ACK of the batch has come; its packets go to the list. */
+void wifi_finish(struct bottleneck *link, struct sk_buff_head *packets);
+
 /* ---- bottleneck.c ---- */
 
 /*
@@ -57,15 +72,17 @@ struct bottleneck {
 	u8 index;
 	bool last;
 
-	/* The link: a constant rate, or else a trace. */
+	/* The link: a constant rate, or else a trace, or Wi-Fi. */
 	u64 rate_bps;
 	const u32 *trace_ms;
 	u32 trace_length;
 	u32 trace_next;		/* index of the next opportunity */
 	u64 trace_base_ms;	/* when the current round of the trace began */
 
-	struct path_event sent;	/* the packet in service, or a piece of it */
-	struct sk_buff *in_service;
+	struct wifi *wifi;
+
+	struct path_event sent;	/* the packet in service, or a piece of it, or a batch */
+	struct sk_buff *in_service;	/* Wi-Fi: the first of its batch */
 	u64 free_ns;		/* when the link has sent what it carries */
 	u64 free_rest;		/* the part of free_ns below 1 ns, in 1/rate_bps ns */
 	u32 credit_bytes;	/* of the current opportunity */
@@ -83,6 +100,8 @@ int bottleneck_create(struct bottleneck *link, u8 index, bool last,
 		      const struct ccbench_bottleneck *spec,
 		      const u32 *trace_ms, u64 seed);
 void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb);
+/* The next packet, which has left the queue for the link, or NULL. */
+struct sk_buff *bottleneck_take(struct bottleneck *link);
 
 /* ---- delay.c ---- */
 
@@ -93,6 +112,7 @@ void delay_receive(struct sk_buff *skb);
 /* ---- main.c ---- */
 
 extern struct ccbench_log *queue_log;	/* NULL: packet events are not recorded */
+extern struct ccbench_log *batch_log;	/* NULL: there is no Wi-Fi */
 
 /* A packet has crossed the given bottleneck. */
 void path_forward(struct sk_buff *skb, const struct bottleneck *from);

@@ -26,8 +26,9 @@
 #include "link.h"
 
 #define QUEUE_LOG_BUFFER_BYTES	SZ_1M
+#define BATCH_LOG_BUFFER_BYTES	SZ_64K
 
-struct ccbench_log *queue_log;
+struct ccbench_log *queue_log, *batch_log;
 
 static struct bottleneck *bottlenecks;
 static struct net_device *sender, *receiver;
@@ -194,6 +195,16 @@ static const void *take(const void **cursor, const void *end, size_t bytes)
 	return taken;
 }
 
+static int open_log(struct ccbench_log **log, const char *name, size_t buffer_bytes)
+{
+	struct ccbench_log *opened = ccbench_log_open(name, buffer_bytes);
+
+	if (IS_ERR(opened))
+		return PTR_ERR(opened);
+	*log = opened;
+	return 0;
+}
+
 static int create_path(const void *cursor, const void *end)
 {
 	const struct ccbench_link_header *header = take(&cursor, end, sizeof(*header));
@@ -208,6 +219,13 @@ static int create_path(const void *cursor, const void *end)
 	specs = take(&cursor, end, array_size(header->bottlenecks, sizeof(*specs)));
 	if (!specs)
 		return -EINVAL;
+	for (i = 0; i < header->bottlenecks; i++) {
+		if (!specs[i].wifi_frames || batch_log)
+			continue;
+		err = open_log(&batch_log, "batches.bin", BATCH_LOG_BUFFER_BYTES);
+		if (err)
+			return err;
+	}
 	bottlenecks = kcalloc(header->bottlenecks, sizeof(*bottlenecks), GFP_KERNEL);
 	counters = kvcalloc(max(header->flows, 1U), sizeof(*counters), GFP_KERNEL);
 	flow_count = header->flows;
@@ -218,7 +236,7 @@ static int create_path(const void *cursor, const void *end)
 		const u32 length = specs[i].trace_length;
 		const u32 *trace_ms = take(&cursor, end, array_size(length, sizeof(u32)));
 
-		/* Either a rate, or a trace, which must not stand still at 0 ms. */
+		/* A rate, or else a trace or bitrates, which must not end with 0. */
 		if (!trace_ms || !specs[i].rate_bps == !length ||
 		    (length && !trace_ms[length - 1]))
 			return -EINVAL;
@@ -235,14 +253,8 @@ static int create_path(const void *cursor, const void *end)
 	if (err)
 		return err;
 
-	if (header->queue_log) {
-		struct ccbench_log *log =
-			ccbench_log_open("queue.bin", QUEUE_LOG_BUFFER_BYTES);
-
-		if (IS_ERR(log))
-			return PTR_ERR(log);
-		queue_log = log;
-	}
+	if (header->queue_log)
+		return open_log(&queue_log, "queue.bin", QUEUE_LOG_BUFFER_BYTES);
 	return 0;
 }
 

@@ -142,7 +142,7 @@ class TestBottleneck:
     @pytest.mark.parametrize(
         ("settings", "message"),
         [
-            ({}, "bandwidth_mbps or trace is missing"),
+            ({}, "bandwidth_mbps or trace or wifi is missing"),
             ({"bandwidth_mbps": 1}, "queue_packets or queue_bdp is missing"),
             (
                 {"bandwidth_mbps": 1, "queue_bdp": 1, "queue_packets": 1},

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from ccbench.scenario import Bottleneck, Scenario
 
 __all__ = [
+    "BATCH_RECORD",
     "COMPLETION_RECORD",
     "FLOW_RECORD",
     "QUEUE_RECORD",
@@ -53,6 +56,20 @@ FLOW_RECORD = np.dtype(
     ]
 )
 
+#: One batch of frames that a Wi-Fi link has sent.
+BATCH_RECORD = np.dtype(
+    [
+        ("start_ns", "u8"),
+        ("acked_ns", "u8"),
+        ("bitrate_bps", "u8"),
+        ("estimate_bps", "u8"),
+        ("bytes", "u4"),
+        ("frames", "u2"),
+        ("station", "u1"),
+        ("bottleneck", "u1"),
+    ]
+)
+
 #: What became of one flow.
 COMPLETION_RECORD = np.dtype(
     [
@@ -76,7 +93,17 @@ _LINK_HEADER = np.dtype(
         ("seed", "u8"),
     ]
 )
-_BOTTLENECK = np.dtype([("rate_bps", "u8"), ("trace_length", "u4"), ("loss", "u4")])
+_BOTTLENECK = np.dtype(
+    [
+        ("rate_bps", "u8"),
+        ("trace_length", "u4"),
+        ("loss", "u4"),
+        ("wifi_frames", "u4"),
+        ("wifi_stations", "u4"),
+        ("wifi_step_ns", "u8"),
+        ("wifi_overhead_ns", "u8", 2),
+    ]
+)
 _FLOWS_HEADER = np.dtype(
     [
         ("protocol", "u4"),
@@ -118,17 +145,30 @@ def describe_link(scenario: Scenario) -> bytes:
         dtype=_LINK_HEADER,
     )
     bottlenecks = np.array([_bottleneck(b) for b in scenario.bottlenecks], dtype=_BOTTLENECK)
-    traces = [
-        np.array(b.trace.opportunities_ms, dtype="u4") for b in scenario.bottlenecks if b.trace
-    ]
+    traces = [np.array(_steps(b), dtype="u4") for b in scenario.bottlenecks]
     extra_us = np.round(scenario.flow_table()["extra_rtt_ms"].to_numpy() * 1e3).astype("u4")
     return b"".join(part.tobytes() for part in (header, bottlenecks, *traces, extra_us))
 
 
-def _bottleneck(bottleneck: Bottleneck) -> tuple[int, int, int]:
+def _bottleneck(bottleneck: Bottleneck) -> tuple[object, ...]:
     rate_bps = round((bottleneck.bandwidth_mbps or 0) * 1e6)
-    trace_length = len(bottleneck.trace.opportunities_ms) if bottleneck.trace else 0
-    return rate_bps, trace_length, min(round(bottleneck.loss * 2**32), 2**32 - 1)
+    loss = min(round(bottleneck.loss * 2**32), 2**32 - 1)
+    wifi = bottleneck.wifi
+    if wifi is None:
+        batches: tuple[object, ...] = (0, 0, 0, (0, 0))
+    else:
+        overhead_ns = tuple(round(part * 1e6) for part in wifi.overhead_ms)
+        batches = (wifi.max_frames, wifi.stations, round(wifi.step_s * 1e9), overhead_ns)
+    return rate_bps, len(_steps(bottleneck)), loss, *batches
+
+
+def _steps(bottleneck: Bottleneck) -> Sequence[int]:
+    """Return opportunities in ms, or bitrates in kbit/s, by which a link's rate varies."""
+    if bottleneck.trace is not None:
+        return bottleneck.trace.opportunities_ms
+    if bottleneck.wifi is not None:
+        return [round(mbps * 1e3) for mbps in bottleneck.wifi.bitrates_mbps]
+    return ()
 
 
 def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:

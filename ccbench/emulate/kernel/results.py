@@ -59,6 +59,7 @@ def read_run(scenario: Scenario, directory: Path, provenance: Mapping[str, Any])
             {name: completions[name] for name in completions.dtype.names or () if name != "error"}
         ),
         provenance=provenance,
+        **_batches(scenario, directory),
     )
 
 
@@ -97,6 +98,15 @@ def _queue(scenario: Scenario, directory: Path) -> pd.DataFrame:
         "backlog_bytes": size,
     }
     return _frame(columns)
+
+
+def _batches(scenario: Scenario, directory: Path) -> dict[str, pd.DataFrame]:
+    path = directory / "batches.bin"
+    if not path.exists():
+        return {}
+    records = np.fromfile(path, protocol.BATCH_RECORD)
+    records = records[records["acked_ns"] <= round(scenario.duration_s * 1e9)]
+    return {"batches": _frame({name: records[name] for name in records.dtype.names or ()})}
 
 
 def _frame(columns: dict[str, Any]) -> pd.DataFrame:

@@ -54,6 +54,9 @@ def check_scenario(scenario: Scenario, engine: str) -> None:
     if scenario.flow_count > _MOST_FLOWS:
         allowed = f"at most {_MOST_FLOWS} single flows with the engine {engine}"
         raise _validate.bad("flows", scenario.flow_count, allowed, "lower the counts")
+    if scenario.bottlenecks[0].wifi is not None:
+        allowed, step = f"left out with the engine {engine}", "use the engine kernel"
+        raise _validate.bad("bottlenecks[0].wifi", "there", allowed, step)
     available = available_ccas()
     for i, flow in enumerate(scenario.flows):
         with _validate.within(f"flows[{i}]."):
