@@ -123,12 +123,11 @@ def _draw_throughput(axes: Axes, run: Run) -> None:
     interval_s = _interval_s(run)
     throughput, labels = _lines(run, run.throughput(interval_s))
     last = run.scenario.bottlenecks[-1]
-    if last.trace is not None:
+    if last.bandwidth_mbps is None:
         ends = [0.0, *throughput.index]
         capacity = np.diff([last.capacity_bytes(end) for end in ends]) * 8e-6 / interval_s
-        axes.fill_between(
-            throughput.index, capacity, step="pre", color="0.9", label=f"link ({last.trace.name})"
-        )
+        label = f"link ({last.trace.name})" if last.trace is not None else "link (Wi-Fi)"
+        axes.fill_between(throughput.index, capacity, step="pre", color="0.9", label=label)
     axes.plot(throughput.index, throughput, label=labels, linewidth=1.2)
     axes.set_ylabel("throughput (Mbit/s)")
     axes.set_ylim(bottom=0)
