@@ -60,6 +60,7 @@
 #define COPA_RTT_MAX_ROUNDS	4
 #define COPA_EMPTY_ROUNDS	5
 #define COPA_EMPTY_DIVISOR	10	/* nearly empty: dq below a tenth of the swing */
+#define COPA_EMPTY_PACKET_DIVISOR 3
 #define COPA_STEADY_WINDOWS	3
 #define COPA_PACING_GAIN	2
 #define COPA_HEAVY_LOSS_DIVISOR	10	/* more than a tenth of a window */
@@ -138,21 +139,32 @@ static void copa_start_window(struct sock *sk)
 	copa->window_cwnd = tcp_snd_cwnd(tp);
 }
 
+/* Has a packet with this RTT met a queue that was nearly empty? See 9 above. */
+static bool copa_nearly_empty(const struct tcp_sock *tp, const struct copa *copa, u32 rtt_us)
+{
+	u32 queueing_us = rtt_us - copa_rtt_min(copa);
+	u32 swing_us = minmax_get(&copa->rtt_max) - copa_rtt_min(copa);
+
+	if (queueing_us <= swing_us / COPA_EMPTY_DIVISOR)
+		return true;
+	/* Of our packets, queueing / rtt * cwnd waited: one, when rounded. */
+	return queueing_us <= swing_us / COPA_EMPTY_PACKET_DIVISOR &&
+	       2ULL * tcp_snd_cwnd(tp) * queueing_us <= 3ULL * rtt_us;
+}
+
 static void copa_sample_rtt(struct sock *sk, u32 rtt_us)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct copa *copa = inet_csk_ca(sk);
 	u32 srtt_us = copa_srtt_us(tp);
 	u32 now_us = tp->tcp_mstamp;
-	u32 swing_us;
 
 	minmax_running_max(&copa->rtt_min, COPA_RTT_MIN_WINDOW, tcp_jiffies32, ~rtt_us);
 	minmax_running_max(&copa->rtt_standing, srtt_us / 2, now_us, ~rtt_us);
 	minmax_running_max(&copa->rtt_max, COPA_RTT_MAX_ROUNDS * srtt_us, now_us, rtt_us);
 
 	/* A single RTT tells: nothing but an empty queue makes one this short. */
-	swing_us = minmax_get(&copa->rtt_max) - copa_rtt_min(copa);
-	if (copa->slow_start || rtt_us - copa_rtt_min(copa) <= swing_us / COPA_EMPTY_DIVISOR)
+	if (copa->slow_start || copa_nearly_empty(tp, copa, rtt_us))
 		copa->empty_us = now_us;
 }
 
