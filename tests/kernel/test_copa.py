@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,7 +28,7 @@ NETWORKS = [(12, 40), (12, 100), (24, 50), (24, 100)]
 
 
 def copa_run(
-    *flows: Flow, queue_packets: int = DEEP, duration_s: float = 30, **settings: float
+    *flows: Flow, queue_packets: int = DEEP, duration_s: float = 30, **settings: Any
 ) -> Run:
     """Run some flows through a queue of 24 Mbit/s and 50 ms, or what `settings` say."""
     network = {"bandwidth_mbps": MBPS, "rtt_ms": RTT_MS, **settings}
@@ -187,7 +188,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     parameters = ("inverse_delta=0", "inverse_delta=1001", "inverse_delta=25")
     (root / "parameters").write_text("".join(f"{line}\n" for line in parameters))
     source = Path(__file__).parent / "ask_copa.c"
-    subprocess.run(["gcc", "-static", "-w", "-o", root / "init", source], check=True)
+    subprocess.run(["gcc", "-static", "-o", root / "init", source], check=True)
     command = [
         str(installed().linux),
         "mem=128M",
