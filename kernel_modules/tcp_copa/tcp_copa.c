@@ -46,6 +46,17 @@
  *    does not grow in it. CE marks count as loss.
  * 8. The five round trips begin at the end of slow start, whose own queue takes
  *    some to drain, and after an idle time, which has emptied what was ours.
+ * 9. Nearly empty is a queueing delay below a tenth of the swing, of RTTmax over four
+ *    round trips and RTTmin. A tenth of a lone flow's swing is half a packet, which a
+ *    queue of whole packets misses by chance; the flow would turn competitive, and
+ *    might stay so: with 1/delta near the BDP, its queue no longer empties. So a queue
+ *    in which one packet of ours waits is nearly empty, too, but never one of more
+ *    than a third of the swing: after a loss CUBIC leaves 2/5 of a queue of 1 BDP.
+ *
+ * Known limits are the paper's own: flows whose RTTs differ several times over, and
+ * cross traffic that leaves less than a fifth of the link, are taken for somebody who
+ * keeps the queue full. Above about 50 Mbit/s, segments for a millisecond leave at
+ * once, as is Linux's way, and wait for each other in the queue.
  */
 #include <linux/inet_diag.h>
 #include <linux/module.h>
