@@ -32,8 +32,12 @@ pytestmark = pytest.mark.kernel
 
 CCAS = ("bbr", "cubic", "htcp", "reno", "vegas", "westwood")
 PLAIN = VARIATIONS[0]
-#: Those on clean paths that have no clocks of their own.
-KINDS = tuple(one for one in VARIATIONS if not one.cross_share and one.jitter_ms <= 1)
+#: Those on clean paths that have no clocks of their own, and whose client only takes what comes.
+KINDS = tuple(
+    one
+    for one in VARIATIONS
+    if not (one.cross_share or one.jitter_ms > 1 or one.in_milliseconds or one.delayed_acks)
+)
 REMEMBERS = next(one for one in VARIATIONS if one.remembers)
 
 
@@ -125,25 +129,24 @@ def test_command(tmp_path: Path, program: Callable[..., str], cca: str) -> None:
 
 
 def test_train(tmp_path: Path, program: Callable[..., str]) -> None:
-    """`ccbench classify-train` learns a congestion control that the packaged set does not know."""
+    """A congestion control that nobody knows is unknown, and known after `classify-train`."""
+    setting = SETTINGS[1]
+    folder = tmp_path / "copa"
+    variation = Variation(name="elsewhere", extra_rtt_ms=3.0)
+    run(scenario(setting, "copa", variation, seed=31)).save(folder)
+    before = program("classify", folder)
+    assert before.splitlines()[-1] == "congestion control: unknown"
     file = tmp_path / "own.parquet"
-    settings = SETTINGS[:2]
-    named = [word for one in settings for word in ("--setting", one.name)]
-    shown = program("classify-train", "--cca", "lp", "--samples", "1", *named, "-o", file)
-    assert "kept in" in shown
-    folders = []
-    for setting in settings:
-        folders.append(tmp_path / setting.name)
-        variation = Variation(name="elsewhere", extra_rtt_ms=3.0)
-        run(scenario(setting, "lp", variation, seed=31)).save(folders[-1])
-    found = program("classify", *folders, "--training", file)
-    assert found.splitlines()[-1] == "congestion control: lp"
+    words = ("--cca", "copa", "--samples", "1", "--setting", setting.name, "-o", file)
+    assert "kept in" in program("classify-train", *words)
+    found = program("classify", folder, "--training", file)
+    assert found.splitlines()[-1] == "congestion control: copa"
 
 
 def test_novel() -> None:
-    """CCAs that no training has seen are unknown, one cluster each, and known after training."""
+    """CCAs that no training has seen are unknown, and one cluster each."""
     known = TrainingSet.load(PACKAGED)
-    novel = ("bbr", "scalable")
+    novel = ("bbr", "copa", "scalable")
     ignorant = replace(known, samples=tuple(one for one in known.samples if one.cca not in novel))
     offsets = [Variation(name=f"{ms:+} ms", extra_rtt_ms=ms) for ms in (-3.0, 0.5, 3.0)]
     observed: dict[tuple[str, str], list[Sample]] = {}
@@ -152,7 +155,6 @@ def test_novel() -> None:
     servers = []
     for (cca, _), samples in sorted(observed.items()):
         traces = [(one.setting, one.trace) for one in samples]
-        assert cca == judge(traces, known).label
         verdict = judge(traces, ignorant)
         servers.append(
             Server(
@@ -170,7 +172,7 @@ def test_novel() -> None:
     found = unknown_servers(servers, limits)
     assert found is not None
     clusters = [{servers[i].target for i in one.members} for one in found.clustering.clusters]
-    assert [{"bbr"}, {"scalable"}] == sorted(clusters, key=str)
+    assert [{"bbr"}, {"copa"}, {"scalable"}] == sorted(clusters, key=str)
 
 
 def test_bridged() -> None:
