@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench.abc.wifi import smoothed_link_rate_mbps
 from ccbench.wifi import Wifi
 from tests.kernel.conftest import run
 
@@ -103,6 +104,21 @@ class TestEstimate:
         batches = over(wifi, *flows).batches
         estimate = batches.loc[batches["start_ns"] > 1e9, "estimate_bps"].mean() / 1e6
         assert estimate == pytest.approx(wifi.mean_mbps * min(1, 2 * sum(shares)), rel=0.05)
+
+    @pytest.mark.parametrize("share", [0.7, 1.5])
+    def test_library(self, share: float) -> None:
+        """From the times of block ACKs alone, `ccbench.abc.wifi` comes to the same."""
+        batches = over(FAST, cbr(share * FAST.mean_mbps)).batches
+        estimates = smoothed_link_rate_mbps(
+            batches["acked_ns"] / 1e6,
+            batches["frames"],
+            frame_bytes=1500,
+            bitrate_mbps=65,
+            max_frames=FAST.max_frames,
+        )
+        steady = batches["start_ns"] > 1e9
+        ours = batches.loc[steady, "estimate_bps"].mean() / 1e6
+        assert estimates[steady].mean() == pytest.approx(ours, rel=0.03)
 
     def test_strawmen(self) -> None:
         """Neither the bitrate nor what is carried is an estimate of the capacity."""
