@@ -15,11 +15,12 @@
  * Neither is more than twice the packets in flight, so that the one that does
  * not count stays close to the one that does.
  *
- * This is the encoding for proxied networks (for the other one see ns.c): a sender marks packets ECN-capable,
- * which is an accelerate; a router makes a brake of it by marking congestion
- * (CE), and the receiver echoes that in ECE, packet by packet (echo.c). A
- * receiver with the kernel's DCTCP does the same. ECE is thus not what the stack
- * takes it for, and the reduction and the CWR that it has in mind do not happen.
+ * This is the encoding for proxied networks (for the other one see ns.c): a
+ * sender marks packets ECN-capable, which is an accelerate; a router makes a brake
+ * of it by marking congestion (CE), and the receiver echoes that in ECE, packet by
+ * packet (echo.c). A receiver with the kernel's DCTCP does the same. ECE is thus
+ * not what the stack takes it for, and the reduction and the CWR that it has in
+ * mind do not happen.
  *
  * State that nothing else reads with this module: ssthresh is w_nonabc, in whole
  * packets, so that usual tools show both windows: the smaller is cwnd.

@@ -164,6 +164,13 @@ class TestOneLink:
         assert departed(result, 8, 12) > 0.96 * after
         assert np.mean(delays_s(result, 8)) < D_T_S
 
+    def test_cap(self) -> None:
+        """The window that does not count is at most twice what is in flight (section 4.1)."""
+        flows = run(path()).flows
+        late = flows[flows["time_ns"] > 3e9]
+        assert (late["ssthresh_packets"] <= 2 * late["inflight_packets"] + 4).all()
+        assert (late["ssthresh_packets"] >= 1.5 * late["cwnd_packets"]).all()
+
     def test_fraction(self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine) -> None:
         """In the steady state, half of what eta leaves is accelerated (equation 2)."""
         (xstats,) = statistics(monkeypatch, engine, path(duration_s=10))
@@ -300,21 +307,57 @@ class TestEncodings:
         assert xstats["brakes"] > 1000
         assert xstats["congested_before"] == 0
 
-    def test_foreign_receiver(self) -> None:
+    @pytest.mark.parametrize(("cca", "encoding"), [("abc", "full"), ("abc_ns", "proxied")])
+    def test_mixed(self, engine: KernelEngine, cca: str, encoding: str) -> None:
+        """A flow that would misunderstand a router is bad input."""
+        scenario = path(Flow(cca=cca), links=(link(encoding=encoding),))
+        with pytest.raises(InputError, match=rf"{cca}.*bottlenecks\[0\].*{encoding}.*: use"):
+            engine.check(scenario)
+
+    def test_no_router(self) -> None:
+        """Without an ABC router there are no brakes, and the sender does as CUBIC."""
+        results = {
+            cca: run(path(Flow(cca=cca), links=(link(12, qdisc="droptail"),), duration_s=60))
+            for cca in ("abc", "abc_ns", "cubic")
+        }
+        filled = {cca: result.occupancy().loc[20:].mean() for cca, result in results.items()}
+        for cca in ("abc", "abc_ns"):
+            assert filled[cca] == pytest.approx(filled["cubic"], rel=0.25)
+            assert 0 < results[cca].completions["retransmits"].sum()
+
+
+class TestPackets:
+    def test_application_limited(self) -> None:
         """Data that comes from an application in small pieces is counted by the byte."""
         result = run(path(Flow(cca="abc", kind="rate", rate_mbps=2), duration_s=10))
         assert departed(result, 2, 10) == pytest.approx(2.07, rel=0.02)
         assert np.max(delays_s(result, 2)) < 0.005
 
+    def test_segmentation(self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine) -> None:
+        """At a host's own qdisc, what is sent as one is taken apart, and each part marked."""
+        host = rtnetlink.set_qdisc(2, "abc", 1000, {"rate_mbps": 12}, 24)
+        plan = plan_module.plan
+        step = f"netlink host-qdisc {host.hex()}\nnetns\n"
+
+        def with_qdisc(*arguments: Any) -> str:
+            # The last change of namespace ends the sender's.
+            return step.join(plan(*arguments).rsplit("netns\n", 1))
+
+        monkeypatch.setattr(engine_module, "plan", with_qdisc)
+        result = engine.run(path(links=(link(qdisc="droptail"),), duration_s=15))
+        assert result.completions["retransmits"].sum() == 0
+        # The device is infinitely fast: all is bursts, and their first packets are accelerated.
+        assert 12 * ETA < departed(result, 5, 15) < 15
+
 
 class TestTwoQueues:
     def test_fair(self) -> None:
         """Long flows of ABC and CUBIC get the same, and only CUBIC's wait (section 4.3)."""
-        flows = (Flow(cca="abc", count=3), Flow(cca="cubic", count=3))
+        flows = (Flow(cca="abc", count=4), Flow(cca="cubic", count=2))
         result = run(path(*flows, links=(link(48, two_queues=True),), duration_s=50))
         rates = result.throughput(1.0).loc[20:].mean()
-        assert rates[:3].mean() == pytest.approx(rates[3:].mean(), rel=0.15)
-        waited = [np.median(delays_s(result, 20, flows=(flow,))) for flow in (0, 1, 2)]
+        assert rates[:4].mean() == pytest.approx(rates[4:].mean(), rel=0.15)
+        waited = [np.median(delays_s(result, 20, flows=(flow,))) for flow in (0, 1, 2, 3)]
         assert max(waited) < 2 * D_T_S
         assert departed(result, 20, 50) > 0.97 * 48
 
