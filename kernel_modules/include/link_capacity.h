@@ -8,7 +8,8 @@
 /*
  * The bytes that the link behind a device can carry between two times of the
  * monotonic clock, past or to come, or a negative errno: -EOPNOTSUPP if there
- * is no such link. To be looked up with symbol_get().
+ * is no such link, -ENODATA if it does not know yet. What a Wi-Fi link says of
+ * any time is its present estimate. To be looked up with symbol_get().
  */
 s64 ccbench_link_capacity(const struct net_device *dev, u64 from_ns, u64 to_ns);
 

@@ -300,9 +300,14 @@ s64 ccbench_link_capacity(const struct net_device *dev, u64 from_ns, u64 to_ns)
 	if (dev->netdev_ops != &bottleneck_ops)
 		return -EOPNOTSUPP;
 	link = *(struct bottleneck **)netdev_priv(dev);
-	if (!link->trace_ms)
-		return mul_u64_u64_div_u64(link->rate_bps, to_ns - from_ns,
+	if (!link->trace_ms) {
+		u64 rate_bps = link->wifi ? wifi_estimate_bps(link->wifi) : link->rate_bps;
+
+		if (!rate_bps)
+			return -ENODATA;
+		return mul_u64_u64_div_u64(rate_bps, to_ns - from_ns,
 					   NSEC_PER_SEC * BITS_PER_BYTE);
+	}
 	return trace_capacity(link, since_epoch(to_ns)) -
 	       trace_capacity(link, since_epoch(from_ns));
 }

@@ -60,6 +60,8 @@ void wifi_hold(struct wifi *wifi, struct sk_buff *skb);
 bool wifi_start(struct bottleneck *link);
 /* The block ACK of the batch has come; its packets go to the list. */
 void wifi_finish(struct bottleneck *link, struct sk_buff_head *packets);
+/* What the link could carry, as far as its last batches tell; 0 before the first. */
+u64 wifi_estimate_bps(const struct wifi *wifi);
 
 /* ---- bottleneck.c ---- */
 

@@ -57,6 +57,7 @@ struct wifi {
 	u32 oldest;
 	u32 batches;
 	struct batch sum;
+	u64 estimate_bps;	/* 0: there was no batch yet */
 };
 
 struct wifi *wifi_create(const struct ccbench_bottleneck *spec, const u32 *bitrates_kbps)
@@ -214,10 +215,15 @@ static u64 carried_bps(const struct wifi *wifi, u64 now)
 }
 
 /* No more than twice what the link carries now, as ABC cannot grow faster. */
-static u64 estimate_bps(const struct wifi *wifi, u64 now)
+static u64 estimate(const struct wifi *wifi, u64 now)
 {
 	return min(rate_bps(wifi->sum.full_bits, wifi->sum.full_ns),
 		   2 * carried_bps(wifi, now));
+}
+
+u64 wifi_estimate_bps(const struct wifi *wifi)
+{
+	return wifi->estimate_bps;
 }
 
 void wifi_finish(struct bottleneck *link, struct sk_buff_head *packets)
@@ -226,11 +232,12 @@ void wifi_finish(struct bottleneck *link, struct sk_buff_head *packets)
 	struct ccbench_batch_record *r;
 
 	remember_batch(wifi, path_now_ns());
+	wifi->estimate_bps = estimate(wifi, path_now_ns());
 	r = ccbench_log_append(batch_log, sizeof(*r));
 	r->acked_ns = ccbench_now_ns();
 	r->start_ns = r->acked_ns - (path_now_ns() - wifi->start_ns);
 	r->bitrate_bps = wifi->bitrate_bps;
-	r->estimate_bps = estimate_bps(wifi, path_now_ns());
+	r->estimate_bps = wifi->estimate_bps;
 	r->bytes = wifi->bytes;
 	r->frames = skb_queue_len(&wifi->frames);
 	r->station = wifi->station;
