@@ -9,18 +9,11 @@
 #include <net/net_namespace.h>
 #include <net/tcp.h>
 
+#include "cca_compat.h"
+
 /* 6.6 moved the declarations of GSO. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
 #include <net/gso.h>
-#endif
-
-/* 6.10 hands the ACK's number and flags to a congestion control; ours needs neither. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
-#define ABC_CONG_CONTROL(name, sk, rs) \
-	void name(struct sock *sk, const struct rate_sample *rs)
-#else
-#define ABC_CONG_CONTROL(name, sk, rs) \
-	void name(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
 #endif
 
 /* Accurate ECN gave it flags, in stable kernels too: so its type says which one it is. */

@@ -205,7 +205,7 @@ static void set_windows(struct sock *sk)
 	tp->snd_ssthresh = min_t(u64, abc->cubic.window >> ABC_SHIFT, TCP_INFINITE_SSTHRESH);
 }
 
-ABC_CONG_CONTROL(abc_cong_control, sk, rs)
+CONG_CONTROL(abc_cong_control, sk, rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct abc *abc = abc_of(sk);

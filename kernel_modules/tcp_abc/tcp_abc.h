@@ -54,7 +54,7 @@ static inline struct abc *abc_of(const struct sock *sk)
 void abc_init(struct sock *sk);
 void abc_in_ack_event(struct sock *sk, u32 flags);
 void abc_cwnd_event(struct sock *sk, enum tcp_ca_event event);
-ABC_CONG_CONTROL(abc_cong_control, sk, rs);
+CONG_CONTROL(abc_cong_control, sk, rs);
 void abc_set_state(struct sock *sk, u8 new_state);
 u32 abc_undo_cwnd(struct sock *sk);
 u32 abc_ssthresh(struct sock *sk);

@@ -65,7 +65,7 @@
 #include <linux/win_minmax.h>
 #include <net/tcp.h>
 
-#include "compat.h"
+#include "cca_compat.h"
 
 #define COPA_MIN_CWND		2
 #define COPA_FRACTION_BITS	16	/* of the window */
@@ -295,7 +295,7 @@ static void copa_update_cwnd(struct sock *sk, u32 acked)
 		copa_step(sk, acked, up);
 }
 
-static void COPA_CONG_CONTROL(copa_cong_control)
+static CONG_CONTROL(copa_cong_control, sk, rs)
 {
 	struct copa *copa = inet_csk_ca(sk);
 

@@ -35,7 +35,11 @@ def headers(request: pytest.FixtureRequest) -> Path:
 class TestOutOfTree:
     @pytest.mark.parametrize(
         ("folder", "modules"),
-        [("tcp_abc", {"tcp_abc.ko", "tcp_abc_ns.ko"}), ("sch_abc", {"sch_abc.ko"})],
+        [
+            ("sch_abc", {"sch_abc.ko"}),
+            ("tcp_abc", {"tcp_abc.ko", "tcp_abc_ns.ko"}),
+            ("tcp_copa", {"tcp_copa.ko"}),
+        ],
     )
     def test_compiles(self, tmp_path: Path, headers: Path, folder: str, modules: set[str]) -> None:
         """Each folder by itself makes its modules, without a warning of those that W=1 adds."""
