@@ -38,6 +38,16 @@ _NAMES = (
     "ware-5.15",
     "ware-5.17",
     "ware-5.18",
+    "abc-1",
+    "abc-2",
+    "abc-3",
+    "abc-7",
+    "abc-11",
+    "abc-12",
+    "abc-13",
+    "abc-15",
+    "abc-21",
+    "abc-pk",
     "engines-agree",
 )
 

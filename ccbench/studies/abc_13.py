@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""3 ABC and 3 CUBIC flows, and short flows that are not ABC's (Goyal et al. 2020, Figure 13).
+
+On 96 Mbit/s, with a queue of their own for packets that are not ABC's; short flows of 10 KB arrive
+as a Poisson process that offers 6.25 to 50 % of the link; ten runs of 40 s for each load.
+
+Where the paper leaves room: the round-trip time is 100 ms, each queue has room for one
+bandwidth-delay product (800 packets), short flows are CUBIC's, KB are 1000 bytes, and throughput is
+taken over the whole run, slow start included. "The difference in average throughput" is that of the
+means over all runs and flows of a load. RCP's Zombie list, with which the paper compares, is not
+here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ccbench.scenario import Flow, Scenario
+from ccbench.studies.abc_links import ABC, COLOURS, PAPER, RTT_MS, router
+from ccbench.studies.study import Comparison, Findings, Rows, Study
+
+if TYPE_CHECKING:
+    from ccbench.arrivals import Arrivals
+    from ccbench.run import Run
+
+LINK_MBPS = 96.0
+_LOADS_PERCENT = (6.25, 12.5, 25.0, 50.0)
+_RUNS = 10
+_DURATION_S = 40.0
+_SHORT_BYTES = 10_000
+_LONG = 3
+_QUEUE_PACKETS = 800
+_TWO_QUEUES = replace(ABC, options=router(two_queues=True))
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    loads, runs, duration_s = _LOADS_PERCENT, _RUNS, _DURATION_S
+    if quick:
+        loads, runs, duration_s = _LOADS_PERCENT[1:2], 1, 20.0
+    return tuple(_mix(load, seed, duration_s) for load in loads for seed in range(1, runs + 1))
+
+
+def _mix(load_percent: float, seed: int, duration_s: float) -> Scenario:
+    return Scenario(
+        flows=(
+            Flow(cca=ABC.cca, count=_LONG),
+            Flow(cca="cubic", count=_LONG),
+            Flow(
+                kind="bytes",
+                cca="cubic",
+                arrivals=poisson_arrivals(load_percent, seed, duration_s),
+                label="short",
+            ),
+        ),
+        bottlenecks=(_TWO_QUEUES.bottleneck(LINK_MBPS, _QUEUE_PACKETS),),
+        rtt_ms=RTT_MS,
+        duration_s=duration_s,
+        seed=seed,
+        queue_log=False,
+        name=f"3 ABC, 3 CUBIC, {load_percent:g} % short flows, seed {seed}",
+    )
+
+
+def poisson_arrivals(load_percent: float, seed: int, duration_s: float) -> Arrivals:
+    """Return short flows that offer a share of the link on average, payload counted.
+
+    Parameters
+    ----------
+    load_percent : float
+        What they offer, in percent of the link.
+    seed : int
+        Another one gives other arrivals.
+    duration_s : float
+        Within which they arrive, in seconds.
+
+    Examples
+    --------
+    >>> arrivals = poisson_arrivals(50, seed=1, duration_s=40)
+    >>> round(len(arrivals) * 80e3 / 40 / 96e6, 2)
+    0.5
+    """
+    per_second = load_percent / 100 * LINK_MBPS * 1e6 / (8 * _SHORT_BYTES)
+    random = np.random.default_rng(seed)
+    # Given their number, the arrivals of a Poisson process are spread evenly at random.
+    times_s = np.sort(random.uniform(0, duration_s, random.poisson(per_second * duration_s)))
+    return tuple((time_s, _SHORT_BYTES) for time_s in times_s.tolist())
+
+
+def _measure(run: Run) -> Rows:
+    short = run.scenario.flows[2].arrivals
+    offered_mbps = 8e-6 * _SHORT_BYTES * len(short) / run.scenario.duration_s
+    # Between the loads of the figure lies a factor of two, between runs of one a few percent.
+    load = min(_LOADS_PERCENT, key=lambda one: abs(offered_mbps / LINK_MBPS - one / 100))
+    summary = run.summary()
+    return [
+        {
+            "load_percent": load,
+            "offered_mbps": offered_mbps,
+            "seed": run.scenario.seed,
+            "scheme": scheme,
+            "flow": flow,
+            "mbps": float(summary["throughput_mbps"][flow]),
+        }
+        for flow, scheme in enumerate(("ABC",) * _LONG + ("Cubic",) * _LONG)
+    ]
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    flows = table.groupby(["load_percent", "scheme"])["mbps"]
+    means = flows.mean().unstack()
+    # Of the flows of one run, from their mean; then of all runs.
+    of_run = table.groupby(["load_percent", "scheme", "seed"])["mbps"]
+    spread = 100 * (of_run.std() / of_run.mean()).groupby(["load_percent", "scheme"]).mean()
+    spread_percent = spread.unstack()
+    apart = 100 * (means["Cubic"] - means["ABC"]) / means["ABC"]
+    return Findings(
+        table=table,
+        figure=_figure(means, flows.std().unstack()),
+        comparisons=(
+            *(
+                Comparison(
+                    what=f"{load:g} % short flows: CUBIC's mean throughput, less ABC's",
+                    ours=float(apart[load]),
+                    published="under 5 apart",
+                    accepted=(-5, 5),
+                    unit="%",
+                    note=f"{means['ABC'][load]:.2f} and {means['Cubic'][load]:.2f} Mbit/s",
+                )
+                for load in means.index
+            ),
+            Comparison(
+                what="ABC: largest standard deviation between flows of a run, of the mean",
+                ours=float(spread_percent["ABC"].max()),
+                published="under 10",
+                accepted=(0, 10),
+                unit="%",
+            ),
+            Comparison(
+                what="loads at which CUBIC's is larger",
+                ours=100 * float((spread_percent["Cubic"] > spread_percent["ABC"]).mean()),
+                published="all",
+                accepted=(100, 100),
+                unit="%",
+            ),
+        ),
+    )
+
+
+def _figure(means: pd.DataFrame, deviations: pd.DataFrame) -> Figure:
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    for i, scheme in enumerate(means.columns):
+        axes.bar(
+            np.arange(len(means)) + 0.4 * i,
+            means[scheme],
+            0.4,
+            yerr=deviations[scheme],
+            color=COLOURS[scheme],
+            label=scheme,
+        )
+    axes.set_xticks(np.arange(len(means)) + 0.2, [f"{load:g}" for load in means.index])
+    axes.set_xlabel("short flows (% of the link)")
+    axes.set_ylabel("throughput of a long flow (Mbit/s)")
+    axes.legend()
+    return figure
+
+
+STUDY = Study(
+    name="abc-13",
+    title="ABC and CUBIC flows at one ABC router, and short flows",
+    source=f"{PAPER}, Figure 13",
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)
