@@ -17,9 +17,12 @@
 #include <net/sch_generic.h>
 
 #include "link.h"
+#include "link_capacity.h"
 
 /* A delivery opportunity of a Mahimahi trace carries this many bytes. */
 #define OPPORTUNITY_BYTES	1500
+
+static const struct net_device_ops bottleneck_ops;
 
 static struct bottleneck *bottleneck_of(struct net_device *dev)
 {
@@ -204,6 +207,65 @@ static void link_start(struct bottleneck *link, struct sk_buff *skb)
 	link->free_ns += div64_u64_rem(link->free_rest, link->rate_bps, &link->free_rest);
 	path_event_set(&link->sent, link->free_ns);
 }
+
+/* ---- what the link can carry ------------------------------------------ */
+
+/* How many opportunities of one round of the trace come at or before a time. */
+static u32 trace_count(const struct bottleneck *link, u64 ms)
+{
+	u32 low = 0, high = link->trace_length;
+
+	while (low < high) {
+		u32 middle = low + (high - low) / 2;
+
+		if (link->trace_ms[middle] <= ms)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * Bytes of all opportunities from the clock's start to a time. Between two times
+ * of opportunities it grows evenly, so that differences have no steps.
+ */
+static u64 trace_capacity(const struct bottleneck *link, u64 time_ns)
+{
+	u64 period_ns = link->trace_ms[link->trace_length - 1] * NSEC_PER_MSEC;
+	u64 rest_ns, rounds = div64_u64_rem(time_ns, period_ns, &rest_ns);
+	u32 past = trace_count(link, div_u64(rest_ns, NSEC_PER_MSEC));
+	/* The last opportunity is yet to come, as the rest is shorter than the period. */
+	u64 next_ns = link->trace_ms[past] * NSEC_PER_MSEC;
+	u64 last_ns = past ? link->trace_ms[past - 1] * NSEC_PER_MSEC : 0;
+	u32 coming = trace_count(link, link->trace_ms[past]) - past;
+	u64 bytes = (rounds * link->trace_length + past) * OPPORTUNITY_BYTES;
+
+	return bytes + mul_u64_u64_div_u64(coming * OPPORTUNITY_BYTES, rest_ns - last_ns,
+					   next_ns - last_ns);
+}
+
+/* Before the experiment there is no link. */
+static u64 since_epoch(u64 time_ns)
+{
+	u64 epoch_ns = path_now_ns() - ccbench_now_ns();
+
+	return time_ns > epoch_ns ? time_ns - epoch_ns : 0;
+}
+
+s64 ccbench_link_capacity(const struct net_device *dev, u64 from_ns, u64 to_ns)
+{
+	const struct bottleneck *link;
+
+	if (dev->netdev_ops != &bottleneck_ops)
+		return -EOPNOTSUPP;
+	link = *(struct bottleneck **)netdev_priv(dev);
+	if (!link->trace_ms)
+		return mul_u64_u64_div_u64(link->rate_bps, to_ns - from_ns,
+					   NSEC_PER_SEC * BITS_PER_BYTE);
+	return trace_capacity(link, since_epoch(to_ns)) - trace_capacity(link, since_epoch(from_ns));
+}
+EXPORT_SYMBOL_GPL(ccbench_link_capacity);
 
 /* ---- the queue -------------------------------------------------------- */
 

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ccbench import _validate
+from ccbench._validate import Range
 from ccbench.errors import InputError
 from ccbench.flow import MTU_BYTES
 
@@ -130,14 +131,23 @@ class _Link(NamedTuple):
 class _Option:
     """One option of a qdisc: the attribute or field that it becomes, and the factor from its unit.
 
-    Options that are fields of a structure have no attribute, but a default value.
+    Options that are fields of a structure have no attribute, but a default value. One with
+    `choices` is one of these words, and becomes its place among them.
     """
 
     attribute: int = 0
     scale: float = 1
     default: float = 0
+    allowed: Range | None = None
+    choices: tuple[str, ...] = ()
 
     def scaled(self, name: str, value: Value) -> int:
+        field_name = f"qdisc_options.{name}"
+        if self.choices:
+            _validate.one_of(field_name, value, self.choices)
+            return self.choices.index(str(value))
+        if self.allowed is not None:
+            _validate.number(field_name, value, self.allowed, example=self.default)
         if isinstance(value, str) or value < 0 or (scaled := round(value * self.scale)) >= 2**32:
             message = (
                 f"qdisc_options.{name} = {value!r}: must be a number from 0 up: write a number"
@@ -358,6 +368,24 @@ _SFB = {
     "penalty_rate": _Option(default=10),
     "penalty_burst": _Option(default=20),
 }
+_SHARE = 2**16
+_LONGEST_MS = 1e5
+_ABC = {
+    "eta": _Option(2, _SHARE, 0.98, Range(1 / _SHARE, 1)),
+    "delta_ms": _Option(3, _US_PER_MS, 133, Range(1, _LONGEST_MS)),
+    "d_t_ms": _Option(4, _US_PER_MS, 20, Range(0, _LONGEST_MS)),
+    "window_ms": _Option(5, _US_PER_MS, 40, Range(1, 1e4)),
+    "token_limit": _Option(6, _SHARE, 5, Range(2, 1000)),
+    "rate_mbps": _Option(7, 1000, 24, Range(0.001, 4e6)),
+    "rate": _Option(8, choices=("known", "estimated")),
+    "encoding": _Option(9, choices=("proxied", "full")),
+    "feedback": _Option(10, choices=("dequeue", "enqueue")),
+    "lookahead_ms": _Option(11, _US_PER_MS, 100, Range(0, _LONGEST_MS)),
+    "two_queues": _FLAG(12),
+    "largest_flows": _Option(13, 1, 10, Range(1, 64)),
+    "headroom": _Option(14, _SHARE, 0.1, Range(0, 1)),
+    "weight_interval_ms": _Option(15, _US_PER_MS, 200, Range(1, _LONGEST_MS)),
+}
 _TBF = {
     "rate_mbps": _Option(scale=_BYTES_PER_MBIT),
     "burst_packets": _Option(default=10),
@@ -381,6 +409,7 @@ QDISCS: Mapping[str, _Qdisc | _StructQdisc] = MappingProxyType(
         # cake's queue is limited by its memory, not in packets.
         "cake": _Qdisc("cake", _none, _CAKE),
         "hhf": _Qdisc("hhf", _attribute_1, _HHF),
+        "abc": _Qdisc("abc", _attribute_1, _ABC),
         "red": _StructQdisc("red", _red_bytes, _RED),
         "choke": _StructQdisc("choke", _choke, _CHOKE),
         "sfb": _StructQdisc("sfb", _sfb, _SFB),

@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""Whether ABC's queue comes to rest, and where: the fluid model of its control loop.
+
+An ABC router asks its senders for the target rate (2.1) of the thesis; they send at it one round
+trip later, and N of them add one packet each in every l seconds. The queueing delay x then follows
+the delay-differential equation (A.5):
+
+.. math::
+
+    \dot x(t) = A - \frac{1}{\delta} \left(x(t - \tau) - d_t\right)^+,
+    \qquad A = \eta - 1 + \frac{N}{\mu l}
+
+with the propagation delay of a round trip, tau, and the link's rate in packets per second, mu. A is
+what arrives beyond the link's rate while nobody asks for less. If it is negative, the queue empties
+and stays empty, for any delta. If it is positive, the delay has one fixed point (section 2.3.1.4),
+
+.. math::
+
+    x^* = A \delta + d_t
+
+and every solution goes there if delta > 2/3 tau (2.4, A.9). That is sufficient. Near the fixed
+point the equation is linear, and goes there if and only if delta > 2/pi tau, which is 0.637 tau:
+between the two numbers the theorem does not say what happens far from it, and below the smaller
+the delay swings for ever.
+
+What the model leaves out: packets, the round trip's own queueing delay (tau is constant, and so is
+l), the window over which the router measures rates, and that f cannot exceed 1. A delay below 0,
+which (A.5) would have, is none here.
+
+References
+----------
+P. Goyal's thesis, section 2.3.1 and appendix A; the equations bear its numbers. In "ABC: A Simple
+Explicit Congestion Controller for Wireless Networks" (NSDI 2020) they are section 3.1.4, theorem
+3.1, and appendix C. J. Yorke, "Asymptotic stability for one dimensional differential-delay
+equations", 1970. The roots of the linear equation: R. Corless et al., "On the Lambert W function",
+1996.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import lambertw
+
+from ccbench import _validate
+from ccbench._validate import Range
+from ccbench.flow import MAX_FLOWS, MTU_BYTES
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["DELTA_BOUND", "LOCAL_DELTA_BOUND", "AbcModel", "fluid_delay"]
+
+#: delta / tau above which the queueing delay converges from wherever it starts (A.9).
+DELTA_BOUND = 2 / 3
+#: delta / tau above which it converges from nearby; below it never does.
+LOCAL_DELTA_BOUND = 2 / math.pi
+
+_BANDWIDTH = Range(0.001, 100_000)
+_RTT = Range(0.001, 10_000)
+_FLOWS = Range(1, MAX_FLOWS)
+_ETA = Range(0, 1, low_open=True)
+_DELTA = Range(0.001, 1e6)
+_THRESHOLD = Range(0, 1e6)
+_INTERVAL = Range(0.001, 1e9)
+_DURATION = Range(0.001, 1e6)
+_DELAY = Range(0, 1e9)
+_ROUND_TRIPS = Range(0, 1e6, low_open=True)
+_STEPS = Range(10, 1_000_000)
+
+
+def fluid_delay(  # noqa: PLR0913 - the equation has four parameters, the integrator two
+    surplus: ArrayLike,
+    delta: ArrayLike,
+    *,
+    threshold: ArrayLike = 0.0,
+    start: ArrayLike = 0.0,
+    round_trips: float = 100,
+    steps: int = 200,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Integrate (A.5), with all times in units of the propagation delay tau.
+
+    It has no other scale: x/tau as a function of t/tau depends on A, delta/tau and d_t/tau only.
+    What the past contributes to a step is known, so the trapezoidal rule needs no iteration; its
+    error falls with the square of the step.
+
+    Parameters
+    ----------
+    surplus : array_like
+        A, the part of the link's rate that arrives beyond it; any sign. It, `delta`, `threshold`
+        and `start` are broadcast against each other to a shape S: one solution for each.
+    delta : array_like
+        delta/tau, above 0.
+    threshold : array_like
+        d_t/tau, at least 0.
+    start : array_like
+        x/tau at time 0 and in the round trip before, at least 0.
+    round_trips : float
+        How far to integrate, t/tau, above 0 to 1,000,000; rounded up to whole round trips.
+    steps : int
+        Steps in a round trip, 10 to 1,000,000.
+
+    Returns
+    -------
+    times : numpy.ndarray
+        t/tau from 0 on, shape (n,).
+    delays : numpy.ndarray
+        x/tau at these times, shape (n, *S).
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range or no number.
+
+    Examples
+    --------
+    In the first round trip the router sees what was there before, so that the delay falls on a
+    line; with delta = tau, from 1 to 0:
+
+    >>> times, delays = fluid_delay(0.0, 1.0, start=1.0, round_trips=1, steps=10)
+    >>> delays.round(2).tolist()
+    [1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0]
+
+    Three values of delta at once; the first is too small:
+
+    >>> _, delays = fluid_delay(0.1, [0.5, 0.7, 1.33], round_trips=300)
+    >>> last = delays[-1000:]
+    >>> (last.max(axis=0) - last.min(axis=0)).round(2).tolist()
+    [0.12, 0.0, 0.0]
+    """
+    a = _numbers("surplus", surplus, Range(), example=0.05)
+    d = _numbers("delta", delta, Range(0, low_open=True), example=1.33)
+    threshold_ = _numbers("threshold", threshold, Range(0), example=0.2)
+    start_ = _numbers("start", start, Range(0), example=0)
+    try:
+        shape = np.broadcast_shapes(a.shape, d.shape, threshold_.shape, start_.shape)
+    except ValueError:
+        shapes = tuple(x.shape for x in (a, d, threshold_, start_))
+        step = "make them equal, or 1"
+        fields = "the shape of surplus, delta, threshold and start"
+        raise _validate.bad(fields, shapes, "one that NumPy can broadcast", step) from None
+    round_trips = _validate.number("round_trips", round_trips, _ROUND_TRIPS, example=100)
+    steps = _validate.whole("steps", steps, _STEPS, example=200)
+
+    rounds = math.ceil(round_trips)
+    delays = np.empty((rounds * steps + 1, *shape))
+    past = np.broadcast_to(start_, (steps + 1, *shape))
+    for i in range(rounds):
+        rate = a - np.maximum(past - threshold_, 0) / d
+        free = past[-1] + np.cumsum((rate[1:] + rate[:-1]) / (2 * steps), axis=0)
+        # An empty queue stays empty until the surplus is positive: what would have gone below 0
+        # until then is lost, not owed.
+        free -= np.minimum(np.minimum.accumulate(free, axis=0), 0)
+        delays[i * steps] = past[-1]
+        delays[i * steps + 1 : (i + 1) * steps + 1] = free
+        past = delays[i * steps : (i + 1) * steps + 1]
+    return np.arange(len(delays)) / steps, delays
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbcModel:
+    """ABC flows at one ABC router whose link has a constant rate.
+
+    Parameters
+    ----------
+    bandwidth_mbps : float
+        Rate of the link in Mbit/s of IP bytes, mu, 0.001 to 100,000.
+    rtt_ms : float
+        Propagation delay of a round trip in milliseconds, tau, 0.001 to 10,000; of flows whose RTTs
+        differ, the longest.
+    flows : int
+        Number of flows, N, 1 or more.
+    eta : float
+        Target utilisation, above 0 to 1.
+    delta_ms : float
+        In how long the router lets a queue drain, 0.001 to 1,000,000 ms. The default is the
+        thesis's, for a round trip of 100 ms.
+    delay_threshold_ms : float
+        Queueing delay that the router puts up with, d_t, 0 to 1,000,000 ms.
+    increase_interval_ms : float, optional
+        In which interval each sender adds a packet, l, 0.001 to 1e9 ms. Left out, it is the round
+        trip (2.3); a long one is as good as no additive increase.
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range.
+
+    Examples
+    --------
+    The thesis's eta and delta, at 24 Mbit/s and 100 ms. Four flows add four packets a round trip to
+    a BDP of 200, the 2 % that eta leaves; the tenth of them builds a queue:
+
+    >>> AbcModel(bandwidth_mbps=24, rtt_ms=100, flows=4).steady_delay_ms
+    0.0
+    >>> model = AbcModel(bandwidth_mbps=24, rtt_ms=100, flows=10)
+    >>> round(model.surplus, 3), round(model.steady_delay_ms, 2), model.is_stable
+    (0.03, 3.99, True)
+    >>> round(model.smallest_delta_ms, 1)
+    66.7
+    """
+
+    bandwidth_mbps: float
+    rtt_ms: float
+    flows: int = 1
+    eta: float = 0.98
+    delta_ms: float = 133.0
+    delay_threshold_ms: float = 0.0
+    increase_interval_ms: float | None = None
+
+    def __post_init__(self) -> None:
+        number = _validate.number
+        values: dict[str, object] = {
+            "bandwidth_mbps": number("bandwidth_mbps", self.bandwidth_mbps, _BANDWIDTH, example=24),
+            "rtt_ms": number("rtt_ms", self.rtt_ms, _RTT, example=100),
+            "flows": _validate.whole("flows", self.flows, _FLOWS, example=1),
+            "eta": number("eta", self.eta, _ETA, example=0.98),
+            "delta_ms": number("delta_ms", self.delta_ms, _DELTA, example=133),
+            "delay_threshold_ms": number(
+                "delay_threshold_ms", self.delay_threshold_ms, _THRESHOLD, example=20
+            ),
+        }
+        if self.increase_interval_ms is not None:
+            values["increase_interval_ms"] = number(
+                "increase_interval_ms", self.increase_interval_ms, _INTERVAL, example=100
+            )
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def surplus(self) -> float:
+        """A of (A.5): what arrives beyond the link's rate while the delay is below d_t.
+
+        In parts of the link's rate. At most 0, the flows' additive increase stays within what eta
+        leaves: "gentle" in the thesis's words.
+        """
+        interval_ms = (
+            self.rtt_ms if self.increase_interval_ms is None else self.increase_interval_ms
+        )
+        packets_per_s = self.bandwidth_mbps * 1e6 / (8 * MTU_BYTES)
+        surplus = self.eta - 1 + self.flows * 1e3 / (packets_per_s * interval_ms)
+        # Whether it is exactly 0 must not depend on how 1 - 0.98 is rounded.
+        return 0.0 if abs(surplus) < 8 * np.finfo(float).eps else surplus
+
+    @property
+    def steady_delay_ms(self) -> float:
+        """Queueing delay at which the flows come to rest in ms, x*: A delta + d_t, or 0 if A < 0.
+
+        At A = 0 the delay stays wherever it is from 0 to d_t; what is returned is d_t.
+        """
+        if self.surplus < 0:
+            return 0.0
+        return self.surplus * self.delta_ms + self.delay_threshold_ms
+
+    @property
+    def steady_rate_mbps(self) -> float:
+        """Rate at which packets then arrive in Mbit/s, r*: (1 + A) mu (A.7), at most mu (A.10).
+
+        Examples
+        --------
+        >>> round(AbcModel(bandwidth_mbps=24, rtt_ms=100, flows=2).steady_rate_mbps, 2)
+        23.76
+        """
+        return min(1.0, 1 + self.surplus) * self.bandwidth_mbps
+
+    @property
+    def smallest_delta_ms(self) -> float:
+        """The delta in ms above which theorem 1 promises convergence: 2/3 tau, or 0 for A <= 0."""
+        return DELTA_BOUND * self.rtt_ms if self.surplus > 0 else 0.0
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether theorem 1 promises that the delay converges from wherever it starts (2.4).
+
+        Examples
+        --------
+        >>> many = {"bandwidth_mbps": 24, "rtt_ms": 100, "flows": 20}
+        >>> AbcModel(**many, delta_ms=67).is_stable, AbcModel(**many, delta_ms=66).is_stable
+        (True, False)
+        """
+        return self.delta_ms > self.smallest_delta_ms
+
+    @property
+    def is_locally_stable(self) -> bool:
+        """Whether the delay converges from nearby: if and only if delta > 2/pi tau, or A <= 0.
+
+        Wherever :attr:`is_stable` is true, this is; where this is false, the delay swings for ever.
+        """
+        return self.surplus <= 0 or self.delta_ms > LOCAL_DELTA_BOUND * self.rtt_ms
+
+    @property
+    def time_constant_ms(self) -> float:
+        r"""In how many ms a small deviation shrinks to 1/e; infinite where it does not.
+
+        The linear equation has solutions exp(st) with s tau = W(-tau/delta), where W is Lambert's
+        function; the principal branch decays most slowly. It is shortest, tau, for delta = e tau,
+        from where on the delay comes to rest without swinging. NaN for A <= 0, where there is
+        nothing to swing around.
+
+        Examples
+        --------
+        >>> model = AbcModel(bandwidth_mbps=24, rtt_ms=100, flows=20, delta_ms=133)
+        >>> round(model.time_constant_ms)
+        194
+        """
+        if self.surplus <= 0:
+            return math.nan
+        root = lambertw(-self.rtt_ms / self.delta_ms).real
+        decay = 1.0 if math.isnan(root) else -root  # NaN where two branches meet, at -1
+        return self.rtt_ms / decay if decay > 0 else math.inf
+
+    def delay_ms(
+        self, duration_s: float, *, start_ms: ArrayLike = 0.0, steps: int = 200
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Integrate the fluid model.
+
+        Parameters
+        ----------
+        duration_s : float
+            How far, 0.001 to 1,000,000 s; rounded up to whole round trips.
+        start_ms : array_like
+            Queueing delay at time 0 and in the round trip before, 0 to 1e9 ms; of a shape S, one
+            solution for each.
+        steps : int
+            Steps in a round trip, 10 to 1,000,000.
+
+        Returns
+        -------
+        times_s : numpy.ndarray
+            In seconds, shape (n,).
+        delays_ms : numpy.ndarray
+            Queueing delay at these times, shape (n, *S).
+
+        Raises
+        ------
+        InputError
+            If an argument is out of range.
+
+        Examples
+        --------
+        >>> model = AbcModel(bandwidth_mbps=24, rtt_ms=100, flows=10)
+        >>> times_s, delays_ms = model.delay_ms(10, start_ms=[0, 250])
+        >>> delays_ms[-1].round(2).tolist()
+        [3.99, 3.99]
+        """
+        duration_s = _validate.number("duration_s", duration_s, _DURATION, example=10)
+        start = _numbers("start_ms", start_ms, _DELAY, example=0)
+        times, delays = fluid_delay(
+            self.surplus,
+            self.delta_ms / self.rtt_ms,
+            threshold=self.delay_threshold_ms / self.rtt_ms,
+            start=start / self.rtt_ms,
+            round_trips=duration_s * 1e3 / self.rtt_ms,
+            steps=steps,
+        )
+        return times * self.rtt_ms / 1e3, delays * self.rtt_ms
+
+
+def _numbers(
+    field: str, values: ArrayLike, allowed: Range, *, example: float
+) -> NDArray[np.float64]:
+    """Return an array of finite numbers within `allowed`; name the first that is none."""
+    for value in np.asarray(values, dtype=object).flat:
+        _validate.number(field, value, allowed, example=example)
+    return np.asarray(values, dtype=float)

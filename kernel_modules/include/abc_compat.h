@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What differs between the kernels (6.1 and later) that tcp_abc and sch_abc build on. */
+#ifndef _ABC_COMPAT_H
+#define _ABC_COMPAT_H
+
+#include <linux/netdevice.h>
+#include <linux/sysctl.h>
+#include <linux/version.h>
+#include <net/net_namespace.h>
+#include <net/tcp.h>
+
+/* 6.6 moved the declarations of GSO. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+#include <net/gso.h>
+#endif
+
+/* 6.10 hands the ACK's number and flags to a congestion control; ours needs neither. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#define ABC_CONG_CONTROL(name, sk, rs) \
+	void name(struct sock *sk, const struct rate_sample *rs)
+#else
+#define ABC_CONG_CONTROL(name, sk, rs) \
+	void name(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+#endif
+
+/* Accurate ECN gave it flags, in stable kernels too: so its type says which one it is. */
+#define ABC_SEND_ACK_IS(...) \
+	__builtin_types_compatible_p(typeof(__tcp_send_ack), void(__VA_ARGS__))
+
+static inline void abc_send_ack(struct sock *sk, u32 rcv_nxt)
+{
+	if (ABC_SEND_ACK_IS(struct sock *, u32)) {
+		void (*send)(struct sock *sk, u32 rcv_nxt) = (void *)__tcp_send_ack;
+
+		send(sk, rcv_nxt);
+	} else {
+		void (*send)(struct sock *sk, u32 rcv_nxt, u16 flags) = (void *)__tcp_send_ack;
+
+		BUILD_BUG_ON(!ABC_SEND_ACK_IS(struct sock *, u32) &&
+			     !ABC_SEND_ACK_IS(struct sock *, u32, u16));
+		send(sk, rcv_nxt, 0);
+	}
+}
+
+/* 6.6 wants to know how long a table of settings is, which until then ended with an empty one. */
+static inline struct ctl_table_header *
+abc_register_sysctl(struct net *net, struct ctl_table *table, size_t length)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
+	return register_net_sysctl(net, "net/ipv4", table);
+#else
+	return register_net_sysctl_sz(net, "net/ipv4", table, length);
+#endif
+}
+
+#endif /* _ABC_COMPAT_H */

@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ABC, the router (Goyal et al., "ABC: A Simple Explicit Congestion Controller
+ * for Wireless Networks", NSDI 2020).
+ *
+ * A first-in first-out queue that tells senders how fast to be. When a packet
+ * leaves, the rate at which packets should come one RTT later is
+ *
+ *	tr = eta * mu - mu * (x - d_t)+ / delta				(1)
+ *
+ * for a link of rate mu and a packet that has waited for x. Senders send two
+ * packets for an accelerate and none for a brake, so if packets leave at rate cr,
+ *
+ *	f = min(tr / (2 cr), 1)						(2)
+ *
+ * of them have to be accelerates. A token bucket spreads these evenly
+ * (Algorithm 1). A brake that some router before has made stays one.
+ *
+ * Senders that know nothing of ABC can have a queue of their own; the link is
+ * then divided such that long flows of both kinds are equally fast (weights.c).
+ *
+ * The rate of the link comes from an option, or from the device, as emulated
+ * links have it (link_capacity.h), or is estimated from what leaves while packets
+ * wait; nothing can be said of a link on which none do, but that it carries what
+ * leaves: it is then taken to carry twice that, as no sender is quicker than that.
+ */
+#include <linux/errno.h>
+#include <linux/math64.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/skbuff.h>
+#include <linux/slab.h>
+#include <net/dsfield.h>
+#include <net/inet_ecn.h>
+#include <net/pkt_sched.h>
+
+#include "abc_compat.h"
+#include "link_capacity.h"
+#include "pkt_abc.h"
+#include "sch_abc.h"
+
+enum { ABC_QUEUE, OTHER_QUEUE, QUEUES };
+
+enum abc_mark { NOT_ABC, ACCELERATE, BRAKE, CONGESTED };
+
+struct abc_params {
+	u32 limit;
+	u32 eta;
+	u32 delta_us;
+	u32 delay_threshold_us;
+	u32 window_us;
+	u32 token_limit;
+	u32 rate_kbps;
+	u32 rate_source;
+	u32 encoding;
+	u32 feedback;
+	u32 lookahead_us;
+	u32 two_queues;
+	u32 flows;
+	u32 headroom;
+	u32 weight_interval_us;
+};
+
+struct abc_meters {
+	struct abc_meter departures;	/* of ABC's queue */
+	struct abc_meter arrivals;	/* at it */
+	struct abc_meter busy;		/* departures while packets wait, by busy_ns */
+	struct abc_flows flows[QUEUES];	/* in the present interval of weights */
+};
+
+struct abc_sched {
+	struct abc_params params;
+	struct abc_meters *meters;
+	struct qdisc_skb_head queues[QUEUES];
+	u32 token;
+
+	/* The device's answer to what it can carry, if it has one. */
+	typeof(ccbench_link_capacity) *capacity;
+
+	/* Estimating the link's rate. */
+	u64 busy_ns;		/* for how long packets have waited, in all */
+	u64 last_busy_ns;	/* until when */
+	u64 last_departure_ns;
+	bool waiting;		/* some have since the last departure */
+
+	/* Two queues. */
+	s64 lead;		/* by how many bytes, 2^-16, ABC's is ahead of its share */
+	u64 weights_due_ns;
+
+	struct tc_abc_xstats stats;
+};
+
+struct abc_skb_cb {
+	u64 arrival_ns;
+};
+
+static struct abc_skb_cb *cb_of(const struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct abc_skb_cb));
+	return (struct abc_skb_cb *)qdisc_skb_cb(skb)->data;
+}
+
+/* ---- marks ------------------------------------------------------------ */
+
+static u8 ecn_of(struct sk_buff *skb)
+{
+	switch (skb_protocol(skb, true)) {
+	case htons(ETH_P_IP):
+		if (pskb_network_may_pull(skb, sizeof(struct iphdr)))
+			return ipv4_get_dsfield(ip_hdr(skb)) & INET_ECN_MASK;
+		break;
+	case htons(ETH_P_IPV6):
+		if (pskb_network_may_pull(skb, sizeof(struct ipv6hdr)))
+			return ipv6_get_dsfield(ipv6_hdr(skb)) & INET_ECN_MASK;
+		break;
+	}
+	return INET_ECN_NOT_ECT;
+}
+
+static enum abc_mark mark_of(struct sk_buff *skb, u32 encoding)
+{
+	switch (ecn_of(skb)) {
+	case INET_ECN_ECT_1:
+		return ACCELERATE;
+	case INET_ECN_ECT_0:
+		return encoding == ABC_FULL ? BRAKE : ACCELERATE;
+	case INET_ECN_CE:
+		return encoding == ABC_FULL ? CONGESTED : BRAKE;
+	default:
+		return NOT_ABC;
+	}
+}
+
+static void make_brake(struct sk_buff *skb, u32 encoding)
+{
+	if (encoding == ABC_PROXIED)
+		INET_ECN_set_ce(skb);
+	else if (skb_protocol(skb, true) == htons(ETH_P_IP))
+		ipv4_change_dsfield(ip_hdr(skb), (u8)~INET_ECN_MASK, INET_ECN_ECT_0);
+	else
+		ipv6_change_dsfield(ipv6_hdr(skb), (u8)~INET_ECN_MASK, INET_ECN_ECT_0);
+}
+
+/* ---- rates ------------------------------------------------------------ */
+
+static u64 rate_estimate(struct abc_sched *q, u64 now_ns)
+{
+	struct abc_meters *meters = q->meters;
+	u64 window_ns = meters->busy.window_ns;
+	u64 rate = abc_meter_rate(&meters->busy, q->busy_ns);
+
+	/* The first window is not over yet. */
+	if (q->busy_ns < window_ns)
+		rate = q->busy_ns ? mul_u64_u64_div_u64(rate, window_ns, q->busy_ns) : 0;
+	if (!rate || now_ns - q->last_busy_ns > window_ns)
+		rate = max(rate, 2 * abc_meter_rate(&meters->departures, now_ns));
+	return rate;
+}
+
+/* Of the whole link. */
+static u64 link_rate(struct Qdisc *sch, u64 now_ns)
+{
+	struct abc_sched *q = qdisc_priv(sch);
+
+	if (q->params.rate_kbps)
+		return q->params.rate_kbps * 125ULL;
+	if (q->capacity && q->params.rate_source == ABC_RATE_DEVICE) {
+		u64 window_ns = (u64)q->params.window_us * NSEC_PER_USEC;
+		u64 to_ns = now_ns + (u64)q->params.lookahead_us * NSEC_PER_USEC;
+		u64 from_ns = to_ns > window_ns ? to_ns - window_ns : 0;
+		s64 bytes = q->capacity(qdisc_dev(sch), from_ns, to_ns);
+
+		if (bytes >= 0)
+			return mul_u64_u64_div_u64(bytes, NSEC_PER_SEC, window_ns);
+	}
+	return rate_estimate(q, now_ns);
+}
+
+/* Equation (1). */
+static u64 target_rate(const struct abc_params *params, u64 link_rate, u64 delay_us)
+{
+	u64 share = params->eta;
+
+	if (delay_us > params->delay_threshold_us) {
+		u64 excess_us = delay_us - params->delay_threshold_us;
+		u64 loss = div_u64(excess_us << ABC_SHIFT, params->delta_us);
+
+		share -= min(share, loss);
+	}
+	return mul_u64_u64_shr(link_rate, share, ABC_SHIFT);
+}
+
+/* Equation (2). */
+static u32 accelerate_fraction(u64 target_rate, u64 current_rate)
+{
+	if (target_rate >= 2 * current_rate)
+		return ABC_ONE;
+	return mul_u64_u64_div_u64(target_rate, ABC_ONE, 2 * current_rate);
+}
+
+/* ---- two queues ------------------------------------------------------- */
+
+static void set_weights(struct abc_sched *q, u64 link_rate, u64 now_ns)
+{
+	const struct abc_params *params = &q->params;
+	struct abc_flows *flows = q->meters->flows;
+	u64 interval_ns = (u64)params->weight_interval_us * NSEC_PER_USEC;
+
+	if (now_ns < q->weights_due_ns)
+		return;
+	if (q->weights_due_ns && (flows[ABC_QUEUE].total || flows[OTHER_QUEUE].total)) {
+		u64 capacity = mul_u64_u64_div_u64(link_rate, interval_ns, NSEC_PER_SEC);
+
+		q->stats.weight = abc_fair_weight(flows, capacity, params->headroom);
+	}
+	memset(flows, 0, sizeof(q->meters->flows));
+	q->weights_due_ns = now_ns + interval_ns;
+}
+
+static u32 choose_queue(const struct abc_sched *q)
+{
+	if (!q->queues[OTHER_QUEUE].qlen)
+		return ABC_QUEUE;
+	if (!q->queues[ABC_QUEUE].qlen)
+		return OTHER_QUEUE;
+	return q->lead > 0 ? OTHER_QUEUE : ABC_QUEUE;
+}
+
+/* Only while both have packets does either owe the other anything. */
+static void charge(struct abc_sched *q, u32 queue, u32 bytes)
+{
+	u32 weight = clamp(q->stats.weight, ABC_LEAST_WEIGHT, ABC_ONE - ABC_LEAST_WEIGHT);
+
+	if (!q->queues[!queue].qlen)
+		q->lead = 0;
+	else if (queue == ABC_QUEUE)
+		q->lead += (s64)bytes * (ABC_ONE - weight);
+	else
+		q->lead -= (s64)bytes * weight;
+}
+
+/* ---- the queue -------------------------------------------------------- */
+
+static int enqueue_packet(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct abc_sched *q = qdisc_priv(sch);
+	u32 queue = q->params.two_queues && mark_of(skb, q->params.encoding) == NOT_ABC ?
+		    OTHER_QUEUE : ABC_QUEUE;
+
+	if (q->queues[queue].qlen >= q->params.limit)
+		return qdisc_drop(skb, sch, to_free);
+	cb_of(skb)->arrival_ns = ktime_get_ns();
+	if (queue == ABC_QUEUE && q->params.feedback == ABC_ENQUEUE)
+		abc_meter_add(&q->meters->arrivals, cb_of(skb)->arrival_ns, qdisc_pkt_len(skb));
+	__qdisc_enqueue_tail(skb, &q->queues[queue]);
+	qdisc_qstats_backlog_inc(sch, skb);
+	sch->q.qlen++;
+	return NET_XMIT_SUCCESS;
+}
+
+/* Every packet has a mark of its own, so those that were sent as one are taken apart. */
+static int enqueue_segments(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	netdev_features_t features = netif_skb_features(skb);
+	unsigned int bytes = 0, packets = 0;
+	unsigned int whole = qdisc_pkt_len(skb);
+	struct sk_buff *segments, *next;
+
+	segments = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
+	if (IS_ERR_OR_NULL(segments))
+		return qdisc_drop(skb, sch, to_free);
+	skb_list_walk_safe(segments, segments, next) {
+		unsigned int length = segments->len;
+
+		skb_mark_not_on_list(segments);
+		qdisc_skb_cb(segments)->pkt_len = length;
+		if (enqueue_packet(segments, sch, to_free) == NET_XMIT_SUCCESS) {
+			bytes += length;
+			packets++;
+		}
+	}
+	/* Those above this qdisc count one packet of the whole length, if any. */
+	if (packets)
+		qdisc_tree_reduce_backlog(sch, 1 - packets, whole - bytes);
+	consume_skb(skb);
+	return packets ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
+}
+
+static int abc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	if (skb_is_gso(skb))
+		return enqueue_segments(skb, sch, to_free);
+	return enqueue_packet(skb, sch, to_free);
+}
+
+/* Algorithm 1, and the never of changing a brake. */
+static void mark_packet(struct abc_sched *q, struct sk_buff *skb)
+{
+	enum abc_mark mark = mark_of(skb, q->params.encoding);
+	struct tc_abc_xstats *stats = &q->stats;
+
+	if (mark == NOT_ABC) {
+		stats->others++;
+		stats->other_bytes += qdisc_pkt_len(skb);
+		return;
+	}
+	stats->abc_bytes += qdisc_pkt_len(skb);
+	q->token = min(q->token + stats->fraction, q->params.token_limit);
+	if (mark == CONGESTED) {
+		stats->congested_before++;
+	} else if (mark == BRAKE) {
+		stats->braked_before++;
+	} else if (q->token > ABC_ONE) {
+		q->token -= ABC_ONE;
+		stats->accelerates++;
+	} else {
+		make_brake(skb, q->params.encoding);
+		stats->brakes++;
+	}
+}
+
+static void follow_link(struct Qdisc *sch, u64 now_ns)
+{
+	struct abc_sched *q = qdisc_priv(sch);
+
+	if (q->waiting) {
+		q->busy_ns += now_ns - q->last_departure_ns;
+		q->last_busy_ns = now_ns;
+	}
+	q->last_departure_ns = now_ns;
+	q->waiting = sch->q.qlen;
+}
+
+static struct sk_buff *abc_dequeue(struct Qdisc *sch)
+{
+	struct abc_sched *q = qdisc_priv(sch);
+	struct abc_meters *meters = q->meters;
+	struct tc_abc_xstats *stats = &q->stats;
+	u32 queue = choose_queue(q);
+	struct sk_buff *skb = __qdisc_dequeue_head(&q->queues[queue]);
+	u64 now_ns, rate;
+	u32 bytes;
+
+	if (!skb)
+		return NULL;
+	bytes = qdisc_pkt_len(skb);
+	qdisc_qstats_backlog_dec(sch, skb);
+	sch->q.qlen--;
+	qdisc_bstats_update(sch, skb);
+
+	now_ns = ktime_get_ns();
+	follow_link(sch, now_ns);
+	rate = link_rate(sch, now_ns);
+	if (q->waiting)
+		abc_meter_add(&meters->busy, q->busy_ns, bytes);
+	if (q->params.two_queues) {
+		charge(q, queue, bytes);
+		set_weights(q, rate, now_ns);
+		abc_flows_count(&meters->flows[queue], q->params.flows, skb_get_hash(skb), bytes);
+		rate = mul_u64_u64_shr(rate, stats->weight, ABC_SHIFT);
+	}
+
+	if (queue == ABC_QUEUE) {
+		stats->delay_us = div_u64(now_ns - cb_of(skb)->arrival_ns, NSEC_PER_USEC);
+		stats->link_rate = rate;
+		stats->target_rate = target_rate(&q->params, rate, stats->delay_us);
+		stats->current_rate = abc_meter_rate(q->params.feedback == ABC_ENQUEUE ?
+						     &meters->arrivals : &meters->departures,
+						     now_ns);
+		stats->fraction = accelerate_fraction(stats->target_rate, stats->current_rate);
+		abc_meter_add(&meters->departures, now_ns, bytes);
+	}
+	mark_packet(q, skb);
+	return skb;
+}
+
+/* ---- options and statistics ------------------------------------------- */
+
+/* Not constant: 6.1 takes no pointers to constants. */
+#define RANGE(name, least, most) \
+	static struct netlink_range_validation name = { .min = least, .max = most }
+
+RANGE(limit_range, 1, 10000000);
+RANGE(eta_range, 1, ABC_ONE);
+RANGE(delta_range, 1000, 100 * USEC_PER_SEC);
+RANGE(time_range, 0, 100 * USEC_PER_SEC);
+RANGE(window_range, 1000, 10 * USEC_PER_SEC);
+RANGE(token_range, 2 * ABC_ONE, 1000 * ABC_ONE);
+RANGE(choice_range, 0, 1);
+RANGE(flows_range, 1, ABC_MAX_FLOWS);
+RANGE(headroom_range, 0, ABC_ONE);
+RANGE(interval_range, 1000, 100 * USEC_PER_SEC);
+
+static const struct nla_policy abc_policy[TCA_ABC_MAX + 1] = {
+	[TCA_ABC_LIMIT]			= NLA_POLICY_FULL_RANGE(NLA_U32, &limit_range),
+	[TCA_ABC_ETA]			= NLA_POLICY_FULL_RANGE(NLA_U32, &eta_range),
+	[TCA_ABC_DELTA]			= NLA_POLICY_FULL_RANGE(NLA_U32, &delta_range),
+	[TCA_ABC_DELAY_THRESHOLD]	= NLA_POLICY_FULL_RANGE(NLA_U32, &time_range),
+	[TCA_ABC_WINDOW]		= NLA_POLICY_FULL_RANGE(NLA_U32, &window_range),
+	[TCA_ABC_TOKEN_LIMIT]		= NLA_POLICY_FULL_RANGE(NLA_U32, &token_range),
+	[TCA_ABC_RATE]			= { .type = NLA_U32 },
+	[TCA_ABC_RATE_SOURCE]		= NLA_POLICY_FULL_RANGE(NLA_U32, &choice_range),
+	[TCA_ABC_ENCODING]		= NLA_POLICY_FULL_RANGE(NLA_U32, &choice_range),
+	[TCA_ABC_FEEDBACK]		= NLA_POLICY_FULL_RANGE(NLA_U32, &choice_range),
+	[TCA_ABC_LOOKAHEAD]		= NLA_POLICY_FULL_RANGE(NLA_U32, &time_range),
+	[TCA_ABC_TWO_QUEUES]		= NLA_POLICY_FULL_RANGE(NLA_U32, &choice_range),
+	[TCA_ABC_FLOWS]			= NLA_POLICY_FULL_RANGE(NLA_U32, &flows_range),
+	[TCA_ABC_HEADROOM]		= NLA_POLICY_FULL_RANGE(NLA_U32, &headroom_range),
+	[TCA_ABC_WEIGHT_INTERVAL]	= NLA_POLICY_FULL_RANGE(NLA_U32, &interval_range),
+};
+
+static const struct abc_params defaults = {
+	.limit			= 1000,
+	.eta			= ABC_ONE * 98 / 100,	/* as in the paper's evaluation, */
+	.delta_us		= 133 * USEC_PER_MSEC,	/* for an RTT of 100 ms */
+	.delay_threshold_us	= 20 * USEC_PER_MSEC,
+	.window_us		= 40 * USEC_PER_MSEC,
+	.token_limit		= 5 * ABC_ONE,
+	.flows			= 10,
+	.headroom		= ABC_ONE / 10,
+	.weight_interval_us	= 200 * USEC_PER_MSEC,
+};
+
+/* Where each option is kept. */
+static const size_t param_offsets[TCA_ABC_MAX + 1] = {
+	[TCA_ABC_LIMIT]			= offsetof(struct abc_params, limit),
+	[TCA_ABC_ETA]			= offsetof(struct abc_params, eta),
+	[TCA_ABC_DELTA]			= offsetof(struct abc_params, delta_us),
+	[TCA_ABC_DELAY_THRESHOLD]	= offsetof(struct abc_params, delay_threshold_us),
+	[TCA_ABC_WINDOW]		= offsetof(struct abc_params, window_us),
+	[TCA_ABC_TOKEN_LIMIT]		= offsetof(struct abc_params, token_limit),
+	[TCA_ABC_RATE]			= offsetof(struct abc_params, rate_kbps),
+	[TCA_ABC_RATE_SOURCE]		= offsetof(struct abc_params, rate_source),
+	[TCA_ABC_ENCODING]		= offsetof(struct abc_params, encoding),
+	[TCA_ABC_FEEDBACK]		= offsetof(struct abc_params, feedback),
+	[TCA_ABC_LOOKAHEAD]		= offsetof(struct abc_params, lookahead_us),
+	[TCA_ABC_TWO_QUEUES]		= offsetof(struct abc_params, two_queues),
+	[TCA_ABC_FLOWS]			= offsetof(struct abc_params, flows),
+	[TCA_ABC_HEADROOM]		= offsetof(struct abc_params, headroom),
+	[TCA_ABC_WEIGHT_INTERVAL]	= offsetof(struct abc_params, weight_interval_us),
+};
+
+static u32 *param(struct abc_params *params, int attribute)
+{
+	return (void *)params + param_offsets[attribute];
+}
+
+/* Starts measuring anew where what is measured, or how, has changed. */
+static void apply(struct abc_sched *q, const struct abc_params *params)
+{
+	if (params->window_us != q->params.window_us) {
+		u64 window_ns = (u64)params->window_us * NSEC_PER_USEC;
+
+		abc_meter_init(&q->meters->departures, window_ns);
+		abc_meter_init(&q->meters->arrivals, window_ns);
+		abc_meter_init(&q->meters->busy, window_ns);
+		q->busy_ns = 0;
+	}
+	if (params->two_queues != q->params.two_queues || params->flows != q->params.flows) {
+		memset(q->meters->flows, 0, sizeof(q->meters->flows));
+		q->weights_due_ns = 0;
+		q->stats.weight = params->two_queues ? ABC_ONE / 2 : ABC_ONE;
+	}
+	q->params = *params;
+	q->token = min(q->token, params->token_limit);
+}
+
+static int abc_change(struct Qdisc *sch, struct nlattr *options, struct netlink_ext_ack *extack)
+{
+	struct abc_sched *q = qdisc_priv(sch);
+	struct abc_params params = q->params;
+	struct nlattr *attributes[TCA_ABC_MAX + 1];
+	int err, i;
+
+	err = nla_parse_nested_deprecated(attributes, TCA_ABC_MAX, options, abc_policy, extack);
+	if (err < 0)
+		return err;
+	for (i = 1; i <= TCA_ABC_MAX; i++)
+		if (attributes[i])
+			*param(&params, i) = nla_get_u32(attributes[i]);
+	sch_tree_lock(sch);
+	apply(q, &params);
+	sch->limit = params.limit;
+	sch_tree_unlock(sch);
+	return 0;
+}
+
+static int abc_init(struct Qdisc *sch, struct nlattr *options, struct netlink_ext_ack *extack)
+{
+	struct abc_sched *q = qdisc_priv(sch);
+
+	q->meters = kvzalloc(sizeof(*q->meters), GFP_KERNEL);
+	if (!q->meters)
+		return -ENOMEM;
+	q->capacity = symbol_get(ccbench_link_capacity);
+	q->stats.weight = ABC_ONE;
+	apply(q, &defaults);
+	sch->limit = defaults.limit;
+	return options ? abc_change(sch, options, extack) : 0;
+}
+
+static void abc_reset(struct Qdisc *sch)
+{
+	struct abc_sched *q = qdisc_priv(sch);
+	u32 i;
+
+	for (i = 0; i < QUEUES; i++)
+		__qdisc_reset_queue(&q->queues[i]);
+	q->token = 0;
+	q->lead = 0;
+	q->waiting = false;
+}
+
+static void abc_destroy(struct Qdisc *sch)
+{
+	struct abc_sched *q = qdisc_priv(sch);
+
+	if (q->capacity)
+		symbol_put(ccbench_link_capacity);
+	kvfree(q->meters);
+}
+
+static int abc_dump(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct abc_sched *q = qdisc_priv(sch);
+	struct nlattr *options = nla_nest_start(skb, TCA_OPTIONS);
+	int i;
+
+	if (!options)
+		return -EMSGSIZE;
+	for (i = 1; i <= TCA_ABC_MAX; i++) {
+		if (nla_put_u32(skb, i, READ_ONCE(*param(&q->params, i)))) {
+			nla_nest_cancel(skb, options);
+			return -EMSGSIZE;
+		}
+	}
+	return nla_nest_end(skb, options);
+}
+
+static int abc_dump_stats(struct Qdisc *sch, struct gnet_dump *dump)
+{
+	struct abc_sched *q = qdisc_priv(sch);
+	struct tc_abc_xstats stats = q->stats;
+
+	stats.token = q->token;
+	stats.abc_packets = q->queues[ABC_QUEUE].qlen;
+	stats.other_packets = q->queues[OTHER_QUEUE].qlen;
+	return gnet_stats_copy_app(dump, &stats, sizeof(stats));
+}
+
+static struct Qdisc_ops abc_qdisc_ops __read_mostly = {
+	.id		= "abc",
+	.priv_size	= sizeof(struct abc_sched),
+	.enqueue	= abc_enqueue,
+	.dequeue	= abc_dequeue,
+	.peek		= qdisc_peek_dequeued,
+	.init		= abc_init,
+	.change		= abc_change,
+	.reset		= abc_reset,
+	.destroy	= abc_destroy,
+	.dump		= abc_dump,
+	.dump_stats	= abc_dump_stats,
+	.owner		= THIS_MODULE,
+};
+
+static int __init abc_register(void)
+{
+	return register_qdisc(&abc_qdisc_ops);
+}
+
+static void __exit abc_unregister(void)
+{
+	unregister_qdisc(&abc_qdisc_ops);
+}
+
+module_init(abc_register);
+module_exit(abc_unregister);
+
+MODULE_DESCRIPTION("Accel-Brake Control, the router");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _SCH_ABC_H
+#define _SCH_ABC_H
+
+#include <linux/types.h>
+
+/* Fractions and weights are in units of 2^-16, rates in bytes per second. */
+#define ABC_SHIFT	16
+#define ABC_ONE		(1U << ABC_SHIFT)
+
+/* ---- meter.c ---- */
+
+/*
+ * The rate of something over a sliding window of time. What is added counts as
+ * spread evenly until the next addition, as a packet is on a link until the
+ * next one is. So the rate has no steps of a packet's size.
+ */
+#define METER_SLOTS	512
+
+struct abc_meter {
+	u64 window_ns;
+	u64 finest_ns;		/* additions that lie closer share a slot */
+	u64 total;		/* of all slots */
+	u32 first;
+	u32 count;
+	struct {
+		u64 start_ns;
+		u64 bytes;
+	} slots[METER_SLOTS];
+};
+
+void abc_meter_init(struct abc_meter *meter, u64 window_ns);
+void abc_meter_add(struct abc_meter *meter, u64 now_ns, u32 bytes);
+u64 abc_meter_rate(struct abc_meter *meter, u64 now_ns);
+
+/* ---- weights.c ---- */
+
+#define ABC_MAX_FLOWS	64
+/* So that a queue whose flows have only begun is served at all. */
+#define ABC_LEAST_WEIGHT	(ABC_ONE / 64)
+
+/* The largest flows of a queue, by the Space-Saving algorithm. */
+struct abc_flows {
+	u64 total;		/* bytes of all flows */
+	u32 count;
+	struct abc_flow {
+		u32 hash;
+		u64 bytes;	/* at most */
+		u64 error;	/* by how much that may be too many */
+	} flows[ABC_MAX_FLOWS];
+};
+
+void abc_flows_count(struct abc_flows *flows, u32 limit, u32 hash, u32 bytes);
+/*
+ * The share of a link of `capacity` bytes per interval that belongs to the first
+ * of two queues, whose flows have sent so much in that interval.
+ */
+u32 abc_fair_weight(const struct abc_flows queues[2], u64 capacity, u32 headroom);
+
+#endif /* _SCH_ABC_H */

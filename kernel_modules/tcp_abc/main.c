@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ABC, the sender (Goyal et al., "ABC: A Simple Explicit Congestion Controller
+ * for Wireless Networks", NSDI 2020).
+ *
+ * Routers say with one bit of each packet whether its ACK should accelerate the
+ * sender (one packet more in flight) or brake it (one packet less). There are
+ * two windows, and the smaller one counts:
+ *
+ *	w_abc		follows the marks, and grows by one packet per RTT besides,
+ *			which makes flows fair to each other:
+ *				accelerate: w += 1 + 1/w,  brake: w += -1 + 1/w
+ *	w_nonabc	CUBIC's, for drops by routers that know nothing of ABC
+ *
+ * Neither is more than twice the packets in flight, so that the one that does
+ * not count stays close to the one that does.
+ *
+ * This is the encoding for proxied networks: a sender marks packets ECN-capable,
+ * which is an accelerate; a router makes a brake of it by marking congestion
+ * (CE), and the receiver echoes that in ECE, packet by packet (echo.c). A
+ * receiver with the kernel's DCTCP does the same. ECE is thus not what the stack
+ * takes it for, and the reduction and the CWR that it has in mind are put off.
+ *
+ * State that nothing else reads with this module: ssthresh is w_nonabc, in whole
+ * packets, so that usual tools show both windows: the smaller is cwnd.
+ */
+#include <linux/inet_diag.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <net/netns/generic.h>
+
+#include "abc_compat.h"
+#include "tcp_abc.h"
+
+/* A receiver may wait for a second packet before it sends an ACK. */
+#define MIN_WINDOW		(2 * ABC_PACKET)
+#define DEFAULT_INCREASE	1
+#define MAX_INCREASE		100
+
+/* ---- settings --------------------------------------------------------- */
+
+/* Of a network namespace, taken by connections when they are made. */
+struct abc_settings {
+	u8 increase;
+	struct ctl_table_header *header;
+};
+
+static unsigned int settings_id __read_mostly;
+
+static const unsigned int max_increase = MAX_INCREASE;
+
+static struct ctl_table settings_template[] = {
+	{
+		.procname	= "tcp_abc_increase",
+		.maxlen		= sizeof(u8),
+		.mode		= 0644,
+		.proc_handler	= proc_dou8vec_minmax,
+		.extra1		= SYSCTL_ZERO,
+		.extra2		= (void *)&max_increase,
+	},
+	{ }
+};
+
+static int __net_init settings_init(struct net *net)
+{
+	struct abc_settings *settings = net_generic(net, settings_id);
+	struct ctl_table *table;
+
+	settings->increase = DEFAULT_INCREASE;
+	if (!IS_ENABLED(CONFIG_SYSCTL))
+		return 0;
+	table = kmemdup(settings_template, sizeof(settings_template), GFP_KERNEL);
+	if (!table)
+		return -ENOMEM;
+	table[0].data = &settings->increase;
+	settings->header = abc_register_sysctl(net, table, ARRAY_SIZE(settings_template) - 1);
+	if (!settings->header) {
+		kfree(table);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void __net_exit settings_exit(struct net *net)
+{
+	struct abc_settings *settings = net_generic(net, settings_id);
+	const struct ctl_table *table;
+
+	if (!settings->header)
+		return;
+	table = settings->header->ctl_table_arg;
+	unregister_net_sysctl_table(settings->header);
+	kfree(table);
+}
+
+static struct pernet_operations settings_ops = {
+	.init = settings_init,
+	.exit = settings_exit,
+	.id = &settings_id,
+	.size = sizeof(struct abc_settings),
+};
+
+/* ---- what ACKs do ----------------------------------------------------- */
+
+static void abc_init(struct sock *sk)
+{
+	const struct abc_settings *settings = net_generic(sock_net(sk), settings_id);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct abc *abc = abc_of(sk);
+
+	*abc = (struct abc) {
+		.window = tcp_snd_cwnd(tp) * ABC_PACKET,
+		.bytes_acked = tp->bytes_acked,
+		.echo_rcv_nxt = tp->rcv_nxt,
+		.increase = settings->increase,
+		.ecn = tp->ecn_flags & TCP_ECN_OK,
+	};
+	abc_cubic_init(&abc->cubic, tcp_snd_cwnd(tp));
+	/* Routers would take its packets for ABC's. */
+	if (!abc->ecn)
+		INET_ECN_dontxmit(sk);
+}
+
+/*
+ * What an ACK has newly acknowledged. Bytes say it best as long as packets arrive
+ * in order. Otherwise an ACK that fills a gap covers packets whose marks came
+ * before it, with selective ACKs: then each ACK counts what arrived with it.
+ */
+static u64 newly_delivered(const struct tcp_sock *tp, struct abc *abc,
+			   const struct rate_sample *rs)
+{
+	const u64 bytes = tp->bytes_acked - abc->bytes_acked;
+	const bool sacked = tp->sacked_out || abc->sacked;
+
+	abc->bytes_acked = tp->bytes_acked;
+	abc->sacked = tp->sacked_out;
+	if (sacked)
+		return rs->acked_sacked * ABC_PACKET;
+	return div_u64(bytes << ABC_SHIFT, max(tp->mss_cache, 1U));
+}
+
+/* Equation (3) of the paper. */
+static void follow_mark(struct abc *abc, u64 delivered, u64 cap)
+{
+	u64 window = abc->window + mul_u64_u64_div_u64(delivered, abc->increase * ABC_PACKET,
+						       abc->window);
+
+	if (!abc->brake)
+		window += delivered;
+	else if (window > delivered)
+		window -= delivered;
+	else
+		window = 0;
+	abc->window = clamp(window, MIN_WINDOW, cap);
+}
+
+static void count(struct abc *abc, u32 packets)
+{
+	if (abc->brake)
+		abc->braked += packets;
+	else
+		abc->accelerated += packets;
+}
+
+/* A brake is no congestion: there is nothing to recover from and to tell the receiver. */
+static void forget_ece(struct sock *sk)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tp->ecn_flags &= ~TCP_ECN_QUEUE_CWR;
+	if (icsk->icsk_ca_state == TCP_CA_CWR)
+		icsk->icsk_ca_state = TCP_CA_Open;
+}
+
+static void set_windows(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct abc *abc = abc_of(sk);
+	u32 packets = min(abc->window, abc->cubic.window) >> ABC_SHIFT;
+
+	/* The first retransmission does not wait for room. */
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery && tp->lost_out && !tp->retrans_out)
+		packets = max(packets, tcp_packets_in_flight(tp) + 1);
+	tcp_snd_cwnd_set(tp, clamp(packets, 1U, tp->snd_cwnd_clamp));
+	tp->snd_ssthresh = min_t(u64, abc->cubic.window >> ABC_SHIFT, TCP_INFINITE_SSTHRESH);
+}
+
+static ABC_CONG_CONTROL(abc_cong_control, sk, rs)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct abc *abc = abc_of(sk);
+	u64 delivered, cap;
+	u32 in_flight;
+
+	/* The answer to a SYN comes before abc_init(). */
+	if (!abc->window)
+		return;
+	/* What was in flight before this ACK, even if only it shows that it was not lost. */
+	in_flight = max(rs->prior_in_flight, tcp_packets_in_flight(tp) + rs->acked_sacked);
+	cap = max(2 * in_flight * ABC_PACKET, MIN_WINDOW);
+	delivered = newly_delivered(tp, abc, rs);
+	forget_ece(sk);
+	if (delivered) {
+		count(abc, rs->acked_sacked);
+		follow_mark(abc, delivered, cap);
+		if (inet_csk(sk)->icsk_ca_state != TCP_CA_Recovery)
+			abc_cubic_grow(&abc->cubic, delivered, cap,
+				       div_u64(tp->tcp_mstamp, USEC_PER_MSEC),
+				       (tp->srtt_us >> 3) / USEC_PER_MSEC);
+	}
+	set_windows(sk);
+}
+
+static void abc_in_ack_event(struct sock *sk, u32 flags)
+{
+	struct abc *abc = abc_of(sk);
+
+	abc->brake = abc->ecn && flags & CA_ACK_ECE;
+}
+
+static void abc_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	if (event == CA_EVENT_ECN_IS_CE)
+		abc_echo(sk, true);
+	else if (event == CA_EVENT_ECN_NO_CE)
+		abc_echo(sk, false);
+}
+
+/* ---- losses ----------------------------------------------------------- */
+
+static void abc_set_state(struct sock *sk, u8 new_state)
+{
+	const u8 old_state = inet_csk(sk)->icsk_ca_state;
+	struct abc *abc = abc_of(sk);
+
+	if (new_state == old_state)
+		return;
+	if (new_state == TCP_CA_Recovery)
+		abc_cubic_reduce(&abc->cubic);
+	else if (new_state == TCP_CA_Loss)
+		abc_cubic_timeout(&abc->cubic, old_state != TCP_CA_Recovery);
+}
+
+static u32 abc_undo_cwnd(struct sock *sk)
+{
+	struct abc *abc = abc_of(sk);
+
+	abc_cubic_undo(&abc->cubic);
+	return max_t(u32, min(abc->window, abc->cubic.window) >> ABC_SHIFT, 1);
+}
+
+/* The window follows its own rules, not this. */
+static u32 abc_ssthresh(struct sock *sk)
+{
+	return tcp_sk(sk)->snd_ssthresh;
+}
+
+/* ---- registration ----------------------------------------------------- */
+
+static struct tcp_congestion_ops abc_ops __read_mostly = {
+	.flags		= TCP_CONG_NEEDS_ECN,
+	.init		= abc_init,
+	.in_ack_event	= abc_in_ack_event,
+	.cwnd_event	= abc_cwnd_event,
+	.cong_control	= abc_cong_control,
+	.set_state	= abc_set_state,
+	.ssthresh	= abc_ssthresh,
+	.undo_cwnd	= abc_undo_cwnd,
+	.owner		= THIS_MODULE,
+	.name		= "abc",
+};
+
+static int __init abc_register(void)
+{
+	int err;
+
+	BUILD_BUG_ON(sizeof(struct abc) > ICSK_CA_PRIV_SIZE);
+	err = register_pernet_subsys(&settings_ops);
+	if (err)
+		return err;
+	err = tcp_register_congestion_control(&abc_ops);
+	if (err)
+		unregister_pernet_subsys(&settings_ops);
+	return err;
+}
+
+static void __exit abc_unregister(void)
+{
+	tcp_unregister_congestion_control(&abc_ops);
+	unregister_pernet_subsys(&settings_ops);
+}
+
+module_init(abc_register);
+module_exit(abc_unregister);
+
+MODULE_DESCRIPTION("Accel-Brake Control, the TCP sender and receiver");
+MODULE_LICENSE("GPL");
