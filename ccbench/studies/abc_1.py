@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.studies.abc_links import (
@@ -30,6 +29,8 @@ from ccbench.studies.abc_tradeoff import draw_tradeoff, unbeaten
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.harm import jain_index
@@ -32,6 +31,8 @@ from ccbench.studies.abc_links import (
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ccbench.run import Run
 
 _SHARING = (2, 4, 8, 16, 32)

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow, Scenario
@@ -23,6 +22,8 @@ from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware_testbed import rank_correlation
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ccbench.run import Run
 
 #: The paper's Table 1: throughput in Mbit/s by round-trip time in ms.

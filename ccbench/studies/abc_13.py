@@ -17,7 +17,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow, Scenario
@@ -25,6 +24,8 @@ from ccbench.studies.abc_links import ABC, COLOURS, PAPER, RTT_MS, router
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ccbench.arrivals import Arrivals
     from ccbench.run import Run
 

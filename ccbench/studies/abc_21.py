@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.studies.abc_links import PAPER, SCHEMES, TRACES, cellular, measured
@@ -18,6 +17,8 @@ from ccbench.studies.abc_tradeoff import draw_tradeoff, unbeaten
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 

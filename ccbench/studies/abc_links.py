@@ -235,7 +235,7 @@ def two_rates() -> Trace:
     return stepped([12, 24], 0.5)
 
 
-def cellular(  # noqa: PLR0913 - all by keyword, but for the scheme and its links
+def cellular(
     scheme: Scheme,
     *names: str,
     rtt_ms: float = RTT_MS,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.studies.abc_links import (
@@ -26,6 +25,8 @@ from ccbench.studies.abc_links import (
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 
