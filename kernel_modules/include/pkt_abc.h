@@ -57,7 +57,7 @@ struct tc_abc_xstats {
 	__u32 others;		/* that are not ABC's */
 	__u32 fraction;		/* of accelerates, 2^-16 */
 	__u32 token;		/* 2^-16 */
-	__u32 delay_us;		/* that the last packet of ABC has waited */
+	__u32 delay_us;		/* that packets of ABC have to wait */
 	__u32 abc_packets;	/* waiting */
 	__u32 other_packets;
 	__u32 weight;		/* of ABC's queue, 2^-16 */
