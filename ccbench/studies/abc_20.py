@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ABC flow beside 200 whose applications send little (Goyal et al. 2020, Figure 20).
+
+The 200 offer 1 Mbit/s together. "A cellular link" is Figure 1's here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from ccbench.scenario import Flow
+from ccbench.studies.abc_links import ABC, PAPER, TRACES, cellular, course, measured
+from ccbench.studies.study import Comparison, Findings, Rows, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+_OTHERS = 200
+_OFFERED_MBPS = 1.0
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    length = {"duration_s": 14.0} if quick else {}
+    others = Flow(cca=ABC.cca, kind="rate", rate_mbps=_OFFERED_MBPS / _OTHERS, count=_OTHERS)
+    return tuple(cellular(ABC, TRACES[0], others=more, **length) for more in ((), (others,)))
+
+
+def _measure(run: Run) -> Rows:
+    now = course(run)
+    flows = [column for column in now if isinstance(column, int)]
+    now = now[["capacity_mbps", "delay_ms"]].assign(mbps=now[flows].sum(axis=1))
+    return [{"others": len(flows) - 1, **measured(run), "course": now}]
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    rows = table.set_index("others")
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    top, bottom = figure.subplots(2, 1, sharex=True)
+    for i, (others, now) in enumerate(rows["course"].items()):
+        if i == 0:
+            top.fill_between(now.index, now["capacity_mbps"], step="pre", color="0.88")
+        top.plot(now.index, now["mbps"], label=f"{others} others", linewidth=1)
+        bottom.plot(now.index, now["delay_ms"], linewidth=1)
+    top.set_ylabel("Mbit/s, all flows")
+    top.legend(fontsize="small")
+    bottom.set_ylabel("delay (ms)")
+    bottom.set_xlabel("time (s)")
+    used, p95_ms = rows["utilisation_percent"], rows["p95_ms"]
+    return Findings(
+        table=table.drop(columns="course"),
+        figure=figure,
+        comparisons=(
+            Comparison(
+                what=f"utilisation with {_OTHERS} others less that of the flow alone",
+                ours=float(used[_OTHERS] - used[0]),
+                published="still high",
+                accepted=(-5, 20),
+                unit="points",
+            ),
+            Comparison(
+                what="95th percentile of the delay, by that of the flow alone",
+                ours=float(p95_ms[_OTHERS] / p95_ms[0]),
+                published="still low",
+                accepted=(0, 1.25),
+            ),
+        ),
+    )
+
+
+STUDY = Study(
+    name="abc-20",
+    title="An ABC flow beside 200 that are limited by their applications",
+    source=f"{PAPER}, Figure 20",
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)
