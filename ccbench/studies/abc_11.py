@@ -20,6 +20,7 @@ from ccbench.scenario import Flow, Scenario
 from ccbench.studies.abc_3 import LINK_MBPS
 from ccbench.studies.abc_links import (
     ABC,
+    CELLULAR_S,
     COLOURS,
     PAPER,
     RTT_MS,
@@ -45,11 +46,11 @@ _SIMILAR = 10.0
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     counts, on_cellular = (_SHARING[1:2], _ON_CELLULAR[:3:2]) if quick else (_SHARING, _ON_CELLULAR)
     schemes = SCHEMES[:2] if quick else SCHEMES
-    length = {"duration_s": 10.0} if quick else {}
+    duration_s = 10.0 if quick else CELLULAR_S
     return (
         *(_sharing(count, 20.0 if quick else _DURATION_S) for count in counts),
         *(
-            cellular(scheme, TRACES[0], count=count, **length)
+            cellular(scheme, TRACES[0], count=count, duration_s=duration_s)
             for scheme in schemes
             for count in on_cellular
         ),

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """ABC flows of unlike round-trip times (Goyal et al. 2020, Figure 12 and Table 1).
 
-Two flows on 24 Mbit/s, one of 20 ms, the other of 20 to 120 ms; and six flows of 20 to 120 ms. Five
-runs of each, which differ in what the receiving host takes for its answers (up to one packet time).
+Two flows on 24 Mbit/s, one of 20 ms, the other of 20 to 120 ms; and six flows of 20 to 120 ms.
+Five runs of each, which differ in what the receiving host takes for its answers (up to one packet
+time).
 
-Where the paper leaves room: runs last 60 s, as those of its Jain's index; the queue has 250 packets;
-the router is set as on cellular links.
+Where the paper leaves room: runs last 60 s, as those of its Jain's index; the queue has 250
+packets; the router is set as on cellular links.
 """
 
 from __future__ import annotations

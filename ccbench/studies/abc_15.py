@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from ccbench.studies.abc_links import ABC, PAPER, TRACES, cellular, measured, router
+from ccbench.studies.abc_links import ABC, CELLULAR_S, PAPER, TRACES, cellular, measured, router
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware_testbed import rank_correlation
 
@@ -25,9 +25,9 @@ _ETAS = (0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    length = {"duration_s": 20.0} if quick else {}
+    duration_s = 20.0 if quick else CELLULAR_S
     return tuple(
-        cellular(replace(ABC, options=router(eta=eta)), TRACES[0], **length)
+        cellular(replace(ABC, options=router(eta=eta)), TRACES[0], duration_s=duration_s)
         for eta in (_ETAS[::4] if quick else _ETAS)
     )
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from ccbench.studies.abc_links import ABC, PAPER, TRACES, cellular, measured, router
+from ccbench.studies.abc_links import ABC, CELLULAR_S, PAPER, TRACES, cellular, measured, router
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ _QUICK_S = 20.0
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    length = {"duration_s": _QUICK_S} if quick else {}
+    duration_s = _QUICK_S if quick else CELLULAR_S
     return tuple(
-        cellular(scheme, name, **length)
+        cellular(scheme, name, duration_s=duration_s)
         for name in (TRACES[:1] if quick else TRACES)
         for scheme in (ABC, _ENQUEUE)
     )

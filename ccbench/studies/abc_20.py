@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An ABC flow beside 200 whose applications send little (Goyal et al. 2020, Figure 20).
 
-The 200 offer 1 Mbit/s together. "A cellular link" is Figure 1's here.
+The 200 offer 1 Mbit/s together: each a packet every 2.3 s, and one after the other, not all at the
+same instant. "A cellular link" is Figure 1's here.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from ccbench.scenario import Flow
-from ccbench.studies.abc_links import ABC, PAPER, TRACES, cellular, course, measured
+from ccbench.scenario import MSS_BYTES, Flow
+from ccbench.studies.abc_links import ABC, CELLULAR_S, PAPER, TRACES, cellular, course, measured
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -25,9 +26,16 @@ _OFFERED_MBPS = 1.0
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    length = {"duration_s": 14.0} if quick else {}
-    others = Flow(cca=ABC.cca, kind="rate", rate_mbps=_OFFERED_MBPS / _OTHERS, count=_OTHERS)
-    return tuple(cellular(ABC, TRACES[0], others=more, **length) for more in ((), (others,)))
+    duration_s = 14.0 if quick else CELLULAR_S
+    each_mbps = _OFFERED_MBPS / _OTHERS
+    between_s = 8e-6 * MSS_BYTES / _OFFERED_MBPS
+    others = tuple(
+        Flow(cca=ABC.cca, kind="rate", rate_mbps=each_mbps, start_s=i * between_s)
+        for i in range(_OTHERS)
+    )
+    return tuple(
+        cellular(ABC, TRACES[0], others=more, duration_s=duration_s) for more in ((), others)
+    )
 
 
 def _measure(run: Run) -> Rows:

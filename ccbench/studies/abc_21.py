@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from ccbench.studies.abc_links import PAPER, SCHEMES, TRACES, cellular, measured
+from ccbench.studies.abc_links import CELLULAR_S, PAPER, SCHEMES, TRACES, cellular, measured
 from ccbench.studies.abc_tradeoff import draw_tradeoff, unbeaten
 from ccbench.studies.study import Findings, Rows, Study
 
@@ -26,9 +26,9 @@ _RTTS_MS = (20.0, 50.0, 100.0, 200.0)
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    length = {"duration_s": 15.0} if quick else {}
+    duration_s = 15.0 if quick else CELLULAR_S
     return tuple(
-        cellular(scheme, TRACES[0], rtt_ms=rtt_ms, **length)
+        cellular(scheme, TRACES[0], rtt_ms=rtt_ms, duration_s=duration_s)
         for rtt_ms in (_RTTS_MS[:1] if quick else _RTTS_MS)
         for scheme in SCHEMES
     )

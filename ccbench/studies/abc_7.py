@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from ccbench.studies.abc_links import PAPER, SCHEMES, TRACES, cellular, measured
-from ccbench.studies.abc_tradeoff import draw_tradeoff, unbeaten
+from ccbench.studies.abc_links import CELLULAR_S, PAPER, SCHEMES, TRACES, cellular, measured
+from ccbench.studies.abc_tradeoff import above_frontier, draw_tradeoff, unbeaten
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -26,9 +26,11 @@ _QUICK_S = 15.0
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    length = {"duration_s": _QUICK_S} if quick else {}
+    duration_s = _QUICK_S if quick else CELLULAR_S
     paths = ((_UP, _DOWN),) if quick else ((_DOWN,), (_UP,), (_UP, _DOWN))
-    return tuple(cellular(scheme, *path, **length) for path in paths for scheme in SCHEMES)
+    return tuple(
+        cellular(scheme, *path, duration_s=duration_s) for path in paths for scheme in SCHEMES
+    )
 
 
 def _measure(run: Run) -> Rows:
@@ -45,7 +47,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         points = rows.set_index("scheme")
         draw_tradeoff(axes, points)
         axes.set_title(str(link), fontsize="small")
-        comparisons.append(unbeaten(points, f"{link}: "))
+        comparisons += [unbeaten(points, f"{link}: "), above_frontier(points, f"{link}: ")]
     return Findings(table=table, figure=figure, comparisons=tuple(comparisons))
 
 

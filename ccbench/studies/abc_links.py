@@ -22,7 +22,7 @@ Runs count from their first second on, as nothing else is said.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ABC",
+    "ABC_20",
     "CELLULAR_S",
     "COLOURS",
     "PAPER",
@@ -130,6 +131,8 @@ class Scheme:
 
 
 ABC = Scheme(name="ABC", cca="abc", qdisc="abc", options=router())
+#: The threshold below which "ABC" tolerates a queue is 50 ms; this one's is that of the qdisc.
+ABC_20 = replace(ABC, name="ABC, d_t 20 ms", options=router(d_t_ms=20))
 CODEL = Scheme(
     name="Cubic+Codel",
     cca="cubic",
@@ -149,11 +152,13 @@ SCHEMES = (
     Scheme(name="Cubic+Codel, 5 ms", cca="cubic", qdisc="codel"),
 )
 
-COLOURS = {scheme.name: f"C{i}" for i, scheme in enumerate(SCHEMES)}
+COLOURS = {scheme.name: f"C{i}" for i, scheme in enumerate((*SCHEMES, ABC_20))}
 
 
 def scheme_of(scenario: Scenario) -> str:
     """Return the name of a scenario's scheme, or the CCA's if it is none of the paper's.
+
+    An ABC router with any options makes it ABC.
 
     Examples
     --------
@@ -163,10 +168,9 @@ def scheme_of(scenario: Scenario) -> str:
     """
     link = scenario.bottlenecks[0]
     mine = scenario.flows[0].cca, link.qdisc, link.qdisc_options
-    if mine[:2] == (ABC.cca, ABC.qdisc):
-        return ABC.name
-    known = {(one.cca, one.qdisc, one.options): one.name for one in SCHEMES}
-    return known.get(mine, mine[0])
+    known = {(one.cca, one.qdisc, one.options): one.name for one in (*SCHEMES, ABC_20)}
+    other = ABC.name if mine[:2] == (ABC.cca, ABC.qdisc) else mine[0]
+    return known.get(mine, other)
 
 
 @cache

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from ccbench.studies.abc_links import (
     ABC,
+    CELLULAR_S,
     PAPER,
     RTT_MS,
     TRACES,
@@ -35,8 +36,8 @@ _NAMES = {False: "ABC", True: "PK-ABC"}
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    length = {"duration_s": 14.0} if quick else {}
-    return tuple(cellular(scheme, TRACES[1], **length) for scheme in (ABC, _PK))
+    duration_s = 14.0 if quick else CELLULAR_S
+    return tuple(cellular(scheme, TRACES[1], duration_s=duration_s) for scheme in (ABC, _PK))
 
 
 def _measure(run: Run) -> Rows:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["draw_tradeoff", "frontier", "unbeaten"]
+__all__ = ["above_frontier", "draw_tradeoff", "frontier", "unbeaten"]
 
 
 def frontier(delays: Sequence[float], utilisations: Sequence[float]) -> list[int]:
@@ -48,10 +48,14 @@ def draw_tradeoff(axes: Axes, points: pd.DataFrame) -> None:
     """
     for name, point in points.iterrows():
         at = point["p95_ms"], point["utilisation_percent"]
-        axes.plot(*at, "*" if name == ABC.name else "o", color=COLOURS[str(name)], markersize=9)
+        axes.plot(
+            *at,
+            "*" if str(name).startswith(ABC.name) else "o",
+            color=COLOURS[str(name)],
+            markersize=9,
+        )
         axes.annotate(str(name), at, textcoords="offset points", xytext=(5, 5), fontsize="small")
-    others = points[points.index != ABC.name]
-    edge = others.iloc[frontier(list(others["p95_ms"]), list(others["utilisation_percent"]))]
+    edge = _edge(points)
     axes.plot(edge["p95_ms"], edge["utilisation_percent"], "--", color="0.6", linewidth=1)
     axes.set_xscale("log")
     axes.invert_xaxis()  # as in the paper, better is up and to the right
@@ -77,7 +81,7 @@ def unbeaten(points: pd.DataFrame, where: str = "") -> Comparison:
     >>> unbeaten(pd.DataFrame(points, index=["ABC", "BBR", "Vegas"])).note
     'BBR'
     """
-    ours, others = points.loc[ABC.name], points[points.index != ABC.name]
+    ours, others = points.loc[ABC.name], _others(points)
     as_good = others[
         (others["utilisation_percent"] >= ours["utilisation_percent"])
         & (others["p95_ms"] <= ours["p95_ms"])
@@ -89,3 +93,39 @@ def unbeaten(points: pd.DataFrame, where: str = "") -> Comparison:
         accepted=(0, 0),
         note=", ".join(map(str, as_good.index)),
     )
+
+
+def above_frontier(points: pd.DataFrame, where: str = "") -> Comparison:
+    """Tell how far ABC is above the line that joins the points of the others' Pareto frontier.
+
+    Parameters
+    ----------
+    points, where
+        As in :func:`unbeaten`. The line is straight where delays are drawn as logarithms.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> points = {"utilisation_percent": [90, 100, 60], "p95_ms": [100, 1000, 10]}
+    >>> round(above_frontier(pd.DataFrame(points, index=["ABC", "BBR", "Vegas"])).ours)
+    10
+    """
+    ours, edge = points.loc[ABC.name], _edge(points)
+    line = np.interp(np.log(ours["p95_ms"]), np.log(edge["p95_ms"]), edge["utilisation_percent"])
+    return Comparison(
+        what=f"{where}ABC's utilisation less that of the others' frontier at its delay",
+        ours=float(ours["utilisation_percent"] - line),
+        published="above 0: well outside",
+        accepted=(0, 100),
+        unit="points",
+    )
+
+
+def _others(points: pd.DataFrame) -> pd.DataFrame:
+    """Return the points that are not ABC's."""
+    return points[~points.index.str.startswith(ABC.name)]
+
+
+def _edge(points: pd.DataFrame) -> pd.DataFrame:
+    others = _others(points)
+    return others.iloc[frontier(list(others["p95_ms"]), list(others["utilisation_percent"]))]

@@ -104,8 +104,9 @@ _FLOW_KINDS = ("bulk", "bytes", "rate", "onoff", "cbr", "poisson", "served")
 
 
 def describe_link(scenario: Scenario) -> bytes:
-    """Return the description of the path: header, bottlenecks, traces, and of each flow its
-    extra delay and the bottleneck at which it joins.
+    """Return the description of the path: header, bottlenecks, traces, what flows differ in.
+
+    That is, of each its extra delay and the bottleneck at which it joins.
     """
     header = np.array(
         (
