@@ -46,6 +46,7 @@ import numpy as np
 from scipy.special import lambertw
 
 from ccbench import _validate
+from ccbench._arrays import broadcastable, numbers
 from ccbench._validate import Range
 from ccbench.flow import MAX_FLOWS, MTU_BYTES
 
@@ -131,17 +132,11 @@ def fluid_delay(  # noqa: PLR0913 - the equation has four parameters, the integr
     >>> (last.max(axis=0) - last.min(axis=0)).round(2).tolist()
     [0.12, 0.0, 0.0]
     """
-    a = _numbers("surplus", surplus, Range(), example=0.05)
-    d = _numbers("delta", delta, Range(0, low_open=True), example=1.33)
-    threshold_ = _numbers("threshold", threshold, Range(0), example=0.2)
-    start_ = _numbers("start", start, Range(0), example=0)
-    try:
-        shape = np.broadcast_shapes(a.shape, d.shape, threshold_.shape, start_.shape)
-    except ValueError:
-        shapes = tuple(x.shape for x in (a, d, threshold_, start_))
-        step = "make them equal, or 1"
-        fields = "the shape of surplus, delta, threshold and start"
-        raise _validate.bad(fields, shapes, "one that NumPy can broadcast", step) from None
+    a = numbers("surplus", surplus, Range(), example=0.05)
+    d = numbers("delta", delta, Range(0, low_open=True), example=1.33)
+    threshold_ = numbers("threshold", threshold, Range(0), example=0.2)
+    start_ = numbers("start", start, Range(0), example=0)
+    shape = broadcastable(surplus=a, delta=d, threshold=threshold_, start=start_)
     round_trips = _validate.number("round_trips", round_trips, _ROUND_TRIPS, example=100)
     steps = _validate.whole("steps", steps, _STEPS, example=200)
 
@@ -347,7 +342,7 @@ class AbcModel:
         [3.99, 3.99]
         """
         duration_s = _validate.number("duration_s", duration_s, _DURATION, example=10)
-        start = _numbers("start_ms", start_ms, _DELAY, example=0)
+        start = numbers("start_ms", start_ms, _DELAY, example=0)
         times, delays = fluid_delay(
             self.surplus,
             self.delta_ms / self.rtt_ms,
@@ -357,12 +352,3 @@ class AbcModel:
             steps=steps,
         )
         return times * self.rtt_ms / 1e3, delays * self.rtt_ms
-
-
-def _numbers(
-    field: str, values: ArrayLike, allowed: Range, *, example: float
-) -> NDArray[np.float64]:
-    """Return an array of finite numbers within `allowed`; name the first that is none."""
-    for value in np.asarray(values, dtype=object).flat:
-        _validate.number(field, value, allowed, example=example)
-    return np.asarray(values, dtype=float)

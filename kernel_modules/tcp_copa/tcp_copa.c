@@ -28,8 +28,10 @@
  * Where the paper leaves room:
  *
  * 1. v is of a direction. A step the other way has v = 1, and ends it: the target
- *    has been crossed, and what was right far from it is not right here. Waiting
- *    for the end of the round trip would overshoot by as much again.
+ *    has been crossed, and what was right far from it is not right here. Were v kept
+ *    until the end of the round trip, as the paper can be read, the window would
+ *    swing by as much again: a lone flow of 24 Mbit/s and 50 ms then uses 3/5 of
+ *    its link.
  * 2. A direction has stayed the same "for three RTTs" if three whole windows have
  *    had it before the one in which v is doubled: the steady swing takes 2.5 round
  *    trips each way, which can look like three windows.
