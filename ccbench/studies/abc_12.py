@@ -62,7 +62,8 @@ def _competition(rtts_ms: tuple[int, ...], seed: int, duration_s: float) -> Scen
 
 
 def _measure(run: Run) -> Rows:
-    rtts_ms = run.scenario.rtt_ms + run.scenario.flow_table()["extra_rtt_ms"]
+    rtts_ms = (run.scenario.rtt_ms + run.scenario.flow_table()["extra_rtt_ms"]).to_numpy()
+    mbps = run.summary()["throughput_mbps"].to_numpy()
     return [
         {
             "flows": len(rtts_ms),
@@ -70,9 +71,9 @@ def _measure(run: Run) -> Rows:
             "seed": run.scenario.seed,
             "flow": flow,
             "rtt_ms": rtts_ms[flow],
-            "mbps": mbps,
+            "mbps": mbps[flow],
         }
-        for flow, mbps in run.summary()["throughput_mbps"].items()
+        for flow in range(len(rtts_ms))
     ]
 
 

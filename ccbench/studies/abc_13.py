@@ -5,10 +5,10 @@ On 96 Mbit/s, with a queue of their own for packets that are not ABC's; short fl
 as a Poisson process that offers 6.25 to 50 % of the link; ten runs of 40 s for each load.
 
 Where the paper leaves room: it does not say the round-trip time, on which this depends, so there
-are three, 20, 50 and 100 ms; each queue has room for one bandwidth-delay product; short flows are CUBIC's, KB are 1000 bytes, and throughput is
-taken over the whole run, slow start included. "The difference in average throughput" is that of the
-means over all runs and flows of a load. RCP's Zombie list, with which the paper compares, is not
-here.
+are three, 20, 50 and 100 ms; each queue has room for one bandwidth-delay product; short flows are
+CUBIC's; KB are 1000 bytes; throughput is taken over the whole run, slow start included. "The
+difference in average throughput" is that of the means over all runs and flows of a load. RCP's
+Zombie list, with which the paper compares, is not here.
 """
 
 from __future__ import annotations
@@ -41,9 +41,8 @@ _TWO_QUEUES = replace(ABC, options=router(two_queues=True))
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    rtts_ms, loads, runs, duration_s = _RTTS_MS, _LOADS_PERCENT, _RUNS, _DURATION_S
-    if quick:
-        rtts_ms, loads, runs, duration_s = _RTTS_MS[:1], _LOADS_PERCENT[1:2], 1, 20.0
+    runs, duration_s = (1, 20.0) if quick else (_RUNS, _DURATION_S)
+    rtts_ms, loads = (_RTTS_MS[:1], _LOADS_PERCENT[1:2]) if quick else (_RTTS_MS, _LOADS_PERCENT)
     return tuple(
         _mix(rtt_ms, load, seed, duration_s)
         for rtt_ms in rtts_ms

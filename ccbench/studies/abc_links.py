@@ -28,7 +28,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from ccbench import packets, trace_library
 from ccbench.errors import MissingRequirement
@@ -37,6 +36,8 @@ from ccbench.trace import OPPORTUNITY_BYTES, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import pandas as pd
 
     from ccbench.run import Run
 
@@ -335,9 +336,9 @@ def course(run: Run, interval_s: float = 0.5) -> pd.DataFrame:
     edges = [0.0, *throughput.index]
     capacity = np.diff([run.scenario.bottlenecks[-1].capacity_bytes(edge) for edge in edges])
     came = packets.delivered(run)
-    interval = pd.cut(came["arrival_s"], edges, labels=throughput.index)
-    delay = came.groupby(interval, observed=False)["queueing_ms"].quantile(0.95)
+    interval = np.searchsorted(edges, came["arrival_s"].to_numpy())
+    delay = came["queueing_ms"].groupby(interval).quantile(0.95)
     return throughput.assign(
         capacity_mbps=capacity * 8e-6 / interval_s,
-        delay_ms=delay.to_numpy(),
+        delay_ms=delay.reindex(range(1, len(edges))).to_numpy(),
     )
