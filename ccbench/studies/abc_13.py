@@ -14,6 +14,7 @@ Zombie list, with which the paper compares, is not here.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,6 +75,7 @@ def _mix(rtt_ms: float, load_percent: float, seed: int, duration_s: float) -> Sc
     )
 
 
+@cache
 def poisson_arrivals(load_percent: float, seed: int, duration_s: float) -> Arrivals:
     """Return short flows that offer a share of the link on average, payload counted.
 
