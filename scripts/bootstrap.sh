@@ -95,6 +95,12 @@ if [ "$(id -u)" -eq 0 ] && have apt-get; then
     DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends nginx-light nghttp2-client openssl ||
       say "they cannot be installed: these tests will be skipped"
   fi
+  if [ "$extras" = dev ] && ! ls /usr/src/linux-headers-*/Module.symvers >/dev/null 2>&1; then
+    say "installing kernel headers (a test compiles modules for ordinary kernels)"
+    DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends linux-headers-amd64 ||
+      DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends linux-headers-generic ||
+      say "they cannot be installed: this test will be skipped"
+  fi
   if [ "$extras" = dev ] && ! have mm-link; then
     say "installing Mahimahi (the tests run scenarios on it)"
     scripts/mahimahi.sh || say "it cannot be installed: the tests of the engine mahimahi will be skipped"

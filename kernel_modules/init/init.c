@@ -6,6 +6,7 @@
  * writes the plan; what a scenario means is decided there, not here.
  *
  *	netns			enter a new network namespace
+ *	first-netns		go back to the one that was there before
  *	module FILE [OPTIONS]	load a kernel module
  *	write PATH TEXT		write a text to a file, as for a sysctl
  *	feed PATH FILE		write the whole of FILE to PATH, in one call
@@ -54,6 +55,13 @@
 static int step_netns(void)
 {
 	return unshare(CLONE_NEWNET);
+}
+
+static int first_netns;
+
+static int step_first_netns(void)
+{
+	return setns(first_netns, CLONE_NEWNET);
 }
 
 static int step_module(const char *file, const char *options)
@@ -267,6 +275,8 @@ static int take_step(char *line)
 
 	if (!strcmp(verb, "netns"))
 		return step_netns();
+	if (!strcmp(verb, "first-netns"))
+		return step_first_netns();
 	if (!strcmp(verb, "module"))
 		return step_module(what, rest);
 	if (!strcmp(verb, "write"))
@@ -303,6 +313,7 @@ static void carry_out_plan(void)
 		printf("ccbench: failed: cannot open the plan: %s\n", strerror(errno));
 		return;
 	}
+	first_netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	while (fgets(line, sizeof(line), plan)) {
 		line[strcspn(line, "\n")] = '\0';
 		snprintf(shown, sizeof(shown), "%.100s", line);

@@ -263,7 +263,8 @@ s64 ccbench_link_capacity(const struct net_device *dev, u64 from_ns, u64 to_ns)
 	if (!link->trace_ms)
 		return mul_u64_u64_div_u64(link->rate_bps, to_ns - from_ns,
 					   NSEC_PER_SEC * BITS_PER_BYTE);
-	return trace_capacity(link, since_epoch(to_ns)) - trace_capacity(link, since_epoch(from_ns));
+	return trace_capacity(link, since_epoch(to_ns)) -
+	       trace_capacity(link, since_epoch(from_ns));
 }
 EXPORT_SYMBOL_GPL(ccbench_link_capacity);
 

@@ -15,11 +15,12 @@
  * Neither is more than twice the packets in flight, so that the one that does
  * not count stays close to the one that does.
  *
- * This is the encoding for proxied networks: a sender marks packets ECN-capable,
- * which is an accelerate; a router makes a brake of it by marking congestion
- * (CE), and the receiver echoes that in ECE, packet by packet (echo.c). A
- * receiver with the kernel's DCTCP does the same. ECE is thus not what the stack
- * takes it for, and the reduction and the CWR that it has in mind are put off.
+ * This is the encoding for proxied networks (for the other one see ns.c): a
+ * sender marks packets ECN-capable, which is an accelerate; a router makes a brake
+ * of it by marking congestion (CE), and the receiver echoes that in ECE, packet by
+ * packet (echo.c). A receiver with the kernel's DCTCP does the same. ECE is thus
+ * not what the stack takes it for, and the reduction and the CWR that it has in
+ * mind do not happen.
  *
  * State that nothing else reads with this module: ssthresh is w_nonabc, in whole
  * packets, so that usual tools show both windows: the smaller is cwnd.
@@ -32,6 +33,7 @@
 
 #include "abc_compat.h"
 #include "tcp_abc.h"
+#include "tcp_abc_info.h"
 
 /* A receiver may wait for a second packet before it sends an ACK. */
 #define MIN_WINDOW		(2 * ABC_PACKET)
@@ -103,7 +105,7 @@ static struct pernet_operations settings_ops = {
 
 /* ---- what ACKs do ----------------------------------------------------- */
 
-static void abc_init(struct sock *sk)
+void abc_init(struct sock *sk)
 {
 	const struct abc_settings *settings = net_generic(sock_net(sk), settings_id);
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -113,6 +115,7 @@ static void abc_init(struct sock *sk)
 		.window = tcp_snd_cwnd(tp) * ABC_PACKET,
 		.bytes_acked = tp->bytes_acked,
 		.echo_rcv_nxt = tp->rcv_nxt,
+		.reduced_until = tp->snd_una,
 		.increase = settings->increase,
 		.ecn = tp->ecn_flags & TCP_ECN_OK,
 	};
@@ -121,6 +124,7 @@ static void abc_init(struct sock *sk)
 	if (!abc->ecn)
 		INET_ECN_dontxmit(sk);
 }
+EXPORT_SYMBOL_GPL(abc_init);
 
 /*
  * What an ACK has newly acknowledged. Bytes say it best as long as packets arrive
@@ -174,6 +178,20 @@ static void forget_ece(struct sock *sk)
 		icsk->icsk_ca_state = TCP_CA_Open;
 }
 
+/* A router that knows nothing of ABC has marked a packet: once for each window of data. */
+static void answer_congestion(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct abc *abc = abc_of(sk);
+
+	WRITE_ONCE(abc->congested, false);
+	if (inet_csk(sk)->icsk_ca_state > TCP_CA_CWR || before(tp->snd_una, abc->reduced_until))
+		return;
+	abc_cubic_reduce(&abc->cubic);
+	abc->reduced_until = tp->snd_nxt;
+	WRITE_ONCE(abc->reduced, true);
+}
+
 static void set_windows(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -187,7 +205,7 @@ static void set_windows(struct sock *sk)
 	tp->snd_ssthresh = min_t(u64, abc->cubic.window >> ABC_SHIFT, TCP_INFINITE_SSTHRESH);
 }
 
-static ABC_CONG_CONTROL(abc_cong_control, sk, rs)
+ABC_CONG_CONTROL(abc_cong_control, sk, rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct abc *abc = abc_of(sk);
@@ -202,6 +220,8 @@ static ABC_CONG_CONTROL(abc_cong_control, sk, rs)
 	cap = max(2 * in_flight * ABC_PACKET, MIN_WINDOW);
 	delivered = newly_delivered(tp, abc, rs);
 	forget_ece(sk);
+	if (READ_ONCE(abc->congested))
+		answer_congestion(sk);
 	if (delivered) {
 		count(abc, rs->acked_sacked);
 		follow_mark(abc, delivered, cap);
@@ -212,25 +232,28 @@ static ABC_CONG_CONTROL(abc_cong_control, sk, rs)
 	}
 	set_windows(sk);
 }
+EXPORT_SYMBOL_GPL(abc_cong_control);
 
-static void abc_in_ack_event(struct sock *sk, u32 flags)
+void abc_in_ack_event(struct sock *sk, u32 flags)
 {
 	struct abc *abc = abc_of(sk);
 
 	abc->brake = abc->ecn && flags & CA_ACK_ECE;
 }
+EXPORT_SYMBOL_GPL(abc_in_ack_event);
 
-static void abc_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+void abc_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
 	if (event == CA_EVENT_ECN_IS_CE)
 		abc_echo(sk, true);
 	else if (event == CA_EVENT_ECN_NO_CE)
 		abc_echo(sk, false);
 }
+EXPORT_SYMBOL_GPL(abc_cwnd_event);
 
 /* ---- losses ----------------------------------------------------------- */
 
-static void abc_set_state(struct sock *sk, u8 new_state)
+void abc_set_state(struct sock *sk, u8 new_state)
 {
 	const u8 old_state = inet_csk(sk)->icsk_ca_state;
 	struct abc *abc = abc_of(sk);
@@ -242,20 +265,47 @@ static void abc_set_state(struct sock *sk, u8 new_state)
 	else if (new_state == TCP_CA_Loss)
 		abc_cubic_timeout(&abc->cubic, old_state != TCP_CA_Recovery);
 }
+EXPORT_SYMBOL_GPL(abc_set_state);
 
-static u32 abc_undo_cwnd(struct sock *sk)
+u32 abc_undo_cwnd(struct sock *sk)
 {
 	struct abc *abc = abc_of(sk);
 
 	abc_cubic_undo(&abc->cubic);
 	return max_t(u32, min(abc->window, abc->cubic.window) >> ABC_SHIFT, 1);
 }
+EXPORT_SYMBOL_GPL(abc_undo_cwnd);
 
 /* The window follows its own rules, not this. */
-static u32 abc_ssthresh(struct sock *sk)
+u32 abc_ssthresh(struct sock *sk)
 {
 	return tcp_sk(sk)->snd_ssthresh;
 }
+EXPORT_SYMBOL_GPL(abc_ssthresh);
+
+/* ---- what others may see ---------------------------------------------- */
+
+size_t abc_get_info(struct sock *sk, u32 extensions, int *attribute, union tcp_cc_info *info)
+{
+	const struct abc *abc = abc_of(sk);
+	struct tcp_abc_info *known = (struct tcp_abc_info *)info;
+
+	BUILD_BUG_ON(sizeof(*known) > sizeof(*info));
+	if (!(extensions & BIT(INET_DIAG_VEGASINFO - 1)))
+		return 0;
+	*known = (struct tcp_abc_info) {
+		.w_abc = abc->window >> ABC_SHIFT,
+		.w_nonabc = abc->cubic.window >> ABC_SHIFT,
+		.accelerated = abc->accelerated,
+		.braked = abc->braked,
+		.ecn = abc->ecn,
+		.increase = abc->increase,
+		.echo = abc->echo,
+	};
+	*attribute = INET_DIAG_ABCINFO;
+	return sizeof(*known);
+}
+EXPORT_SYMBOL_GPL(abc_get_info);
 
 /* ---- registration ----------------------------------------------------- */
 
@@ -268,6 +318,7 @@ static struct tcp_congestion_ops abc_ops __read_mostly = {
 	.set_state	= abc_set_state,
 	.ssthresh	= abc_ssthresh,
 	.undo_cwnd	= abc_undo_cwnd,
+	.get_info	= abc_get_info,
 	.owner		= THIS_MODULE,
 	.name		= "abc",
 };

@@ -4,6 +4,8 @@
 
 #include <net/tcp.h>
 
+#include "abc_compat.h"
+
 /* Windows are in units of 2^-16 packets. */
 #define ABC_SHIFT		16
 #define ABC_PACKET		BIT_ULL(ABC_SHIFT)
@@ -34,13 +36,29 @@ struct abc {
 	bool sacked;		/* some packet waited for one before it at the last ACK */
 	bool brake;		/* the mark that the ACK in hand echoes */
 	bool echo;		/* the receiver's: the last packet's mark was a brake */
-	bool congested;		/* a router that knows nothing of ABC has marked a packet */
+
+	/* With the full encoding (ns.c): about routers that know nothing of ABC. */
+	bool congested;		/* the receiver says that one has marked a packet */
+	bool reduced;		/* the receiver has to be told that this was heeded */
+	bool tell_congested;	/* the receiver's: says so until then */
+	u32 reduced_until;	/* what has been sent is no reason to reduce again */
 };
 
 static inline struct abc *abc_of(const struct sock *sk)
 {
 	return inet_csk_ca(sk);
 }
+
+/* ---- main.c ---- */
+
+void abc_init(struct sock *sk);
+void abc_in_ack_event(struct sock *sk, u32 flags);
+void abc_cwnd_event(struct sock *sk, enum tcp_ca_event event);
+ABC_CONG_CONTROL(abc_cong_control, sk, rs);
+void abc_set_state(struct sock *sk, u8 new_state);
+u32 abc_undo_cwnd(struct sock *sk);
+u32 abc_ssthresh(struct sock *sk);
+size_t abc_get_info(struct sock *sk, u32 extensions, int *attribute, union tcp_cc_info *info);
 
 /* ---- cubic.c ---- */
 

@@ -19,6 +19,8 @@ from ccbench.errors import EngineError, InputError
 from tests.kernel.conftest import dumbbell, run
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ccbench import Run
     from ccbench.emulate.kernel.engine import KernelEngine
 
@@ -137,7 +139,10 @@ def qdisc_options(message: bytes) -> dict[int, bytes]:
 
 
 def read_back(
-    engine: KernelEngine, monkeypatch: pytest.MonkeyPatch, qdisc: str, options: dict[str, float]
+    engine: KernelEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    qdisc: str,
+    options: Mapping[str, float | str],
 ) -> dict[int, bytes]:
     """Return the options of a bottleneck's qdisc as the guest's kernel says them."""
     ask = struct.pack("=IHHII", 36, 38, 9, 1, 0) + struct.pack("=BxxxiIII", 0, 2, 0, 2**32 - 1, 0)

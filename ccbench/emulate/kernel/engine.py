@@ -125,6 +125,7 @@ class KernelEngine:
         for i, bottleneck in enumerate(scenario.bottlenecks):
             with _validate.within(f"bottlenecks[{i}]."):
                 rtnetlink.check_qdisc_options(bottleneck.qdisc, dict(bottleneck.qdisc_options))
+            _check_encoding(scenario, i)
 
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
         """Run a scenario; see :meth:`ccbench.emulate.engine.Engine.run`."""
@@ -156,6 +157,23 @@ class KernelEngine:
     def doctor(self) -> list[Check]:
         """Return what the virtual kernel needs of this machine, and whether it is there."""
         return doctor.checks()
+
+
+def _check_encoding(scenario: Scenario, i: int) -> None:
+    """Raise an InputError if ABC flows would take a bottleneck's marks for something else."""
+    bottleneck = scenario.bottlenecks[i]
+    if bottleneck.qdisc != "abc":
+        return
+    encoding = dict(bottleneck.qdisc_options).get("encoding", "proxied")
+    other = "abc" if encoding == "full" else "abc_ns"
+    for j, flow in enumerate(scenario.flows):
+        if flow.cca == other:
+            message = (
+                f"cca = {other!r} (flows[{j}]) reads other marks than bottlenecks[{i}], whose "
+                f"qdisc_options.encoding is {encoding!r}, makes: use abc with 'proxied', abc_ns "
+                "with 'full'"
+            )
+            raise InputError(message)
 
 
 def _version_in_use() -> str:

@@ -45,6 +45,9 @@ FOLDERS = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sb
 _FIRST_PORT = 8000
 _LAST_PORT = 65_535
 
+#: What works only if the receiver echoes marks as these do.
+_NEED_A_RECEIVER = ("abc", "abc_ns", "dctcp")
+
 #: Every flow is a process in the guest.
 _MOST_FLOWS = 64
 _CLIENT_MB = 16
@@ -175,8 +178,8 @@ class HttpKernelEngine(KernelEngine):
         Raises
         ------
         InputError
-            Also for bulk flows whose round trip is longer than the scenario's, for dctcp, and for
-            more under way than the client asks for.
+            Also for bulk flows whose round trip is longer than the scenario's, for dctcp and abc,
+            and for more under way than the client asks for.
         MissingRequirement
             If a program is not installed.
         """
@@ -202,10 +205,10 @@ class HttpKernelEngine(KernelEngine):
                     "0 for a flow from the web server",
                     "change rtt_ms, or use the engine kernel",
                 )
-            if flow.cca == "dctcp":
+            if flow.cca in _NEED_A_RECEIVER:
                 raise InputError(
-                    f"cca = 'dctcp' (flows[{i}]): it needs a receiver that takes part, which the "
-                    "web server's client is not: use the engine kernel"
+                    f"cca = {flow.cca!r} (flows[{i}]): it needs a receiver that takes part, which "
+                    "the web server's client is not: use the engine kernel"
                 )
         _check_under_way(scenario)
 

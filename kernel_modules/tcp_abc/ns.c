@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ABC in the full encoding (section 4.2), which leaves congestion marks to routers
+ * that know nothing of ABC:
+ *
+ *			IP			echo
+ *	accelerate	ECT(1)			NS clear
+ *	brake		ECT(0)			NS set
+ *	congestion	CE			ECE, until CWR (RFC 3168)
+ *
+ * A receiver that does not know NS thus never brakes, and the sender does what
+ * CUBIC would do.
+ *
+ * TCP tells a congestion control of one mark and one echo only. So packets are
+ * translated where they enter and leave a host: there, and only there, they look
+ * as in the encoding for proxied networks, with CE and ECE for a brake. What CE
+ * and ECE say on the wire is kept beside it, in the socket. That needs no order:
+ * it stands until it is answered, and is answered once per RTT.
+ *
+ * IPv4 only; over IPv6 there are no marks, and the sender does what CUBIC does.
+ */
+#include <linux/ip.h>
+#include <linux/module.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter_ipv4.h>
+#include <linux/tcp.h>
+#include <net/checksum.h>
+#include <net/dsfield.h>
+#include <net/inet_ecn.h>
+#include <net/inet_hashtables.h>
+
+#include "abc_compat.h"
+#include "tcp_abc.h"
+
+static void abc_ns_init(struct sock *sk)
+{
+	struct abc *abc;
+
+	abc_init(sk);
+	abc = abc_of(sk);
+	if (inet_csk(sk)->icsk_af_ops->net_header_len != sizeof(struct iphdr)) {
+		abc->ecn = false;
+		INET_ECN_dontxmit(sk);
+	}
+}
+
+static struct tcp_congestion_ops abc_ns_ops __read_mostly = {
+	.flags		= TCP_CONG_NEEDS_ECN,
+	.init		= abc_ns_init,
+	.in_ack_event	= abc_in_ack_event,
+	.cwnd_event	= abc_cwnd_event,
+	.cong_control	= abc_cong_control,
+	.set_state	= abc_set_state,
+	.ssthresh	= abc_ssthresh,
+	.undo_cwnd	= abc_undo_cwnd,
+	.get_info	= abc_get_info,
+	.owner		= THIS_MODULE,
+	.name		= "abc_ns",
+};
+
+/* ---- headers ---------------------------------------------------------- */
+
+/* The flags in the 13th and 14th byte of a TCP header; their names differ between kernels. */
+#define FLAGS_WORD	6
+#define NS		0x0100
+#define CWR		0x0080
+#define ECE		0x0040
+
+static __be16 *flags_word(struct tcphdr *th)
+{
+	return (__be16 *)th + FLAGS_WORD;
+}
+
+static u16 flags_of(struct tcphdr *th)
+{
+	return be16_to_cpu(*flags_word(th));
+}
+
+static void set_flags(struct sk_buff *skb, struct tcphdr *th, u16 flags)
+{
+	__be16 new = cpu_to_be16(flags);
+	__be16 old = *flags_word(th);
+
+	if (new == old)
+		return;
+	*flags_word(th) = new;
+	inet_proto_csum_replace2(&th->check, skb, old, new, false);
+}
+
+static void set_ecn(struct iphdr *iph, u8 ecn)
+{
+	ipv4_change_dsfield(iph, (u8)~INET_ECN_MASK, ecn);
+}
+
+static u16 with(u16 flags, u16 flag, bool set)
+{
+	return set ? flags | flag : flags & ~flag;
+}
+
+/* The TCP header, if both headers may be written to. */
+static struct tcphdr *tcp_header(struct sk_buff *skb)
+{
+	const unsigned int offset = ip_hdrlen(skb);
+
+	if (skb_ensure_writable(skb, offset + sizeof(struct tcphdr)))
+		return NULL;
+	return (struct tcphdr *)(skb_network_header(skb) + offset);
+}
+
+/* ---- translation ------------------------------------------------------ */
+
+/* What a connected socket of ours knows, or NULL. */
+static struct abc *known_of(const struct sock *sk)
+{
+	struct abc *abc;
+
+	if (!sk || !sk_fullsock(sk) || sk->sk_protocol != IPPROTO_TCP ||
+	    sk->sk_state == TCP_LISTEN || inet_csk(sk)->icsk_ca_ops != &abc_ns_ops)
+		return NULL;
+	abc = abc_of(sk);
+	return abc->ecn ? abc : NULL;
+}
+
+static void translate_out(struct abc *abc, struct sk_buff *skb, struct tcphdr *th)
+{
+	const bool data = skb->len > ip_hdrlen(skb) + __tcp_hdrlen(th);
+	u16 flags = flags_of(th);
+
+	if (!INET_ECN_is_not_ect(ip_hdr(skb)->tos))
+		set_ecn(ip_hdr(skb), INET_ECN_ECT_1);
+	flags = with(flags, NS, flags & ECE);
+	flags = with(flags, ECE, READ_ONCE(abc->tell_congested));
+	if (data && READ_ONCE(abc->reduced)) {
+		WRITE_ONCE(abc->reduced, false);
+		flags |= CWR;
+		/* The first of its segments is enough. */
+		if (skb_is_gso(skb))
+			skb_shinfo(skb)->gso_type |= SKB_GSO_TCP_ECN;
+	}
+	set_flags(skb, th, flags);
+}
+
+static void translate_in(struct abc *abc, struct sk_buff *skb, struct tcphdr *th)
+{
+	struct iphdr *iph = ip_hdr(skb);
+	u16 flags = flags_of(th);
+
+	if (flags & ECE)
+		WRITE_ONCE(abc->congested, true);
+	if (flags & CWR)
+		WRITE_ONCE(abc->tell_congested, false);
+	flags = with(flags, ECE, flags & NS);
+	set_flags(skb, th, flags & ~(NS | CWR));
+
+	switch (iph->tos & INET_ECN_MASK) {
+	case INET_ECN_ECT_0:
+		set_ecn(iph, INET_ECN_CE);
+		break;
+	case INET_ECN_CE:
+		/* It carries neither mark, so it counts as the one before it. */
+		WRITE_ONCE(abc->tell_congested, true);
+		set_ecn(iph, abc->echo ? INET_ECN_CE : INET_ECN_ECT_1);
+		break;
+	}
+}
+
+static unsigned int leaves(void *unused, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	struct abc *abc = known_of(state->sk);
+	struct tcphdr *th;
+
+	if (!abc)
+		return NF_ACCEPT;
+	th = tcp_header(skb);
+	if (th && !th->syn)
+		translate_out(abc, skb, th);
+	return NF_ACCEPT;
+}
+
+static struct sock *find_socket(struct net *net, struct sk_buff *skb)
+{
+	const struct iphdr *iph = ip_hdr(skb);
+	struct tcphdr buffer;
+	const struct tcphdr *th = skb_header_pointer(skb, ip_hdrlen(skb), sizeof(buffer), &buffer);
+
+	if (!th)
+		return NULL;
+	return inet_lookup_established(net, net->ipv4.tcp_death_row.hashinfo, iph->saddr,
+				       th->source, iph->daddr, th->dest, skb->dev->ifindex);
+}
+
+static unsigned int enters(void *unused, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	struct sock *sk = skb->sk;
+	struct tcphdr *th;
+	struct abc *abc;
+
+	if (ip_hdr(skb)->protocol != IPPROTO_TCP)
+		return NF_ACCEPT;
+	/* The stack has usually found it already. */
+	if (!sk)
+		sk = find_socket(state->net, skb);
+	abc = known_of(sk);
+	th = abc ? tcp_header(skb) : NULL;
+	if (th && !th->syn)
+		translate_in(abc, skb, th);
+	if (sk && sk != skb->sk)
+		sock_gen_put(sk);
+	return NF_ACCEPT;
+}
+
+/* Whoever else looks at packets sees them as they are on the wire. */
+static const struct nf_hook_ops hooks[] = {
+	{
+		.hook		= enters,
+		.pf		= NFPROTO_IPV4,
+		.hooknum	= NF_INET_LOCAL_IN,
+		.priority	= NF_IP_PRI_LAST,
+	},
+	{
+		.hook		= leaves,
+		.pf		= NFPROTO_IPV4,
+		.hooknum	= NF_INET_LOCAL_OUT,
+		.priority	= NF_IP_PRI_FIRST,
+	},
+};
+
+static int __net_init hooks_init(struct net *net)
+{
+	return nf_register_net_hooks(net, hooks, ARRAY_SIZE(hooks));
+}
+
+static void __net_exit hooks_exit(struct net *net)
+{
+	nf_unregister_net_hooks(net, hooks, ARRAY_SIZE(hooks));
+}
+
+static struct pernet_operations hooks_ops = {
+	.init = hooks_init,
+	.exit = hooks_exit,
+};
+
+static int __init abc_ns_register(void)
+{
+	int err;
+
+	err = register_pernet_subsys(&hooks_ops);
+	if (err)
+		return err;
+	err = tcp_register_congestion_control(&abc_ns_ops);
+	if (err)
+		unregister_pernet_subsys(&hooks_ops);
+	return err;
+}
+
+static void __exit abc_ns_unregister(void)
+{
+	tcp_unregister_congestion_control(&abc_ns_ops);
+	unregister_pernet_subsys(&hooks_ops);
+}
+
+module_init(abc_ns_register);
+module_exit(abc_ns_unregister);
+
+MODULE_DESCRIPTION("Accel-Brake Control with the full encoding");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,417 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ABC does what its paper says it does (Goyal et al., NSDI 2020)."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pytest
+
+from ccbench import Bottleneck, Flow, Scenario, Trace
+from ccbench.emulate.kernel import engine as engine_module
+from ccbench.emulate.kernel import plan as plan_module
+from ccbench.emulate.kernel import rtnetlink
+from ccbench.errors import EngineError, InputError
+from tests.kernel.conftest import run
+from tests.kernel.test_path import attributes, events, read_back
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench import Run
+    from ccbench.emulate.kernel.engine import KernelEngine
+
+pytestmark = pytest.mark.kernel
+
+ETA = 0.98
+DELTA_S = 0.133
+D_T_S = 0.020
+RTT_S = 0.1
+NO_INCREASE = (("net.ipv4.tcp_abc_increase", "0"),)
+
+#: The fields of ``struct tc_abc_xstats``.
+RATES = ("link_rate", "target_rate", "current_rate", "abc_bytes", "other_bytes")
+COUNTS = ("accelerates", "brakes", "braked_before", "congested_before", "others")
+STATES = ("fraction", "token", "delay_us", "abc_packets", "other_packets", "weight", "pad")
+XSTATS = (*RATES, *COUNTS, *STATES)
+
+
+def link(rate: float | Trace = 24, *, qdisc: str = "abc", **options: float | str) -> Bottleneck:
+    """Make a bottleneck of so many Mbit/s, or with a trace, with the paper's buffer."""
+    return Bottleneck(
+        bandwidth_mbps=None if isinstance(rate, Trace) else rate,
+        trace=rate if isinstance(rate, Trace) else None,
+        queue_packets=250,
+        qdisc=qdisc,
+        qdisc_options=tuple(options.items()),
+    )
+
+
+def path(
+    *flows: Flow, links: tuple[Bottleneck, ...] = (), duration_s: float = 30, **settings: Any
+) -> Scenario:
+    """Make a scenario with the paper's round-trip time."""
+    return Scenario(
+        flows=flows or (Flow(cca="abc"),),
+        bottlenecks=links or (link(),),
+        rtt_ms=RTT_S * 1e3,
+        duration_s=duration_s,
+        **settings,
+    )
+
+
+def steps(*mbps_and_ms: tuple[int, int]) -> Trace:
+    """Make a trace of rates in Mbit/s, each of which holds for so many ms."""
+    times, base = [], 0
+    for mbps, ms in mbps_and_ms:
+        times += [base + int((i + 1) * 12 / mbps) for i in range(ms * mbps // 12)]
+        base += ms
+    return Trace(name="steps", opportunities_ms=tuple(times))
+
+
+def departed(result: Run, from_s: float, to_s: float, bottleneck: int = 0) -> float:
+    """Return the rate at which packets left in an interval, in Mbit/s."""
+    rows = events(result, "dequeue", bottleneck)
+    inside = rows["time_ns"].between(from_s * 1e9, to_s * 1e9, inclusive="left")
+    return float(rows.loc[inside, "bytes"].sum()) * 8e-6 / (to_s - from_s)
+
+
+def delays_s(result: Run, from_s: float = 0, flows: tuple[int, ...] | None = None) -> Any:
+    """Return what each packet has waited, of queues that drop none and keep flows in order."""
+    waited = []
+    for flow in flows or range(result.scenario.flow_count):
+        came, left = (
+            rows.loc[rows["flow"] == flow, "time_ns"].to_numpy()
+            for rows in (events(result, "enqueue"), events(result, "dequeue"))
+        )
+        delay = (left - came[: len(left)]) / 1e9
+        waited.append(delay[left >= from_s * 1e9])
+    return np.concatenate(waited)
+
+
+def jain(rates: pd.Series) -> float:
+    """Return Jain's fairness index."""
+    return float(rates.sum() ** 2 / (len(rates) * (rates**2).sum()))
+
+
+def statistics(
+    monkeypatch: pytest.MonkeyPatch, engine: KernelEngine, scenario: Scenario
+) -> list[dict[str, int]]:
+    """Run a scenario; return the statistics of its qdiscs at its end, as the kernel says them."""
+    ask = [
+        struct.pack("=IHHII", 36, 38, 9, 1, 0) + struct.pack("=BxxxiIII", 0, 2 + i, 0, 2**32 - 1, 0)
+        for i in range(len(scenario.bottlenecks))
+    ]
+    asking = "".join(f"netlink xstats{i} {message.hex()}\n" for i, message in enumerate(ask))
+    last = f"first-netns\n{asking}wait /nothing\n"
+    plan = plan_module.plan
+    with monkeypatch.context() as patch:
+        patch.setattr(engine_module, "plan", lambda *args: plan(*args) + last)
+        with pytest.raises(EngineError, match="/nothing") as caught:
+            engine.run(scenario)
+    answers = [line for line in caught.value.console if "answer: xstats" in line]
+    found = []
+    for answer in answers:
+        message = bytes.fromhex(answer.split()[-1])
+        xstats = attributes(message[36:])[4]
+        values = struct.unpack(f"={len(RATES)}Q{len(COUNTS) + len(STATES)}I", xstats[:88])
+        found.append(dict(zip(XSTATS, values, strict=True)))
+    return found
+
+
+class TestOneLink:
+    def test_utilisation(self) -> None:
+        """One flow uses eta of a link, and its packet per RTT, and leaves the queue empty."""
+        result = run(path())
+        used = departed(result, 5, 30) / 24
+        packets_per_s = 24e6 / (8 * 1500)
+        assert used == pytest.approx(ETA + 1 / RTT_S / packets_per_s, abs=0.003)
+        assert np.mean(delays_s(result, 5)) < D_T_S / 5
+
+    def test_queue_of_many_flows(self) -> None:
+        """Many flows' additive increase keeps a queue of A delta + d_t (appendix C)."""
+        count, packets_per_s = 24, 24e6 / (8 * 1500)
+        result = run(path(Flow(cca="abc", count=count), duration_s=40))
+        delay_s = D_T_S
+        for _ in range(50):  # one packet per flow and RTT, which has the queue in it
+            surplus = ETA - 1 + count / (packets_per_s * (RTT_S + delay_s))
+            delay_s += (surplus * DELTA_S + D_T_S - delay_s) / 2
+        # Little's law, as the beginning may have had drops.
+        waited_s = result.occupancy().loc[20:].mean() / packets_per_s
+        assert waited_s == pytest.approx(delay_s, rel=0.05)
+        assert departed(result, 20, 40) == pytest.approx(24, rel=0.001)
+
+    @pytest.mark.parametrize(("before", "after"), [(12, 24), (24, 12)])
+    def test_rate_changes(self, before: int, after: int) -> None:
+        """When the rate doubles or halves, what comes is right one RTT, and a window, later."""
+        trace = steps((before, 6000), (after, 6000))
+        result = run(path(links=(link(trace),), duration_s=12))
+        rows = events(result, "enqueue")
+        from_s = 6 + RTT_S + 0.04 + 0.02
+        # A link that has become slower is still busy with its queue, which ABC does away with.
+        to_s = from_s + (0.1 if after > before else 0.3)
+        inside = rows["time_ns"].between(from_s * 1e9, to_s * 1e9)
+        rate = rows.loc[inside, "bytes"].sum() * 8e-6 / (to_s - from_s)
+        if after > before:
+            assert rate > 0.85 * after
+        else:
+            assert rate < after
+        # The new state is the usual one.
+        assert departed(result, 8, 12) > 0.96 * after
+        assert np.mean(delays_s(result, 8)) < D_T_S
+
+    def test_cap(self) -> None:
+        """The window that does not count is at most twice what is in flight (section 4.1)."""
+        flows = run(path()).flows
+        late = flows[flows["time_ns"] > 3e9]
+        assert (late["ssthresh_packets"] <= 2 * late["inflight_packets"] + 4).all()
+        assert (late["ssthresh_packets"] >= 1.5 * late["cwnd_packets"]).all()
+
+    def test_fraction(self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine) -> None:
+        """In the steady state, half of what eta leaves is accelerated (equation 2)."""
+        (xstats,) = statistics(monkeypatch, engine, path(duration_s=10))
+        assert xstats["link_rate"] == 24e6 / 8
+        assert xstats["target_rate"] == pytest.approx(ETA * 24e6 / 8, rel=1e-4)
+        expected = 2**16 * xstats["target_rate"] / xstats["current_rate"] / 2
+        assert xstats["fraction"] == pytest.approx(expected, rel=1e-3)
+        assert xstats["fraction"] / 2**16 == pytest.approx(0.5, abs=0.02)
+
+    def test_conservation(self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine) -> None:
+        """Every packet that left has one mark, and every brake was made here."""
+        scenario = path(Flow(cca="abc", count=4), duration_s=8)
+        (xstats,) = statistics(monkeypatch, engine, scenario)
+        result = run(scenario)
+        left = events(result, "dequeue")
+        made = events(result, "mark")
+        marks = sum(xstats[name] for name in ("accelerates", "brakes", "braked_before", "others"))
+        # The guest goes on for a moment after the end.
+        assert marks == pytest.approx(len(left), abs=5)
+        assert xstats["brakes"] == pytest.approx(len(made), abs=5)
+        assert xstats["braked_before"] == 0
+        assert xstats["abc_bytes"] == pytest.approx(left["bytes"].sum(), abs=7500)
+
+    def test_estimated_rate(self) -> None:
+        """Without being told the rate, the router comes to the same."""
+        estimating = replace(link(), qdisc_options=(("rate", "estimated"),))
+        known, estimated = (
+            run(path(Flow(cca="abc", count=3), links=(router,), duration_s=20))
+            for router in (link(), estimating)
+        )
+        assert departed(estimated, 5, 20) == pytest.approx(departed(known, 5, 20), rel=0.02)
+        assert np.mean(delays_s(estimated, 5)) < 2 * D_T_S
+
+    def test_given_rate(self) -> None:
+        """A rate that is said to be lower than it is, is the one that is used."""
+        result = run(path(links=(link(rate_mbps=12),), duration_s=15))
+        # Without a queue, bursts stay bursts, and the first packets after a gap are accelerated.
+        assert departed(result, 5, 15) == pytest.approx(12 * ETA, rel=0.1)
+
+
+class TestVaryingLink:
+    TRACE = Trace.from_file(Path(__file__).parents[2] / "examples" / "cellular.trace")
+
+    def scenario(self, **options: float | str) -> Scenario:
+        """Make a scenario with a link of several rates in turn."""
+        router = replace(link(self.TRACE), qdisc_options=tuple(options.items()))
+        return path(links=(router,), duration_s=21)
+
+    def test_enqueue_feedback(self) -> None:
+        """Marks by the rate of arrivals make delays longer (figure 2)."""
+        dequeue, enqueue = (
+            delays_s(run(self.scenario(feedback=rate))) for rate in ("dequeue", "enqueue")
+        )
+        assert np.mean(enqueue) > 1.25 * np.mean(dequeue)
+        assert np.percentile(enqueue, 95) > 1.1 * np.percentile(dequeue, 95)
+
+    def test_future(self) -> None:
+        """Who knows the rate one RTT ahead (PK-ABC) has shorter delays and no less throughput."""
+        present, future = run(self.scenario()), run(self.scenario(lookahead_ms=100))
+        assert np.percentile(delays_s(future), 95) < 0.7 * np.percentile(delays_s(present), 95)
+        assert future.utilisation() > present.utilisation() - 0.02
+
+
+class TestFairness:
+    FLOWS = tuple(Flow(cca="abc", start_s=8.0 * i) for i in range(4))
+
+    def test_additive_increase(self) -> None:
+        """Flows that came later get as much (figure 3b)."""
+        result = run(path(*self.FLOWS, duration_s=60))
+        assert jain(result.throughput(1.0).loc[45:].mean()) > 0.95
+
+    def test_without(self) -> None:
+        """Without additive increase they do not (figure 3a)."""
+        result = run(path(*self.FLOWS, duration_s=60, sysctls=NO_INCREASE))
+        assert jain(result.throughput(1.0).loc[45:].mean()) < 0.6
+
+
+class TestSeveralRouters:
+    @pytest.mark.parametrize("encoding", ["proxied", "full"])
+    def test_brakes_stay(
+        self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine, encoding: str
+    ) -> None:
+        """A brake of the first router passes the second one, and the slower one decides."""
+        links = (link(20, encoding=encoding), link(12, encoding=encoding))
+        flow = Flow(cca="abc" if encoding == "proxied" else "abc_ns")
+        for order in (links, links[::-1]):
+            scenario = path(flow, links=order, duration_s=10)
+            first, second = statistics(monkeypatch, engine, scenario)
+            assert first["brakes"] > 0
+            # A SYN comes as a brake with the full encoding.
+            own = first["brakes"] + first["braked_before"]
+            assert second["braked_before"] == pytest.approx(own, abs=5)
+            assert departed(run(scenario), 4, 10) == pytest.approx(12, rel=0.03)
+
+    @pytest.mark.parametrize("cca", ["abc", "abc_ns"])
+    def test_drops_are_heeded(self, cca: str) -> None:
+        """Where a drop-tail queue is the bottleneck, the sender shares it as CUBIC does."""
+        encoding = "proxied" if cca == "abc" else "full"
+        links = (link(24, encoding=encoding), replace(link(12, qdisc="droptail"), queue_packets=60))
+        flows = (Flow(cca=cca), Flow(cca="cubic"))
+        result = run(path(*flows, links=links, duration_s=60))
+        assert result.completions["retransmits"].min() > 0
+        share = result.throughput(1.0).loc[15:].mean()
+        assert departed(result, 15, 60, bottleneck=1) > 0.93 * 12
+        assert 0.4 < share[0] / share[1] < 2.5
+
+    def test_legacy_ecn(self) -> None:
+        """With the full encoding, congestion marks of another router replace its drops."""
+        marking = link(12, qdisc="codel", ecn=True)
+        scenario = path(Flow(cca="abc_ns"), links=(link(24, encoding="full"), marking))
+        result = run(scenario)
+        assert len(events(result, "mark", 1)) > 3
+        assert result.completions["retransmits"].sum() == 0
+        assert 0.6 * 12 < departed(result, 5, 30, bottleneck=1) < 12.01
+        delay = events(result, "dequeue", 1)["backlog_packets"]
+        assert delay.mean() < 60
+
+
+class TestEncodings:
+    def test_alike(self) -> None:
+        """Both encodings carry the same, and flows do the same with them."""
+        trace = TestVaryingLink.TRACE
+        proxied = run(path(links=(link(trace),), duration_s=21))
+        full = run(path(Flow(cca="abc_ns"), links=(link(trace, encoding="full"),), duration_s=21))
+        assert full.utilisation() == pytest.approx(proxied.utilisation(), rel=0.01)
+        assert np.mean(delays_s(full)) == pytest.approx(np.mean(delays_s(proxied)), rel=0.05)
+
+    def test_marks_differ(self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine) -> None:
+        """Brakes are congestion marks in the one, and none in the other."""
+        full = path(Flow(cca="abc_ns"), links=(link(encoding="full"),), duration_s=5)
+        assert len(events(run(path(duration_s=5)), "mark")) > 1000
+        assert len(events(run(full), "mark")) == 0
+        (xstats,) = statistics(monkeypatch, engine, full)
+        assert xstats["brakes"] > 1000
+        assert xstats["congested_before"] == 0
+
+    @pytest.mark.parametrize(("cca", "encoding"), [("abc", "full"), ("abc_ns", "proxied")])
+    def test_mixed(self, engine: KernelEngine, cca: str, encoding: str) -> None:
+        """A flow that would misunderstand a router is bad input."""
+        scenario = path(Flow(cca=cca), links=(link(encoding=encoding),))
+        with pytest.raises(InputError, match=rf"{cca}.*bottlenecks\[0\].*{encoding}.*: use"):
+            engine.check(scenario)
+
+    def test_no_router(self) -> None:
+        """Without an ABC router there are no brakes, and the sender does as CUBIC."""
+        results = {
+            cca: run(path(Flow(cca=cca), links=(link(12, qdisc="droptail"),), duration_s=60))
+            for cca in ("abc", "abc_ns", "cubic")
+        }
+        filled = {cca: result.occupancy().loc[20:].mean() for cca, result in results.items()}
+        for cca in ("abc", "abc_ns"):
+            assert filled[cca] == pytest.approx(filled["cubic"], rel=0.25)
+            assert 0 < results[cca].completions["retransmits"].sum()
+
+
+class TestPackets:
+    def test_application_limited(self) -> None:
+        """Data that comes from an application in small pieces is counted by the byte."""
+        result = run(path(Flow(cca="abc", kind="rate", rate_mbps=2), duration_s=10))
+        assert departed(result, 2, 10) == pytest.approx(2.07, rel=0.02)
+        assert np.max(delays_s(result, 2)) < 0.005
+
+    def test_segmentation(self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine) -> None:
+        """At a host's own qdisc, what is sent as one is taken apart, and each part marked."""
+        host = rtnetlink.set_qdisc(2, "abc", 1000, {"rate_mbps": 12}, 24)
+        plan = plan_module.plan
+        step = f"netlink host-qdisc {host.hex()}\nnetns\n"
+
+        def with_qdisc(*arguments: Any) -> str:
+            # The last change of namespace ends the sender's.
+            return step.join(plan(*arguments).rsplit("netns\n", 1))
+
+        monkeypatch.setattr(engine_module, "plan", with_qdisc)
+        result = engine.run(path(links=(link(qdisc="droptail"),), duration_s=15))
+        assert result.completions["retransmits"].sum() == 0
+        # The device is infinitely fast: all is bursts, and their first packets are accelerated.
+        assert 12 * ETA < departed(result, 5, 15) < 15
+
+
+class TestTwoQueues:
+    def test_fair(self) -> None:
+        """Long flows of ABC and CUBIC get the same, and only CUBIC's wait (section 4.3)."""
+        flows = (Flow(cca="abc", count=4), Flow(cca="cubic", count=2))
+        result = run(path(*flows, links=(link(48, two_queues=True),), duration_s=50))
+        rates = result.throughput(1.0).loc[20:].mean()
+        assert rates[:4].mean() == pytest.approx(rates[4:].mean(), rel=0.15)
+        waited = [np.median(delays_s(result, 20, flows=(flow,))) for flow in (0, 1, 2, 3)]
+        assert max(waited) < 2 * D_T_S
+        assert departed(result, 20, 50) > 0.97 * 48
+
+    def test_alone(self) -> None:
+        """While only one kind of flow is there, the whole link is its own."""
+        for cca in ("abc", "cubic"):
+            flows = (Flow(cca=cca, count=2),)
+            result = run(path(*flows, links=(link(12, two_queues=True),), duration_s=20))
+            assert departed(result, 5, 20) > 0.97 * 12
+
+
+class TestOptions:
+    OPTIONS: ClassVar[dict[str, float | str]] = {
+        "eta": 0.9,
+        "delta_ms": 200,
+        "d_t_ms": 30,
+        "window_ms": 50,
+        "token_limit": 8,
+        "rate_mbps": 17,
+        "rate": "estimated",
+        "encoding": "full",
+        "feedback": "enqueue",
+        "lookahead_ms": 60,
+        "two_queues": 1,
+        "largest_flows": 20,
+        "headroom": 0.2,
+        "weight_interval_ms": 300,
+    }
+
+    def test_every_option(self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine) -> None:
+        """Each option, asked back from the kernel, has the value that was given."""
+        table = rtnetlink.QDISCS["abc"].options
+        assert set(self.OPTIONS) == set(table)
+        actual = read_back(engine, monkeypatch, "abc", self.OPTIONS)
+        for name, value in self.OPTIONS.items():
+            (got,) = struct.unpack("=I", actual[table[name].attribute])
+            assert got == table[name].scaled(name, value), name
+
+    @pytest.mark.parametrize(
+        ("name", "value", "allowed"),
+        [
+            ("eta", 1.2, "at most 1"),
+            ("eta", 0, "at least"),
+            ("token_limit", 1, "at least 2"),
+            ("window_ms", 0, "at least 1"),
+            ("encoding", "ns", "'proxied' or 'full'"),
+            ("rate", 24, "'known' or 'estimated'"),
+            ("largest_flows", 65, "at most 64"),
+            ("delta_ms", "long", "a number"),
+            ("beta", 1, "takes eta"),
+        ],
+    )
+    def test_bad(self, engine: KernelEngine, name: str, value: float | str, allowed: str) -> None:
+        """A value that is not allowed is an error that names it and what is."""
+        scenario = path(links=(replace(link(), qdisc_options=((name, value),)),))
+        with pytest.raises(InputError, match=f"qdisc_options.{name}.*{allowed}"):
+            engine.check(scenario)
