@@ -288,7 +288,8 @@ def path_utilisation(run: Run) -> float:
     """Return the share of a path's capacity that was used, over the whole run.
 
     What a path of several links can carry is taken for each second: no more than the slowest of
-    them in that second.
+    them in that second. What waits between two links from one second to the next can make more of
+    it, so that it may be a little above 1.
     """
     scenario = run.scenario
     if len(scenario.bottlenecks) == 1:
