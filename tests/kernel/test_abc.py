@@ -406,6 +406,8 @@ class TestOptions:
             ("encoding", "ns", "'proxied' or 'full'"),
             ("rate", 24, "'known' or 'estimated'"),
             ("largest_flows", 65, "at most 64"),
+            ("largest_flows", 2.5, "a whole number"),
+            ("two_queues", 2, "at most 1"),
             ("delta_ms", "long", "a number"),
             ("beta", 1, "takes eta"),
         ],

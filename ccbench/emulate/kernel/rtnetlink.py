@@ -127,6 +127,9 @@ class _Link(NamedTuple):
     mbps: float
 
 
+_YES_NO = Range(0, 1)
+
+
 @dataclass(frozen=True)
 class _Option:
     """One option of a qdisc: the attribute or field that it becomes, and the factor from its unit.
@@ -146,7 +149,11 @@ class _Option:
         if self.choices:
             _validate.one_of(field_name, value, self.choices)
             return self.choices.index(str(value))
-        if self.allowed is not None:
+        if self.allowed == _YES_NO and isinstance(value, bool):
+            return int(value)
+        if self.allowed is not None and self.scale == 1:
+            _validate.whole(field_name, value, self.allowed, example=round(self.default))
+        elif self.allowed is not None:
             _validate.number(field_name, value, self.allowed, example=self.default)
         if isinstance(value, str) or value < 0 or (scaled := round(value * self.scale)) >= 2**32:
             message = (
@@ -381,7 +388,7 @@ _ABC = {
     "encoding": _Option(9, choices=("proxied", "full")),
     "feedback": _Option(10, choices=("dequeue", "enqueue")),
     "lookahead_ms": _Option(11, _US_PER_MS, 100, Range(0, _LONGEST_MS)),
-    "two_queues": _FLAG(12),
+    "two_queues": _Option(12, 1, 1, _YES_NO),
     "largest_flows": _Option(13, 1, 10, Range(1, 64)),
     "headroom": _Option(14, _SHARE, 0.1, Range(0, 1)),
     "weight_interval_ms": _Option(15, _US_PER_MS, 200, Range(1, _LONGEST_MS)),
