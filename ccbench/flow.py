@@ -41,6 +41,7 @@ _SECONDS = Range(0, 1e6)
 _PHASE = Range(0.001, 1e6)
 _RATE = Range(0.001, 100_000)
 _EXTRA_RTT = Range(0, 10_000)
+_FIRST_BOTTLENECK = Range(0, 7)
 _CCA_NAME = "a Linux name: 1 to 15 lower-case letters, digits, - and _"
 
 
@@ -74,6 +75,9 @@ class Flow:
         For the UDP kinds: size of the IP packets, 64 to 1500.
     extra_rtt_ms : float
         Added to the scenario's base round-trip time for these flows, in milliseconds.
+    first_bottleneck : int
+        Position of the bottleneck at which these flows join the path, 0 to 7; they do not pass
+        those before it. Cross traffic of one link of several in a row.
     delayed_acks : bool
         For TCP: whether the receiver is one that keeps asking, as a web browser is, and so delays
         its ACKs whenever TCP allows it. Left out, it only takes what comes, and Linux often
@@ -110,6 +114,7 @@ class Flow:
     off_s: float | None = None
     packet_bytes: int = MTU_BYTES
     extra_rtt_ms: float = 0.0
+    first_bottleneck: int = 0
     delayed_acks: bool = False
     arrivals: Arrivals = ()
     label: str = field(default="", compare=False)
@@ -126,6 +131,9 @@ class Flow:
             "start_s": number("start_s", self.start_s, _SECONDS, example=10),
             "packet_bytes": whole("packet_bytes", self.packet_bytes, packet, example=1500),
             "extra_rtt_ms": number("extra_rtt_ms", self.extra_rtt_ms, _EXTRA_RTT, example=20),
+            "first_bottleneck": whole(
+                "first_bottleneck", self.first_bottleneck, _FIRST_BOTTLENECK, example=1
+            ),
             "delayed_acks": _validate.flag("delayed_acks", self.delayed_acks),
             "arrivals": arrivals.checked(self.arrivals),
             "label": _validate.one_line("label", self.label),

@@ -44,7 +44,7 @@ def delivered(run: Run) -> pd.DataFrame:
     -------
     DataFrame
         A row per packet in the order of departure. Columns: ``flow``; ``bytes`` of IP;
-        ``arrival_s``, when it came to the first bottleneck; ``queueing_ms``, what it waited in all
+        ``arrival_s``, when it came to its first bottleneck; ``queueing_ms``, what it waited in all
         queues together; ``one_way_ms``, the same with its time on the links and half of the flow's
         base round-trip time (on a link that follows a trace the packet's own time on it is not
         known, and counts as 0).
@@ -62,22 +62,27 @@ def delivered(run: Run) -> pd.DataFrame:
     if any(link.qdisc == "choke" for link in links):
         message = "qdisc = 'choke' drops packets from the middle, so that delays of single packets"
         raise InputError(f"{message} are not known: choose another qdisc, or no metric of delay")
+    flows = run.scenario.flow_table()
+    joins = flows["first_bottleneck"].to_numpy()
     log = _Log(run, 0, links[0])
     # Of the packets that a link has taken: when they came to the first queue, and what they waited.
     arrival_ns = log.enqueued_ns[log.enqueue_of]
     waited_ns = log.dequeued_ns - arrival_ns
     for number, link in enumerate(links[1:], start=1):
         log = _Log(run, number, link)
+        arrives = log.is_enqueue | log.is_loss
         # A link keeps the order: the k-th that it took is the k-th to come out or to be lost.
-        came = np.flatnonzero(log.is_enqueue[log.is_enqueue | log.is_loss])
-        arrival_ns = arrival_ns[came][log.enqueue_of]
-        waited_ns = waited_ns[came][log.enqueue_of]
+        crossed = joins[log.flow[arrives]] < number
+        before_ns = np.array([log.time_ns[arrives], np.zeros(crossed.size)], dtype=np.int64)
+        out = np.count_nonzero(crossed)  # what is still on the link never comes
+        before_ns[:, crossed] = arrival_ns[:out], waited_ns[:out]
+        arrival_ns, waited_ns = before_ns[:, log.is_enqueue[arrives]][:, log.enqueue_of]
         waited_ns += log.dequeued_ns - log.enqueued_ns[log.enqueue_of]
     link = links[-1]
     on_link_ns = np.zeros(log.dequeued_ns.size)
     if link.bandwidth_mbps is not None:
         on_link_ns = log.dequeued_bytes * 8e3 / link.bandwidth_mbps
-    extra_ms = run.scenario.flow_table()["extra_rtt_ms"].to_numpy()[log.dequeued_flow]
+    extra_ms = flows["extra_rtt_ms"].to_numpy()[log.dequeued_flow]
     passed_ms = (log.dequeued_ns - arrival_ns + on_link_ns) / 1e6
     return pd.DataFrame(
         {
@@ -103,7 +108,7 @@ def fates(run: Run, from_s: float = 0.0, to_s: float | None = None) -> pd.DataFr
     Returns
     -------
     DataFrame
-        Index ``flow``; columns ``sent``, packets that came to the first bottleneck, and ``lost``,
+        Index ``flow``; columns ``sent``, packets that came to their first bottleneck, and ``lost``,
         packets that a queue dropped or that were lost at random, at any bottleneck.
 
     Raises
@@ -119,13 +124,13 @@ def fates(run: Run, from_s: float = 0.0, to_s: float | None = None) -> pd.DataFr
     end_s = run.scenario.duration_s if to_s is None else to_s
     index = pd.RangeIndex(run.scenario.flow_count, name="flow")
     counts = pd.DataFrame(0, index=index, columns=["sent", "lost"])
+    joins = run.scenario.flow_table()["first_bottleneck"].to_numpy()
     for number in range(len(run.scenario.bottlenecks)):
         log = run.queue_events(number)
         log = log[log["time_ns"].between(from_s * 1e9, end_s * 1e9)]
         event, flow = log["event"].cat.codes, log["flow"]
-        if number == 0:
-            sent = flow[event.isin((_ENQUEUE, _LOSS))]
-            counts["sent"] = np.bincount(sent, minlength=len(index))
+        came = flow[event.isin((_ENQUEUE, _LOSS))].to_numpy()
+        counts["sent"] += np.bincount(came[joins[came] == number], minlength=len(index))
         counts["lost"] += np.bincount(flow[event.isin((_DROP, _LOSS))], minlength=len(index))
     return counts
 
@@ -135,7 +140,8 @@ class _Log:
 
     Attributes
     ----------
-    is_enqueue, is_loss : ndarray of bool, one per event
+    time_ns, flow : ndarray, one per event
+    is_enqueue, is_loss : ndarray of bool, likewise
     enqueued_ns : ndarray, one per arrival at the queue
     dequeued_ns, dequeued_flow, dequeued_bytes : ndarray, one per packet that left for the link
     enqueue_of : ndarray
@@ -144,9 +150,10 @@ class _Log:
 
     def __init__(self, run: Run, number: int, link: Bottleneck) -> None:
         rows = run.queue_events(number)
-        time_ns: IntArray = rows["time_ns"].to_numpy()
+        self.time_ns: IntArray = rows["time_ns"].to_numpy()
         event = rows["event"].cat.codes.to_numpy()
-        flow: npt.NDArray[Any] = rows["flow"].to_numpy()
+        self.flow: npt.NDArray[Any] = rows["flow"].to_numpy()
+        time_ns, flow = self.time_ns, self.flow
         self.is_enqueue = event == _ENQUEUE
         self.is_loss = event == _LOSS
         is_dequeue = event == _DEQUEUE

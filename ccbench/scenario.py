@@ -129,6 +129,10 @@ class Scenario:
             raise _validate.bad("flows", self.flow_count, allowed, step)
         for i, flow in enumerate(self.flows):
             self._check_times(f"flows[{i}]", flow)
+            if flow.first_bottleneck >= len(self.bottlenecks):
+                name, last = f"flows[{i}].first_bottleneck", len(self.bottlenecks) - 1
+                allowed, step = f"at most {last}, the last one's position", "join the path earlier"
+                raise _validate.bad(name, flow.first_bottleneck, allowed, step)
         sized = tuple(map(self._with_queue_packets, range(len(self.bottlenecks))))
         object.__setattr__(self, "bottlenecks", sized)
 
@@ -156,7 +160,8 @@ class Scenario:
         DataFrame
             Index ``flow`` from 0; columns ``group`` (position in `flows`), ``label``, ``kind``,
             ``cca``, ``start_s``, ``stop_s`` (`duration_s` where the flow has none), ``size_bytes``
-            (missing where the kind has none), ``rate_mbps`` (likewise) and ``extra_rtt_ms``.
+            (missing where the kind has none), ``rate_mbps`` (likewise), ``extra_rtt_ms`` and
+            ``first_bottleneck``.
 
         Examples
         --------
@@ -177,6 +182,7 @@ class Scenario:
                 "size_bytes": pd.array([flow.size_bytes for flow in self.flows], dtype="Int64"),
                 "rate_mbps": pd.Series([flow.rate_mbps for flow in self.flows], dtype="float64"),
                 "extra_rtt_ms": [flow.extra_rtt_ms for flow in self.flows],
+                "first_bottleneck": [flow.first_bottleneck for flow in self.flows],
             }
         )
         counts = [flow.flow_count for flow in self.flows]

@@ -26,7 +26,7 @@ PACKAGE_FOLDER = Path("/usr/share/mahimahi/traces")
 #: How the names of traces end; the package's folder has a README besides.
 _SUFFIXES = {".down", ".trace", ".up"}
 
-_HOW_TO_INSTALL = (
+HOW_TO_INSTALL = (
     "recorded cellular links are in the package mahimahi-traces (apt-get install mahimahi-traces; "
     "on Debian 12 and newer first follow ccbench's README)"
 )
@@ -89,7 +89,7 @@ def find(name: str, base_dir: str | Path = ".") -> Trace:
         allowed = f"a trace file (there is none in {base_dir}) or a name of `ccbench traces list`"
         step = _validate.choice_hint(name, known)
         if not PACKAGE_FOLDER.is_dir():
-            step = f"{step}; {_HOW_TO_INSTALL}"
+            step = f"{step}; {HOW_TO_INSTALL}"
         raise _validate.bad("trace", name, allowed, step)
     return Trace.from_file(known[name])
 
@@ -112,7 +112,7 @@ def summary() -> pd.DataFrame:
     """
     traces = {name: Trace.from_file(path) for name, path in paths().items()}
     if not traces:
-        raise MissingRequirement(f"there are no traces here: {_HOW_TO_INSTALL}")
+        raise MissingRequirement(f"there are no traces here: {HOW_TO_INSTALL}")
     return pd.DataFrame.from_dict(
         {name: _figures(trace) for name, trace in traces.items()}, orient="index"
     ).rename_axis("name")

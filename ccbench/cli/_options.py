@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ __all__ = [
     "kernel_option",
     "make_folder",
     "positive",
+    "qdisc_options",
     "queue_option",
     "rtt_option",
     "scheduler_option",
@@ -79,6 +81,26 @@ def queue(text: str) -> dict[str, float | int]:
     return setting
 
 
+def setting(text: str) -> tuple[str, int | float | str | bool]:
+    """Read a setting as TOML would: a number, true or false, or else a word.
+
+    Examples
+    --------
+    >>> setting("eta=0.95"), setting("two_queues=true"), setting("feedback=enqueue")
+    (('eta', 0.95), ('two_queues', True), ('feedback', 'enqueue'))
+    """
+    name, separator, value = text.partition("=")
+    if not (name and separator and value):
+        message = f"{text!r} is not NAME=VALUE, such as target_ms=5"
+        raise click.BadParameter(message)
+    if value in ("true", "false"):
+        return name, value == "true"
+    for number in (int, float):
+        with suppress(ValueError):
+            return name, number(value)
+    return name, value
+
+
 def engine_named(name: str, bess_dir: Path | None, kernel: str | None = None) -> Engine:
     """Return what runs scenarios, as :data:`engine_options` and :data:`kernel_option` say."""
     from ccbench.emulate.engine import get_engine
@@ -122,6 +144,26 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "nginx as the sender of bulk flows), or in real time on this machine mahimahi or bess.",
     )
     return engine(bess_dir_option(command))
+
+
+def qdisc_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options ``qdisc`` and ``qdisc_settings`` of a bottleneck's queue."""
+    qdisc = click.option(
+        "--qdisc",
+        metavar="NAME",
+        default="droptail",
+        show_default=True,
+        help="The bottleneck's queue: droptail, or one that `ccbench kernel info` lists.",
+    )
+    settings = click.option(
+        "--qdisc-option",
+        "qdisc_settings",
+        type=setting,
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="A setting of it, as in a scenario's qdisc_options; may be repeated.",
+    )
+    return qdisc(settings(command))
 
 
 def make_folder(path: Path) -> None:

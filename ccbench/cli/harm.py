@@ -18,6 +18,7 @@ from ccbench.cli._options import (
     beta_option,
     duration_option,
     json_option,
+    qdisc_options,
     queue_option,
     rtt_option,
     seed_option,
@@ -38,6 +39,7 @@ __all__ = ["harm"]
 @bandwidth_option
 @rtt_option
 @queue_option
+@qdisc_options
 @click.option("--alpha-flows", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--beta-flows", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option(
@@ -64,6 +66,8 @@ def harm(
     bandwidth: float,
     rtt: float,
     queue_setting: dict[str, Any],
+    qdisc: str,
+    qdisc_settings: tuple[tuple[str, int | float | str | bool], ...],
     alpha_flows: int,
     beta_flows: int,
     workload: str,
@@ -98,6 +102,8 @@ def harm(
         beta_flows=beta_flows,
         duration_s=duration,
         seed=seed,
+        qdisc=qdisc,
+        qdisc_options=qdisc_settings,
         **queue_setting,
     )
     if workload != "long":

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,9 +19,10 @@ from ccbench.cli._options import (
     kernel_option,
     make_folder,
 )
+from ccbench.errors import MissingRequirement
 
 if TYPE_CHECKING:
-    from ccbench.studies import StudyResult
+    from ccbench.studies import SearchStudy, Study, StudyResult
 
 __all__ = ["study"]
 
@@ -37,36 +38,35 @@ def list_studies(*, as_json: bool) -> None:
     """Say which studies there are, and how much each runs."""
     from ccbench import studies
 
-    known = [studies.get(name) for name in studies.names()]
+    known = [_listed(studies.get(name)) for name in studies.names()]
     if as_json:
-        print_json(
-            {
-                "studies": [
-                    {
-                        "name": one.name,
-                        "source": one.source,
-                        "title": one.title,
-                        "runs": one.run_count,
-                        "virtual_hours": one.virtual_hours,
-                    }
-                    for one in known
-                ]
-            }
-        )
+        print_json({"studies": known})
         return
-    width = max(len(one.name) for one in known)
+    width = max(len(one["name"]) for one in known)
     print_table(
         ["study", "source", "runs", "virtual\nhours"],
         [
             [
-                f"{one.name:<{width}}  {one.title}",
-                one.source,
-                str(one.run_count),
-                f"{one.virtual_hours:.1f}",
+                f"{one['name']:<{width}}  {one['title']}",
+                one["source"],
+                "-" if one["runs"] is None else str(one["runs"]),
+                "-" if one["runs"] is None else f"{one['virtual_hours']:.1f}",
             ]
             for one in known
         ],
     )
+    for reason in sorted({one["missing"] for one in known if one["missing"]}):
+        click.echo(f"-: {reason}")
+
+
+def _listed(study: Study | SearchStudy) -> dict[str, Any]:
+    """Return what is said of a study; one that lacks something cannot tell how much it runs."""
+    row = {"name": study.name, "source": study.source, "title": study.title}
+    try:
+        size = {"runs": study.run_count, "virtual_hours": study.virtual_hours}
+    except MissingRequirement as error:
+        return {**row, "runs": None, "virtual_hours": None, "missing": str(error)}
+    return {**row, **size, "missing": None}
 
 
 @study.command()

@@ -14,6 +14,8 @@ from ccbench.harm.metrics import expected_harm, harm, jain_index, relative_harm
 from ccbench.scenario import Bottleneck, Flow, Scenario
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ccbench.run import Run
 
 __all__ = ["INTERVAL_S", "Experiment", "HarmResult", "flow_names", "long_flows", "measure"]
@@ -133,8 +135,12 @@ def long_flows(  # noqa: PLR0913 - a network has this many numbers; all are name
     beta_flows: int = 1,
     duration_s: float = 180.0,
     seed: int = 1,
+    qdisc: str = "droptail",
+    qdisc_options: Iterable[tuple[str, int | float | str | bool]] = (),
 ) -> Experiment:
-    """Return the thesis's experiment: endless flows of two CCAs through a drop-tail queue (5.4).
+    """Return the thesis's experiment: endless flows of two CCAs through a queue (5.4).
+
+    In the thesis the queue is drop-tail.
 
     Parameters
     ----------
@@ -152,6 +158,8 @@ def long_flows(  # noqa: PLR0913 - a network has this many numbers; all are name
         Length of each run in seconds.
     seed : int
         For everything random in both runs.
+    qdisc, qdisc_options
+        The queue, as in :class:`~ccbench.scenario.Bottleneck`.
 
     Raises
     ------
@@ -171,7 +179,11 @@ def long_flows(  # noqa: PLR0913 - a network has this many numbers; all are name
     with _validate.within("beta: "):
         beta_group = Flow(cca=beta, count=beta_flows)
     bottleneck = Bottleneck(
-        bandwidth_mbps=bandwidth_mbps, queue_bdp=queue_bdp, queue_packets=queue_packets
+        bandwidth_mbps=bandwidth_mbps,
+        queue_bdp=queue_bdp,
+        queue_packets=queue_packets,
+        qdisc=qdisc,
+        qdisc_options=tuple(qdisc_options),
     )
     return Experiment(
         alpha=(alpha_group,),

@@ -144,12 +144,18 @@ class Study:
 
     @cached_property
     def run_count(self) -> int:
-        """Number of different runs."""
+        """Number of different runs.
+
+        Raises
+        ------
+        MissingRequirement
+            If what runs depends on something that is not installed, such as recorded links.
+        """
         return len(self._runs)
 
     @cached_property
     def virtual_hours(self) -> float:
-        """Length of all runs together, in hours of their own time."""
+        """Length of all runs together, in hours of their own time; raises as `run_count` does."""
         return sum(scenario.duration_s for scenario in self._runs) / 3600
 
     @property

@@ -75,7 +75,10 @@ struct ccbench_batch_record {
 
 /* ---- descriptions, host to guest -------------------------------------- */
 
-/* link.bin: header, bottlenecks, their traces, one extra delay per flow. */
+/*
+ * link.bin: header, bottlenecks, their traces, the flows' extra delays in us,
+ * and the indices of the bottlenecks at which the flows join the path.
+ */
 struct ccbench_link_header {
 	__u32 protocol;
 	__u32 bottlenecks;

@@ -34,6 +34,7 @@ static struct bottleneck *bottlenecks;
 static struct net_device *sender, *receiver;
 static struct ccbench_path_counters *counters;
 static u32 flow_count;
+static const u32 *first_bottleneck;	/* of each flow */
 static u64 epoch_ns;
 
 /* ---- the clock -------------------------------------------------------- */
@@ -102,10 +103,14 @@ static void leave_host(struct sk_buff *skb)
 
 static netdev_tx_t sender_xmit(struct sk_buff *skb, struct net_device *dev)
 {
+	u32 first = 0;
+
 	leave_host(skb);
-	if (skb->mark)
+	if (skb->mark) {
+		first = first_bottleneck[ccbench_flow(skb->mark)];
 		counters[ccbench_flow(skb->mark)].packets++;
-	bottleneck_receive(&bottlenecks[0], skb);
+	}
+	bottleneck_receive(&bottlenecks[first], skb);
 	return NETDEV_TX_OK;
 }
 
@@ -249,6 +254,12 @@ static int create_path(const void *cursor, const void *end)
 	extra_us = take(&cursor, end, array_size(header->flows, sizeof(u32)));
 	if (!extra_us)
 		return -EINVAL;
+	first_bottleneck = take(&cursor, end, array_size(header->flows, sizeof(u32)));
+	if (!first_bottleneck)
+		return -EINVAL;
+	for (i = 0; i < header->flows; i++)
+		if (first_bottleneck[i] >= header->bottlenecks)
+			return -EINVAL;
 	err = delay_create(header, extra_us);
 	if (err)
 		return err;
@@ -265,7 +276,7 @@ static ssize_t link_write(struct file *file, const char __user *from, size_t byt
 
 	if (bottlenecks)
 		return -EBUSY;
-	/* Traces stay where they are. */
+	/* Traces, and where flows join, stay where they are. */
 	description = vmemdup_user(from, bytes);
 	if (IS_ERR(description))
 		return PTR_ERR(description);

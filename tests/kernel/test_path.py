@@ -311,6 +311,21 @@ class TestLink:
         # A packet more may leave within a second than fits into it from its start on.
         assert result.throughput(1.0).iloc[2:].sum(axis=1).max() <= 10 + 0.012
 
+    def test_joining_later(self) -> None:
+        """Cross traffic of the second link is not seen at the first, and shares the second."""
+        links = (
+            Bottleneck(bandwidth_mbps=6, queue_packets=100),
+            Bottleneck(bandwidth_mbps=10, queue_packets=100),
+        )
+        cross = Flow(kind="cbr", rate_mbps=7, first_bottleneck=1)
+        scenario = Scenario(flows=(Flow(), cross), bottlenecks=links, rtt_ms=30, duration_s=5)
+        result = run(scenario)
+        assert {0} == set(events(result, "enqueue", 0)["flow"])
+        assert {0, 1} == set(events(result, "enqueue", 1)["flow"])
+        mbps = result.throughput(1.0).iloc[1:]
+        assert (mbps.sum(axis=1) > 9.9).all()
+        assert (mbps[1] > 5.5).all()
+
 
 class TestDelay:
     def test_base_rtt(self) -> None:

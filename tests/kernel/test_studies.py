@@ -135,6 +135,30 @@ class TestClassification:
             assert (own["megabytes"] > 0.5 * most).all()
 
 
+class TestAbc:
+    def test_follows_the_slower_link(self, table: Table) -> None:
+        """An ABC flow alone has the slower of two links, and no more than that."""
+        assert table("abc-4")["percent_of_ideal"].between(90, 102).all()
+
+    def test_equal_rtts(self, table: Table) -> None:
+        """Two ABC flows of equal RTTs share equally; the one of 120 ms gets less beside 20 ms."""
+        pairs = table("abc-12").query("flows == 2").pivot_table("mbps", "case_ms", "flow")
+        ratio = pairs[1] / pairs[0]
+        assert ratio[20] == pytest.approx(1, abs=0.1)
+        assert ratio[120] > 2
+        assert pairs.sum(axis=1).between(22, 24).all()
+
+    def test_departures_or_arrivals(self, table: Table) -> None:
+        """Feedback from arrivals lets packets wait longer: it reacts to what is over already."""
+        p95_ms = table("abc-2").set_index("feedback")["p95_ms"]
+        assert p95_ms["enqueue"] > 1.2 * p95_ms["dequeue"]
+
+    def test_future(self, table: Table) -> None:
+        """A router that knows what the link will do lets packets wait less."""
+        p95_ms = table("abc-pk").pivot_table("p95_ms", "d_t_ms", "scheme")
+        assert (p95_ms["PK-ABC"] < p95_ms["ABC"]).all()
+
+
 class TestSearches:
     def test_vegas_yields(self, table: Table) -> None:
         """Vegas, which avoids queues, never takes more than its share from CUBIC, which fills them.

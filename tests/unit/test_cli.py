@@ -395,6 +395,12 @@ class TestHarm:
         words = ("--queue", repr(value), "1.5bdp", "64packets")
         assert_refused(command("harm", HARM, queue=value), *words)
 
+    @pytest.mark.parametrize("value", ["", "target_ms", "=5", "target_ms="])
+    def test_bad_qdisc_option(self, value: str) -> None:
+        """A setting of the queue is a name and a value."""
+        words = ("--qdisc-option", repr(value), "NAME=VALUE")
+        assert_refused(command("harm", HARM, qdisc_option=value), *words)
+
     @pytest.mark.parametrize("option", ["alpha_flows", "beta_flows"])
     @pytest.mark.parametrize("value", ["0", "-1", "1.5", "many"])
     def test_bad_count(self, option: str, value: str) -> None:

@@ -167,6 +167,13 @@ class TestExperiment:
         competing = replace(experiment.competing, flows=experiment.solo.flows)
         assert competing == experiment.solo
 
+    def test_queue(self) -> None:
+        """Both runs have the queue that is asked for."""
+        experiment = _experiment(qdisc="codel", qdisc_options=[("target_ms", 50)])
+        for scenario in (experiment.solo, experiment.competing):
+            assert "codel" == scenario.bottlenecks[0].qdisc
+            assert (("target_ms", 50),) == scenario.bottlenecks[0].qdisc_options
+
     def test_all_flows_last(self) -> None:
         """All flows start at once and send until the end."""
         table = _experiment(duration_s=50).competing.flow_table()

@@ -139,6 +139,31 @@ class TestDelivered:
         # Both links take a millisecond for each packet.
         assert [3 + 2 + 10, 8 + 2 + 10] == table["one_way_ms"].tolist()
 
+    def test_joins_later(self) -> None:
+        """A flow that joins at the second bottleneck has not waited before; nothing mixes up."""
+        events: Events = [
+            (0, "enqueue", 0, 0),
+            (3, "dequeue", 0, 0),
+            (3, "enqueue", 1, 1),
+            (4, "enqueue", 0, 1),
+            (4, "enqueue", 0, 0),
+            (5, "dequeue", 1, 1),
+            (5, "dequeue", 0, 0),
+            (6, "loss", 1, 1),
+            (6, "enqueue", 0, 1),
+            (7, "dequeue", 0, 1),
+            (9, "dequeue", 0, 1),
+        ]
+        run = run_of(events, bottlenecks=2)
+        flows = (Flow(), Flow(extra_rtt_ms=10, first_bottleneck=1))
+        run = replace(run, scenario=replace(run.scenario, flows=flows))
+        table = delivered(run)
+        assert [1, 0, 0] == table["flow"].tolist()
+        assert [0.003, 0, 0.004] == table["arrival_s"].tolist()
+        assert [2, 3 + 3, 1 + 3] == table["queueing_ms"].tolist()
+        assert [2, 2] == fates(run)["sent"].tolist()
+        assert [0, 1] == fates(run)["lost"].tolist()
+
     def test_empty(self) -> None:
         """No events, no packets."""
         assert delivered(run_of([])).empty

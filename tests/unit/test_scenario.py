@@ -84,6 +84,7 @@ class TestFlow:
                 "delayed_acks is True; it must be left out",
             ),
             ({"extra_rtt_ms": "20"}, "extra_rtt_ms is '20'"),
+            ({"first_bottleneck": 8}, "first_bottleneck is 8; it must be a whole number at least"),
             ({"label": "two\nlines"}, "label is"),
             ({"arrivals": ((1, 10),)}, "arrivals is ((1.0, 10),); it must be left out"),
             ({"kind": "bytes", "arrivals": ((2, 9), (1, 9))}, "arrivals[1].start_s is 1.0"),
@@ -216,6 +217,10 @@ class TestScenario:
             ({"ecn": 1}, "ecn is 1; it must be true or false"),
             ({"flows": (Flow(), Flow(start_s=60))}, "flows[1].start_s is 60.0; it must be below"),
             ({"flows": (Flow(stop_s=61),)}, "flows[0].stop_s is 61.0"),
+            (
+                {"flows": (Flow(first_bottleneck=1),)},
+                "flows[0].first_bottleneck is 1; it must be at most 0",
+            ),
             (
                 {"flows": (Flow(kind="bytes", arrivals=((1, 1), (60, 1))),)},
                 "flows[0].arrivals[1].start_s is 60.0",

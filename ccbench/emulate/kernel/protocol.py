@@ -131,7 +131,10 @@ _FLOW_KINDS = ("bulk", "bytes", "rate", "onoff", "cbr", "poisson", "served")
 
 
 def describe_link(scenario: Scenario) -> bytes:
-    """Return the description of the path: header, bottlenecks, traces, extra delays."""
+    """Return the description of the path: header, bottlenecks, traces, what flows differ in.
+
+    That is, of each its extra delay and the bottleneck at which it joins.
+    """
     header = np.array(
         (
             _PROTOCOL,
@@ -146,8 +149,10 @@ def describe_link(scenario: Scenario) -> bytes:
     )
     bottlenecks = np.array([_bottleneck(b) for b in scenario.bottlenecks], dtype=_BOTTLENECK)
     traces = [np.array(_steps(b), dtype="u4") for b in scenario.bottlenecks]
-    extra_us = np.round(scenario.flow_table()["extra_rtt_ms"].to_numpy() * 1e3).astype("u4")
-    return b"".join(part.tobytes() for part in (header, bottlenecks, *traces, extra_us))
+    table = scenario.flow_table()
+    extra_us = np.round(table["extra_rtt_ms"].to_numpy() * 1e3).astype("u4")
+    first = table["first_bottleneck"].to_numpy().astype("u4")
+    return b"".join(part.tobytes() for part in (header, bottlenecks, *traces, extra_us, first))
 
 
 def _bottleneck(bottleneck: Bottleneck) -> tuple[object, ...]:

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ABC and others on eight cellular links (Goyal et al. 2020, section 1's table, Figures 1, 7, 8).
+
+Which links, and what "delay" is, :mod:`ccbench.studies.abc_links` says. Utilisation and the 95th
+percentile of the delay are means over the eight links, then divided by ABC's. The time series is
+that of the first link, on which the paper's Figure 1 is too, as far as one can see. XCP, PCC,
+Sprout and Verus are not in Linux, and not here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ccbench.studies.abc_links import (
+    ABC,
+    ABC_20,
+    CELLULAR_S,
+    COLOURS,
+    PAPER,
+    RTT_MS,
+    SCHEMES,
+    TRACES,
+    cellular,
+    course,
+    measured,
+    recorded,
+)
+from ccbench.studies.abc_tradeoff import above_frontier, draw_tradeoff, unbeaten
+from ccbench.studies.study import Comparison, Findings, Rows, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+#: The table of section 1: utilisation and 95th percentile of the delay, divided by ABC's.
+_PUBLISHED = {
+    "Cubic+Codel": (0.67, 0.84),
+    "Copa": (0.66, 0.85),
+    "Cubic": (1.18, 4.78),
+    "BBR": (0.96, 2.83),
+}
+#: How far ours may be off: utilisation by this share of ABC's, delay by this factor.
+_UTILISATION_OFF = 0.1
+_DELAY_FACTOR = 1.25
+_ABC_PERCENT = 78.0
+_ABC_MS = 242.0
+#: Figure 1's schemes, and its link.
+_SHOWN = ("Cubic", "Cubic+Codel", "ABC")
+_QUICK_S = 15.0
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    traces = TRACES[:1] if quick else TRACES
+    duration_s = _QUICK_S if quick else CELLULAR_S
+    schemes = (*SCHEMES, ABC_20)
+    return tuple(
+        cellular(scheme, name, duration_s=duration_s) for scheme in schemes for name in traces
+    )
+
+
+def _measure(run: Run) -> Rows:
+    row = measured(run)
+    shown = row["scheme"] in _SHOWN and run.scenario.bottlenecks[0].trace == recorded(TRACES[0])
+    return [{**row, "course": course(run).rename(columns={0: "mbps"}) if shown else None}]
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    shown = table.dropna(subset="course")
+    courses = dict(zip(shown["scheme"].astype(str), shown["course"], strict=True))
+    table = table.drop(columns="course")
+    means = _means(table)
+    return Findings(
+        table=table,
+        figure=_figure(means, courses),
+        comparisons=_comparisons(means, courses),
+    )
+
+
+def _means(table: pd.DataFrame) -> pd.DataFrame:
+    """Return each scheme's means over the links, and these divided by ABC's."""
+    columns = ["utilisation_percent", "p95_ms", "mean_ms"]
+    means = table.groupby("scheme", sort=False)[columns].mean()
+    ours = means.loc[[ABC.name], columns].to_numpy()
+    means[[f"{column}_by_abc" for column in columns]] = means[columns].to_numpy() / ours
+    return means
+
+
+def _with_propagation(p95_ms: pd.Series[float], name: str) -> str:
+    """Say what a ratio of delays is if the way itself counts too, there or there and back."""
+    one_way, both_ways = (
+        (p95_ms[name] + base_ms) / (p95_ms[ABC.name] + base_ms) for base_ms in (RTT_MS / 2, RTT_MS)
+    )
+    return f"{one_way:.2f} with half of the base RTT in the delay, {both_ways:.2f} with all of it"
+
+
+def _comparisons(means: pd.DataFrame, courses: dict[str, pd.DataFrame]) -> tuple[Comparison, ...]:
+    by_scheme = []
+    for name, (utilisation, delay) in _PUBLISHED.items():
+        by_scheme += [
+            Comparison(
+                what=f"{name}: utilisation, divided by ABC's",
+                ours=float(means["utilisation_percent_by_abc"][name]),
+                published=f"{utilisation:.2f}",
+                accepted=(utilisation - _UTILISATION_OFF, utilisation + _UTILISATION_OFF),
+            ),
+            Comparison(
+                what=f"{name}: 95th percentile of the delay, divided by ABC's",
+                ours=float(means["p95_ms_by_abc"][name]),
+                published=f"{delay:.2f}",
+                accepted=(delay / _DELAY_FACTOR, delay * _DELAY_FACTOR),
+                note=_with_propagation(means["p95_ms"], name),
+            ),
+        ]
+    return (
+        Comparison(
+            what="ABC: utilisation",
+            ours=float(means["utilisation_percent"][ABC.name]),
+            published=f"{_ABC_PERCENT:g}",
+            accepted=(_ABC_PERCENT - 5, _ABC_PERCENT + 5),
+            unit="%",
+        ),
+        Comparison(
+            what="ABC: 95th percentile of the delay",
+            ours=float(means["p95_ms"][ABC.name]),
+            published=f"{_ABC_MS:g}",
+            accepted=(_ABC_MS / _DELAY_FACTOR, _ABC_MS * _DELAY_FACTOR),
+            unit="ms",
+        ),
+        *by_scheme,
+        unbeaten(means),
+        above_frontier(means),
+        Comparison(
+            what="Figure 1: Cubic's largest delay",
+            ours=float(courses["Cubic"]["delay_ms"].max()) if courses else np.nan,
+            published="up to 1500",
+            accepted=(1000, 2000),
+            unit="ms",
+        ),
+    )
+
+
+def _figure(means: pd.DataFrame, courses: dict[str, pd.DataFrame]) -> Figure:
+    figure = Figure(figsize=(11, 5.5), layout="constrained")
+    grid = figure.add_gridspec(max(1, len(courses)), 2, width_ratios=(1, 1.3))
+    draw_tradeoff(figure.add_subplot(grid[:, 0]), means)
+    top_ms = max((now["delay_ms"].max() for now in courses.values()), default=1)
+    for i, (name, now) in enumerate(courses.items()):
+        axes = figure.add_subplot(grid[i, 1])
+        axes.fill_between(now.index, now["capacity_mbps"], color="0.88", step="pre")
+        axes.plot(now.index, now["mbps"], color=COLOURS[name], linewidth=1)
+        axes.set_ylabel(f"{name}\nMbit/s", fontsize="small")
+        delay = axes.twinx()
+        delay.plot(now.index, now["delay_ms"], color="0.4", linewidth=0.7)
+        delay.set_ylim(0, 1.05 * top_ms)
+        delay.set_ylabel("delay (ms)", fontsize="small", color="0.4")
+        if i == len(courses) - 1:
+            axes.set_xlabel("time (s)")
+    return figure
+
+
+STUDY = Study(
+    name="abc-1",
+    title="ABC and others on eight cellular links",
+    source=f"{PAPER}, section 1 and Figures 1, 7, 8",
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ABC over a wireless and a wired link, on which CUBIC comes and goes (Goyal et al. 2020, Fig. 10).
+
+Without CUBIC the wireless link is always the bottleneck; with it, ABC's fair share of the wired
+link is 6 Mbit/s, and the link that gives it less is. Where the paper leaves room: the wireless
+link's rates, which change every 10 s, below 12 Mbit/s; CUBIC is there for every other 30 s; the
+rest is as in Figure 4's study. The first second of each step does not count.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.scenario import Flow
+from ccbench.studies.abc_4 import WIRED_MBPS, draw_courses, measure_steps, path
+from ccbench.studies.abc_links import PAPER, RTT_MS
+from ccbench.studies.study import Comparison, Findings, Rows, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+_STEP_S = 10.0
+_SETTLED_S = 1.0
+_PHASE_STEPS = 3
+#: Three steps without CUBIC and three with it, twice.
+_RATES_MBPS = (9, 4, 10, 5, 9, 3, 8, 10, 4, 10, 4, 9)
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    step_s = 1.0 if quick else _STEP_S
+    phase_s = _PHASE_STEPS * step_s
+    cross = Flow(
+        cca="cubic",
+        kind="onoff",
+        start_s=phase_s,
+        on_s=phase_s,
+        off_s=phase_s,
+        first_bottleneck=1,
+    )
+    return (path(_RATES_MBPS, step_s, cross),)
+
+
+def _measure(run: Run) -> Rows:
+    step_s = run.scenario.duration_s / len(_RATES_MBPS)
+    shares = [WIRED_MBPS / (2 if i // _PHASE_STEPS % 2 else 1) for i in range(len(_RATES_MBPS))]
+    settled_s = min(_SETTLED_S, step_s / 2)
+    return measure_steps(run, step_s=step_s, settled_s=settled_s, shares=shares)
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    now = table["course"].iloc[0]
+    table = table.drop(columns="course")
+    alone = table[table["share_mbps"] == WIRED_MBPS]
+    beside = table[table["share_mbps"] != WIRED_MBPS]
+    slow = beside[beside["wireless_is_bottleneck"]]
+    shared = beside[~beside["wireless_is_bottleneck"]]
+    return Findings(
+        table=table,
+        figure=draw_courses(table, now),
+        comparisons=(
+            *(
+                Comparison(
+                    what=f"throughput of the ideal {words}, mean",
+                    ours=float(rows["percent_of_ideal"].mean()),
+                    published="tracked closely",
+                    accepted=accepted,
+                    unit="%",
+                    note=", ".join(f"{percent:.0f}" for percent in rows["percent_of_ideal"]),
+                )
+                for words, rows, accepted in (
+                    ("without CUBIC", alone, (90.0, 102.0)),
+                    ("with CUBIC, wireless link the slower", slow, (85.0, 102.0)),
+                    ("with CUBIC, wired link the slower", shared, (70.0, 130.0)),
+                )
+            ),
+            Comparison(
+                what="95th percentile of the delay without CUBIC, median of the steps",
+                ours=float(alone["p95_ms"].median()),
+                published="low",
+                accepted=(0, RTT_MS),
+                unit="ms",
+            ),
+            Comparison(
+                what="mean delay with CUBIC less that without it",
+                ours=float(beside["mean_ms"].mean() - alone["mean_ms"].mean()),
+                published="above 0: CUBIC fills the wired link's queue",
+                accepted=(1, 200),
+                unit="ms",
+            ),
+        ),
+    )
+
+
+STUDY = Study(
+    name="abc-10",
+    title="ABC over an ABC link and a drop-tail link with CUBIC on it",
+    source=f"{PAPER}, Figure 10",
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""3 ABC and 3 CUBIC flows, and short flows that are not ABC's (Goyal et al. 2020, Figure 13).
+
+On 96 Mbit/s, with a queue of their own for packets that are not ABC's; short flows of 10 KB arrive
+as a Poisson process that offers 6.25 to 50 % of the link; ten runs of 40 s for each load.
+
+Where the paper leaves room: it does not say the round-trip time, on which this depends, so there
+are three, 20, 50 and 100 ms; each queue has room for one bandwidth-delay product; short flows are
+CUBIC's; KB are 1000 bytes; throughput is taken over the whole run, slow start included. "The
+difference in average throughput" is that of the means over all runs and flows of a load. RCP's
+Zombie list, with which the paper compares, is not here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ccbench.scenario import MTU_BYTES, Flow, Scenario
+from ccbench.studies.abc_links import ABC, COLOURS, PAPER, router
+from ccbench.studies.study import Comparison, Findings, Rows, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.arrivals import Arrivals
+    from ccbench.run import Run
+
+LINK_MBPS = 96.0
+_LOADS_PERCENT = (6.25, 12.5, 25.0, 50.0)
+_RUNS = 10
+_DURATION_S = 40.0
+_SHORT_BYTES = 10_000
+_LONG = 3
+_RTTS_MS = (20.0, 50.0, 100.0)
+_CASE = ["rtt_ms", "load_percent", "scheme"]
+_TWO_QUEUES = replace(ABC, options=router(two_queues=True))
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    runs, duration_s = (1, 20.0) if quick else (_RUNS, _DURATION_S)
+    rtts_ms, loads = (_RTTS_MS[:1], _LOADS_PERCENT[1:2]) if quick else (_RTTS_MS, _LOADS_PERCENT)
+    return tuple(
+        _mix(rtt_ms, load, seed, duration_s)
+        for rtt_ms in rtts_ms
+        for load in loads
+        for seed in range(1, runs + 1)
+    )
+
+
+def _mix(rtt_ms: float, load_percent: float, seed: int, duration_s: float) -> Scenario:
+    bdp_packets = round(LINK_MBPS * 1e3 * rtt_ms / (8 * MTU_BYTES))
+    return Scenario(
+        flows=(
+            Flow(cca=ABC.cca, count=_LONG),
+            Flow(cca="cubic", count=_LONG),
+            Flow(
+                kind="bytes",
+                cca="cubic",
+                arrivals=poisson_arrivals(load_percent, seed, duration_s),
+                label="short",
+            ),
+        ),
+        bottlenecks=(_TWO_QUEUES.bottleneck(LINK_MBPS, bdp_packets),),
+        rtt_ms=rtt_ms,
+        duration_s=duration_s,
+        seed=seed,
+        queue_log=False,
+        sample_interval_ms=1000,  # of up to 24,000 flows
+        name=f"3 ABC, 3 CUBIC, {load_percent:g} % short flows, {rtt_ms:g} ms, seed {seed}",
+    )
+
+
+@cache
+def poisson_arrivals(load_percent: float, seed: int, duration_s: float) -> Arrivals:
+    """Return short flows that offer a share of the link on average, payload counted.
+
+    Parameters
+    ----------
+    load_percent : float
+        What they offer, in percent of the link.
+    seed : int
+        Another one gives other arrivals.
+    duration_s : float
+        Within which they arrive, in seconds.
+
+    Examples
+    --------
+    >>> arrivals = poisson_arrivals(50, seed=1, duration_s=40)
+    >>> round(len(arrivals) * 80e3 / 40 / 96e6, 2)
+    0.5
+    """
+    per_second = load_percent / 100 * LINK_MBPS * 1e6 / (8 * _SHORT_BYTES)
+    random = np.random.default_rng(seed)
+    # Given their number, the arrivals of a Poisson process are spread evenly at random.
+    times_s = np.sort(random.uniform(0, duration_s, random.poisson(per_second * duration_s)))
+    return tuple((time_s, _SHORT_BYTES) for time_s in times_s.tolist())
+
+
+def _measure(run: Run) -> Rows:
+    short = run.scenario.flows[2].arrivals
+    offered_mbps = 8e-6 * _SHORT_BYTES * len(short) / run.scenario.duration_s
+    # Between the loads of the figure lies a factor of two, between runs of one a few percent.
+    load = min(_LOADS_PERCENT, key=lambda one: abs(offered_mbps / LINK_MBPS - one / 100))
+    summary = run.summary()
+    return [
+        {
+            "rtt_ms": run.scenario.rtt_ms,
+            "load_percent": load,
+            "offered_mbps": offered_mbps,
+            "seed": run.scenario.seed,
+            "scheme": scheme,
+            "flow": flow,
+            "mbps": float(summary["throughput_mbps"][flow]),
+        }
+        for flow, scheme in enumerate(("ABC",) * _LONG + ("Cubic",) * _LONG)
+    ]
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    means = table.pivot_table("mbps", _CASE[:2], "scheme")
+    # Between the flows of one run, by their mean; then the mean of all runs.
+    of_run = table.groupby([*_CASE, "seed"])["mbps"]
+    spread = (100 * of_run.std() / of_run.mean()).reset_index()
+    spread_percent = spread.pivot_table("mbps", _CASE[:2], "scheme")
+    apart_percent = 100 * (means["Cubic"] / means["ABC"] - 1)
+    comparisons = []
+    for rtt_ms in means.index.unique(level="rtt_ms"):
+        apart, of_flows = apart_percent[rtt_ms], spread_percent.loc[rtt_ms]
+        comparisons += [
+            Comparison(
+                what=f"{rtt_ms:g} ms: CUBIC's mean throughput less ABC's, largest of all loads",
+                ours=float(apart.abs().max()),
+                published="under 5",
+                accepted=(0, 5),
+                unit="%",
+                note=", ".join(f"{load:g} %: {percent:+.1f}" for load, percent in apart.items()),
+            ),
+            Comparison(
+                what=f"{rtt_ms:g} ms: standard deviation between a run's ABC flows, largest",
+                ours=float(of_flows["ABC"].max()),
+                published="under 10",
+                accepted=(0, 10),
+                unit="%",
+            ),
+            Comparison(
+                what=f"{rtt_ms:g} ms: loads at which CUBIC's is larger",
+                ours=100 * float((of_flows["Cubic"] > of_flows["ABC"]).mean()),
+                published="all",
+                accepted=(100, 100),
+                unit="%",
+            ),
+        ]
+    return Findings(table=table, figure=_figure(table), comparisons=tuple(comparisons))
+
+
+def _figure(table: pd.DataFrame) -> Figure:
+    groups = list(table.groupby("rtt_ms"))
+    figure = Figure(figsize=(4 * len(groups), 4), layout="constrained")
+    panels = figure.subplots(1, len(groups), sharey=True, squeeze=False)[0]
+    for (rtt_ms, rows), axes in zip(groups, panels, strict=True):
+        loads = sorted(rows["load_percent"].unique())
+        for i, (scheme, flows) in enumerate(rows.groupby("scheme")):
+            of_load = flows.groupby("load_percent")["mbps"]
+            axes.bar(
+                np.arange(len(loads)) + 0.4 * i,
+                of_load.mean(),
+                0.4,
+                yerr=of_load.std(),
+                color=COLOURS[str(scheme)],
+                label=str(scheme),
+            )
+        axes.set_xticks(np.arange(len(loads)) + 0.2, [f"{load:g}" for load in loads])
+        axes.set_xlabel(f"short flows (% of the link), {rtt_ms:g} ms")
+    panels[0].set_ylabel("throughput of a long flow (Mbit/s)")
+    panels[0].legend()
+    return figure
+
+
+STUDY = Study(
+    name="abc-13",
+    title="ABC and CUBIC flows at one ABC router, and short flows",
+    source=f"{PAPER}, Figure 13",
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What eta does: utilisation against delay (Goyal et al. 2020, appendix B, Figure 15).
+
+On Figure 1's link; the text does not say which values of eta.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from ccbench.studies.abc_links import ABC, CELLULAR_S, PAPER, TRACES, cellular, measured, router
+from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.ware_testbed import rank_correlation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+_ETAS = (0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    duration_s = 20.0 if quick else CELLULAR_S
+    return tuple(
+        cellular(replace(ABC, options=router(eta=eta)), TRACES[0], duration_s=duration_s)
+        for eta in (_ETAS[::4] if quick else _ETAS)
+    )
+
+
+def _measure(run: Run) -> Rows:
+    return [{"eta": dict(run.scenario.bottlenecks[0].qdisc_options)["eta"], **measured(run)}]
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    by_eta = table.set_index("eta")
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(by_eta["p95_ms"], by_eta["utilisation_percent"], "o-")
+    for eta, row in by_eta.iterrows():
+        at = row["p95_ms"], row["utilisation_percent"]
+        axes.annotate(f"{eta:g}", at, textcoords="offset points", xytext=(4, -10))
+    axes.set_xlabel("95th percentile of the delay (ms)")
+    axes.set_ylabel("utilisation (%)")
+    axes.grid(alpha=0.3)
+    return Findings(
+        table=table,
+        figure=figure,
+        comparisons=tuple(
+            Comparison(
+                what=f"{words} by eta (rank correlation)",
+                ours=rank_correlation(by_eta[column]),
+                published="it rises",
+                accepted=(0.9, 1),
+            )
+            for column, words in (
+                ("utilisation_percent", "utilisation"),
+                ("p95_ms", "95th percentile of the delay"),
+            )
+        ),
+    )
+
+
+STUDY = Study(
+    name="abc-15",
+    title="ABC's target utilisation: throughput against delay",
+    source=f"{PAPER}, Figure 15",
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feedback from departures or from arrivals (Goyal et al. 2020, Figure 2).
+
+The paper does not name the figure's link: here all eight of ``abc-1`` count alike, each with the
+ratio of its own 95th percentiles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ccbench.studies.abc_links import ABC, CELLULAR_S, PAPER, TRACES, cellular, measured, router
+from ccbench.studies.study import Comparison, Findings, Rows, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+_ENQUEUE = replace(ABC, options=router(feedback="enqueue"))
+_QUICK_S = 20.0
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    duration_s = _QUICK_S if quick else CELLULAR_S
+    return tuple(
+        cellular(scheme, name, duration_s=duration_s)
+        for name in (TRACES[:1] if quick else TRACES)
+        for scheme in (ABC, _ENQUEUE)
+    )
+
+
+def _measure(run: Run) -> Rows:
+    options = dict(run.scenario.bottlenecks[0].qdisc_options)
+    return [{"feedback": options.get("feedback", "dequeue"), **measured(run)}]
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    p95_ms = table.pivot_table("p95_ms", "link", "feedback", sort=False)
+    ratio = p95_ms["enqueue"] / p95_ms["dequeue"]
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    axes = figure.subplots()
+    for i, feedback in enumerate(("dequeue", "enqueue")):
+        axes.bar(np.arange(len(p95_ms)) + 0.4 * i, p95_ms[feedback], 0.4, label=feedback)
+    axes.set_xticks(np.arange(len(p95_ms)) + 0.2, list(p95_ms.index), rotation=30, ha="right")
+    axes.set_ylabel("95th percentile of the delay (ms)")
+    axes.legend(title="feedback from")
+    return Findings(
+        table=table,
+        figure=figure,
+        comparisons=(
+            Comparison(
+                what="95th percentile of the delay, arrivals by departures, mean of all links",
+                ours=float(ratio.mean()),
+                published="2",
+                accepted=(1.5, 2.5),
+                note=f"{ratio.min():.2f} to {ratio.max():.2f}, by link",
+            ),
+            Comparison(
+                what="links on which it is larger",
+                ours=100 * float((ratio > 1).mean()),
+                published="it increases",
+                accepted=(100, 100),
+                unit="%",
+            ),
+        ),
+    )
+
+
+STUDY = Study(
+    name="abc-2",
+    title="ABC's feedback from departures or from arrivals",
+    source=f"{PAPER}, Figure 2",
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)
