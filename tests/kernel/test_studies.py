@@ -132,7 +132,8 @@ class TestClassification:
         for setting, own in rows.groupby("setting"):
             most = float(str(setting).partition("bw")[0]) / 8 * 22
             assert (own["megabytes"] <= most).all()
-            assert (own["megabytes"] > 0.5 * most).all()
+            # CDG backs off by chance, however little the delay grows.
+            assert (own.loc[own["cca"] != "cdg", "megabytes"] > 0.5 * most).all()
 
 
 class TestAbc:
