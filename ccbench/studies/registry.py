@@ -43,6 +43,7 @@ _NAMES = (
     "abc-3",
     "abc-4",
     "abc-7",
+    "abc-9",
     "abc-10",
     "abc-11",
     "abc-12",
