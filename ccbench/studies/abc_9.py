@@ -8,8 +8,8 @@ router goes by the estimate of section 5.1, which the link makes from its block 
 Where the paper leaves room: its link was a real one, in a crowded room. Here batches have up to 20
 frames, as in Figure 5, and an overhead of 0.3 to 3 ms, evenly distributed. The round-trip time is
 20 ms, the queue 250 packets. Delta is 133 ms and T 40 ms, as it says. CoDel is compared with the
-target that it usually has, as the paper's router was one of OpenWrt; that of 50 ms, from its scripts
-for cellular links, stands beside.
+target that it usually has, as the paper's router was one of OpenWrt; with 50 ms, as its scripts
+have it for cellular links, it stands beside.
 """
 
 from __future__ import annotations
