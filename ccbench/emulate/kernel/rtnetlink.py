@@ -378,7 +378,7 @@ _SFB = {
 _SHARE = 2**16
 _LONGEST_MS = 1e5
 _ABC = {
-    "eta": _Option(2, _SHARE, 0.98, Range(1 / _SHARE, 1)),
+    "eta": _Option(2, _SHARE, 0.98, Range(0.001, 1)),
     "delta_ms": _Option(3, _US_PER_MS, 133, Range(1, _LONGEST_MS)),
     "d_t_ms": _Option(4, _US_PER_MS, 20, Range(0, _LONGEST_MS)),
     "window_ms": _Option(5, _US_PER_MS, 40, Range(1, 1e4)),
