@@ -272,15 +272,15 @@ def test_unknown_ccas(tmp_path: Path) -> None:
 def test_noisy_cubic(tmp_path: Path) -> None:
     """CUBIC that is unlike the training set gets its label from CUBIC that is like it.
 
-    A small training set, of one ordinary run for each CCA, does not know the path with jitter, but
-    its traces are near to those of the other servers. What is no CUBIC stays unknown.
+    A small training set, of one ordinary run for each CCA, does not know clients that ask, but
+    their traces are near to those of the other servers. What is no CUBIC stays unknown.
     """
     known = TrainingSet.load(PACKAGED)
     plain_only = tuple(x for x in known.samples if (x.variation.name, x.seed) == ("plain", 2))
     small = replace(known, samples=plain_only)
     before = {}
     for cca, names in (
-        ("cubic", ("plain", "shorter", "jitter 2 ms, longer")),
+        ("cubic", ("plain", "shorter", "jitter 2 ms, asking")),
         ("vegas", ("late",)),
     ):
         for server in samples_of(known, cca, names):
@@ -292,7 +292,7 @@ def test_noisy_cubic(tmp_path: Path) -> None:
             write_server(tmp_path / name, verdict["label"], verdict["traces"])
     found = document(tmp_path, "--cut", "3")
     after = {one["target"]: one["after"] for one in found["servers"]}
-    noisy = "cubic-jitter 2 ms, longer"
+    noisy = "cubic-jitter 2 ms, asking"
     known_ones = dict.fromkeys(("cubic-plain", "cubic-shorter"), "cubic")
     assert {**known_ones, noisy: "unknown", "vegas-late": "unknown"} == before
     assert {**known_ones, noisy: "cubic", "vegas-late": "unknown"} == after

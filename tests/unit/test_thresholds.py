@@ -241,7 +241,7 @@ class TestFiles:
             ("", "networks is missing"),
             ("networks = []", "networks is missing"),
             ("[[network]]\nrtt_ms = 1", "did you mean networks?"),
-            ("[[networks]]\nrtt_ms = 10", "networks[0].bandwidth_mbps or trace is missing"),
+            ("[[networks]]\nrtt_ms = 10", "networks[0].bandwidth_mbps or trace or wifi is missing"),
             ("[[networks]]\nbandwidth_mbps = 10\nqueue_bdp = 1", "networks[0].rtt_ms is missing"),
             (2 * "[[networks]]\nname='a'\nrtt_ms=10\nbandwidth_mbps=10\nqueue_bdp=1\n", "unlike"),
             ("[[networks]]\nrtt = 10", "networks[0]."),
