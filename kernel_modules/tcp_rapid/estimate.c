@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/math64.h>
+#include <linux/minmax.h>
+
+#include "estimate.h"
+
+#define FEWEST_POINTS	3
+
+/* How much longer a packet took than the first one. */
+static s32 rise(const struct rapid_points *points, u32 i)
+{
+	return points->delay_ns[i] - points->delay_ns[0];
+}
+
+/* The last of the packets with the shortest delay, of those from first on. */
+static u32 foot_from(const struct rapid_points *points, u32 first)
+{
+	u32 foot = first;
+	u32 i;
+
+	for (i = first + 1; i < points->count; i++)
+		if (rise(points, i) <= rise(points, foot))
+			foot = i;
+	return foot;
+}
+
+static u32 peak_from(const struct rapid_points *points, u32 first)
+{
+	u32 peak = first;
+	u32 i;
+
+	for (i = first + 1; i < points->count; i++)
+		if (rise(points, i) > rise(points, peak))
+			peak = i;
+	return peak;
+}
+
+/* The mean gap of the packets from one to another. */
+static u64 gap_between(const struct rapid_points *points, u32 from, u32 to)
+{
+	u64 time_ns = points->sent_ns[to] - points->sent_ns[from];
+
+	return div_u64(time_ns << RAPID_GAP_BITS, points->position[to] - points->position[from]);
+}
+
+/*
+ * The last excursion: from the packet with the shortest delay to the end of the
+ * stream, if it is long enough and most of it is still there at the end. Otherwise
+ * it was a burst of others, and the search goes on behind its peak.
+ *
+ * The rate of self-congestion is that around the packet where it begins.
+ */
+struct rapid_estimate rapid_estimate(const struct rapid_points *points, struct rapid_rule rule)
+{
+	struct rapid_estimate estimate = { .verdict = RAPID_UNKNOWN };
+	u32 last = points->count - 1;
+	u32 foot, peak = 0;
+
+	if (points->count < FEWEST_POINTS)
+		return estimate;
+	foot = foot_from(points, 0);
+	estimate.least_delay_ns = points->delay_ns[foot];
+	for (;;) {
+		if (points->position[last] - points->position[foot] < rule.min_length) {
+			estimate.verdict = RAPID_ABOVE;
+			estimate.gap = gap_between(points, last - 1, last);
+			return estimate;
+		}
+		peak = peak_from(points, foot);
+		if ((u64)(rise(points, last) - rise(points, foot)) * rule.decrease >=
+		    (u32)(rise(points, peak) - rise(points, foot)))
+			break;
+		foot = foot_from(points, peak);
+	}
+	estimate.verdict = foot ? RAPID_WITHIN : RAPID_BELOW;
+	estimate.gap = gap_between(points, foot ? foot - 1 : 0, foot + 1);
+	return estimate;
+}
