@@ -59,6 +59,7 @@
 #define RAPID_MOST_RECORDS	16384
 #define RAPID_SPARE_CWND	64
 #define RAPID_SHARE_BITS	16
+#define RAPID_END_PACKETS	3
 
 static unsigned int packets = 22;
 static unsigned int factor_permille = 1070;
@@ -373,6 +374,19 @@ static void rapid_learn(struct sock *sk, struct rapid *rapid, const struct rapid
 	rapid_set_gap(sk, rapid, gap);
 }
 
+/*
+ * Are both ends of the stream known, and a quarter of what is between? Around a loss
+ * receivers hold ACKs back for a millisecond.
+ */
+static bool rapid_is_whole(const struct rapid *rapid)
+{
+	const struct rapid_points *points = &rapid->points;
+
+	return points->count && points->count * 4 >= rapid->points_packets &&
+	       points->position[0] < RAPID_END_PACKETS &&
+	       points->position[points->count - 1] + RAPID_END_PACKETS >= rapid->points_packets;
+}
+
 static void rapid_finish_stream(struct sock *sk, struct rapid *rapid, enum rapid_verdict *verdict)
 {
 	struct rapid_rule rule = {
@@ -381,7 +395,7 @@ static void rapid_finish_stream(struct sock *sk, struct rapid *rapid, enum rapid
 	};
 	struct rapid_estimate estimate = { .verdict = RAPID_UNKNOWN };
 
-	if (rapid->points.count * 4 >= rapid->points_packets)
+	if (rapid_is_whole(rapid))
 		estimate = rapid_estimate(&rapid->points, rule);
 	rapid_learn(sk, rapid, &estimate);
 	rapid->points.count = 0;
