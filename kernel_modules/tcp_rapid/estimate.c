@@ -53,11 +53,11 @@ static u64 gap_between(const struct rapid_points *points, u32 from, u32 to)
 struct rapid_estimate rapid_estimate(const struct rapid_points *points, struct rapid_rule rule)
 {
 	struct rapid_estimate estimate = { .verdict = RAPID_UNKNOWN };
-	u32 last = points->count - 1;
-	u32 foot, peak = 0;
+	u32 foot, peak, last;
 
 	if (points->count < FEWEST_POINTS)
 		return estimate;
+	last = points->count - 1;
 	foot = foot_from(points, 0);
 	estimate.least_delay_ns = points->delay_ns[foot];
 	for (;;) {

@@ -117,7 +117,8 @@ struct rapid {
 	u8	slow_shape;
 	u8	slow_start : 1,
 		waiting : 1,	/* for the ACKs of a whole stream of slow start */
-		planned : 1;	/* the record behind the last one is of the next packet */
+		planned : 1,	/* the record behind the last one is of the next packet */
+		truncated : 1;	/* the stream being acknowledged, by a hole */
 	const struct rapid_shape *shape;	/* of the stream being sent */
 
 	/* Packets in flight, a ring. */
@@ -375,40 +376,43 @@ static void rapid_learn(struct sock *sk, struct rapid *rapid, const struct rapid
 }
 
 /*
- * Are both ends of the stream known, and a quarter of what is between? Around a loss
- * receivers hold ACKs back for a millisecond.
+ * Growth that goes on at the last packet known tells. That there was none does so only
+ * if the packets at that end of the stream are known.
  */
-static bool rapid_is_whole(const struct rapid *rapid)
+static bool rapid_tells(const struct rapid *rapid, enum rapid_verdict verdict)
 {
 	const struct rapid_points *points = &rapid->points;
 
-	return points->count && points->count * 4 >= rapid->points_packets &&
-	       points->position[0] < RAPID_END_PACKETS &&
-	       points->position[points->count - 1] + RAPID_END_PACKETS >= rapid->points_packets;
+	switch (verdict) {
+	case RAPID_BELOW:
+		return points->position[0] < RAPID_END_PACKETS;
+	case RAPID_ABOVE:
+		return points->position[points->count - 1] + RAPID_END_PACKETS >=
+		       rapid->points_packets;
+	default:
+		return true;
+	}
 }
 
-static void rapid_finish_stream(struct sock *sk, struct rapid *rapid, enum rapid_verdict *verdict)
+static enum rapid_verdict rapid_finish_stream(struct sock *sk, struct rapid *rapid)
 {
 	struct rapid_rule rule = {
 		.min_length = clamp_t(u32, rapid->points_packets / 4, 2, READ_ONCE(min_length)),
 		.decrease = READ_ONCE(decrease),
 	};
-	struct rapid_estimate estimate = { .verdict = RAPID_UNKNOWN };
+	struct rapid_estimate estimate = rapid_estimate(&rapid->points, rule);
 
-	if (rapid_is_whole(rapid))
-		estimate = rapid_estimate(&rapid->points, rule);
+	if (!rapid_tells(rapid, estimate.verdict))
+		estimate.verdict = RAPID_UNKNOWN;
 	rapid_learn(sk, rapid, &estimate);
 	rapid->points.count = 0;
-	*verdict = estimate.verdict;
+	return estimate.verdict;
 }
 
 /* All of a stream of slow start has been acknowledged, or is lost. */
 static void rapid_end_wait(struct sock *sk, struct rapid *rapid)
 {
-	enum rapid_verdict verdict;
-
-	rapid_finish_stream(sk, rapid, &verdict);
-	switch (verdict) {
+	switch (rapid_finish_stream(sk, rapid)) {
 	case RAPID_WITHIN:
 		rapid->slow_start = 0;
 		break;
@@ -430,35 +434,52 @@ static void rapid_end_wait(struct sock *sk, struct rapid *rapid)
 static void rapid_add_point(struct sock *sk, struct rapid *rapid, const struct rapid_record *record)
 {
 	struct rapid_points *points = &rapid->points;
-	enum rapid_verdict verdict;
-	u32 i;
+	u32 i = points->count++;
 
-	if (points->count && record->stream != rapid->points_stream) {
-		if (rapid->slow_start)
-			points->count = 0;	/* a stream that a pause has cut */
-		else
-			rapid_finish_stream(sk, rapid, &verdict);
-	}
-	i = points->count++;
 	points->sent_ns[i] = record->sent_ns;
 	points->delay_ns[i] = (u32)tcp_sk(sk)->tcp_clock_cache - record->sent_ns;
 	points->position[i] = record->position;
-	rapid->points_stream = record->stream;
-	rapid->points_packets = record->packets;
 }
 
-/* The packet whose arrival an ACK tells of: of those that it acknowledges, the last. */
+static void rapid_begin_points(struct sock *sk, struct rapid *rapid,
+			       const struct rapid_record *record)
+{
+	/* In slow start, only a pause ends a stream early, and then it tells nothing. */
+	if (!rapid->slow_start)
+		rapid_finish_stream(sk, rapid);
+	rapid->points.count = 0;
+	rapid->points_stream = record->stream;
+	rapid->points_packets = record->packets;
+	rapid->truncated = 0;
+}
+
+/*
+ * An ACK tells of the arrival of the last of the packets that it acknowledges. Those
+ * passed over without being acknowledged are lost, or late. Behind such a hole delays
+ * are shorter, as the packet may not have been in the queue: the stream ends there.
+ */
 static void rapid_sample(struct sock *sk, struct rapid *rapid, const struct rate_sample *rs)
 {
-	const struct rapid_record *record = NULL;
+	u32 first = rapid->head;
+	struct rapid_record *record;
+	bool hole;
+	u32 i;
 
-	if (rs->acked_sacked == 0 || rs->is_retrans)
+	if (!rs->acked_sacked || rs->is_retrans)
 		return;
 	while (rapid->head != rapid->tail &&
 	       before(rapid_record(rapid, rapid->head)->seq, rs->last_end_seq))
-		record = rapid_record(rapid, rapid->head++);
-	if (record)
-		rapid_add_point(sk, rapid, record);
+		rapid->head++;
+	hole = rapid->head - first > rs->acked_sacked;
+	for (i = first; i != rapid->head; i++) {
+		record = rapid_record(rapid, i);
+		if (record->stream != rapid->points_stream)
+			rapid_begin_points(sk, rapid, record);
+		if (hole && i + 1 != rapid->head)
+			rapid->truncated = 1;
+		if (i + 1 == rapid->head && !rapid->truncated)
+			rapid_add_point(sk, rapid, record);
+	}
 }
 
 /* The share of packets that arrive, once in a round trip. */
