@@ -43,6 +43,11 @@ static u64 gap_between(const struct rapid_points *points, u32 from, u32 to)
 	return div_u64(time_ns << RAPID_GAP_BITS, points->position[to] - points->position[from]);
 }
 
+u64 rapid_last_gap(const struct rapid_points *points)
+{
+	return gap_between(points, points->count - 2, points->count - 1);
+}
+
 /*
  * The last excursion: from the packet with the shortest delay to the end of the
  * stream, if it is long enough and most of it is still there at the end. Otherwise
@@ -63,7 +68,7 @@ struct rapid_estimate rapid_estimate(const struct rapid_points *points, struct r
 	for (;;) {
 		if (points->position[last] - points->position[foot] < rule.min_length) {
 			estimate.verdict = RAPID_ABOVE;
-			estimate.gap = gap_between(points, last - 1, last);
+			estimate.gap = rapid_last_gap(points);
 			return estimate;
 		}
 		peak = peak_from(points, foot);

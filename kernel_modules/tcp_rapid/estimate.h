@@ -33,6 +33,8 @@ struct rapid_estimate {
 	u32	least_delay_ns;	/* of the stream's packets, modulo 2^32 */
 };
 
+/* Of two points or more: the gap before the last of them. */
+u64 rapid_last_gap(const struct rapid_points *points);
 struct rapid_estimate rapid_estimate(const struct rapid_points *points, struct rapid_rule rule);
 
 #endif /* _TCP_RAPID_ESTIMATE_H */

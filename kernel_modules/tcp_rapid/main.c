@@ -117,8 +117,7 @@ struct rapid {
 	u8	slow_shape;
 	u8	slow_start : 1,
 		waiting : 1,	/* for the ACKs of a whole stream of slow start */
-		planned : 1,	/* the record behind the last one is of the next packet */
-		truncated : 1;	/* the stream being acknowledged, by a hole */
+		planned : 1;	/* the record behind the last one is of the next packet */
 	const struct rapid_shape *shape;	/* of the stream being sent */
 
 	/* Packets in flight, a ring. */
@@ -131,8 +130,10 @@ struct rapid {
 	struct rapid_points points;
 	u16	points_stream;
 	u8	points_packets;
+	u8	holes;		/* packets of that stream that were passed over */
 	u32	window_delivered;	/* tp->delivered at the start of the window of losses */
 	u32	window_lost;
+	u32	window_estimates;
 	u32	share;		/* of the packets that arrive, in units of 2^-16 */
 	u32	estimates;
 	u64	estimate_gap;	/* the latest, before anything is taken off */
@@ -394,6 +395,21 @@ static bool rapid_tells(const struct rapid *rapid, enum rapid_verdict verdict)
 	}
 }
 
+/*
+ * Has a queue been too short for delays to grow? Several packets are missing then, or
+ * the last ones of a stream of slow start. One that is missing was random loss.
+ */
+static bool rapid_overflowed(const struct rapid *rapid)
+{
+	const struct rapid_points *points = &rapid->points;
+
+	if (points->count < 2)
+		return false;
+	return rapid->holes > 1 ||
+	       (rapid->slow_start &&
+		points->position[points->count - 1] + 1 < rapid->points_packets);
+}
+
 static enum rapid_verdict rapid_finish_stream(struct sock *sk, struct rapid *rapid)
 {
 	struct rapid_rule rule = {
@@ -404,6 +420,11 @@ static enum rapid_verdict rapid_finish_stream(struct sock *sk, struct rapid *rap
 
 	if (!rapid_tells(rapid, estimate.verdict))
 		estimate.verdict = RAPID_UNKNOWN;
+	if (estimate.verdict == RAPID_UNKNOWN && rapid_overflowed(rapid)) {
+		estimate.verdict = RAPID_WITHIN;
+		estimate.gap = rapid_last_gap(&rapid->points);
+		estimate.least_delay_ns = rapid->points.delay_ns[0];
+	}
 	rapid_learn(sk, rapid, &estimate);
 	rapid->points.count = 0;
 	return estimate.verdict;
@@ -450,7 +471,7 @@ static void rapid_begin_points(struct sock *sk, struct rapid *rapid,
 	rapid->points.count = 0;
 	rapid->points_stream = record->stream;
 	rapid->points_packets = record->packets;
-	rapid->truncated = 0;
+	rapid->holes = 0;
 }
 
 /*
@@ -476,16 +497,19 @@ static void rapid_sample(struct sock *sk, struct rapid *rapid, const struct rate
 		if (record->stream != rapid->points_stream)
 			rapid_begin_points(sk, rapid, record);
 		if (hole && i + 1 != rapid->head)
-			rapid->truncated = 1;
-		if (i + 1 == rapid->head && !rapid->truncated)
+			rapid->holes++;
+		if (i + 1 == rapid->head && !rapid->holes)
 			rapid_add_point(sk, rapid, record);
 	}
 }
 
-/* The share of packets that arrive, once in a round trip. */
-static void rapid_count_losses(const struct tcp_sock *tp, struct rapid *rapid,
-			       const struct rate_sample *rs)
+/*
+ * The share of packets that arrive, once in a round trip. Where losses let no stream
+ * tell, what has arrived is the estimate.
+ */
+static void rapid_count_losses(struct sock *sk, struct rapid *rapid, const struct rate_sample *rs)
 {
+	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 delivered = tp->delivered - rapid->window_delivered;
 	u32 lost = tp->lost - rapid->window_lost;
 
@@ -495,6 +519,9 @@ static void rapid_count_losses(const struct tcp_sock *tp, struct rapid *rapid,
 		rapid->share = div_u64((u64)delivered << RAPID_SHARE_BITS, (u64)delivered + lost);
 		rapid->share = max(rapid->share, 1U);
 	}
+	if (lost && !rapid->slow_start && rapid->estimates == rapid->window_estimates)
+		rapid_set_gap(sk, rapid, div_u64(rapid->gap << RAPID_SHARE_BITS, rapid->share));
+	rapid->window_estimates = rapid->estimates;
 	rapid->window_delivered = tp->delivered;
 	rapid->window_lost = tp->lost;
 }
@@ -507,7 +534,7 @@ static void RAPID_CONG_CONTROL(rapid_cong_control)
 	if (!rapid)
 		return;
 	rapid_note_sent(sk, rapid);
-	rapid_count_losses(tp, rapid, rs);
+	rapid_count_losses(sk, rapid, rs);
 	rapid_sample(sk, rapid, rs);
 	if (rapid->waiting && !before(tp->snd_una, rapid->wait_seq))
 		rapid_end_wait(sk, rapid);
