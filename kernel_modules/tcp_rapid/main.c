@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RAPID (Konda and Kaur, INFOCOM 2009): the available bandwidth within a few round trips.
+ * RAPID (Konda and Kaur, "Rethinking the Timescales at Which Congestion-control
+ * Operates"): the available bandwidth within a few round trips.
  *
  * Packets leave in p-streams of N. Packet i of a stream is sent at the rate
  * r_(i-1) = m^(i-2) r_1, that is so long after the one before it; their mean is r_avg:
