@@ -14,7 +14,7 @@ rate, and a sender who believes that sends more than the link has
 - the excursion begins at the **foot**: the last of the packets with the shortest delay. As the
   queue shrinks at rates below the available bandwidth and grows above it, the foot lies too early
   as often as too late.
-- It must be at least `min_length` packets long, as PathChirp's (of a short stream a quarter, but 2).
+- It must be at least `min_length` packets long, as PathChirp's (a quarter of a short stream).
 - If less than 1/`decrease` of its height is left at the end, it was a burst of others, and the
   search goes on behind its peak.
 - The estimate is the mean rate of the two gaps around the foot: one of them is of a rate that the

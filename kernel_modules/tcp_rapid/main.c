@@ -241,15 +241,22 @@ static void rapid_note_sent(struct sock *sk, struct rapid *rapid)
 	if (rapid->waiting)
 		return;		/* a loss probe */
 
-	/* Half a gap at least, where a timer was late. */
-	rapid->due_ns = max(rapid->due_ns + rapid->next_gap_ns,
-			    tp->tcp_wstamp_ns > rapid->due_ns ?
-			    rapid->due_ns + rapid->next_gap_ns / 2 : 0);
+	rapid->due_ns += rapid->next_gap_ns;
 	rapid->position++;
 	if (rapid->position == rapid->shape->packets && rapid->slow_start) {
 		rapid->waiting = 1;
 		rapid->wait_seq = tp->snd_nxt;
 	}
+}
+
+/* A qdisc that wants to pace may have changed the one, a new route the other. */
+static void rapid_take_pacing(struct sock *sk)
+{
+	/* Paired with the acquire of whoever paces: what they need is set before. */
+	if (sk->sk_pacing_status != SK_PACING_NEEDED)
+		smp_store_release(&sk->sk_pacing_status, SK_PACING_NEEDED);
+	if (sk->sk_gso_max_segs != 1)
+		sk->sk_gso_max_segs = 1;
 }
 
 static void rapid_wake_at(struct sock *sk, u64 time_ns)
@@ -274,11 +281,12 @@ static void rapid_push(struct sock *sk)
 static void rapid_plan_packet(struct sock *sk, struct rapid *rapid, u64 now_ns)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
+	u64 gap_ns = rapid_gap_after(rapid->shape, rapid->position, rapid->gap) >> RAPID_GAP_BITS;
 
+	/* By what a timer was late the gap is shorter, but not by more than half. */
+	gap_ns -= min(now_ns - rapid->due_ns, gap_ns / 2);
+	rapid->next_gap_ns = max_t(u64, gap_ns, 1);
 	rapid->due_ns = now_ns;
-	rapid->next_gap_ns = rapid_gap_after(rapid->shape, rapid->position, rapid->gap) >>
-			     RAPID_GAP_BITS;
-	rapid->next_gap_ns = max_t(u64, rapid->next_gap_ns, 1);
 	rapid->planned = rapid_make_room(rapid);
 	if (rapid->planned)
 		*rapid_record(rapid, rapid->tail) = (struct rapid_record) {
@@ -306,12 +314,7 @@ static void rapid_plan(struct sock *sk, struct rapid *rapid)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 now_ns = tp->tcp_clock_cache;
 
-	/* A qdisc that wants to pace may have changed the one, a new route the other. */
-	if (smp_load_acquire(&sk->sk_pacing_status) != SK_PACING_NEEDED)
-		smp_store_release(&sk->sk_pacing_status, SK_PACING_NEEDED);
-	if (sk->sk_gso_max_segs != 1)
-		sk->sk_gso_max_segs = 1;
-
+	rapid_take_pacing(sk);
 	rapid_note_sent(sk, rapid);
 	if (rapid->waiting && !tcp_packets_in_flight(tp)) {
 		rapid_end_wait(sk, rapid);
@@ -329,6 +332,7 @@ static void rapid_plan(struct sock *sk, struct rapid *rapid)
 		if (now_ns - rapid->due_ns > jiffies_to_nsecs(inet_csk(sk)->icsk_rto))
 			rapid_start_slowly(sk, rapid, rapid->gap);
 		rapid_begin_stream(rapid);
+		rapid->due_ns = now_ns;
 	} else if (rapid->position >= rapid->shape->packets) {
 		rapid_begin_stream(rapid);
 	}
@@ -358,7 +362,7 @@ static u64 rapid_drained(const struct tcp_sock *tp, u64 gap, u32 least_delay_ns)
 	return gap + div64_u64(gap * (queue_ns >> 10), max_t(u64, period_ns >> 10, 1));
 }
 
-/* The rate of a stream above which nothing is known: nothing in it was too fast. */
+/* The gap at the highest rate of the stream being sent. */
 static u64 rapid_least_gap(const struct rapid *rapid)
 {
 	return rapid_gap_after(rapid->shape, rapid->shape->packets - 2, rapid->gap);
@@ -434,6 +438,8 @@ static enum rapid_verdict rapid_finish_stream(struct sock *sk, struct rapid *rap
 /* All of a stream of slow start has been acknowledged, or is lost. */
 static void rapid_end_wait(struct sock *sk, struct rapid *rapid)
 {
+	if (rapid->points_stream != rapid->stream)
+		rapid->points.count = 0;
 	switch (rapid_finish_stream(sk, rapid)) {
 	case RAPID_WITHIN:
 		rapid->slow_start = 0;
@@ -456,8 +462,11 @@ static void rapid_end_wait(struct sock *sk, struct rapid *rapid)
 static void rapid_add_point(struct sock *sk, struct rapid *rapid, const struct rapid_record *record)
 {
 	struct rapid_points *points = &rapid->points;
-	u32 i = points->count++;
+	u32 i = points->count;
 
+	if (i == RAPID_MOST_PACKETS || (i && record->position <= points->position[i - 1]))
+		return;
+	points->count++;
 	points->sent_ns[i] = record->sent_ns;
 	points->delay_ns[i] = (u32)tcp_sk(sk)->tcp_clock_cache - record->sent_ns;
 	points->position[i] = record->position;
@@ -570,9 +579,10 @@ static void rapid_set_state(struct sock *sk, u8 state)
 static size_t rapid_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
 	const struct rapid *rapid = rapid_of(sk);
+	u32 asked = 1 << (INET_DIAG_BBRINFO - 1) | 1 << (INET_DIAG_VEGASINFO - 1);
 	u64 rate;
 
-	if (!rapid || !(ext & (1 << (INET_DIAG_BBRINFO - 1)) || ext & (1 << (INET_DIAG_VEGASINFO - 1))))
+	if (!rapid || !(ext & asked))
 		return 0;
 	rate = div64_u64((u64)rapid_packet_bytes(tcp_sk(sk)) * NSEC_PER_SEC << RAPID_GAP_BITS,
 			 rapid->estimate_gap ?: rapid->gap);
@@ -607,7 +617,7 @@ static void rapid_init(struct sock *sk)
 	}
 	if (!rapid || !rapid->records) {
 		kfree(rapid);
-		inet_csk(sk)->icsk_ca_ops = &rapid_without_memory;
+		WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &rapid_without_memory);
 		return;
 	}
 	*(struct rapid **)inet_csk_ca(sk) = rapid;
@@ -620,8 +630,7 @@ static void rapid_init(struct sock *sk)
 	rapid_start_slowly(sk, rapid, rapid_gap_of_kbps(tp, READ_ONCE(start_kbps)));
 	rapid->due_ns = tp->tcp_clock_cache;
 	rapid_begin_stream(rapid);
-	smp_store_release(&sk->sk_pacing_status, SK_PACING_NEEDED);
-	sk->sk_gso_max_segs = 1;
+	rapid_take_pacing(sk);
 }
 
 static void rapid_release(struct sock *sk)
