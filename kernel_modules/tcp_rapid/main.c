@@ -108,6 +108,7 @@ struct rapid_record {
 struct rapid {
 	/* What is being sent. */
 	u64	gap;		/* of r_avg, in units of 2^-8 ns */
+	u64	stream_gap;	/* r_avg when the stream began */
 	u64	due_ns;		/* when the next packet may leave */
 	u64	next_gap_ns;	/* after the packet that may leave now */
 	u32	segs_out;	/* tp->data_segs_out when last looked at */
@@ -222,6 +223,7 @@ static bool rapid_make_room(struct rapid *rapid)
 static void rapid_begin_stream(struct rapid *rapid)
 {
 	rapid->shape = rapid->slow_start ? &slow_shapes[rapid->slow_shape] : &steady_shape;
+	rapid->stream_gap = rapid->gap;
 	rapid->position = 0;
 	rapid->stream++;
 }
@@ -281,7 +283,9 @@ static void rapid_push(struct sock *sk)
 static void rapid_plan_packet(struct sock *sk, struct rapid *rapid, u64 now_ns)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	u64 gap_ns = rapid_gap_after(rapid->shape, rapid->position, rapid->gap) >> RAPID_GAP_BITS;
+	bool last = rapid->position + 1 == rapid->shape->packets;
+	u64 mean_gap = last ? rapid->gap : rapid->stream_gap;
+	u64 gap_ns = rapid_gap_after(rapid->shape, rapid->position, mean_gap) >> RAPID_GAP_BITS;
 
 	/* By what a timer was late the gap is shorter, but not by more than half. */
 	gap_ns -= min(now_ns - rapid->due_ns, gap_ns / 2);
@@ -365,7 +369,7 @@ static u64 rapid_drained(const struct tcp_sock *tp, u64 gap, u32 least_delay_ns)
 /* The gap at the highest rate of the stream being sent. */
 static u64 rapid_least_gap(const struct rapid *rapid)
 {
-	return rapid_gap_after(rapid->shape, rapid->shape->packets - 2, rapid->gap);
+	return rapid_gap_after(rapid->shape, rapid->shape->packets - 2, rapid->stream_gap);
 }
 
 static void rapid_learn(struct sock *sk, struct rapid *rapid, const struct rapid_estimate *estimate)
