@@ -312,6 +312,19 @@ static void rapid_plan_packet(struct sock *sk, struct rapid *rapid, u64 now_ns)
 
 static void rapid_end_wait(struct sock *sk, struct rapid *rapid);
 
+/* Is there anything to send, and room for it? If not, no timer must run. */
+static bool rapid_can_send(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct sk_buff *skb = tcp_send_head(sk);
+
+	if (tcp_packets_in_flight(tp) >= tcp_snd_cwnd(tp) &&
+	    tp->data_segs_out > RAPID_UNPACED_SEGMENTS)
+		return false;
+	return tp->lost_out > tp->retrans_out ||
+	       (skb && before(TCP_SKB_CB(skb)->seq, tcp_wnd_end(tp)));
+}
+
 /* TCP is about to send, if it may. */
 static void rapid_plan(struct sock *sk, struct rapid *rapid)
 {
@@ -332,6 +345,8 @@ static void rapid_plan(struct sock *sk, struct rapid *rapid)
 		tp->tcp_wstamp_ns = rapid->due_ns;
 		return;
 	}
+	if (!rapid_can_send(sk))
+		return;
 	if (now_ns - rapid->due_ns > max_t(u64, rapid->gap >> RAPID_GAP_BITS, RAPID_PAUSE_NS)) {
 		if (now_ns - rapid->due_ns > jiffies_to_nsecs(inet_csk(sk)->icsk_rto))
 			rapid_start_slowly(sk, rapid, rapid->gap);
