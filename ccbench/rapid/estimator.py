@@ -17,6 +17,9 @@ rate, and a sender who believes that sends more than the link has
 - It must be at least `min_length` packets long, as PathChirp's (a quarter of a short stream).
 - If less than 1/`decrease` of its height is left at the end, it was a burst of others, and the
   search goes on behind its peak.
+- Where times have noise, the foot is the last packet whose delay is within 1/`tolerance` of the
+  excursion's height from the shortest. Otherwise chance chooses among all those that met an empty
+  queue, and a sender goes lower with each stream. Without noise this finds the foot too late.
 - The estimate is the mean rate of the two gaps around the foot: one of them is of a rate that the
   path still carried, the other of one that it did not. The rate behind the foot would be too high
   by half a step, 3.5 %, on average.
@@ -36,7 +39,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -80,13 +83,14 @@ class Estimate:
     mbps: float
 
 
-def available_bandwidth(
+def available_bandwidth(  # noqa: PLR0913 - times, and the rule by which they tell; by keyword
     send_times_ns: ArrayLike,
     receive_times_ns: ArrayLike,
     *,
     packet_bytes: int = MTU_BYTES,
     min_length: int = MIN_LENGTH,
     decrease: float = DECREASE,
+    tolerance: float = 0,
 ) -> Estimate:
     """Estimate the available bandwidth from one p-stream.
 
@@ -104,6 +108,8 @@ def available_bandwidth(
         Packets by which delays must grow, 2 to 32; a quarter of the stream if that is less.
     decrease : float
         1 to 1000: growth of which less than 1/`decrease` is left at the end does not count.
+    tolerance : float
+        1 to 1000: 1/`tolerance` of the growth is noise. 0: there is no noise.
 
     Returns
     -------
@@ -133,10 +139,15 @@ def available_bandwidth(
     min_length = _validate.whole("min_length", min_length, Range(2, 32), example=MIN_LENGTH)
     decrease = _validate.number("decrease", decrease, Range(1, 1000), example=DECREASE)
 
+    tolerance = _validate.number("tolerance", tolerance, Range(0, 1000), example=64)
+    if 0 < tolerance < 1:
+        step = "64 is enough for noise of a twentieth of a packet's time"
+        raise _validate.bad("tolerance", tolerance, "0, or 1 and more", step)
+    rule = _Rule(max(2, min(len(sent) // 4, min_length)), decrease, tolerance)
+
     lost = np.flatnonzero(np.isinf(received))
     known = np.flatnonzero(np.isfinite(received[: lost[0]] if lost.size else received))
-    length = max(2, min(len(sent) // 4, min_length))
-    verdict, start, stop = _search((received - sent)[known], known, length, decrease)
+    verdict, start, stop = _search((received - sent)[known], known, rule)
     if not _tells(verdict, known, len(sent)):
         verdict = "unknown"
     if verdict == "unknown":
@@ -146,6 +157,14 @@ def available_bandwidth(
     first, last = known[start], known[stop]
     bits = int(last - first) * packet_bytes * 8
     return Estimate(verdict, float(bits * 1e3 / (sent[last] - sent[first])))
+
+
+class _Rule(NamedTuple):
+    """When growth counts."""
+
+    min_length: int
+    decrease: float
+    tolerance: float
 
 
 def _times(
@@ -169,19 +188,23 @@ def _times(
 
 
 def _search(
-    delays: NDArray[np.float64], known: NDArray[np.intp], min_length: int, decrease: float
+    delays: NDArray[np.float64], known: NDArray[np.intp], rule: _Rule
 ) -> tuple[Verdict, int, int]:
     """Look for the last excursion; return what it tells, and between which packets the rate is."""
     if known.size < _FEWEST:
         return "unknown", 0, 0
     last = known.size - 1
-    foot = _last_minimum(delays, 0)
-    while known[last] - known[foot] >= min_length:
-        peak = foot + int(np.argmax(delays[foot:]))
-        if (delays[last] - delays[foot]) * decrease >= delays[peak] - delays[foot]:
+    lowest = _last_minimum(delays, 0)
+    while True:
+        above = delays - delays[lowest]
+        peak = lowest + int(np.argmax(above[lowest:]))
+        noise = above[peak] / rule.tolerance if rule.tolerance else 0.0
+        foot = lowest + int(np.flatnonzero(above[lowest : peak + 1] <= noise)[-1])
+        if known[last] - known[foot] < rule.min_length:
+            return "above", last - 1, last
+        if above[last] * rule.decrease >= above[peak]:
             return ("within", foot - 1, foot + 1) if foot else ("below", 0, 1)
-        foot = _last_minimum(delays, peak)
-    return "above", last - 1, last
+        lowest = _last_minimum(delays, peak)
 
 
 def _last_minimum(delays: NDArray[np.float64], first: int) -> int:

@@ -35,6 +35,18 @@ static u32 peak_from(const struct rapid_points *points, u32 first)
 	return peak;
 }
 
+/* The last packet before the peak whose delay is as short, but for noise. */
+static u32 foot_with_noise(const struct rapid_points *points, u32 foot, u32 peak, u32 tolerance)
+{
+	u32 noise_ns = tolerance ? (rise(points, peak) - rise(points, foot)) / tolerance : 0;
+	u32 i;
+
+	for (i = peak; i > foot; i--)
+		if ((u32)(rise(points, i) - rise(points, foot)) <= noise_ns)
+			break;
+	return i;
+}
+
 /* The mean gap of the packets from one to another. */
 static u64 gap_between(const struct rapid_points *points, u32 from, u32 to)
 {
@@ -58,24 +70,25 @@ u64 rapid_last_gap(const struct rapid_points *points)
 struct rapid_estimate rapid_estimate(const struct rapid_points *points, struct rapid_rule rule)
 {
 	struct rapid_estimate estimate = { .verdict = RAPID_UNKNOWN };
-	u32 foot, peak, last;
+	u32 lowest, foot, peak, last;
 
 	if (points->count < FEWEST_POINTS)
 		return estimate;
 	last = points->count - 1;
-	foot = foot_from(points, 0);
-	estimate.least_delay_ns = points->delay_ns[foot];
+	lowest = foot_from(points, 0);
+	estimate.least_delay_ns = points->delay_ns[lowest];
 	for (;;) {
+		peak = peak_from(points, lowest);
+		foot = foot_with_noise(points, lowest, peak, rule.tolerance);
 		if (points->position[last] - points->position[foot] < rule.min_length) {
 			estimate.verdict = RAPID_ABOVE;
 			estimate.gap = rapid_last_gap(points);
 			return estimate;
 		}
-		peak = peak_from(points, foot);
-		if ((u64)(rise(points, last) - rise(points, foot)) * rule.decrease >=
-		    (u32)(rise(points, peak) - rise(points, foot)))
+		if ((u64)(rise(points, last) - rise(points, lowest)) * rule.decrease >=
+		    (u32)(rise(points, peak) - rise(points, lowest)))
 			break;
-		foot = foot_from(points, peak);
+		lowest = foot_from(points, peak);
 	}
 	estimate.verdict = foot ? RAPID_WITHIN : RAPID_BELOW;
 	estimate.gap = gap_between(points, foot ? foot - 1 : 0, foot + 1);

@@ -68,6 +68,7 @@ static unsigned int start_kbps = 850;
 static unsigned int min_kbps = 100;
 static unsigned int min_length = 5;
 static unsigned int decrease = 8;
+static unsigned int tolerance;
 static unsigned int drain_rtts = 1;
 static bool push = true;
 
@@ -89,6 +90,7 @@ RAPID_PARAMETER(start_kbps, 8, 1000000, 0644, "first r_avg, kbit/s of IP");
 RAPID_PARAMETER(min_kbps, 8, 1000000, 0644, "least r_avg, kbit/s of IP");
 RAPID_PARAMETER(min_length, 2, 32, 0644, "packets by which delays must grow");
 RAPID_PARAMETER(decrease, 1, 1000, 0644, "growth is over when this part of it is left");
+RAPID_PARAMETER(tolerance, 0, 1000, 0644, "this part of the growth is noise, 0: nothing is");
 RAPID_PARAMETER(drain_rtts, 0, 100, 0644, "round trips for a standing queue to go, 0: never");
 module_param(push, bool, 0644);
 MODULE_PARM_DESC(push, "have receivers acknowledge each packet");
@@ -439,6 +441,7 @@ static enum rapid_verdict rapid_finish_stream(struct sock *sk, struct rapid *rap
 	struct rapid_rule rule = {
 		.min_length = clamp_t(u32, rapid->points_packets / 4, 2, READ_ONCE(min_length)),
 		.decrease = READ_ONCE(decrease),
+		.tolerance = READ_ONCE(tolerance),
 	};
 	struct rapid_estimate estimate = rapid_estimate(&rapid->points, rule);
 

@@ -246,7 +246,7 @@ class _Points(ctypes.Structure):
 
 
 class _Rule(ctypes.Structure):
-    _fields_ = (("min_length", ctypes.c_uint32), ("decrease", ctypes.c_uint32))
+    _fields_ = tuple((name, ctypes.c_uint32) for name in ("min_length", "decrease", "tolerance"))
 
 
 class _Estimate(ctypes.Structure):
@@ -281,7 +281,8 @@ def module_estimate(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 class TestEstimator:
-    def test_module_and_python_agree(self, module_estimate: Any) -> None:
+    @pytest.mark.parametrize("tolerance", [0, 16])
+    def test_module_and_python_agree(self, module_estimate: Any, tolerance: int) -> None:
         """The module's arithmetic gives what the Python function gives, to a thousandth."""
         random = np.random.default_rng(8)
         verdicts = []
@@ -292,13 +293,13 @@ class TestEstimator:
             for i, time_ns in enumerate(sent):
                 free_ns = max(free_ns, time_ns) + link_ns * (1 + random.poisson(0.3))
                 received[i] = round(free_ns)
-            expected = available_bandwidth(sent, received)
+            expected = available_bandwidth(sent, received, tolerance=tolerance)
             points = _Points(count=PACKETS)
             for i in range(PACKETS):
                 points.sent_ns[i] = (int(sent[i]) + 2**32 - 1_000_000) % 2**32
                 points.delay_ns[i] = int(received[i] - sent[i]) % 2**32
                 points.position[i] = i
-            found = module_estimate(points, _Rule(5, 8))
+            found = module_estimate(points, _Rule(5, 8, tolerance))
             verdict = ("unknown", "below", "within", "above")[found.verdict]
             assert expected.verdict == verdict
             assert expected.mbps == pytest.approx(1500 * 8e3 / (found.gap / 256), rel=1e-3)
