@@ -33,13 +33,18 @@
  * 4. A queue that was too long once would stay, as r_avg is what the link still has. So
  *    r_avg is lower by as much as empties it in about one base round trip (drain_rtts).
  * 5. Losses: what was lost in a round trip found no bandwidth, and r_avg is lower by that
- *    share. Nothing else happens, because random loss must not matter.
+ *    share. A stream ends at a packet that was lost; if two or more are and nothing grew,
+ *    the queue was too short to. Nothing else happens: random loss must not matter.
  * 6. A retransmission takes a place in the stream, and is no sample.
  * 7. A timeout: slow start anew from the start rate.
  * 8. After a pause longer than the timeout, slow start from the r_avg that was: a stream
  *    of four packets tells whether it is still right. After a shorter one a new stream
  *    begins.
  * 9. A stream of n packets tells of growth of at least n/4 packets, 2 to 5.
+ * 10. r_avg stays the same within a stream, whatever estimates come in meanwhile.
+ *
+ * Known limits: two flows do not share fairly, a long-lived loss-based flow leaves next to
+ * nothing, and where clocks have noise, "tolerance" must be set.
  */
 #include <linux/inet_diag.h>
 #include <linux/module.h>
