@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/math64.h>
+#include <linux/minmax.h>
+
+#include "estimate.h"
+
+#define FEWEST_POINTS	3
+
+/* How much longer a packet took than the first one. */
+static s32 rise(const struct rapid_points *points, u32 i)
+{
+	return points->delay_ns[i] - points->delay_ns[0];
+}
+
+/* The last of the packets with the shortest delay, of those from first on. */
+static u32 foot_from(const struct rapid_points *points, u32 first)
+{
+	u32 foot = first;
+	u32 i;
+
+	for (i = first + 1; i < points->count; i++)
+		if (rise(points, i) <= rise(points, foot))
+			foot = i;
+	return foot;
+}
+
+static u32 peak_from(const struct rapid_points *points, u32 first)
+{
+	u32 peak = first;
+	u32 i;
+
+	for (i = first + 1; i < points->count; i++)
+		if (rise(points, i) > rise(points, peak))
+			peak = i;
+	return peak;
+}
+
+/* The last packet before the peak whose delay is as short, but for noise. */
+static u32 foot_with_noise(const struct rapid_points *points, u32 foot, u32 peak, u32 tolerance)
+{
+	u32 noise_ns = tolerance ? (rise(points, peak) - rise(points, foot)) / tolerance : 0;
+	u32 i;
+
+	for (i = peak; i > foot; i--)
+		if ((u32)(rise(points, i) - rise(points, foot)) <= noise_ns)
+			break;
+	return i;
+}
+
+/* The mean gap of the packets from one to another. */
+static u64 gap_between(const struct rapid_points *points, u32 from, u32 to)
+{
+	u64 time_ns = points->sent_ns[to] - points->sent_ns[from];
+
+	return div_u64(time_ns << RAPID_GAP_BITS, points->position[to] - points->position[from]);
+}
+
+u64 rapid_last_gap(const struct rapid_points *points)
+{
+	return gap_between(points, points->count - 2, points->count - 1);
+}
+
+/*
+ * The last excursion: from the packet with the shortest delay to the end of the
+ * stream, if it is long enough and most of it is still there at the end. Otherwise
+ * it was a burst of others, and the search goes on behind its peak.
+ *
+ * The rate of self-congestion is that around the packet where it begins.
+ */
+struct rapid_estimate rapid_estimate(const struct rapid_points *points, struct rapid_rule rule)
+{
+	struct rapid_estimate estimate = { .verdict = RAPID_UNKNOWN };
+	u32 lowest, foot, peak, last;
+
+	if (points->count < FEWEST_POINTS)
+		return estimate;
+	last = points->count - 1;
+	lowest = foot_from(points, 0);
+	estimate.least_delay_ns = points->delay_ns[lowest];
+	for (;;) {
+		peak = peak_from(points, lowest);
+		foot = foot_with_noise(points, lowest, peak, rule.tolerance);
+		if (points->position[last] - points->position[foot] < rule.min_length) {
+			estimate.verdict = RAPID_ABOVE;
+			estimate.gap = rapid_last_gap(points);
+			return estimate;
+		}
+		if ((u64)(rise(points, last) - rise(points, lowest)) * rule.decrease >=
+		    (u32)(rise(points, peak) - rise(points, lowest)))
+			break;
+		lowest = foot_from(points, peak);
+	}
+	estimate.verdict = foot ? RAPID_WITHIN : RAPID_BELOW;
+	estimate.gap = gap_between(points, foot ? foot - 1 : 0, foot + 1);
+	return estimate;
+}
