@@ -51,7 +51,7 @@
 #include <linux/slab.h>
 #include <net/tcp.h>
 
-#include "compat.h"
+#include "cca_compat.h"
 #include "estimate.h"
 #include "stream.h"
 
@@ -563,7 +563,7 @@ static void rapid_count_losses(struct sock *sk, struct rapid *rapid, const struc
 	rapid->window_lost = tp->lost;
 }
 
-static void RAPID_CONG_CONTROL(rapid_cong_control)
+static CONG_CONTROL(rapid_cong_control, sk, rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct rapid *rapid = rapid_of(sk);

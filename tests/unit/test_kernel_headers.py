@@ -39,6 +39,7 @@ class TestOutOfTree:
             ("sch_abc", {"sch_abc.ko"}),
             ("tcp_abc", {"tcp_abc.ko", "tcp_abc_ns.ko"}),
             ("tcp_copa", {"tcp_copa.ko"}),
+            ("tcp_rapid", {"tcp_rapid.ko"}),
         ],
     )
     def test_compiles(self, tmp_path: Path, headers: Path, folder: str, modules: set[str]) -> None:
