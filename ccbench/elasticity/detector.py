@@ -13,7 +13,8 @@ Where the paper leaves room:
 - **The window holds whole pulses**, so that f_p is one of the FFT's frequencies; between two of
   them, up to 36 % of the peak would be lost.
 - **No taper**: the paper names none. The mean is subtracted, which changes no other frequency.
-- **The interval is open**, as it is written: with ε = 0.5 Hz and 5 s, 5.6 to 9.4 Hz, 20 frequencies.
+- **The interval is open**, as it is written: with ε = 0.5 Hz and 5 s it has the 20 frequencies from
+  5.6 to 9.4 Hz.
 - **A rate that does not vary** at any of these frequencies has η = 0: nothing has reacted. What is
   lower than 1e-9 of the rates themselves is taken for rounding.
 

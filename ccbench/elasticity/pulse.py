@@ -42,7 +42,7 @@ PULSE_SIZE = 0.25
 #: Pulses in a second, f_p.
 PULSE_HZ = 5.0
 
-#: The part of the period in which the pulse is above 0; below 0 it is as much lower as it is longer.
+#: The part of the period in which the pulse is above 0; as much longer it is below 0, it is lower.
 _UP = 0.25
 _DOWN_TO_UP = _UP / (1 - _UP)
 

@@ -7,9 +7,9 @@ to follow the pulses, which the pulser would take for elastic cross traffic.
 
 Where the paper leaves room:
 
-- **A peak** in R is a magnitude of at least `threshold` times the highest between the two
-  frequencies' neighbourhood and the first harmonic: as (3), with (f_high + ε, 2 f_low − ε). The paper
-  says that there is "no peak", not what one is.
+- **A peak** in R is a magnitude of at least `threshold` times the highest of those that lie above
+  both frequencies and below the first harmonic: as (3), with (f_high + ε, 2 f_low − ε). The paper
+  speaks of "no peak" and does not say what one is.
 - **The moving average** of watchers leaves a tenth at the lower of the two frequencies; the paper
   says that higher ones are muted, not how far.
 """
