@@ -52,7 +52,7 @@ INITIAL_WINDOW_BYTES = 10 * MTU_BYTES
 _BACKLOGGED = ("bulk", "onoff")
 #: Samples from one η to the next; at 10 ms each, ten a second.
 _EVERY = 10
-#: A sender pulses if its rate has this part of the sine that pulses of μ/4 have.
+#: A sender pulses if its rate has at least this part of the sine that pulses of μ/4 have.
 _LEAST_PULSE = 0.2
 
 _POSITIVE = Range(0, low_open=True)
@@ -78,12 +78,16 @@ class Observation:
         Index ``time_s``, every `step_s` of the detector; columns ``send_mbps`` (S),
         ``receive_mbps`` (R), ``estimate_mbps`` (ẑ) and ``true_mbps`` (z).
     elasticity : DataFrame
-        Index ``time_s``, the end of a window, which begin 10 samples apart; columns ``peak_mbps``
-        (amplitude of ẑ at f_p), ``others_mbps`` (the highest that it is compared with), ``elasticity`` (η),
-        ``is_elastic`` and ``elastic_share`` (the part of the cross traffic's bytes in the window
-        that belongs to elastic flows; NaN without any bytes).
+        Index ``time_s``, the ends of windows that begin 10 samples apart; columns ``peak_mbps``
+        (amplitude of ẑ at f_p), ``others_mbps`` (the highest that it is compared with),
+        ``elasticity`` (η), ``is_elastic``, and ``elastic_share`` (the part of the window's cross
+        traffic that belongs to elastic flows, in bytes; NaN without any).
     send_peak_mbps : float
         Amplitude of S at f_p, the mean over the windows.
+    is_pulsing : bool
+        Whether the sender pulses; if it does not, η says nothing about others. It does if S itself
+        has a peak at f_p, by the detector's threshold, and one of at least a fifth of that of
+        pulses of μ/4.
     busy : float
         What part of its capacity the link has used meanwhile, if it has this rate.
 
@@ -101,12 +105,8 @@ class Observation:
     rates: pd.DataFrame = field(repr=False)
     elasticity: pd.DataFrame = field(repr=False)
     send_peak_mbps: float
+    is_pulsing: bool
     busy: float
-
-    @property
-    def is_pulsing(self) -> bool:
-        """Whether the sender pulses: if it does not, η says nothing about others."""
-        return self.send_peak_mbps >= _LEAST_PULSE * fundamental_mbps(self.link_mbps)
 
     @property
     def errors(self) -> pd.Series[float]:
@@ -269,11 +269,11 @@ def observe(  # noqa: PLR0913 - which packets, and how they are measured; by key
     estimate = cross_traffic_mbps(rates["send_mbps"], rates["receive_mbps"], link_mbps=link_mbps)
     rates.insert(2, "estimate_mbps", estimate)
 
-    send_windows = detector.windows(rates["send_mbps"], every=_EVERY)
-    send_peak = math.nan
-    if len(send_windows):
+    send_peak, send_eta = math.nan, math.nan
+    if len(send_windows := detector.windows(rates["send_mbps"], every=_EVERY)):
         amplitudes = spectrum(send_windows, step_s=step_s)[1]
         send_peak = float(amplitudes[:, round(detector.pulse_hz * detector.window_s)].mean())
+        send_eta = float(np.median(detector.elasticity(send_windows)))
     return Observation(
         flows=chosen,
         bottleneck=bottleneck,
@@ -283,6 +283,8 @@ def observe(  # noqa: PLR0913 - which packets, and how they are measured; by key
         rates=rates,
         elasticity=_elasticity(rates, detector, run.scenario, accepted[is_cross]),
         send_peak_mbps=send_peak,
+        is_pulsing=send_eta >= detector.threshold
+        and send_peak >= _LEAST_PULSE * fundamental_mbps(link_mbps),
         busy=_busy(events, packets, link_mbps),
     )
 
