@@ -326,10 +326,11 @@ def _packets(events: pd.DataFrame, flows: tuple[int, ...]) -> tuple[pd.DataFrame
     enqueue, dequeue, drop = (
         events["event"].cat.categories.get_loc(name) for name in ("enqueue", "dequeue", "drop")
     )
-    flow = events["flow"].to_numpy()
+    flow, time_ns = events["flow"].to_numpy(), events["time_ns"].to_numpy()
+    # A drop at the head of the queue may come next too, but not at the same time.
     is_refused = np.zeros(len(events), dtype=bool)
-    if len(events):
-        is_refused[:-1] = (kind[:-1] == enqueue) & (kind[1:] == drop) & (flow[:-1] == flow[1:])
+    is_refused[:-1] = (kind[:-1] == enqueue) & (kind[1:] == drop)
+    is_refused[:-1] &= (flow[:-1] == flow[1:]) & (time_ns[:-1] == time_ns[1:])
     refusing = np.roll(is_refused, 1)  # the drop that follows; the last row refuses nothing
     columns = ["time_ns", "flow", "bytes"]
     accepted = events.loc[(kind == enqueue) & ~is_refused, columns].reset_index(drop=True)

@@ -18,6 +18,7 @@ from ccbench import Bottleneck, Flow, Scenario
 from ccbench._frames import EVENT_DTYPE
 from ccbench.cli import main as cli
 from ccbench.cli._status import ExitStatus
+from ccbench.elasticity import observed
 from ccbench.elasticity.detector import Detector
 from ccbench.elasticity.observed import elastic_flows, observe
 from ccbench.elasticity.pulse import fundamental_mbps, pulse_mbps
@@ -131,6 +132,17 @@ class TestObserve:
         # What drops at the head has been accepted and is never served: so many are missing.
         late = 0.0 if "room" in settings else drops.sum() / (log["event"] == "enqueue").sum()
         assert error <= 1e-6 + 2 * late
+
+    @pytest.mark.parametrize("settings", [{"room": 12}, {"stale_ms": 20}])
+    def test_waiting(self, settings: dict[str, Any]) -> None:
+        """With drops at either end of the queue, no packet seems to have waited for longer."""
+        log = log_of(arrivals(cross_mbps=7), **settings)
+        _, packets = observed._packets(log, (0,))
+        waited_ms = (packets["dequeued_ns"] - packets["enqueued_ns"]) / 1e6
+        assert waited_ms.min() >= 0
+        assert waited_ms.max() <= settings.get("stale_ms", 12)
+        left = log[(log["event"] == "dequeue") & (log["flow"] == 0)]
+        assert left["time_ns"].tolist() == packets["dequeued_ns"].tolist()
 
     def test_full_link(self, pulsing: Run) -> None:
         """On average one's own rate and that of the others are the link's, which is full."""
