@@ -51,10 +51,9 @@ def _flows(_context: click.Context, _option: click.Parameter, texts: tuple[str, 
     metavar="N",
     multiple=True,
     default=("0",),
-    show_default="0",
     callback=_flows,
     help="The sender, by its number in the run; all other flows are its cross traffic. A range "
-    "such as 0-9, or the option again: these flows together.",
+    "such as 0-9, or the option again: these flows together.  [default: 0]",
 )
 @click.option(
     "--bottleneck",

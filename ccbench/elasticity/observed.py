@@ -87,7 +87,7 @@ class Observation:
     is_pulsing : bool
         Whether the sender pulses; if it does not, η says nothing about others. It does if S itself
         has a peak at f_p, by the detector's threshold, and one of at least a fifth of that of
-        pulses of μ/4.
+        pulses of μ/4 in rates over such a window.
     busy : float
         What part of its capacity the link has used meanwhile, if it has this rate.
 
@@ -269,6 +269,7 @@ def observe(  # noqa: PLR0913 - which packets, and how they are measured; by key
     estimate = cross_traffic_mbps(rates["send_mbps"], rates["receive_mbps"], link_mbps=link_mbps)
     rates.insert(2, "estimate_mbps", estimate)
 
+    expected = fundamental_mbps(link_mbps) * abs(float(np.sinc(detector.pulse_hz * window_s)))
     send_peak, send_eta = math.nan, math.nan
     if len(send_windows := detector.windows(rates["send_mbps"], every=_EVERY)):
         amplitudes = spectrum(send_windows, step_s=step_s)[1]
@@ -283,8 +284,7 @@ def observe(  # noqa: PLR0913 - which packets, and how they are measured; by key
         rates=rates,
         elasticity=_elasticity(rates, detector, run.scenario, accepted[is_cross]),
         send_peak_mbps=send_peak,
-        is_pulsing=send_eta >= detector.threshold
-        and send_peak >= _LEAST_PULSE * fundamental_mbps(link_mbps),
+        is_pulsing=send_eta >= detector.threshold and send_peak >= _LEAST_PULSE * expected,
         busy=_busy(events, packets, link_mbps),
     )
 
