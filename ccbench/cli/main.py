@@ -21,6 +21,7 @@ from ccbench.cli.classify_cluster import classify_cluster
 from ccbench.cli.classify_train import classify_train
 from ccbench.cli.deployable import deployable
 from ccbench.cli.doctor import doctor
+from ccbench.cli.elasticity import elasticity
 from ccbench.cli.harm import harm
 from ccbench.cli.kernel import kernel
 from ccbench.cli.model import model
@@ -116,7 +117,7 @@ def program(*, debug: bool) -> None:
 
 _commands = (
     *(doctor, kernel, run, shell, classify, classify_train, harm, deployable),
-    *(classify_cluster, raygen, report, study, model, traces),
+    *(classify_cluster, elasticity, raygen, report, study, model, traces),
 )
 for _command in _commands:
     program.add_command(_command)

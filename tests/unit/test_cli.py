@@ -123,6 +123,7 @@ class TestProgram:
             ("study", "run"),
             ("model",),
             ("model", "bbr"),
+            ("elasticity",),
         ],
     )
     def test_help(self, command: tuple[str, ...]) -> None:

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""The pulse that a sender adds to its rate (section 3.4, figure 6).
+
+For a quarter of the period T it is a half-sine up, for the other three quarters one of a third of
+the height down, so that it adds nothing on average:
+
+.. math::
+
+    p(t) = \begin{cases}
+        A \sin(4 \pi t / T) & 0 \le t < T / 4 \\
+        -\frac{A}{3} \sin\left(\frac{4 \pi}{3} (t / T - 1/4)\right) & T / 4 \le t < T
+    \end{cases}
+
+with A = μ/4. A sender with a rate of μ/12 can send it, where a symmetric one would need μ/4.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ccbench import _validate
+from ccbench._arrays import numbers
+from ccbench._validate import Range
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "PULSE_HZ",
+    "PULSE_SIZE",
+    "burst_bytes",
+    "fundamental_mbps",
+    "least_rate_mbps",
+    "pulse_mbps",
+]
+
+#: Height of a pulse as a part of the link's rate: μ/4.
+PULSE_SIZE = 0.25
+#: Pulses in a second, f_p.
+PULSE_HZ = 5.0
+
+#: The part of the period in which the pulse is above 0; as much longer it is below 0, it is lower.
+_UP = 0.25
+_DOWN_TO_UP = _UP / (1 - _UP)
+
+_POSITIVE = Range(0, low_open=True)
+_SIZE = Range(0, 1, low_open=True)
+
+
+def pulse_mbps(
+    time_s: ArrayLike,
+    link_mbps: float,
+    *,
+    size: float = PULSE_SIZE,
+    frequency_hz: float = PULSE_HZ,
+) -> NDArray[np.float64]:
+    """Return what a pulser adds to its rate over time, in Mbit/s (figure 6).
+
+    Parameters
+    ----------
+    time_s : array_like
+        Seconds since a pulse began, of any shape.
+    link_mbps : float
+        Rate of the bottleneck, μ, above 0.
+    size : float
+        Height of the upper half-sine as a part of `link_mbps`, above 0 and at most 1.
+    frequency_hz : float
+        Pulses in a second, f_p = 1/T, above 0.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape of `time_s`; the mean over a period is 0.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range or no number.
+
+    Examples
+    --------
+    The top after an eighth of the period, the bottom after five eighths:
+
+    >>> pulse_mbps([0.025, 0.125], 96).round(3).tolist()
+    [24.0, -8.0]
+    """
+    link, size, frequency = _checked(link_mbps, size, frequency_hz)
+    phase = (numbers("time_s", time_s, Range(), example=0.1) * frequency) % 1.0
+    up = np.sin(np.pi * phase / _UP)
+    down = -_DOWN_TO_UP * np.sin(np.pi * (phase - _UP) / (1 - _UP))
+    return np.asarray(link * size * np.where(phase < _UP, up, down))
+
+
+def least_rate_mbps(link_mbps: float, *, size: float = PULSE_SIZE) -> float:
+    """Return the least rate at which a sender can pulse, in Mbit/s: μ/12 for pulses of μ/4.
+
+    Parameters and errors are those of :func:`pulse_mbps`.
+
+    Examples
+    --------
+    >>> least_rate_mbps(96)
+    8.0
+    """
+    link, size, _ = _checked(link_mbps, size, PULSE_HZ)
+    return link * size * _DOWN_TO_UP
+
+
+def burst_bytes(
+    link_mbps: float, *, size: float = PULSE_SIZE, frequency_hz: float = PULSE_HZ
+) -> float:
+    """Return what a pulse adds to the queue before it takes it away: T μ / 8π for pulses of μ/4.
+
+    Parameters and errors are those of :func:`pulse_mbps`.
+
+    Examples
+    --------
+    About 4 % of what the link carries in a period:
+
+    >>> round(burst_bytes(96)), round(burst_bytes(96) / (96e6 / 8 * 0.2), 3)
+    (95493, 0.04)
+    """
+    link, size, frequency = _checked(link_mbps, size, frequency_hz)
+    return link * 1e6 / 8 * size * (2 / math.pi) * _UP / frequency
+
+
+def fundamental_mbps(link_mbps: float, *, size: float = PULSE_SIZE) -> float:
+    r"""Return the amplitude of the sine at f_p that is in the pulses, in Mbit/s.
+
+    The integral of figure 6 is closed: it is 16 √2 / 15 π = 0.48 of the height of the pulse. The
+    rest is harmonics at multiples of f_p.
+
+    Parameters and errors are those of :func:`pulse_mbps`.
+
+    Examples
+    --------
+    >>> round(fundamental_mbps(96), 2)
+    11.52
+    """
+    link, size, _ = _checked(link_mbps, size, PULSE_HZ)
+    return link * size * 16 * math.sqrt(2) / (15 * math.pi)
+
+
+def _checked(link_mbps: float, size: float, frequency_hz: float) -> tuple[float, float, float]:
+    number = _validate.number
+    return (
+        number("link_mbps", link_mbps, _POSITIVE, example=96),
+        number("size", size, _SIZE, example=PULSE_SIZE),
+        number("frequency_hz", frequency_hz, _POSITIVE, example=PULSE_HZ),
+    )

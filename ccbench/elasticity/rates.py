@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""The rate of the cross traffic, from what a sender knows of its own packets (section 3.1).
+
+A queue that treats all packets alike and is never empty serves what arrives in proportion. From the
+rates S and R at which the same n packets arrived and were served, and the link's rate μ:
+
+.. math::
+
+    \hat z(t) = \mu \frac{S(t)}{R(t)} - S(t) \quad (1), \qquad
+    S = \frac{n_{bytes}}{s_{i+n} - s_i}, \quad R = \frac{n_{bytes}}{r_{i+n} - r_i} \quad (2)
+
+In a first-in-first-out queue that does not run empty this is no approximation: between the packets
+i and i + n the link has served just what has arrived between them, μ (r_{i+n} - r_i) bytes. So
+n_bytes is the packets i to i + n - 1, and ẑ is the mean rate of the others between s_i and s_{i+n}.
+Packets that the queue refuses count for nothing, neither one's own nor those of others. Where the
+queue runs empty, what the link could have carried meanwhile counts as cross traffic.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ccbench import _validate
+from ccbench._arrays import broadcastable, numbers
+from ccbench._validate import Range
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["cross_traffic_mbps", "packet_windows", "window_rates_mbps"]
+
+_POSITIVE = Range(0, low_open=True)
+_NOT_NEGATIVE = Range(0)
+
+
+def cross_traffic_mbps(
+    send_mbps: ArrayLike, receive_mbps: ArrayLike, *, link_mbps: ArrayLike
+) -> NDArray[np.float64]:
+    """Estimate the rate of the cross traffic, ẑ, in Mbit/s (1).
+
+    Parameters
+    ----------
+    send_mbps, receive_mbps : array_like
+        Rates at which the same packets were sent and received, S at least 0 and R above 0. They and
+        `link_mbps` are broadcast against each other.
+    link_mbps : array_like
+        Rate of the bottleneck, μ, above 0.
+
+    Returns
+    -------
+    numpy.ndarray
+        Below 0 where R / μ is above 1: where μ is too low, or the packets got through in a bunch.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range or no number, or shapes do not fit.
+
+    Examples
+    --------
+    Half the packets of a full link of 48 Mbit/s are one's own; then one sends twice as many, of
+    which, with the queue growing, two thirds get through:
+
+    >>> cross_traffic_mbps([24, 48], [24, 32], link_mbps=48).tolist()
+    [24.0, 24.0]
+    """
+    send = numbers("send_mbps", send_mbps, _NOT_NEGATIVE, example=24)
+    receive = numbers("receive_mbps", receive_mbps, _POSITIVE, example=24)
+    link = numbers("link_mbps", link_mbps, _POSITIVE, example=96)
+    broadcastable(send_mbps=send, receive_mbps=receive, link_mbps=link)
+    return np.asarray(link * send / receive - send)
+
+
+def packet_windows(
+    received_s: ArrayLike, at_s: ArrayLike, *, window_s: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the packets over which rates are to be measured at some instants: i and i + n.
+
+    The last one received until then, and the first that was received at most `window_s` before it;
+    the one before if there is no other.
+
+    Parameters
+    ----------
+    received_s : array_like
+        When packets were received in seconds, in order, shape (packets,) with 2 packets or more.
+    at_s : array_like
+        The instants, any shape, none before the second packet was received.
+    window_s : float
+        Above 0: a round-trip time, as bursts confound shorter ones; below a pulse's period, as the
+        pulse would be averaged away.
+
+    Returns
+    -------
+    first, last : numpy.ndarray
+        Positions in `received_s`, shape of `at_s`; `first` is below `last`.
+
+    Raises
+    ------
+    InputError
+        If times are not in order, or an instant is too early.
+
+    Examples
+    --------
+    >>> first, last = packet_windows([0, 1, 2, 3, 4], [1, 3.5, 4], window_s=2)
+    >>> first.tolist(), last.tolist()
+    ([0, 1, 2], [1, 3, 4])
+    """
+    received = _times("received_s", received_s)
+    at = numbers("at_s", at_s, Range(), example=5)
+    window = _validate.number("window_s", window_s, _POSITIVE, example=0.05)
+    if at.size and at.min() < received[1]:
+        allowed = f"at least {received[1]:g}, when the second packet was received"
+        raise _validate.bad("at_s", float(at.min()), allowed, "begin later")
+    last = np.searchsorted(received, at, side="right") - 1
+    # Times are differences of instants: a nanosecond decides no tie.
+    first = np.searchsorted(received, received[last] - window - 1e-9, side="left")
+    return np.minimum(first, last - 1), last
+
+
+def window_rates_mbps(
+    sent_s: ArrayLike,
+    received_s: ArrayLike,
+    packet_bytes: ArrayLike,
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the rates at which packets were sent and received, S and R, in Mbit/s (2).
+
+    Parameters
+    ----------
+    sent_s, received_s : array_like
+        When each packet was sent and received in seconds, in order of `received_s`, shape
+        (packets,).
+    packet_bytes : array_like
+        Their sizes, shape (packets,) or one number for all, above 0.
+    first, last : numpy.ndarray
+        As :func:`packet_windows` gives them.
+
+    Returns
+    -------
+    send_mbps, receive_mbps : numpy.ndarray
+        Shape of `first`; both NaN where all packets were sent or received at one instant.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range or no number, times are not in order, or shapes do not fit.
+
+    Examples
+    --------
+    A packet of 12,000 bits each ms, which come out in half the time:
+
+    >>> sent, received = [0, 0.001, 0.002], [0.01, 0.0105, 0.011]
+    >>> send, receive = window_rates_mbps(sent, received, 1500, np.array([0]), np.array([2]))
+    >>> send.round(6).tolist(), receive.round(6).tolist()
+    ([12.0], [24.0])
+    """
+    sent = numbers("sent_s", sent_s, Range(), example=0.01)
+    received = _times("received_s", received_s)
+    sizes = numbers("packet_bytes", packet_bytes, _POSITIVE, example=1500)
+    if sent.shape != received.shape or broadcastable(x=received, y=sizes) != received.shape:
+        shapes = (sent.shape, received.shape, sizes.shape)
+        fields = "the shape of sent_s, received_s, packet_bytes"
+        raise _validate.bad(fields, shapes, "equal", "give a time and a size for each packet")
+    total = np.concatenate([[0.0], np.cumsum(np.broadcast_to(sizes, received.shape))])
+    megabits = (total[last] - total[first]) * 8e-6
+    spans = sent[last] - sent[first], received[last] - received[first]
+    is_known = (spans[0] > 0) & (spans[1] > 0)
+    send, receive = (
+        np.divide(megabits, span, out=np.full(megabits.shape, np.nan), where=is_known)
+        for span in spans
+    )
+    return send, receive
+
+
+def _times(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    times = numbers(name, values, Range(), example=0.01)
+    if times.ndim != 1 or times.size < 2:  # noqa: PLR2004 - a rate is between two packets
+        raise _validate.bad(
+            f"the shape of {name}", times.shape, "(n,), n at least 2", "add packets"
+        )
+    if np.any(wrong := np.diff(times) < 0):
+        allowed = f"at least the one before, {times[:-1][wrong][0]:g}"
+        raise _validate.bad(name, float(times[1:][wrong][0]), allowed, "sort the packets by it")
+    return times

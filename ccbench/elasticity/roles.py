@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""Several NimbusCC flows on one link: one of them pulses, the others watch (section 4.2).
+
+The pulser has one frequency for each of its modes. Watchers do not pulse, so that they see the
+pulser's mode in the spectrum of what they themselves receive, R. They smooth their rate, so as not
+to follow the pulses, which the pulser would take for elastic cross traffic.
+
+Where the paper leaves room:
+
+- **A peak** in R is a magnitude of at least `threshold` times the highest of those that lie above
+  both frequencies and below the first harmonic: as (3), with (f_high + ε, 2 f_low − ε). The paper
+  speaks of "no peak" and does not say what one is.
+- **The moving average** of watchers leaves a tenth at the lower of the two frequencies; the paper
+  says that higher ones are muted, not how far.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import signal
+
+from ccbench import _validate
+from ccbench._arrays import broadcastable, numbers
+from ccbench._validate import Range
+from ccbench.elasticity.detector import MARGIN_HZ, STEP_S, THRESHOLD, WINDOW_S, Detector, spectrum
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "COMPETITIVE_HZ",
+    "DELAY_HZ",
+    "GAIN",
+    "KAPPA",
+    "Seen",
+    "Watcher",
+    "election_probability",
+    "ewma_gain",
+    "ewma_weight",
+    "has_other_pulsers",
+    "smoothed",
+]
+
+#: Frequency of the pulser in TCP-competitive mode, f_pc.
+COMPETITIVE_HZ = 5.0
+#: Frequency of the pulser in delay-control mode, f_pd.
+DELAY_HZ = 6.0
+#: Expected number of pulsers that are elected within an FFT's length, at most.
+KAPPA = 1.0
+#: What a watcher's moving average leaves of a pulser's frequency.
+GAIN = 0.1
+
+_POSITIVE = Range(0, low_open=True)
+
+
+class Seen(IntEnum):
+    """What a watcher sees: no pulser, or one in either mode."""
+
+    NO_PULSER = 0
+    COMPETITIVE = 1
+    DELAY = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watcher:
+    """A flow that looks for the pulser in what it receives.
+
+    Parameters
+    ----------
+    competitive_hz, delay_hz : float
+        The pulser's frequencies in its two modes, f_pc and f_pd, different and above 0.
+    margin_hz, window_s, threshold, step_s : float
+        As in :class:`~ccbench.elasticity.detector.Detector`, for either frequency.
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range, or two do not fit each other.
+
+    Examples
+    --------
+    >>> time_s = np.arange(500) / 100
+    >>> noise = np.random.default_rng(1).normal(size=500)
+    >>> received = [10 + noise + 3 * np.sin(2 * np.pi * hz * time_s) for hz in (0, 5, 6)]
+    >>> [Seen(one).name for one in Watcher().sees(received)]
+    ['NO_PULSER', 'COMPETITIVE', 'DELAY']
+    """
+
+    competitive_hz: float = COMPETITIVE_HZ
+    delay_hz: float = DELAY_HZ
+    margin_hz: float = MARGIN_HZ
+    window_s: float = WINDOW_S
+    threshold: float = THRESHOLD
+    step_s: float = STEP_S
+
+    def __post_init__(self) -> None:
+        names = ("margin_hz", "window_s", "threshold", "step_s")
+        for name in ("competitive_hz", "delay_hz"):
+            frequency = _validate.number(name, getattr(self, name), _POSITIVE, example=5)
+            with _validate.within(f"{name} = {frequency:g}: "):
+                Detector(pulse_hz=frequency, **{other: getattr(self, other) for other in names})
+            object.__setattr__(self, name, frequency)
+        apart = round(abs(self.competitive_hz - self.delay_hz) * self.window_s)
+        if apart < 1:
+            allowed = f"at least {1 / self.window_s:g} away from {self.competitive_hz:g}"
+            raise _validate.bad("delay_hz", self.delay_hz, allowed, "choose another one")
+        if not len(self.compared):
+            allowed = "close enough for frequencies between both and twice the lower one"
+            raise _validate.bad("delay_hz", self.delay_hz, allowed, "choose a closer one")
+
+    @property
+    def compared(self) -> NDArray[np.int64]:
+        """The positions in the FFT of the frequencies that the two are compared with.
+
+        Examples
+        --------
+        >>> Watcher().compared[[0, -1]] / 5.0
+        array([6.6, 9.4])
+        """
+        both = (self.competitive_hz, self.delay_hz)
+        low = (max(both) + self.margin_hz) * self.window_s
+        high = (2 * min(both) - self.margin_hz) * self.window_s
+        return np.arange(math.floor(low + 1e-6) + 1, math.ceil(high - 1e-6))
+
+    def sees(self, receive_mbps: ArrayLike) -> NDArray[np.int64]:
+        """Return what the spectrum of a receive rate tells, as :class:`Seen`.
+
+        Parameters
+        ----------
+        receive_mbps : array_like
+            R at intervals of `step_s`; the last axis is time and has one window.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape of `receive_mbps` without the last axis.
+
+        Raises
+        ------
+        InputError
+            If a rate is no finite number, or they are not one window.
+        """
+        rates = numbers("receive_mbps", receive_mbps, Range(), example=24)
+        samples = round(self.window_s / self.step_s)
+        if rates.ndim == 0 or rates.shape[-1] != samples:
+            step = "cut it with Detector.windows"
+            allowed = f"(..., {samples}), one window"
+            raise _validate.bad("the shape of receive_mbps", rates.shape, allowed, step)
+        _, amplitudes = spectrum(rates, step_s=self.step_s)
+        competitive, delay = (
+            amplitudes[..., round(hz * self.window_s)]
+            for hz in (self.competitive_hz, self.delay_hz)
+        )
+        rounding = 1e-9 * np.abs(rates).max(axis=-1)
+        others = np.maximum(amplitudes[..., self.compared].max(axis=-1), rounding)
+        higher = np.where(competitive >= delay, Seen.COMPETITIVE, Seen.DELAY)
+        is_peak = np.maximum(competitive, delay) >= self.threshold * others
+        is_peak &= np.maximum(competitive, delay) > 0
+        return np.asarray(np.where(is_peak, higher, Seen.NO_PULSER), dtype=np.int64)
+
+
+def has_other_pulsers(
+    cross_mbps: ArrayLike,
+    receive_mbps: ArrayLike,
+    *,
+    pulse_hz: float = COMPETITIVE_HZ,
+    step_s: float = STEP_S,
+) -> NDArray[np.bool_]:
+    """Return whether a pulser is not the only one: the others vary more at f_p than it does itself.
+
+    Parameters
+    ----------
+    cross_mbps, receive_mbps : array_like
+        The cross traffic's rate and the pulser's own receive rate, ẑ and R, at intervals of
+        `step_s`; the last axis is time, as long in both, a whole number of pulses.
+    pulse_hz : float
+        The frequency at which it pulses.
+    step_s : float
+        Time between two samples.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape of the two, broadcast against each other, without the last axis.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range or no number, shapes do not fit, or pulses are not whole.
+
+    Examples
+    --------
+    >>> tone = np.sin(2 * np.pi * 5 * np.arange(500) / 100)
+    >>> has_other_pulsers([10 + 2 * tone, 10 + 4 * tone], 10 + 3 * tone)
+    array([False,  True])
+    """
+    cross = numbers("cross_mbps", cross_mbps, Range(), example=24)
+    receive = numbers("receive_mbps", receive_mbps, Range(), example=24)
+    broadcastable(cross_mbps=cross, receive_mbps=receive)
+    pulse_hz = _validate.number("pulse_hz", pulse_hz, _POSITIVE, example=COMPETITIVE_HZ)
+    peaks = []
+    for rates in (cross, receive):
+        frequencies, amplitudes = spectrum(rates, step_s=step_s)
+        bin_hz = frequencies[1]
+        at = round(pulse_hz / bin_hz)
+        if not 1 <= at < len(frequencies) or abs(at * bin_hz - pulse_hz) > 1e-6 * pulse_hz:
+            allowed = f"a multiple of {bin_hz:g} up to {frequencies[-1]:g}"
+            raise _validate.bad("pulse_hz", pulse_hz, allowed, "observe a whole number of pulses")
+        peaks.append(amplitudes[..., at])
+    return np.asarray(peaks[0] > peaks[1])
+
+
+def election_probability(
+    receive_mbps: ArrayLike,
+    *,
+    link_mbps: float,
+    decision_s: float = 0.01,
+    window_s: float = WINDOW_S,
+    kappa: float = KAPPA,
+) -> NDArray[np.float64]:
+    """Return how probably a flow that sees no pulser becomes one, at each decision (5).
+
+    Parameters
+    ----------
+    receive_mbps : array_like
+        Its receive rate, R_i, at least 0; any shape.
+    link_mbps : float
+        Rate of the bottleneck, μ, above 0.
+    decision_s : float
+        Time between two decisions, τ, above 0.
+    window_s : float
+        Length of the FFT, above 0.
+    kappa : float
+        κ, above 0: how many become pulsers within `window_s`, if the link is full.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape of `receive_mbps`; at most 1.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range or no number.
+
+    Examples
+    --------
+    >>> election_probability([24, 48], link_mbps=96).tolist()
+    [0.0005, 0.001]
+    """
+    rates = numbers("receive_mbps", receive_mbps, Range(0), example=24)
+    link = _validate.number("link_mbps", link_mbps, _POSITIVE, example=96)
+    decision = _validate.number("decision_s", decision_s, _POSITIVE, example=0.01)
+    window = _validate.number("window_s", window_s, _POSITIVE, example=WINDOW_S)
+    kappa = _validate.number("kappa", kappa, _POSITIVE, example=KAPPA)
+    return np.asarray(np.minimum(kappa * decision / window * rates / link, 1.0))
+
+
+def ewma_weight(
+    *,
+    frequency_hz: float = min(COMPETITIVE_HZ, DELAY_HZ),
+    gain: float = GAIN,
+    step_s: float = STEP_S,
+) -> float:
+    r"""Return the weight of a new sample in the moving average that leaves `gain` of a frequency.
+
+    With the weight a the average's gain is a / √(1 − 2 (1 − a) cos ω + (1 − a)²), ω = 2π f step;
+    this is its inverse.
+
+    Parameters
+    ----------
+    frequency_hz : float
+        Above 0 and below half the sampling rate.
+    gain : float
+        What is left of an oscillation of it, above 0 and below 1.
+    step_s : float
+        Time between two samples, above 0.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range.
+
+    Examples
+    --------
+    >>> weight = ewma_weight()
+    >>> round(weight, 4), round(float(ewma_gain(5, weight=weight)), 6)
+    (0.031, 0.1)
+    """
+    step_s = _validate.number("step_s", step_s, _POSITIVE, example=STEP_S)
+    nyquist = Range(0, 0.5 / step_s, low_open=True, high_open=True)
+    frequency_hz = _validate.number("frequency_hz", frequency_hz, nyquist, example=5)
+    below_1 = Range(0, 1, low_open=True, high_open=True)
+    gain = _validate.number("gain", gain, below_1, example=GAIN)
+    # a² = g² (1 − 2 b c + b²) with b = 1 − a is a² (1 − g²) − 2 g² (1 − c) a − 2 g² (1 − c) = 0
+    square = gain**2
+    turn = 2 * square * (1 - math.cos(2 * math.pi * frequency_hz * step_s))
+    half = turn / (2 * (1 - square))
+    return -half + math.sqrt(half**2 + turn / (1 - square))
+
+
+def ewma_gain(
+    frequency_hz: ArrayLike, *, weight: float, step_s: float = STEP_S
+) -> NDArray[np.float64]:
+    """Return what a moving average leaves of oscillations: the factor of their amplitude.
+
+    Parameters
+    ----------
+    frequency_hz : array_like
+        At least 0.
+    weight : float
+        Of a new sample, above 0 and at most 1.
+    step_s : float
+        Time between two samples, above 0.
+
+    Examples
+    --------
+    >>> ewma_gain([0, 50], weight=0.5).round(3).tolist()
+    [1.0, 0.333]
+    """
+    frequency = numbers("frequency_hz", frequency_hz, Range(0), example=5)
+    weight = _validate.number("weight", weight, Range(0, 1, low_open=True), example=0.03)
+    step_s = _validate.number("step_s", step_s, _POSITIVE, example=STEP_S)
+    turn = np.exp(-2j * np.pi * frequency * step_s)
+    return np.asarray(weight / np.abs(1 - (1 - weight) * turn))
+
+
+def smoothed(rates: ArrayLike, *, weight: float) -> NDArray[np.float64]:
+    """Return the moving average of a watcher's rate, which the watcher sends at instead.
+
+    Parameters
+    ----------
+    rates : array_like
+        Rates at equal intervals; the last axis is time.
+    weight : float
+        Of a new sample, above 0 and at most 1; :func:`ewma_weight` finds it.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape of `rates`; it begins with the first of them.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range or no number.
+
+    Examples
+    --------
+    >>> smoothed([8, 0, 0, 0], weight=0.5).tolist()
+    [8.0, 4.0, 2.0, 1.0]
+    """
+    series = np.atleast_1d(numbers("rates", rates, Range(), example=24))
+    weight = _validate.number("weight", weight, Range(0, 1, low_open=True), example=0.03)
+    if series.shape[-1] == 0:
+        return series
+    rest = (1 - weight) * series[..., :1]
+    result, _ = signal.lfilter([weight], [1, weight - 1], series, axis=-1, zi=rest)
+    return np.asarray(result)
