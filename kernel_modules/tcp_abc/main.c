@@ -120,9 +120,6 @@ void abc_init(struct sock *sk)
 		.ecn = tp->ecn_flags & TCP_ECN_OK,
 	};
 	abc_cubic_init(&abc->cubic, tcp_snd_cwnd(tp));
-	/* Routers would take its packets for ABC's. */
-	if (!abc->ecn)
-		INET_ECN_dontxmit(sk);
 }
 EXPORT_SYMBOL_GPL(abc_init);
 
@@ -309,9 +306,31 @@ EXPORT_SYMBOL_GPL(abc_get_info);
 
 /* ---- registration ----------------------------------------------------- */
 
+/*
+ * Of a connection whose other end takes no part. The stack marks what it sends as
+ * ECN-capable for the one below, and routers would take that for ABC's.
+ */
+static struct tcp_congestion_ops abc_without_ecn __read_mostly = {
+	.in_ack_event	= abc_in_ack_event,
+	.cong_control	= abc_cong_control,
+	.set_state	= abc_set_state,
+	.ssthresh	= abc_ssthresh,
+	.undo_cwnd	= abc_undo_cwnd,
+	.get_info	= abc_get_info,
+	.owner		= THIS_MODULE,
+	.name		= "abc",
+};
+
+static void abc_proxied_init(struct sock *sk)
+{
+	abc_init(sk);
+	if (!abc_of(sk)->ecn)
+		inet_csk(sk)->icsk_ca_ops = &abc_without_ecn;
+}
+
 static struct tcp_congestion_ops abc_ops __read_mostly = {
 	.flags		= TCP_CONG_NEEDS_ECN,
-	.init		= abc_init,
+	.init		= abc_proxied_init,
 	.in_ack_event	= abc_in_ack_event,
 	.cwnd_event	= abc_cwnd_event,
 	.cong_control	= abc_cong_control,

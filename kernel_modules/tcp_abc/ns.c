@@ -32,6 +32,18 @@
 #include "abc_compat.h"
 #include "tcp_abc.h"
 
+/* Of a connection over IPv6, or whose other end takes no part (main.c). */
+static struct tcp_congestion_ops abc_ns_without_ecn __read_mostly = {
+	.in_ack_event	= abc_in_ack_event,
+	.cong_control	= abc_cong_control,
+	.set_state	= abc_set_state,
+	.ssthresh	= abc_ssthresh,
+	.undo_cwnd	= abc_undo_cwnd,
+	.get_info	= abc_get_info,
+	.owner		= THIS_MODULE,
+	.name		= "abc_ns",
+};
+
 static void abc_ns_init(struct sock *sk)
 {
 	struct abc *abc;
@@ -40,8 +52,10 @@ static void abc_ns_init(struct sock *sk)
 	abc = abc_of(sk);
 	if (inet_csk(sk)->icsk_af_ops->net_header_len != sizeof(struct iphdr)) {
 		abc->ecn = false;
-		INET_ECN_dontxmit(sk);
+		tcp_sk(sk)->ecn_flags &= ~TCP_ECN_OK;
 	}
+	if (!abc->ecn)
+		inet_csk(sk)->icsk_ca_ops = &abc_ns_without_ecn;
 }
 
 static struct tcp_congestion_ops abc_ns_ops __read_mostly = {

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,11 +15,11 @@ from ccbench import Bottleneck, Flow, Scenario
 from ccbench.cache import cache_dir
 from ccbench.cli.main import main
 from ccbench.emulate.kernel.boot import boot
+from ccbench.emulate.kernel.build import installed
 from ccbench.emulate.kernel.engine import KernelEngine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from ccbench import Run
     from ccbench.emulate.kernel.build import KernelBuild
@@ -56,6 +58,33 @@ def dumbbell(
 def run(scenario: Scenario) -> Run:
     """Run a scenario once for all tests of a process."""
     return KernelEngine().run(scenario)
+
+
+def ask(source: str, root: Path) -> str:
+    """Boot the kernel with an init of this source and root folder; return what it prints."""
+    init = ["gcc", "-static", "-o", str(root / "init"), str(Path(__file__).parent / source)]
+    subprocess.run(init, check=True)
+    command = [
+        str(installed().linux),
+        "mem=128M",
+        f"uml_dir={root}/",
+        "time-travel=inf-cpu",
+        "root=/dev/root",
+        "rootfstype=hostfs",
+        f"rootflags={root}",
+        "init=/init",
+        "con=null",
+        "con0=null,fd:1",
+        "quiet",
+    ]
+    return subprocess.run(
+        command,
+        env={"TMPDIR": "/dev/shm"},  # noqa: S108 - the guest's memory must be in memory
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
 
 
 @pytest.fixture

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ import pytest
 
 from ccbench import Flow, Run
 from ccbench.emulate.kernel.build import installed
-from tests.kernel.conftest import dumbbell, run
+from tests.kernel.conftest import ask, dumbbell, run
 
 pytestmark = pytest.mark.kernel
 
@@ -187,29 +185,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     shutil.copy(installed().module("tcp_copa"), root)
     parameters = ("inverse_delta=0", "inverse_delta=1001", "inverse_delta=25")
     (root / "parameters").write_text("".join(f"{line}\n" for line in parameters))
-    source = Path(__file__).parent / "ask_copa.c"
-    subprocess.run(["gcc", "-static", "-o", root / "init", source], check=True)
-    command = [
-        str(installed().linux),
-        "mem=128M",
-        f"uml_dir={root}/",
-        "time-travel=inf-cpu",
-        "root=/dev/root",
-        "rootfstype=hostfs",
-        f"rootflags={root}",
-        "init=/init",
-        "con=null",
-        "con0=null,fd:1",
-        "quiet",
-    ]
-    answer = subprocess.run(
-        command,
-        env={"TMPDIR": "/dev/shm"},  # noqa: S108 - the guest's memory must be in memory
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    ).stdout
+    answer = ask("ask_copa.c", root)
     lines = [line.split() for line in answer.splitlines()]
     return {key: values for key, *values in lines if key in parameters}
 

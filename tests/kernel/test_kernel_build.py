@@ -15,6 +15,7 @@ import pytest
 from ccbench.cache import cache_dir
 from ccbench.emulate.kernel import guest
 from ccbench.emulate.kernel.build import installed
+from tests.kernel.conftest import ask
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,29 +83,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     root = tmp_path_factory.mktemp("root")
     (root / "proc").mkdir()
     (root / "qdiscs").write_text("".join(f"{name}\n" for name in QUEUES))
-    source = Path(__file__).parent / "ask_kernel.c"
-    subprocess.run(["gcc", "-static", "-o", root / "init", source], check=True)
-    command = [
-        str(installed().linux),
-        "mem=128M",
-        f"uml_dir={root}/",
-        "time-travel=inf-cpu",
-        "root=/dev/root",
-        "rootfstype=hostfs",
-        f"rootflags={root}",
-        "init=/init",
-        "con=null",
-        "con0=null,fd:1",
-        "quiet",
-    ]
-    answer = subprocess.run(
-        command,
-        env={"TMPDIR": "/dev/shm"},  # noqa: S108 - the guest's memory must be in memory
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    ).stdout
+    answer = ask("ask_kernel.c", root)
     answers: dict[str, set[str]] = {"tick": set(), "ccas": set(), "qdisc": set()}
     for line in answer.splitlines():
         key, *values = line.split() or [""]

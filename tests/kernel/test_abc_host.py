@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ABC's modules do on a host of their own what they do in scenarios, and say so to programs."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from ccbench.emulate.kernel import rtnetlink
+from ccbench.emulate.kernel.build import installed
+from tests.kernel import test_abc
+from tests.kernel.conftest import ask
+from tests.kernel.test_path import attributes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+pytestmark = pytest.mark.kernel
+
+LOOPBACK = 1
+ETA, RATE_MBPS = 0.9, 6
+
+TABLE = rtnetlink.QDISCS["abc"].options
+OPTIONS = test_abc.TestOptions.OPTIONS
+#: Attributes, and values that no option may have: those next to what is allowed, and others.
+REFUSED = {
+    "eta": (0, 2**16 + 1),
+    "delta_ms": (999, 10**8 + 1),
+    "d_t_ms": (10**8 + 1,),
+    "window_ms": (999, 10**7 + 1),
+    "token_limit": (2 * 2**16 - 1, 1000 * 2**16 + 1),
+    "rate": (2,),
+    "encoding": (2,),
+    "feedback": (2, 2**32 - 1),
+    "lookahead_ms": (10**8 + 1,),
+    "two_queues": (2,),
+    "largest_flows": (0, 65),
+    "headroom": (2**16 + 1,),
+    "weight_interval_ms": (999, 10**8 + 1),
+}
+
+ERANGE = 34
+IPV6_MISSING = "no IPv6"
+
+
+class Case(NamedTuple):
+    """A transfer: IP's version, and the congestion controls at both ends."""
+
+    ip: int
+    sender: str
+    receiver: str
+
+
+PROXIED = [Case(ip, "abc", receiver) for ip, receiver in product((4, 6), ("abc", "dctcp"))]
+FULL = Case(4, "abc_ns", "abc_ns")
+WITH_MARKS = [*PROXIED, FULL]
+#: One end takes no part; IPv6 has no full encoding.
+WITHOUT_MARKS = [
+    *(Case(ip, "abc", "cubic") for ip in (4, 6)),
+    Case(4, "abc_ns", "cubic"),
+    Case(6, "abc_ns", "abc_ns"),
+]
+
+
+def request(kind: int, flags: int) -> str:
+    """Return a step that asks something about the loopback device's qdisc."""
+    header = struct.pack("=IHHII", 36, kind, flags, 1, 0)
+    body = struct.pack("=BxxxiIII", 0, LOOPBACK, 0, 2**32 - 1, 0)
+    return f"netlink {(header + body).hex()}"
+
+
+GET = request(38, 9)
+DELETE = request(37, 5)
+
+
+def qdisc(options: Mapping[str, float | str]) -> str:
+    """Return a step that sets the loopback device's qdisc."""
+    return f"netlink {rtnetlink.set_qdisc(LOOPBACK, 'abc', 1000, options, 10).hex()}"
+
+
+def refused(name: str, value: int) -> str:
+    """Return a step that sets one option of a qdisc to a value as it is."""
+    message = bytearray(rtnetlink.set_qdisc(LOOPBACK, "abc", 1000, {name: OPTIONS[name]}, 10))
+    message[-4:] = struct.pack("=I", value)
+    return f"netlink {message.hex()}"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the guest says of one transfer."""
+
+    segments: int
+    data_segments: int
+    retransmits: int
+    acks: int
+    #: What the sender says of itself: ``struct tcp_abc_info``.
+    info: bytes
+    #: What inet_diag says of the sender: attributes.
+    diag: dict[int, bytes]
+    #: What the qdisc says of itself: packets, bytes, and its own statistics.
+    packets: int
+    sent_bytes: int
+    xstats: dict[str, int]
+    #: Packets that have come with a congestion mark, in all transfers so far.
+    ce: dict[int, int]
+
+    @property
+    def marks(self) -> tuple[int, int]:
+        """How many packets the sender counts as accelerated and as braked."""
+        w_abc, w_nonabc, accelerated, braked = struct.unpack("=4I", self.info[:16])
+        assert min(w_abc, w_nonabc) >= 2
+        return accelerated, braked
+
+    @property
+    def ecn(self) -> bool:
+        """Whether the sender says that both ends take part."""
+        return bool(self.info[16])
+
+
+def steps() -> Iterator[str]:
+    """Yield all steps of the guest."""
+    for name, values in REFUSED.items():
+        for value in values:
+            yield refused(name, value)
+    yield qdisc(OPTIONS)
+    yield GET
+    for case in (*WITH_MARKS, *WITHOUT_MARKS):
+        yield DELETE
+        encoding = "full" if case.sender == "abc_ns" else "proxied"
+        yield qdisc({"eta": ETA, "rate_mbps": RATE_MBPS, "encoding": encoding})
+        yield f"send {case.ip} {case.sender} {case.receiver}"
+        yield GET
+        yield "file /proc/net/netstat"
+        yield "file /proc/net/snmp6"
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Boot the guest, and give the lines that it prints."""
+    root = tmp_path_factory.mktemp("root")
+    (root / "proc").mkdir()
+    for module in ("tcp_abc", "tcp_abc_ns", "sch_abc"):
+        shutil.copy(installed().module(module), root)
+    (root / "steps").write_text("".join(f"{step}\n" for step in steps()))
+    return ask("ask_abc.c", root).splitlines()
+
+
+def after(lines: list[str], key: str) -> list[list[str]]:
+    """Return the words that follow a key, of every line that has it."""
+    return [words[1:] for line in lines if (words := line.split()) and words[0] == key]
+
+
+def ce_packets(lines: list[str]) -> dict[int, int]:
+    """Return how many packets have come with a congestion mark, by IP's version."""
+    names, values = (words for words in after(lines, "file") if words[0] == "IpExt:")
+    found = {4: int(values[names.index("InCEPkts")])}
+    for words in after(lines, "file"):
+        if words[0] == "Ip6InCEPkts":
+            found[6] = int(words[1])
+    return found
+
+
+def told_of(lines: list[str]) -> Told:
+    """Read the lines of one transfer."""
+    port, segments, data_segments, retransmits, acks = map(int, after(lines, "sent")[0])
+    ((info,),) = after(lines, "info")
+    ((answer,),) = after(lines, "answer")
+    messages = [bytes.fromhex(words[0]) for words in after(lines, "diag")]
+    (sender,) = (m for m in messages if struct.unpack(">H", m[20:22]) == (port,))
+    described = attributes(bytes.fromhex(answer)[36:])
+    sent_bytes, packets = struct.unpack("=QI", attributes(described[7])[1][:12])
+    return Told(
+        segments=segments,
+        data_segments=data_segments,
+        retransmits=retransmits,
+        acks=acks,
+        info=bytes.fromhex(info),
+        diag=attributes(sender[16 + 72 :]),
+        packets=packets,
+        sent_bytes=sent_bytes,
+        xstats=test_abc.xstats_of(described[4]),
+        ce=ce_packets(lines),
+    )
+
+
+@pytest.fixture(scope="module")
+def told(lines: list[str]) -> dict[Case, Told | None]:
+    """Give what the guest says of each transfer, or nothing if it has no IPv6."""
+    starts = [i for i, line in enumerate(lines) if line.startswith(("sent ", IPV6_MISSING))]
+    parts = [lines[i:j] for i, j in zip(starts, [*starts[1:], len(lines)], strict=True)]
+    cases = (*WITH_MARKS, *WITHOUT_MARKS)
+    return {
+        case: None if part[0] == IPV6_MISSING else told_of(part)
+        for case, part in zip(cases, parts, strict=True)
+    }
+
+
+def of(told: dict[Case, Told | None], case: Case) -> Told:
+    """Return what the guest says of a transfer; skip the test if it has none of this kind."""
+    answer = told[case]
+    if answer is None:
+        pytest.skip("the virtual kernel has no IPv6")
+    return answer
+
+
+class TestQdisc:
+    def test_options(self, lines: list[str]) -> None:
+        """Options that are set come back as they were."""
+        described = attributes(bytes.fromhex(after(lines, "answer")[0][0])[36:])
+        options = attributes(described[2])
+        for name, value in OPTIONS.items():
+            (got,) = struct.unpack("=I", options[TABLE[name].attribute])
+            assert got == TABLE[name].scaled(name, value), name
+        assert struct.unpack("=I", options[1]) == (1000,)
+
+    def test_out_of_range(self, lines: list[str]) -> None:
+        """The kernel refuses every value that is out of range, even if the host does not."""
+        count = sum(len(values) for values in REFUSED.values())
+        errors = [int(words[0]) for words in after(lines, "netlink")]
+        assert [ERANGE] * count == errors[:count]
+        assert errors[count] == 0
+
+    @pytest.mark.parametrize("case", [*WITH_MARKS, *WITHOUT_MARKS])
+    def test_conservation(self, told: dict[Case, Told | None], case: Case) -> None:
+        """Each packet that a host has sent is counted once, and has one mark."""
+        answer = of(told, case)
+        # The answer to the SYN is no socket's.
+        assert answer.packets == answer.segments + answer.acks + 1
+        xstats = answer.xstats
+        marks = ("accelerates", "brakes", "braked_before", "congested_before", "others")
+        assert sum(xstats[name] for name in marks) == answer.packets
+        assert xstats["abc_bytes"] + xstats["other_bytes"] == answer.sent_bytes
+        assert (xstats["abc_packets"], xstats["other_packets"]) == (0, 0)
+
+    def test_marks_arrive(self, told: dict[Case, Told | None]) -> None:
+        """As many packets come with a brake as the qdisc has made, in both versions of IP."""
+        made = {4: 0, 6: 0}
+        for case in PROXIED:
+            answer = told[case]
+            if answer is None:
+                continue
+            made[case.ip] += answer.xstats["brakes"]
+            assert answer.ce[case.ip] == made[case.ip] > 0
+
+
+class TestSender:
+    @pytest.mark.parametrize("case", WITH_MARKS)
+    def test_marks(self, told: dict[Case, Told | None], case: Case) -> None:
+        """Every data packet's mark comes back, and brakes are as many as the router made."""
+        answer = of(told, case)
+        assert answer.ecn
+        accelerated, braked = answer.marks
+        assert accelerated + braked == answer.data_segments
+        assert answer.retransmits == 0
+        # ACKs are ABC's packets too, and have marks of their own.
+        assert 0 <= answer.xstats["brakes"] - braked <= answer.acks + 1
+        assert 0 <= answer.xstats["accelerates"] - accelerated <= answer.acks + 1
+        # What the application sends is twice the rate, and more: less than half are accelerated.
+        assert 0.2 < accelerated / answer.data_segments < 0.5
+
+    @pytest.mark.parametrize("ip", [4, 6])
+    def test_dctcp_receiver(self, told: dict[Case, Told | None], ip: int) -> None:
+        """Linux's own DCTCP at the receiver echoes marks just as ABC does."""
+        ours, stock = (of(told, Case(ip, "abc", receiver)) for receiver in ("abc", "dctcp"))
+        assert ours.marks == stock.marks
+        assert ours.packets == stock.packets
+
+    def test_ipv6(self, told: dict[Case, Told | None]) -> None:
+        """IPv6 changes nothing but the size of headers."""
+        four, six = (of(told, Case(ip, "abc", "abc")) for ip in (4, 6))
+        share = [answer.marks[0] / answer.data_segments for answer in (four, six)]
+        assert share[0] == pytest.approx(share[1], rel=0.05)
+
+    @pytest.mark.parametrize("case", WITHOUT_MARKS)
+    def test_no_ecn(self, told: dict[Case, Told | None], case: Case) -> None:
+        """Where the other end takes no part, nothing but the handshake looks like ABC's."""
+        answer = of(told, case)
+        assert not answer.ecn
+        assert answer.marks == (answer.data_segments, 0)
+        assert answer.packets - answer.xstats["others"] <= 2
+        # CUBIC's window is the one that counts.
+        w_abc, w_nonabc = struct.unpack("=2I", answer.info[:8])
+        assert w_nonabc <= w_abc
+
+    @pytest.mark.parametrize("case", [*WITH_MARKS, *WITHOUT_MARKS])
+    def test_inet_diag(self, told: dict[Case, Told | None], case: Case) -> None:
+        """inet_diag says the same as the socket's own option does."""
+        answer = of(told, case)
+        assert len(answer.info) == 20
+        assert answer.diag[128] == answer.info
