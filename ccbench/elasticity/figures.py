@@ -37,7 +37,8 @@ def over_time(seen: Observation) -> Figure:
 
     Examples
     --------
-    >>> plots.save(over_time(observe(run)), "elasticity.png")  # doctest: +SKIP
+    >>> from ccbench.elasticity.observed import observe
+    >>> over_time(observe(run)).savefig("elasticity.png")  # doctest: +SKIP
     """
     figure = Figure(figsize=(9, 9.5), layout="constrained")
     rates, spectrogram, mean, metric = figure.subplots(4, height_ratios=[1.5, 1.2, 1.1, 1.2])

@@ -199,7 +199,7 @@ class TestEnd:
                 os.killpg(process.pid, number)
             else:
                 os.kill(pid, number)
-            stdout, stderr = process.communicate(timeout=30)  # until nobody has them open
+            stdout, stderr = process.communicate(timeout=90)  # until nobody has them open
         return subprocess.CompletedProcess(words, process.returncode, stdout, stderr)
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -228,7 +228,7 @@ class TestBadInput:
         ("words", "message"),
         [
             (("--bandwidth", "12", "--rtt", "41", "--queue", "30"), "rtt_ms is 41.0"),
-            (("--rtt", "40", "--queue", "30"), "bandwidth_mbps or trace is missing"),
+            (("--rtt", "40", "--queue", "30"), "bandwidth_mbps or trace or wifi is missing"),
             ((*_LINK, "--trace", "nowhere.trace"), "nowhere.trace"),
             ((*_LINK, "--loss", "1"), "loss is 1.0"),
         ],
