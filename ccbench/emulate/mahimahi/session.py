@@ -33,6 +33,9 @@ __all__: list[str] = []
 #: these know no status but 0 and 1.
 _INNERMOST = ("sh", "-c", f'{" ".join(session.ORDINARY)} "$@"; echo $? >"$0"; sleep 0.5')
 
+#: How long the shells may take to end before they are all told to, and then killed.
+_PATIENCE_S = 5.0
+
 #: Shells that start together in one network take the same addresses.
 _LOCK = "/run/ccbench.lock"
 
@@ -57,6 +60,12 @@ def run(folder: Path, user: pwd.struct_passwd, lifeline: int, command: list[str]
 def _end_with(lifeline: int, process: subprocess.Popen[str]) -> None:
     os.read(lifeline, 1)
     process.terminate()
+    # On busy machines a shell has been seen to wait for the one within it, which went on.
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            os.kill(-1, number)  # all others in this namespace of processes, whose first this is
 
 
 if __name__ == "__main__":

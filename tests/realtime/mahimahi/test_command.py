@@ -199,7 +199,7 @@ class TestEnd:
                 os.killpg(process.pid, number)
             else:
                 os.kill(pid, number)
-            stdout, stderr = process.communicate(timeout=90)  # until nobody has them open
+            stdout, stderr = process.communicate(timeout=45)  # until nobody has them open
         return subprocess.CompletedProcess(words, process.returncode, stdout, stderr)
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
