@@ -178,7 +178,7 @@ class TestFailure:
             ("refuse=CreatePort", "BESS refuses CreatePort 'sender'"),
             ("refuse=ConfigureGateHook", "BESS refuses ConfigureGateHook 'queue igate'"),
             ("die=ConnectModules", "BESS does not answer to ConnectModules: .*told to die"),
-            ("slow", r"link has 5\.8\d* Mbit/s instead of 6"),
+            ("slow", r"link has 5\.[78]\d* Mbit/s instead of 6"),
             ("deaf", "of 0 packets that came to the switch, 0 passed"),
             ("lossy", "packets are missing between the sender and the switch"),
             ("forgetful", "packets are missing from the record of departures"),

@@ -31,16 +31,20 @@ def test_label(
     tmp_path: Path, web_server: Callable[..., Any], program: str, cca: str, page_bytes: int
 ) -> None:
     """A server is told by what it sends over HTTP/2, whatever server it is and large its page."""
+    options = ("--insecure", "--pause", "0", "--json")
     with web_server(tmp_path, program, cca, page_bytes) as web:
-        done = web.ccbench("classify", _SERVER, "--insecure", "--pause", "0", "--json")
-    assert not done.returncode, done.stderr
-    (row,) = json.loads(done.stdout)["servers"]
+        for folder in ("servers", "again"):  # in real time, others may have kept this machine busy
+            done = web.ccbench("classify", _SERVER, *options, "-o", folder)
+            assert not done.returncode, done.stderr
+            (row,) = json.loads(done.stdout)["servers"]
+            if row["label"] != "unknown":
+                break
     assert row["label"] == cca, row
     assert [trace["setting"] for trace in row["traces"]] == [one.name for one in SETTINGS]
     assert all(trace["utilisation"] > 0.8 for trace in row["traces"])
     # The links carry 30 Mbit/s together, for 22 s each.
     assert 0.8 * 30 / 8 * 20 < row["megabytes"] < 30 / 8 * 22.5
-    own = tmp_path / "servers" / _SERVER
+    own = tmp_path / folder / _SERVER
     about = json.loads((own / SETTINGS[0].name / "shell.json").read_text())
     assert about["provenance"]["answers"]["protocol"] == "h2"
     assert (own / "traces.png").exists()
