@@ -32,6 +32,7 @@ def test_label(
 ) -> None:
     """A server is told by what it sends over HTTP/2, whatever server it is and large its page."""
     options = ("--insecure", "--pause", "0", "--json")
+    folder, row = "", {}
     with web_server(tmp_path, program, cca, page_bytes) as web:
         for folder in ("servers", "again"):  # in real time, others may have kept this machine busy
             done = web.ccbench("classify", _SERVER, *options, "-o", folder)
