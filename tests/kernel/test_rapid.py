@@ -16,7 +16,7 @@ from ccbench import Flow, Run
 from ccbench.emulate.kernel.build import installed
 from ccbench.rapid.estimator import available_bandwidth
 from ccbench.rapid.stream import PACKETS, rates_mbps, send_times_ns
-from tests.kernel.conftest import dumbbell, run
+from tests.kernel.conftest import ask, dumbbell, run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -325,29 +325,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     root = tmp_path_factory.mktemp("root")
     shutil.copy(installed().module("tcp_rapid"), root)
     (root / "parameters").write_text("".join(f"{line}\n" for line in PARAMETERS))
-    source = Path(__file__).parent / "ask_rapid.c"
-    subprocess.run(["gcc", "-static", "-o", root / "init", source], check=True)
-    command = [
-        str(installed().linux),
-        "mem=128M",
-        f"uml_dir={root}/",
-        "time-travel=inf-cpu",
-        "root=/dev/root",
-        "rootfstype=hostfs",
-        f"rootflags={root}",
-        "init=/init",
-        "con=null",
-        "con0=null,fd:1",
-        "quiet",
-    ]
-    answer = subprocess.run(
-        command,
-        env={"TMPDIR": "/dev/shm"},  # noqa: S108 - the guest's memory must be in memory
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    ).stdout
+    answer = ask("ask_rapid.c", root)
     lines = [line.split() for line in answer.splitlines()]
     return {key: values for key, *values in lines if key in PARAMETERS}
 
