@@ -3,16 +3,26 @@
 
 from __future__ import annotations
 
+import fcntl
 import struct
 from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Generator, Iterable
     from pathlib import Path
 
     WritePcap: TypeAlias = Callable[[Path, Iterable[tuple[int, bytes, int]]], Path]
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool, bool]:
+    """Give tests in real time the machine to themselves: no other worker tests meanwhile."""
+    is_realtime = "realtime" in item.path.parts
+    with (item.config.rootpath / "pyproject.toml").open() as shared:
+        fcntl.flock(shared, fcntl.LOCK_EX if is_realtime else fcntl.LOCK_SH)
+        return (yield)
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests in real time share: who looks whether anything is left, and real web servers."""
+"""What tests in real time share: a watch on the machine, what is left behind, real web servers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,56 @@ import pytest
 from ccbench.emulate.realtime.namespaces import inside_namespace_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from contextlib import AbstractContextManager
 
 _PATIENCE_S = 20.0
+
+#: Prints when it was woken too late, and how much, in seconds.
+_WATCH = """
+import time
+while True:
+    due = time.time() + 0.002
+    time.sleep(0.002)
+    now = time.time()
+    if now - due > 0.01:
+        print(now, now - due, flush=True)
+"""
+#: A machine that stands still for more than this share of a test is no judge of real time.
+_MOST_STALLED = 0.01
+_STALLS = pytest.StashKey[Path]()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _watch(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Write down whenever this machine stands still."""
+    path = tmp_path_factory.mktemp("watch") / "stalls"
+    request.config.stash[_STALLS] = path
+    with path.open("w") as file:
+        process = subprocess.Popen([sys.executable, "-c", _WATCH], stdout=file)
+    yield
+    process.kill()
+    process.wait()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test in real time that fails while the machine stands still has shown nothing: skip it."""
+    report = yield
+    path = item.config.stash.get(_STALLS, None)
+    if not report.failed or path is None:
+        return report
+    stalls = [tuple(map(float, line.split())) for line in path.read_text().splitlines()]
+    stalled_s = sum(late_s for when_s, late_s in stalls if call.start <= when_s <= call.stop)
+    if stalled_s > _MOST_STALLED * call.duration:
+        report.outcome = "skipped"
+        reason = f"Skipped: this machine stood still for {stalled_s:.2f} of {call.duration:.1f} s"
+        report.longrepr = (str(item.path), item.location[1] or 0, f"{reason}: {call.excinfo}")
+    return report
 
 
 @dataclass(frozen=True)

@@ -255,7 +255,8 @@ class TestEnd:
         with start(folder, bess, ["sh", "-c", "echo ready; exec sleep 50"]) as process:
             assert process.stdout is not None
             pid = int(process.stdout.readline())
-            assert process.stdout.readline() == "ready\n"
+            ready = process.stdout.readline()
+            assert ready == "ready\n", process.communicate()[1]
             own = alone.namespaces()
             if terminal:
                 os.killpg(process.pid, number)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from ccbench.classify.setting import Setting
+
 _MISSING = [check.name for check in MahimahiEngine().doctor() if not check.ok]
 pytestmark = pytest.mark.skipif(
     bool(_MISSING), reason=f"`ccbench doctor --engine mahimahi` misses {', '.join(_MISSING)}"
@@ -23,29 +25,48 @@ pytestmark = pytest.mark.skipif(
 _SERVER = "198.18.0.2"
 
 
+#: How often a server is asked: BBR's probing is by chance, and a limit at its edge makes unknowns.
+_ATTEMPTS = 3
+
+
+def ask(web: Any, folder: Path, *words: str) -> tuple[dict[str, Any], Path]:
+    """Classify the server until it has a label that is not unknown; return its row and folder."""
+    row: dict[str, Any] = {}
+    for attempt in range(_ATTEMPTS):
+        kept = folder / f"servers-{attempt}"
+        done = web.ccbench("classify", *words, "--json", "-o", str(kept))
+        assert not done.returncode, done.stderr
+        (row,) = json.loads(done.stdout)["servers"]
+        if row["label"] != "unknown":
+            return row, kept
+    pytest.fail(f"unknown in {_ATTEMPTS} attempts: {json.dumps(row, indent=1)}")
+
+
 @pytest.mark.parametrize(
-    ("program", "cca", "page_bytes"),
-    [("nginx", "cubic", 200_000), ("apache2", "reno", 50_000), ("nginx", "bbr", 30_000_000)],
+    ("server", "settings"),
+    [
+        (("nginx", "cubic", 200_000), SETTINGS[::3]),
+        (("apache2", "reno", 50_000), SETTINGS[:1]),
+        (("nginx", "bbr", 30_000_000), SETTINGS[:1]),
+    ],
+    ids=["nginx-cubic", "apache2-reno", "nginx-bbr"],
 )
 def test_label(
-    tmp_path: Path, web_server: Callable[..., Any], program: str, cca: str, page_bytes: int
+    tmp_path: Path,
+    web_server: Callable[..., Any],
+    server: tuple[str, str, int],
+    settings: tuple[Setting, ...],
 ) -> None:
     """A server is told by what it sends over HTTP/2, whatever server it is and large its page."""
-    options = ("--insecure", "--pause", "0", "--json")
-    folder, row = "", {}
-    with web_server(tmp_path, program, cca, page_bytes) as web:
-        for folder in ("servers", "again"):  # in real time, others may have kept this machine busy
-            done = web.ccbench("classify", _SERVER, *options, "-o", folder)
-            assert not done.returncode, done.stderr
-            (row,) = json.loads(done.stdout)["servers"]
-            if row["label"] != "unknown":
-                break
-    assert row["label"] == cca, row
-    assert [trace["setting"] for trace in row["traces"]] == [one.name for one in SETTINGS]
+    chosen = [word for one in settings for word in ("--setting", one.name)]
+    with web_server(tmp_path, *server) as web:
+        row, folder = ask(web, tmp_path, _SERVER, "--insecure", "--pause", "0", *chosen)
+    assert row["label"] == server[1], json.dumps(row, indent=1)
+    assert [trace["setting"] for trace in row["traces"]] == [one.name for one in settings]
     assert all(trace["utilisation"] > 0.8 for trace in row["traces"])
-    # The links carry 30 Mbit/s together, for 22 s each.
-    assert 0.8 * 30 / 8 * 20 < row["megabytes"] < 30 / 8 * 22.5
-    own = tmp_path / folder / _SERVER
+    megabits = sum(one.bandwidth_mbps for one in settings)
+    assert 0.8 * megabits / 8 * 20 < row["megabytes"] < megabits / 8 * 22.5  # 22 s of each link
+    own = folder / _SERVER
     about = json.loads((own / SETTINGS[0].name / "shell.json").read_text())
     assert about["provenance"]["answers"]["protocol"] == "h2"
     assert (own / "traces.png").exists()
@@ -53,15 +74,14 @@ def test_label(
 
 def test_http_1(tmp_path: Path, web_server: Callable[..., Any]) -> None:
     """Without TLS it is HTTP/1.1 over one connection; whoever is asked is told what asks."""
-    options = ("--setting", SETTINGS[0].name, "--contact", "me@example.com", "--json")
+    options = ("--setting", SETTINGS[0].name, "--contact", "me@example.com")
     with web_server(tmp_path, "nginx", "cubic", 200_000) as web:
-        done = web.ccbench("classify", f"http://{_SERVER}", *options)
-    assert not done.returncode, done.stderr
-    (row,) = json.loads(done.stdout)["servers"]
-    assert row["label"] == "cubic", row
+        row, _ = ask(web, tmp_path, f"http://{_SERVER}", *options)
+    assert row["label"] == "cubic", json.dumps(row, indent=1)
     asked = [line.split(" ", 3) for line in (tmp_path / "asked").read_text().splitlines()]
     assert {(port, protocol) for port, protocol, _, _ in asked} == {("80", "HTTP/1.1")}
-    assert len({connection for _, _, connection, _ in asked}) == 2  # the page, and the download
+    # Each attempt has two: the page, and the download.
+    assert len({connection for _, _, connection, _ in asked}) in range(2, 2 * _ATTEMPTS + 1, 2)
     assert all("ccbench/" in agent and "me@example.com" in agent for *_, agent in asked)
 
 
