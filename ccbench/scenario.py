@@ -70,6 +70,9 @@ class Scenario:
         Whether the end hosts negotiate ECN.
     sysctls : tuple of (str, str)
         Settings below ``net.`` for both end hosts; in TOML a table.
+    module_parameters : tuple of (str, str)
+        Parameters of the virtual kernel's modules, ours or Linux's own, by ``module.parameter``; in
+        TOML a table, such as ``{ "tcp_rapid.tolerance" = 64 }``. They hold from the start on.
     name : str
         For people. Not part of the scenario's identity.
 
@@ -101,6 +104,7 @@ class Scenario:
     queue_log: bool = True
     ecn: bool = False
     sysctls: tuple[tuple[str, str], ...] = ()
+    module_parameters: tuple[tuple[str, str], ...] = ()
     name: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -117,6 +121,7 @@ class Scenario:
             "queue_log": flag("queue_log", self.queue_log),
             "ecn": flag("ecn", self.ecn),
             "sysctls": _checked_sysctls(self.sysctls),
+            "module_parameters": _checked_module_parameters(self.module_parameters),
             "name": _validate.one_line("name", self.name),
         }
         for name, value in values.items():
@@ -217,6 +222,8 @@ class Scenario:
         values["bottlenecks"] = [bottleneck.to_dict() for bottleneck in self.bottlenecks]
         if self.sysctls:
             values["sysctls"] = dict(self.sysctls)
+        if self.module_parameters:
+            values["module_parameters"] = dict(self.module_parameters)
         return values
 
     @classmethod
@@ -246,7 +253,8 @@ class Scenario:
         readers: _fields.Readers = {
             "flows": read_flows,
             "bottlenecks": read_bottlenecks,
-            "sysctls": _read_sysctls,
+            "sysctls": _read_settings,
+            "module_parameters": _read_module_parameters,
         }
         return _fields.build(cls, data, readers)
 
@@ -340,22 +348,38 @@ def _read_parts(
     return parts
 
 
-def _checked_sysctls(sysctls: Any) -> tuple[tuple[str, str], ...]:
+def _pairs(name: str, settings: Any, example: str) -> Mapping[object, object]:
     try:
-        pairs: Mapping[object, object] = dict(sysctls)
+        return dict(settings)
     except (TypeError, ValueError):
-        step = 'write for example {"net.ipv4.tcp_sack" = "0"}'
-        raise _validate.bad("sysctls", sysctls, "a table", step) from None
+        raise _validate.bad(name, settings, "a table", f"write for example {example}") from None
+
+
+def _checked_sysctls(sysctls: Any) -> tuple[tuple[str, str], ...]:
     form = "the dotted name of a setting below net."
     checked = {}
-    for key, value in pairs.items():
+    for key, value in _pairs("sysctls", sysctls, '{"net.ipv4.tcp_sack" = "0"}').items():
         pattern = r"net(\.[A-Za-z0-9_-]+)+"
         name = _validate.text("sysctls", key, pattern, form, example="net.ipv4.tcp_sack")
         checked[name] = _validate.one_line(f"sysctls.{name}", value)
     return tuple(sorted(checked.items()))
 
 
-def _read_sysctls(value: object) -> object:
+def _checked_module_parameters(parameters: Any) -> tuple[tuple[str, str], ...]:
+    field, example = "module_parameters", "tcp_rapid.tolerance"
+    checked = {}
+    for key, value in _pairs(field, parameters, f'{{"{example}" = 64}}').items():
+        form = "a module's name, a dot and a parameter's name"
+        name = _validate.text(field, key, r"[a-z0-9_]+\.[A-Za-z0-9_]+", form, example=example)
+        # The kernel takes parameters apart at spaces and quotes.
+        form = "1 to 200 characters without spaces and quotes"
+        checked[name] = _validate.text(
+            f"{field}.{name}", value, r"[!#-~]{1,200}", form, example="64"
+        )
+    return tuple(sorted(checked.items()))
+
+
+def _read_settings(value: object) -> object:
     """Flatten the table and make its numbers strings.
 
     TOML reads an unquoted ``net.ipv4.tcp_sack = 0`` as a number in a table in a table.
@@ -364,10 +388,18 @@ def _read_sysctls(value: object) -> object:
         return value
     flat: dict[str, object] = {}
     for name, item in value.items():
-        inner = _read_sysctls(item)
+        inner = _read_settings(item)
         if isinstance(inner, dict):
             flat.update({f"{name}.{rest}": setting for rest, setting in inner.items()})
         else:
             is_number = isinstance(inner, int) and not isinstance(inner, bool)
             flat[name] = str(inner) if is_number else inner
     return flat
+
+
+def _read_module_parameters(value: object) -> object:
+    """Read them as settings, with true and false as the kernel writes them."""
+    flat = _read_settings(value)
+    if not isinstance(flat, dict):
+        return flat
+    return {name: {True: "Y", False: "N"}.get(item, item) for name, item in flat.items()}

@@ -50,6 +50,7 @@ EVERYTHING = scenario(
     queue_log=False,
     ecn=True,
     sysctls=(("net.ipv4.tcp_sack", "0"), ("net.ipv4.tcp_rmem", "4096 131072 6291456")),
+    module_parameters=(("tcp_rapid.tolerance", "64"),),
 )
 
 
@@ -228,6 +229,12 @@ class TestScenario:
             ({"sysctls": (("kernel.panic", "1"),)}, "sysctls is 'kernel.panic'"),
             ({"sysctls": (("net.a/../../b", "1"),)}, "sysctls is 'net.a/../../b'"),
             ({"sysctls": (("net.ipv4.tcp_sack", 0),)}, "sysctls.net.ipv4.tcp_sack is 0"),
+            ({"module_parameters": (("tolerance", "1"),)}, "module_parameters is 'tolerance'"),
+            (
+                {"module_parameters": (("tcp_rapid.push", "N init=/x"),)},
+                "module_parameters.tcp_rapid.push is 'N init=/x'",
+            ),
+            ({"module_parameters": 3}, "module_parameters is 3; it must be a table"),
             (
                 {
                     "bottlenecks": (Bottleneck(bandwidth_mbps=100_000, queue_bdp=100),),
@@ -303,6 +310,7 @@ class TestIdentity:
             {"queue_log": False},
             {"ecn": True},
             {"sysctls": (("net.ipv4.tcp_sack", "0"),)},
+            {"module_parameters": (("tcp_rapid.tolerance", "64"),)},
             {"flows": (Flow(cca="bbr"),)},
             {"flows": (Flow(), Flow())},
             {"bottlenecks": (replace(LINK, loss=0.1),)},
@@ -386,6 +394,12 @@ class TestDocuments:
         """Sysctls can be written as tables and as numbers, as TOML invites to."""
         toml = scenario().to_toml() + "[sysctls.net.ipv4]\ntcp_sack = 0\n"
         assert Scenario.from_toml(toml).sysctls == (("net.ipv4.tcp_sack", "0"),)
+
+    def test_module_parameters_unquoted(self) -> None:
+        """Parameters can be tables, numbers, true and false; the kernel gets its own words."""
+        toml = scenario().to_toml() + "[module_parameters.tcp_rapid]\npush = false\ntolerance = 9\n"
+        expected = (("tcp_rapid.push", "N"), ("tcp_rapid.tolerance", "9"))
+        assert Scenario.from_toml(toml).module_parameters == expected
 
     @pytest.mark.parametrize(
         ("old", "new", "message"),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import struct
@@ -16,6 +17,7 @@ from ccbench.emulate.kernel.plan import HERE
 from ccbench.errors import CcbenchError, EngineError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ccbench.emulate.engine import Progress
@@ -63,17 +65,21 @@ _FAILED = "ccbench: failed: "
 #: What the console says when there is no room for records (ENOSPC).
 _HOST_FULL = "cannot write results to the host: error -28"
 
+#: What the console says of a module's parameter, after which Linux may go on without it.
+_BAD_PARAMETER = re.compile("(invalid|too large) for parameter `")
+
 #: What the console says when there is no memory: of the host's, or in the guest.
 _HOST_OUT_OF_MEMORY = "Bus error - the host"
 _OUT_OF_MEMORY = ("Cannot allocate memory", "Out of memory", "deadlocked on memory")
 
 
-def boot(
+def boot(  # noqa: PLR0913 - what, where and how, all by keyword
     build: KernelBuild,
     directory: Path,
     *,
     memory_mb: int,
     seed: int,
+    parameters: Sequence[str] = (),
     on_progress: Progress | None = None,
 ) -> None:
     """Run the guest on the plan in `directory` until it powers off.
@@ -88,6 +94,8 @@ def boot(
         Memory of the guest.
     seed : int
         Of everything that the guest's kernel draws at random.
+    parameters : sequence of str
+        Further words of the kernel's command line.
     on_progress : callable, optional
         Called several times a second with the seconds of virtual time that have passed. An
         exception that it raises ends the guest.
@@ -101,7 +109,7 @@ def boot(
     """
     console = directory / "console"
     (directory / "root").symlink_to(build.root)
-    command = [str(build.linux), f"mem={memory_mb}M", *_COMMAND_LINE]
+    command = [str(build.linux), f"mem={memory_mb}M", *_COMMAND_LINE, *parameters]
     environment = {
         "TMPDIR": MEMORY_FOLDER,
         "CCBENCH_PARENT": str(os.getpid()),
@@ -123,12 +131,17 @@ def boot(
         finally:
             _kill(process)
     lines = console.read_text(errors="replace").splitlines()
-    if _FINISHED in lines:
+    refused = [line for line in lines if _BAD_PARAMETER.search(line)]
+    if _FINISHED in lines and not refused:
         return
     if any(_HOST_FULL in line for line in lines):
         message = f"{directory.parent} is full, where runs keep their records until they are read"
         raise CcbenchError(f"{message}: make room there, or set TMPDIR to another folder")
-    reason = _hang() if hung else _reason(lines, process.returncode, memory_mb)
+    if refused:
+        said = refused[0].rpartition("] ")[2]  # without the kernel's time
+        reason = f"one of module_parameters is refused: {said}"
+    else:
+        reason = _hang() if hung else _reason(lines, process.returncode, memory_mb)
     raise EngineError(reason, lines[-_CONSOLE_LINES:])
 
 

@@ -12,7 +12,7 @@ from ccbench import _validate
 from ccbench.cache import cache_dir
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import run_provenance
-from ccbench.emulate.kernel import build, doctor, protocol, rtnetlink
+from ccbench.emulate.kernel import build, doctor, parameters, protocol, rtnetlink
 from ccbench.emulate.kernel.boot import boot
 from ccbench.emulate.kernel.plan import Programs, guest_memory_mb, plan
 from ccbench.emulate.kernel.results import read_run
@@ -126,6 +126,7 @@ class KernelEngine:
             with _validate.within(f"bottlenecks[{i}]."):
                 rtnetlink.check_qdisc_options(bottleneck.qdisc, dict(bottleneck.qdisc_options))
             _check_encoding(scenario, i)
+        parameters.check(scenario, self.kernel)
 
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
         """Run a scenario; see :meth:`ccbench.emulate.engine.Engine.run`."""
@@ -142,6 +143,7 @@ class KernelEngine:
                 directory,
                 memory_mb=self._memory_mb(scenario),
                 seed=scenario.seed,
+                parameters=parameters.command_line(scenario, self.kernel),
                 on_progress=on_progress,
             )
             return read_run(scenario, directory, run_provenance(self, scenario))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.emulate._hosts import HOST_SYSCTLS
 from ccbench.emulate.kernel import rtnetlink
+from ccbench.emulate.kernel.parameters import module_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -82,7 +83,8 @@ def plan(scenario: Scenario, modules: Iterable[str], programs: Programs | None =
 def _steps(scenario: Scenario, modules: Iterable[str], programs: Programs | None) -> Iterator[str]:
     yield f"module /modules/ccbench_link.ko out={HERE}"
     for module in ("ccbench_flows", *modules):
-        yield f"module /modules/{module}.ko"
+        options = module_options(scenario, module)
+        yield f"module /modules/{module}.ko {options}".rstrip()
     yield _sysctl("net.ipv4.tcp_mem", _TCP_MEM)
     # Memory is reclaimed only where it is short, which ends the run as an error.
     yield _sysctl("vm.watermark_boost_factor", "0")
