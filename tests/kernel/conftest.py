@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from ccbench.emulate.kernel.build import installed
 from ccbench.emulate.kernel.engine import KernelEngine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ccbench import Run
     from ccbench.emulate.kernel.build import KernelBuild
@@ -126,3 +127,19 @@ def program(
         return output
 
     return run
+
+
+@pytest.fixture
+def other_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give the kernel part of a cache in which there is the user's kernel tree, but no build.
+
+    It lies in the user's: a build makes hard links.
+    """
+    tree = Path(installed().path.parents[1] / "current").resolve()
+    with tempfile.TemporaryDirectory(dir=cache_dir(), prefix="build-") as name:
+        kernel = Path(name) / "kernel"
+        (kernel / "trees").mkdir(parents=True)
+        (kernel / "trees" / tree.name).symlink_to(tree)
+        (kernel / "current").symlink_to(f"trees/{tree.name}")
+        monkeypatch.setenv("CCBENCH_CACHE", name)
+        yield kernel

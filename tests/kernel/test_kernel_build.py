@@ -6,19 +6,13 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench.cache import cache_dir
 from ccbench.emulate.kernel import guest
 from ccbench.emulate.kernel.build import installed
 from tests.kernel.conftest import ask
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.kernel
 
@@ -61,22 +55,6 @@ QUEUES = (
 INSTALLED = "from ccbench.emulate.kernel.build import installed; print(installed().version)"
 
 
-@pytest.fixture
-def other_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give the kernel part of a cache in which there is the user's kernel tree, but no build.
-
-    It lies in the user's: a build makes hard links.
-    """
-    tree = Path(installed().path.parents[1] / "current").resolve()
-    with tempfile.TemporaryDirectory(dir=cache_dir(), prefix="build-") as name:
-        kernel = Path(name) / "kernel"
-        (kernel / "trees").mkdir(parents=True)
-        (kernel / "trees" / tree.name).symlink_to(tree)
-        (kernel / "current").symlink_to(f"trees/{tree.name}")
-        monkeypatch.setenv("CCBENCH_CACHE", name)
-        yield kernel
-
-
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """Boot the kernel, ask it what it has, and give its answers."""
@@ -101,7 +79,7 @@ class TestKernelBuild:
         """Of CCAs it reports those that the running kernel has, and those of the modules."""
         missing = said["ccas"] - set(installed().ccas)
         more = set(installed().ccas) - said["ccas"]
-        modules = "\n".join(guest.module_sources(guest.sources_dir()))
+        modules = "\n".join(guest.find_sources().module_texts())
         assert (missing, {cca for cca in more if f'"{cca}"' not in modules}) == (set(), set())
         assert {"reno", "cubic", "bbr"} <= said["ccas"]
 

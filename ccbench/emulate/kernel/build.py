@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from ccbench.emulate.kernel.guest import Sources
+
 __all__ = ["KernelBuild", "build", "find", "installed"]
 
 _HZ_RANGE = _validate.Range(100, 1000)
@@ -149,13 +151,13 @@ def build(
     processors = jobs or os.cpu_count() or 1
     report = on_progress or _nothing
     toolchain.check()
-    sources = guest.sources_dir()
+    sources = guest.find_sources()
     cache = _cache()
     with _only_one(cache, report):
         kernel_source = kernel_sources.find(
             source, cache / "sources", lambda what: report(what, 0.0)
         )
-        recipe = Recipe.of(kernel_sources.digest(kernel_source), sources, hz)
+        recipe = Recipe.of(kernel_sources.digest(kernel_source), sources.home, hz)
         path = cache / "trees" / recipe.key
         if not path.exists():
             with new_folder(path, replace=False) as folder:
@@ -185,12 +187,12 @@ def installed() -> KernelBuild:
     BuildError
         If the modules or the init do not compile.
     """
-    cache, sources = _cache(), guest.sources_dir()
+    cache, sources = _cache(), guest.find_sources()
     try:
         tree = load_tree((cache / "current").resolve())
     except FileNotFoundError:
         raise MissingRequirement(f"the virtual kernel is not built; {_TRY_THIS}") from None
-    if Recipe.of(tree.source_digest, sources, tree.hz).key != tree.key:
+    if Recipe.of(tree.source_digest, sources.home, tree.hz).key != tree.key:
         raise MissingRequirement(
             f"the virtual kernel was built with other settings than this ccbench has; {_TRY_THIS}"
         )
@@ -218,7 +220,7 @@ def find(version: str) -> KernelBuild | None:
 def _with_guest(
     tree: KernelTree,
     cache: Path,
-    sources: Path,
+    sources: Sources,
     jobs: int,
     report: Callable[[str, float], None],
 ) -> KernelBuild:
@@ -230,7 +232,7 @@ def _with_guest(
             modules = guest.compile_guest(
                 tree.path, sources, folder, _builder(cache, f"modules-{path.name}", jobs)
             )
-            ours = list(guest.module_sources(sources))
+            ours = list(sources.module_texts())
             os.link(tree.path / "linux", folder / "linux")
             description = {
                 "release": tree.release,
@@ -245,8 +247,8 @@ def _with_guest(
     return _load(path)
 
 
-def _build_path(tree: KernelTree, cache: Path, sources: Path) -> Path:
-    text = f"{tree.key} {guest.guest_digest(sources)}"
+def _build_path(tree: KernelTree, cache: Path, sources: Sources) -> Path:
+    text = f"{tree.key} {sources.digest()}"
     return cache / "builds" / hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

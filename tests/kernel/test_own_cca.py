@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A congestion control of one's own, as docs/your-own-cca.md says."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ccbench import emulate
+from ccbench.emulate.kernel.build import installed
+from ccbench.emulate.kernel.command import BuildError
+from ccbench.scenario import Scenario
+
+pytestmark = pytest.mark.kernel
+
+_ROOT = Path(__file__).parents[2]
+_PAGE = (_ROOT / "docs" / "your-own-cca.md").read_text(encoding="utf-8")
+_MODULE = _ROOT / "examples" / "own-cca" / "tcp_aimd"
+
+
+@pytest.fixture
+def checkout(other_cache: Path, tmp_path: Path) -> Path:
+    """Give a folder with the example, and a cache with a kernel but without builds and runs."""
+    assert other_cache.is_dir()
+    shutil.copytree(_MODULE, tmp_path / "examples" / "own-cca" / "tcp_aimd")
+    return tmp_path
+
+
+def test_page(checkout: Path) -> None:
+    """The commands of the page go from a C file to a report, one after the other."""
+    commands = "".join(re.findall(r"```sh\n(.*?)```", _PAGE, re.DOTALL))
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", "-ec", commands],
+        cwd=checkout,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "aimd" in done.stdout
+    shown = re.search(r"```\n(network .*?)```", _PAGE, re.DOTALL)
+    assert shown is not None
+    for line in shown[1].splitlines():  # the compiler may be another, the networks are not
+        assert line.split("  ")[0] in done.stdout
+    assert "aimd" in (checkout / "aimd-report" / "report.html").read_text(encoding="utf-8")
+
+
+def test_parameters(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that adds more and keeps more takes more than CUBIC; with its usual constants, less."""
+    folder = checkout / "examples" / "own-cca" / "tcp_aimd"
+    monkeypatch.setenv("CCBENCH_MODULES", str(folder))
+    text = re.search(r"```toml\n(.*?)```", _PAGE, re.DOTALL)
+    assert text is not None
+    (checkout / "scenario.toml").write_text(text[1])
+    (checkout / "usual.toml").write_text(re.sub("module_parameters.*", "", text[1]))
+    greedy, usual = (
+        emulate.run(Scenario.load(checkout / name)).summary()["throughput_mbps"]
+        for name in ("scenario.toml", "usual.toml")
+    )
+    assert greedy[0] > greedy[1]
+    assert usual[0] < usual[1]
+
+
+def test_does_not_compile(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the compiler says of a module is in the error."""
+    folder = checkout / "examples" / "own-cca" / "tcp_aimd"
+    monkeypatch.setenv("CCBENCH_MODULES", str(folder))
+    (folder / "tcp_aimd.c").write_text("int nonsense(void) { return missing; }\n")
+    with pytest.raises(BuildError, match=r"(?s)compiling the kernel modules failed.*missing"):
+        installed()
