@@ -54,7 +54,7 @@ def test_page(checkout: Path) -> None:
 
 
 def test_parameters(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that adds more and keeps more takes more than CUBIC; with its usual constants, less."""
+    """One that adds more and keeps more takes more of CUBIC than one with the usual constants."""
     folder = checkout / "examples" / "own-cca" / "tcp_aimd"
     monkeypatch.setenv("CCBENCH_MODULES", str(folder))
     text = re.search(r"```toml\n(.*?)```", _PAGE, re.DOTALL)
@@ -65,8 +65,7 @@ def test_parameters(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         emulate.run(Scenario.load(checkout / name)).summary()["throughput_mbps"]
         for name in ("scenario.toml", "usual.toml")
     )
-    assert greedy[0] > greedy[1]
-    assert usual[0] < usual[1]
+    assert greedy[0] / greedy[1] > 1.5 * usual[0] / usual[1]
 
 
 def test_does_not_compile(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
