@@ -6,7 +6,7 @@ PYTEST_ARGS ?= -n auto
 DEMO_DIR ?= demo-results
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit lint format clean
+.PHONY: help demo test unit lint docs format clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,7 +20,7 @@ demo: ## install what is missing, build the virtual kernel, search for networks 
 	@echo '  ccbench run examples/bbr-vs-cubic.toml --plot run.png'
 	@echo '  ccbench harm --alpha bbr --beta cubic --bandwidth 100 --rtt 40 --queue 1bdp'
 
-test: lint ## everything: ruff, mypy (strict), all tests on the virtual kernel
+test: lint docs ## everything: ruff, mypy (strict), imports, the site, all tests on the virtual kernel
 	@$(BIN)/ccbench kernel build
 	$(BIN)/pytest $(PYTEST_ARGS)
 
@@ -28,11 +28,16 @@ unit: ## only the tests that need no virtual kernel (seconds)
 	@scripts/bootstrap.sh dev
 	$(BIN)/pytest $(PYTEST_ARGS) tests/unit ccbench
 
-lint: ## ruff and mypy
+lint: ## ruff, mypy and who imports whom
 	@scripts/bootstrap.sh dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+docs: ## the site, in docs/_site
+	@scripts/bootstrap.sh dev
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_site
 
 format: ## let ruff put the code into its form
 	@scripts/bootstrap.sh dev
@@ -40,5 +45,5 @@ format: ## let ruff put the code into its form
 	$(BIN)/ruff format .
 
 clean: ## remove what was made here; the virtual kernel and finished runs stay in the user's cache
-	rm -rf .venv $(DEMO_DIR) dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv $(DEMO_DIR) dist build docs/_site docs/api/generated .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -14,7 +14,7 @@ from ccbench._progress import progress
 from ccbench.cli._console import print_json, print_pairs, print_table
 from ccbench.cli._options import make_folder
 from ccbench.cli._status import ExitStatus
-from ccbench.cli.classify import print_traces
+from ccbench.cli._trace_table import print_traces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,18 +10,19 @@ import click
 from click.core import ParameterSource
 
 from ccbench import _validate
-from ccbench.cli._console import print_json, print_table
+from ccbench.cli._console import print_json
 from ccbench.cli._options import bess_dir_option, json_option, positive
+from ccbench.cli._trace_table import print_traces
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ccbench.classify.filters import Filters
     from ccbench.classify.setting import Setting
     from ccbench.classify.training_set import TrainingSet
     from ccbench.cli._status import ExitStatus
 
-__all__ = ["classify", "print_traces"]
+__all__ = ["classify"]
 
 #: Options that only servers have.
 _OF_SERVERS = {
@@ -228,38 +229,3 @@ def _classify_files(
     ]
     print_traces(shown, first="file")
     click.echo(f"congestion control: {verdict.label}")
-
-
-def print_traces(traces: Sequence[Mapping[str, Any]], *, first: str = "") -> None:
-    """Print what traces tell, a row each; those that tell nothing only have a setting.
-
-    Parameters
-    ----------
-    traces : sequence of mapping
-        As of :meth:`ccbench.classify.verdict.TraceVerdict.to_dict`, and what `first` names.
-    first : str
-        What to begin with.
-    """
-
-    def packets(value: float | None) -> str:
-        return "-" if value is None else f"{value:.2f}"
-
-    columns = [
-        *("setting", "vote", "nearest\npackets", "", "second\npackets", "", "limit\npackets"),
-    ]
-    print_table(
-        [*([first] if first else []), *columns],
-        [
-            [
-                *([str(one[first])] if first else []),
-                one["setting"],
-                one["label"] or "-",
-                packets(one["distance"]),
-                one["nearest"] or "",
-                packets(one["second_distance"]),
-                one["second"] or "",
-                packets(one["threshold"]),
-            ]
-            for one in traces
-        ],
-    )

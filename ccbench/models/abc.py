@@ -109,7 +109,7 @@ def fluid_delay(  # noqa: PLR0913 - the equation has four parameters, the integr
     times : numpy.ndarray
         t/tau from 0 on, shape (n,).
     delays : numpy.ndarray
-        x/tau at these times, shape (n, *S).
+        x/tau at these times, shape (n,) + S.
 
     Raises
     ------
@@ -242,7 +242,7 @@ class AbcModel:
 
     @property
     def steady_delay_ms(self) -> float:
-        """Queueing delay at which the flows come to rest in ms, x*: A delta + d_t, or 0 if A < 0.
+        """Queueing delay at which the flows come to rest in ms: A delta + d_t, or 0 if A < 0.
 
         At A = 0 the delay stays wherever it is from 0 to d_t; what is returned is d_t.
         """
@@ -327,7 +327,7 @@ class AbcModel:
         times_s : numpy.ndarray
             In seconds, shape (n,).
         delays_ms : numpy.ndarray
-            Queueing delay at these times, shape (n, *S).
+            Queueing delay at these times, shape (n,) + S.
 
         Raises
         ------
