@@ -105,8 +105,29 @@ def _complain(message: str) -> None:
     click.echo(f"{click.style('ccbench:', fg='red')} {message}", err=True)
 
 
+def _show_version(context: click.Context) -> None:
+    import ccbench
+    from ccbench.emulate.kernel.build import ready
+
+    click.echo(f"ccbench {ccbench.__version__}")
+    kernel = ready()
+    if kernel is None:
+        click.echo("virtual kernel: not built; run: ccbench kernel build")
+    else:
+        click.echo(f"virtual kernel {kernel.version}: Linux {kernel.release}, {kernel.hz} Hz")
+        click.echo(f"modules: {', '.join(kernel.modules)}")
+    context.exit()
+
+
 @click.group("ccbench", cls=_Program, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="ccbench", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda context, _, wanted: _show_version(context) if wanted else None,
+    help="Say which ccbench, kernel and modules these are, and exit.",
+)
 @click.option("--debug", is_flag=True, help="Show a traceback when ccbench itself is at fault.")
 def program(*, debug: bool) -> None:
     """Benchmarks of congestion control on the real Linux TCP stack in virtual time.

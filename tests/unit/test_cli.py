@@ -135,8 +135,10 @@ class TestProgram:
             assert "\\b" not in result.stdout  # what keeps examples as they are written
 
     def test_version(self) -> None:
-        """--version prints name and version."""
-        assert "ccbench 0.1.0\n" == ccbench("--version").stdout
+        """--version prints name and version, and which virtual kernel there is: here none."""
+        first, second = ccbench("--version").stdout.splitlines()
+        assert first == "ccbench 0.1.0"
+        assert second == "virtual kernel: not built; run: ccbench kernel build"
 
     @pytest.mark.parametrize("command", [(), ("kernel",)])
     def test_nothing_to_do(self, command: tuple[str, ...]) -> None:

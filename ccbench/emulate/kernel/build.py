@@ -35,7 +35,7 @@ from ccbench.emulate.kernel import guest, names, toolchain
 from ccbench.emulate.kernel import source as kernel_sources
 from ccbench.emulate.kernel.command import Builder
 from ccbench.emulate.kernel.tree import CFLAGS, KernelTree, Recipe, compile_tree, load_tree
-from ccbench.errors import InputError, MissingRequirement
+from ccbench.errors import CcbenchError, InputError, MissingRequirement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from ccbench.emulate.kernel.guest import Sources
 
-__all__ = ["KernelBuild", "build", "find", "installed"]
+__all__ = ["KernelBuild", "build", "find", "installed", "ready"]
 
 _HZ_RANGE = _validate.Range(100, 1000)
 
@@ -188,20 +188,23 @@ def installed() -> KernelBuild:
         If the modules or the init do not compile.
     """
     cache, sources = _cache(), guest.find_sources()
-    try:
-        tree = load_tree((cache / "current").resolve())
-    except FileNotFoundError:
-        raise MissingRequirement(f"the virtual kernel is not built; {_TRY_THIS}") from None
-    if Recipe.of(tree.source_digest, sources.home, tree.hz).key != tree.key:
-        raise MissingRequirement(
-            f"the virtual kernel was built with other settings than this ccbench has; {_TRY_THIS}"
-        )
+    tree = _tree_in_use(cache, sources)
     path = _build_path(tree, cache, sources)
     if path.exists():
         return _load(path)
     toolchain.check()
     with _only_one(cache, _nothing):
         return _with_guest(tree, cache, sources, os.cpu_count() or 1, _nothing)
+
+
+def ready() -> KernelBuild | None:
+    """Return the virtual kernel in use if nothing of it is left to build."""
+    try:
+        cache, sources = _cache(), guest.find_sources()
+        path = _build_path(_tree_in_use(cache, sources), cache, sources)
+    except CcbenchError:
+        return None
+    return _load(path) if path.exists() else None
 
 
 def find(version: str) -> KernelBuild | None:
@@ -215,6 +218,18 @@ def find(version: str) -> KernelBuild | None:
     """
     path = _cache() / "builds" / version
     return _load(path) if path.is_dir() else None
+
+
+def _tree_in_use(cache: Path, sources: Sources) -> KernelTree:
+    try:
+        tree = load_tree((cache / "current").resolve())
+    except FileNotFoundError:
+        raise MissingRequirement(f"the virtual kernel is not built; {_TRY_THIS}") from None
+    if Recipe.of(tree.source_digest, sources.home, tree.hz).key != tree.key:
+        raise MissingRequirement(
+            f"the virtual kernel was built with other settings than this ccbench has; {_TRY_THIS}"
+        )
+    return tree
 
 
 def _with_guest(

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever is done to a file or a command line, the answer is a result or one line that helps.
+
+Files that are right are damaged at random: characters changed, parts removed, doubled or
+exchanged, numbers made extreme. ``CCBENCH_EXAMPLES=10000`` has so many of each tried, not 200.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import string
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ccbench.classify.capture import read_capture
+from ccbench.cli.main import program
+from ccbench.emulate.mahimahi.link_log import LinkLog
+from ccbench.errors import CcbenchError
+from ccbench.raygen.space import Space
+from ccbench.run import Run
+from ccbench.scenario import Scenario
+from ccbench.trace import Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ROOT = Path(__file__).parents[2]
+_LOG = _ROOT / "tests" / "realtime" / "mahimahi" / "reno.log"
+_TRACE = _ROOT / "examples" / "varying-link.trace"
+_SCENARIOS = sorted((_ROOT / "examples").glob("*.toml"))
+_SPACE = _ROOT / "examples" / "raygen" / "space.toml"
+
+_thorough = settings(
+    max_examples=int(os.environ.get("CCBENCH_EXAMPLES", "200")),
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+#: What is put in the place of a number or a word.
+_WORDS = (
+    *("0", "-1", "1e999", "nan", "-inf", "99999999999999999999", "1e-300", "0x10", "007", "true"),
+    *('""', "[]", "{}", "[[]]", "'", '"', "\\u0000", "é", "\x00", "\n", "#", "=", "-", "."),
+)
+
+
+@st.composite
+def damages(draw: st.DrawFn) -> Callable[[bytes], bytes]:
+    """Draw a way to damage a file: one to four changes, each anywhere in it."""
+    changes = draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from(["byte", "cut", "double", "move", "word", "number", "end"]),
+                st.floats(0, 1),
+                st.floats(0, 1),
+                st.integers(0, 255),
+            ),
+            min_size=1,
+            max_size=4,
+        )
+    )
+
+    def damage(data: bytes) -> bytes:
+        for kind, first, second, value in changes:
+            at, other = sorted(int(part * len(data)) for part in (first, second))
+            word = _WORDS[value % len(_WORDS)].encode()
+            places = list(re.finditer(rb"[\d.]+" if kind == "number" else rb"\w+", data))
+            if kind == "byte":
+                data = data[:at] + bytes([value]) + data[at + 1 :]
+            elif kind == "cut":
+                data = data[:at] + data[other:]
+            elif kind == "double":
+                data = data[:other] + data[at:other] + data[other:]
+            elif kind == "move":
+                data = data[other:] + data[at:other] + data[:at]
+            elif kind == "end":
+                data = data[:at]
+            elif places:
+                place = places[int(first * (len(places) - 1))]
+                data = data[: place.start()] + word + data[place.end() :]
+        return data
+
+    return damage
+
+
+def refused_or_read(read: Callable[[Path], object], path: Path) -> None:
+    """Read a file; what is raised must be an error for people, of one line."""
+    try:
+        read(path)
+    except CcbenchError as error:
+        message = str(error)
+        assert message
+        assert "\n" not in message
+        assert "Traceback" not in message
+
+
+class TestText:
+    """Files that people write."""
+
+    @pytest.mark.parametrize("path", _SCENARIOS, ids=lambda path: path.stem)
+    @given(damage=damages())
+    @_thorough
+    def test_scenario(self, tmp_path: Path, path: Path, damage: Callable[[bytes], bytes]) -> None:
+        """A scenario that is read is one that can be written and read again, the same."""
+        (tmp_path / "scenario.toml").write_bytes(damage(path.read_bytes()))
+        for other in (
+            _TRACE,
+            _ROOT / "examples" / "cellular.trace",
+            _ROOT / "examples" / "web-traffic.csv",
+        ):
+            (tmp_path / other.name).write_bytes(other.read_bytes())
+
+        def read(file: Path) -> None:
+            scenario = Scenario.load(file)
+            assert Scenario.from_dict(scenario.to_dict()) == scenario
+
+        refused_or_read(read, tmp_path / "scenario.toml")
+
+    @given(damage=damages())
+    @_thorough
+    def test_space(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+        """A space of networks that is read is one that can be written and read again, the same."""
+        (tmp_path / "space.toml").write_bytes(damage(_SPACE.read_bytes()))
+
+        def read(file: Path) -> None:
+            space = Space.load(file)
+            assert Space.from_dict(space.to_dict()) == space
+
+        refused_or_read(read, tmp_path / "space.toml")
+
+    @given(damage=damages())
+    @_thorough
+    def test_trace(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+        """A trace that is read has a rate."""
+        (tmp_path / "link.trace").write_bytes(damage(_TRACE.read_bytes()[:2000]))
+
+        def read(file: Path) -> None:
+            assert Trace.from_file(file).mean_mbps > 0
+
+        refused_or_read(read, tmp_path / "link.trace")
+
+
+class TestRecords:
+    """Files that programs write."""
+
+    @given(damage=damages())
+    @_thorough
+    def test_mahimahi_log(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+        """A log of Mahimahi that is damaged is read or refused."""
+        (tmp_path / "log").write_bytes(damage(_LOG.read_bytes()[:3000]))
+        refused_or_read(LinkLog.read, tmp_path / "log")
+
+    @given(damage=damages(), number=st.integers(0, 5))
+    @_thorough
+    def test_capture(
+        self,
+        tmp_path: Path,
+        damage: Callable[[bytes], bytes],
+        number: int,
+        write_pcap: Callable[..., Path],
+        tcp_headers: Callable[..., bytes],
+    ) -> None:
+        """A capture that is damaged is refused, or has no more packets than it has room for."""
+        packets = [(i * 1000, tcp_headers(i + number), 1500) for i in range(6)]
+        path = write_pcap(tmp_path / "capture.pcap", packets)
+        path.write_bytes(damage(path.read_bytes()))
+
+        def read(file: Path) -> None:
+            assert len(list(read_capture(file))) <= file.stat().st_size // 16
+
+        refused_or_read(read, path)
+
+    @given(damage=damages(), table=st.sampled_from(["run.json", "flows.parquet", "queue.parquet"]))
+    @_thorough
+    def test_run(
+        self,
+        tmp_path: Path,
+        damage: Callable[[bytes], bytes],
+        table: str,
+        make_run: Callable[..., Run],
+    ) -> None:
+        """A stored run that was damaged is refused, or is what was stored."""
+        scenario = Scenario.from_dict(
+            {
+                "flows": [{"cca": "cubic"}],
+                "bottlenecks": [{"bandwidth_mbps": 10, "queue_packets": 50}],
+                "rtt_ms": 20,
+                "duration_s": 3,
+            }
+        )
+        stored = make_run(scenario, [5])
+        folder = tmp_path / "run"
+        stored.save(folder)
+        (folder / table).write_bytes(damage((folder / table).read_bytes()))
+
+        def read(path: Path) -> None:
+            run = Run.load(path)
+            assert run.scenario == scenario
+            assert run.flows.equals(stored.flows)
+
+        refused_or_read(read, folder)
+
+
+_COMMANDS = sorted(program.commands)
+_OPTIONS = sorted(
+    {
+        option
+        for command in program.commands.values()
+        for one in command.params
+        for option in one.opts
+    }
+)
+#: Not those that ask servers, compile, start programs, or look at all of this machine.
+_QUICK = [name for name in _COMMANDS if name not in {"classify", "doctor", "kernel", "shell"}]
+
+
+@given(
+    command=st.sampled_from(_QUICK),
+    words=st.lists(
+        st.one_of(
+            st.sampled_from(_OPTIONS),
+            st.sampled_from([word for word in _WORDS if "\x00" not in word]),
+            st.text(string.printable, max_size=8),
+        ),
+        max_size=6,
+    ),
+)
+@_thorough
+def test_command_line(tmp_path: Path, command: str, words: list[str]) -> None:
+    """A command line of arbitrary words is answered or refused, and never a traceback."""
+    runner = CliRunner()
+    with runner.isolated_filesystem(tmp_path):
+        done = runner.invoke(program, [command, *words])
+    assert done.exit_code in {0, 1, 2}
+    assert done.exception is None or isinstance(done.exception, SystemExit | CcbenchError)
+    if isinstance(done.exception, CcbenchError):
+        assert "\n" not in str(done.exception)
