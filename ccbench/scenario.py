@@ -63,9 +63,11 @@ class Scenario:
         losses (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
     sample_interval_ms : float
         Time between two samples of a flow, 1 ms or more. Samples lie on multiples of it.
-    queue_log : bool
+    queue_log : bool or "summary"
         Whether every event of every packet at the queues is recorded. Large searches that do not
-        need it leave it off.
+        need it leave it off. With ``"summary"`` a run has distributions, counters and samples
+        instead, whose size does not grow with the number of packets
+        (:class:`~ccbench.queue_summary.QueueSummary`).
     ecn : bool
         Whether the end hosts negotiate ECN.
     sysctls : tuple of (str, str)
@@ -101,14 +103,14 @@ class Scenario:
     seed: int = 1
     jitter_ms: float = 0.0
     sample_interval_ms: float = 100.0
-    queue_log: bool = True
+    queue_log: bool | str = True
     ecn: bool = False
     sysctls: tuple[tuple[str, str], ...] = ()
     module_parameters: tuple[tuple[str, str], ...] = ()
     name: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        number, whole, flag = _validate.number, _validate.whole, _validate.flag
+        number, whole = _validate.number, _validate.whole
         interval = self.sample_interval_ms
         values: dict[str, object] = {
             "flows": _checked_parts("flows", self.flows, Flow),
@@ -118,8 +120,8 @@ class Scenario:
             "seed": whole("seed", self.seed, Range(0, 2**63 - 1), example=1),
             "jitter_ms": number("jitter_ms", self.jitter_ms, _JITTER, example=0.1),
             "sample_interval_ms": number("sample_interval_ms", interval, _INTERVAL, example=100),
-            "queue_log": flag("queue_log", self.queue_log),
-            "ecn": flag("ecn", self.ecn),
+            "queue_log": _checked_queue_log(self.queue_log),
+            "ecn": _validate.flag("ecn", self.ecn),
             "sysctls": _checked_sysctls(self.sysctls),
             "module_parameters": _checked_module_parameters(self.module_parameters),
             "name": _validate.one_line("name", self.name),
@@ -346,6 +348,13 @@ def _read_parts(
         with _validate.within(f"{name}[{i}]."):
             parts.append(read(item))
     return parts
+
+
+def _checked_queue_log(queue_log: object) -> bool | str:
+    if isinstance(queue_log, bool) or queue_log == "summary":
+        return queue_log
+    allowed, step = 'true, false or "summary"', 'write for example queue_log = "summary"'
+    raise _validate.bad("queue_log", queue_log, allowed, step)
 
 
 def _pairs(name: str, settings: Any, example: str) -> Mapping[object, object]:

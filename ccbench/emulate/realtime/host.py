@@ -57,6 +57,9 @@ def check_scenario(scenario: Scenario, engine: str) -> None:
     if scenario.bottlenecks[0].wifi is not None:
         allowed, step = f"left out with the engine {engine}", "use the engine kernel"
         raise _validate.bad("bottlenecks[0].wifi", "there", allowed, step)
+    if scenario.queue_log == "summary":
+        allowed, step = f"true or false with the engine {engine}", "use the engine kernel"
+        raise _validate.bad("queue_log", scenario.queue_log, allowed, step)
     if scenario.module_parameters:
         allowed, step = f"left out with the engine {engine}", "use the engine kernel"
         raise _validate.bad("module_parameters", dict(scenario.module_parameters), allowed, step)
