@@ -61,6 +61,10 @@ class Scenario:
         answers do not overtake each other. Without it two flows of unlike RTTs and no randomness of
         their own (Reno, CUBIC) can lock in step at a drop-tail queue, one of them meeting all the
         losses (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
+    ack_batch_ms : float
+        Answers leave the receiving host only at multiples of this, in milliseconds, all that are
+        ready at once: compressed ACKs, as from hosts that coalesce interrupts, Wi-Fi and cable
+        modems. 0: each when it is ready.
     sample_interval_ms : float
         Time between two samples of a flow, 1 ms or more. Samples lie on multiples of it.
     queue_log : bool or "summary"
@@ -102,6 +106,7 @@ class Scenario:
     duration_s: float
     seed: int = 1
     jitter_ms: float = 0.0
+    ack_batch_ms: float = 0.0
     sample_interval_ms: float = 100.0
     queue_log: bool | str = True
     ecn: bool = False
@@ -119,6 +124,7 @@ class Scenario:
             "duration_s": number("duration_s", self.duration_s, _DURATION, example=60),
             "seed": whole("seed", self.seed, Range(0, 2**63 - 1), example=1),
             "jitter_ms": number("jitter_ms", self.jitter_ms, _JITTER, example=0.1),
+            "ack_batch_ms": number("ack_batch_ms", self.ack_batch_ms, _JITTER, example=1),
             "sample_interval_ms": number("sample_interval_ms", interval, _INTERVAL, example=100),
             "queue_log": _checked_queue_log(self.queue_log),
             "ecn": _validate.flag("ecn", self.ecn),
@@ -226,6 +232,8 @@ class Scenario:
             values["sysctls"] = dict(self.sysctls)
         if self.module_parameters:
             values["module_parameters"] = dict(self.module_parameters)
+        if not self.ack_batch_ms:  # came later: the others' identity stays
+            del values["ack_batch_ms"]
         return values
 
     @classmethod

@@ -126,6 +126,7 @@ struct ccbench_link_header {
 	__u32 queue_log;	/* enum ccbench_queue_log */
 	__u64 rtt_ns;
 	__u64 jitter_ns;	/* of the receiving host's answers */
+	__u64 ack_batch_ns;	/* answers leave at multiples of this; 0: at once */
 	__u64 seed;
 	/* For the summary of queues: */
 	__u64 duration_ns;

@@ -51,6 +51,7 @@ EVERYTHING = scenario(
     ecn=True,
     sysctls=(("net.ipv4.tcp_sack", "0"), ("net.ipv4.tcp_rmem", "4096 131072 6291456")),
     module_parameters=(("tcp_rapid.tolerance", "64"),),
+    ack_batch_ms=2,
 )
 
 
@@ -313,6 +314,7 @@ class TestIdentity:
             {"rtt_ms": 51},
             {"queue_log": False},
             {"ecn": True},
+            {"ack_batch_ms": 1},
             {"sysctls": (("net.ipv4.tcp_sack", "0"),)},
             {"module_parameters": (("tcp_rapid.tolerance", "64"),)},
             {"flows": (Flow(cca="bbr"),)},
