@@ -53,6 +53,10 @@ _NAMES = (
     "abc-20",
     "abc-21",
     "abc-pk",
+    "rapid-t1",
+    "rapid-1",
+    "rapid-2",
+    "rapid-3",
     "engines-agree",
 )
 
