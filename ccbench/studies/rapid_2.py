@@ -55,7 +55,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what="RAPID: 99th percentile of the queue by its room",
-                ours=float(by_part.at[0.99, "RAPID"]),
+                ours=float(by_part.loc[0.99, "RAPID"]),
                 published="fairly small",
                 accepted=(0, 20),
                 unit="%",
@@ -63,7 +63,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             Comparison(
                 what="RAPID: median of the queue by its room",
-                ours=float(by_part.at[0.5, "RAPID"]),
+                ours=float(by_part.loc[0.5, "RAPID"]),
                 published="fairly small",
                 accepted=(0, 10),
                 unit="%",
@@ -72,7 +72,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             *(
                 Comparison(
                     what=f"{scheme}: 90th percentile of the queue by its room",
-                    ours=float(by_part.at[0.9, scheme]),
+                    ours=float(by_part.loc[0.9, scheme]),
                     published="persistent queueing",
                     accepted=(20, 100),
                     unit="%",

@@ -104,10 +104,10 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             Comparison(
                 what="RAPID: round trips below 95 % after a loss, longest",
-                ours=float(suffered.at["RAPID", "max"]),
+                ours=float(suffered.loc["RAPID", "max"]),
                 published="a few",
                 accepted=(0, 5),
-                note=f"mean {suffered.at['RAPID', 'mean']:.2f}",
+                note=f"mean {suffered.loc['RAPID', 'mean']:.2f}",
             ),
             Comparison(
                 what="RAPID: mean throughput",
@@ -126,10 +126,10 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             Comparison(
                 what="HighSpeed: round trips below 95 % after a loss, mean",
-                ours=float(suffered.at["HighSpeed", "mean"]),
+                ours=float(suffered.loc["HighSpeed", "mean"]),
                 published="few, but for one loss",
                 accepted=(0, 5),
-                note=f"longest {suffered.at['HighSpeed', 'max']:.1f}",
+                note=f"longest {suffered.loc['HighSpeed', 'max']:.1f}",
             ),
             Comparison(
                 what="HighSpeed: mean queue by its room",

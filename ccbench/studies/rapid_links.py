@@ -78,7 +78,7 @@ def cbr(mbps: float, start_s: float = 0.0, stop_s: float | None = None) -> Flow:
     )
 
 
-def network(
+def network(  # noqa: PLR0913 - a network has this many numbers; all are named
     *flows: Flow,
     duration_s: float,
     mbps: float = MBPS,

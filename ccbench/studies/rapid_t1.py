@@ -4,11 +4,14 @@
 The paper does not say from which state. 7433 round trips are what one packet more in each needs to
 7212 packets, the bandwidth-delay product: NewReno starts with next to no window, and not in slow
 start, which would take 13. Both are so where a transfer has shared the link with a load that took
-nearly all of it, and that load ends: here a constant flow of 999 Mbit/s, for 20 s.
+nearly all of it, and that load ends: here a constant flow of 999 Mbit/s, for 20 s, before which
+another one has filled the queue.
 
-A new RAPID transfer on an empty link, which is in its slow start, is the other case.
+A new transfer on an empty link, which is in its slow start, is the other case. As ns-2 has no
+handshake, round trips count from the first packet of data on.
 
-Where the paper leaves room: acquired is the bandwidth when a round trip's throughput is 95 % of it.
+Where the paper leaves room: the bandwidth is acquired when a round trip begins whose throughput is
+95 % of it.
 """
 
 from __future__ import annotations
@@ -20,8 +23,16 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow, Scenario
-from ccbench.studies.rapid_links import MBPS, NEWRENO, PAPER, RTT_MS, cbr, network, over_rtts
-from ccbench.studies.rapid_links import scheme_of
+from ccbench.studies.rapid_links import (
+    MBPS,
+    NEWRENO,
+    PAPER,
+    RTT_MS,
+    cbr,
+    network,
+    over_rtts,
+    scheme_of,
+)
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -31,6 +42,8 @@ if TYPE_CHECKING:
 
 _RELEASE_S = 20.0
 _LOAD = 0.999
+#: Fills a queue of one bandwidth-delay product before the transfer starts.
+_FILL, _FILL_S = 0.2, 0.5
 _ACQUIRED = 0.95
 _AFTER_S = {"reno": 520.0, "highspeed": 80.0, "rapid": 20.0}
 _NEW_S = 5.0
@@ -44,6 +57,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
         network(
             Flow(cca=cca, start_s=1),
             cbr(_LOAD * mbps, stop_s=release_s),
+            cbr(_FILL * mbps, stop_s=_FILL_S),
             duration_s=release_s + (_QUICK_AFTER_S if quick else after_s),
             mbps=mbps,
             sysctls=NEWRENO if cca == "reno" else {},
@@ -64,9 +78,9 @@ def _measure(run: Run) -> Rows:
     scenario = run.scenario
     spare_mbps = scenario.bottlenecks[0].mean_mbps
     loads = [flow for flow in scenario.flows if flow.is_udp]
-    release_s = loads[0].stop_s or 0.0 if loads else 0.0
-    mbps = over_rtts(run).loc[release_s:]
-    since = (mbps.index.to_numpy() - release_s) * 1e3 / RTT_MS
+    release_s = loads[0].stop_s or 0.0 if loads else RTT_MS / 1e3
+    mbps = over_rtts(run).loc[release_s + RTT_MS / 1e3 - 1e-6 :]
+    since = (mbps.index.to_numpy() - release_s) * 1e3 / RTT_MS - 1
     acquired = since[mbps.to_numpy() >= _ACQUIRED * spare_mbps]
     # The whole course would be long; what is drawn is the first time that each rate is reached.
     points = np.unique(np.geomspace(1, max(since.max(), 2), 60).astype(int))
@@ -108,7 +122,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 ours=new["RAPID"],
                 published="about 4",
                 accepted=(3, 5),
-                note="the handshake is one of them; slow start sends one stream in each",
+                note="three streams of slow start, whose rates are a factor of 2 apart, and a "
+                "fourth that finds the rate",
             ),
             Comparison(
                 what="RAPID, one that had next to nothing, round trips",

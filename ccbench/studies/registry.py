@@ -57,6 +57,11 @@ _NAMES = (
     "rapid-1",
     "rapid-2",
     "rapid-3",
+    "rapid-4",
+    "rapid-fairness",
+    "rapid-others",
+    "rapid-buffers",
+    "rapid-acks",
     "engines-agree",
 )
 
