@@ -73,11 +73,10 @@ def _spare(run: Run, time_s: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
     """Return the bandwidth that the constant flows leave at some times."""
     scenario = run.scenario
     loads = [flow for flow in scenario.flows if flow.is_udp]
-    taken = sum(
-        (flow.rate_mbps or 0) * ((flow.start_s < time_s) & (time_s <= (flow.stop_s or math.inf)))
-        for flow in loads
-    )
-    spare: npt.NDArray[np.float64] = scenario.bottlenecks[0].mean_mbps - taken
+    spare = np.full(time_s.shape, scenario.bottlenecks[0].mean_mbps)
+    for flow in loads:
+        there = (flow.start_s < time_s) & (time_s <= (flow.stop_s or math.inf))
+        spare[there] -= flow.rate_mbps or 0.0
     return spare
 
 

@@ -46,7 +46,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
     first = table.groupby("scheme")[["mean_packets", "drops", "room_packets"]].first()
 
     def note(scheme: str) -> str:
-        mean, drops, room = first.loc[scheme]
+        mean, drops, room = (first[name][scheme] for name in first)
         return f"mean {mean:.0f} of {room:.0f} packets, {drops:.0f} dropped"
 
     return Findings(
@@ -55,7 +55,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what="RAPID: 99th percentile of the queue by its room",
-                ours=float(by_part.loc[0.99, "RAPID"]),
+                ours=float(by_part["RAPID"][0.99]),
                 published="fairly small",
                 accepted=(0, 20),
                 unit="%",
@@ -63,7 +63,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             Comparison(
                 what="RAPID: median of the queue by its room",
-                ours=float(by_part.loc[0.5, "RAPID"]),
+                ours=float(by_part["RAPID"][0.5]),
                 published="fairly small",
                 accepted=(0, 10),
                 unit="%",
@@ -72,7 +72,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             *(
                 Comparison(
                     what=f"{scheme}: 90th percentile of the queue by its room",
-                    ours=float(by_part.loc[0.9, scheme]),
+                    ours=float(by_part[scheme][0.9]),
                     published="persistent queueing",
                     accepted=(20, 100),
                     unit="%",

@@ -138,15 +138,15 @@ def _conclude(table: pd.DataFrame) -> Findings:
     parts = (0.1, 0.5, 0.9, 0.99)
     ratios = beside["response_s"].quantile(parts) / alone["response_s"].quantile(parts)
     paired = both["response_s_beside"] / both["response_s"]
-    used = first.loc[True, "tcp_mbps"] + first.loc[True, "rapid_mbps"]
-    left = _MBPS - first.loc[True, "tcp_mbps"]
+    used = first["tcp_mbps"][True] + first["rapid_mbps"][True]
+    left = _MBPS - first["tcp_mbps"][True]
     waits_ms = first["mean_packets"] * PACKET_BYTES * 8 / (_MBPS * 1e3)
     room = bdp_packets(_MBPS)
     queues = "; ".join(
-        f"{'with' if rapid else 'without'} median {row['p50_packets']:.0f}, 90th percentile "
-        f"{row['p90_packets']:.0f}, 99th {row['p99_packets']:.0f} of {room}, "
-        f"{row['drops']:.0f} dropped, {row['unfinished']:.0f} unfinished"
-        for rapid, row in first.iterrows()
+        f"{what} median {first['p50_packets'][rapid]}, 90th percentile "
+        f"{first['p90_packets'][rapid]}, 99th {first['p99_packets'][rapid]} of {room}, "
+        f"{first['drops'][rapid]} dropped, {first['unfinished'][rapid]} unfinished"
+        for rapid, what in ((False, "without"), (True, "with"))
     )
     return Findings(
         table=table,
@@ -178,12 +178,12 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             Comparison(
                 what="RAPID's use of what is left",
-                ours=100 * float(first.loc[True, "rapid_mbps"] / left),
+                ours=100 * float(first["rapid_mbps"][True] / left),
                 published="nearly 100",
                 accepted=(90, 101),
                 unit="%",
-                note=f"{first.loc[True, 'rapid_mbps']:.1f} of {left:.1f} Mbit/s; transfers have "
-                f"{first.loc[True, 'tcp_mbps']:.1f}, without it {first.loc[False, 'tcp_mbps']:.1f}",
+                note=f"{first['rapid_mbps'][True]:.1f} of {left:.1f} Mbit/s; transfers have "
+                f"{first['tcp_mbps'][True]:.1f}, without it {first['tcp_mbps'][False]:.1f}",
             ),
             Comparison(
                 what="mean wait with RAPID more than without",

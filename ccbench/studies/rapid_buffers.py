@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """RAPID and short queues (which Konda and Kaur leave open).
 
-One flow alone on 1 Gbit/s and 60 ms for 20 s, and beside a constant flow of half the link, with
+One flow alone on 1 Gbit/s and 60 ms for 10 s, and beside a constant flow of half the link, with
 queues from one bandwidth-delay product down to 5 packets, and with both settings for noise.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ccbench.run import Run
 
-_DURATION_S, _QUICK_S = 20.0, 4.0
+_DURATION_S, _QUICK_S = 10.0, 3.0
 _QUICK_MBPS = 50.0
 #: The first fifth is the start.
 _FROM_PART = 0.2

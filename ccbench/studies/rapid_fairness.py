@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from ccbench.harm import jain_index
 from ccbench.scenario import Flow, Scenario
-from ccbench.studies.rapid_links import MBPS, PAPER, RTT_MS, mean_packets, network
+from ccbench.studies.rapid_links import MBPS, PAPER, RTT_MS, SEVERAL, mean_packets, network
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -42,7 +42,14 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
         _UNLIKE: (Flow(cca=rapid), Flow(cca=rapid, extra_rtt_ms=RTT_MS)),
     }
     return tuple(
-        network(*flows, mbps=mbps, duration_s=_DURATION_S * part, exact=False, name=name)
+        network(
+            *flows,
+            mbps=mbps,
+            duration_s=_DURATION_S * part,
+            exact=False,
+            name=name,
+            sysctls=SEVERAL,
+        )
         for name, flows in cases.items()
     )
 
@@ -76,7 +83,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
     def shares(case: str) -> str:
         part = table[table["case"] == case]
         each = ", ".join(f"{share:.3g}" for share in part["share_percent"])
-        return f"shares {each} %; queue {part['queue_ms'].iloc[0]:.1f} ms, {part['drops'].iloc[0]} dropped"
+        queue_ms, drops = part[["queue_ms", "drops"]].iloc[0]
+        return f"shares {each} %; queue {queue_ms:.1f} ms, {drops:.0f} dropped"
 
     late = table[table["start_s"] > 0]
     return Findings(
@@ -119,7 +127,7 @@ def _figure(table: pd.DataFrame) -> Figure:
     bottom = shares[0] * 0
     for flow in shares.columns:
         part = shares[flow].fillna(0)
-        axes.barh(shares.index, part, left=bottom, label=f"flow {flow + 1}")
+        axes.barh(shares.index, part, left=bottom, label=f"flow {flow}")
         bottom = bottom + part
     axes.set_xlabel("share of the link (%)")
     axes.legend()

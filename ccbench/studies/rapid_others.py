@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from ccbench.harm import relative_harm
 from ccbench.scenario import Flow, Scenario
-from ccbench.studies.rapid_links import MBPS, PAPER, mean_packets, network
+from ccbench.studies.rapid_links import MBPS, PAPER, SEVERAL, mean_packets, network
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
             mbps=mbps,
             duration_s=_DURATION_S * part,
             exact=False,
+            sysctls=SEVERAL,
         )
         for pair in (("rapid",), *pairs)
     )
@@ -69,27 +70,27 @@ def _conclude(table: pd.DataFrame) -> Findings:
     others = [cca for cca in _OTHERS if (cca, "") in rows.index]
 
     def mbps(cca: str, pair: tuple[str, str]) -> float:
-        return float(rows.loc[pair, "first_mbps" if pair[0] == cca else "second_mbps"])
+        return float(rows["first_mbps" if pair[0] == cca else "second_mbps"][pair])
 
     def harmed(cca: str, pair: tuple[str, str]) -> float:
-        solo = float(rows.loc[(cca, ""), "first_mbps"])
+        solo = float(rows["first_mbps"][(cca, "")])
         competing = min(mbps(cca, pair), solo)
         return relative_harm(solo, competing, n_alpha=1, n_beta=1)
 
     comparisons: list[Comparison] = []
     for other in others:
         pair, late = (other, "rapid"), ("rapid", other)
-        same = float(rows.loc[(other, other), "second_mbps"])
+        same = float(rows["second_mbps"][(other, other)])
         comparisons += [
             Comparison(
                 what=f"RAPID's share beside {other.upper()}",
-                ours=100 * mbps("rapid", pair) / float(rows.loc[pair, "link_mbps"]),
+                ours=100 * mbps("rapid", pair) / float(rows["link_mbps"][pair]),
                 published="much lower than the other's",
                 accepted=(0, 20),
                 unit="%",
                 note=f"{other.upper()} coming second: RAPID "
-                f"{100 * mbps('rapid', late) / float(rows.loc[late, 'link_mbps']):.3g} %; "
-                f"queue {rows.loc[pair, 'queue_ms']:.1f} ms",
+                f"{100 * mbps('rapid', late) / float(rows['link_mbps'][late]):.3g} %; "
+                f"queue {rows['queue_ms'][pair]:.1f} ms",
             ),
             Comparison(
                 what=f"relative harm of RAPID to {other.upper()}",
@@ -97,9 +98,9 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 published="quite non-intrusive",
                 accepted=(-0.5, -0.4),
                 note=f"{mbps(other, pair):.0f} Mbit/s, alone "
-                f"{rows.loc[(other, ''), 'first_mbps']:.0f}; coming second "
+                f"{rows['first_mbps'][(other, '')]:.0f}; coming second "
                 f"{harmed(other, late):+.2f}; beside another {other.upper()}, which comes "
-                f"second, {rows.loc[(other, other), 'first_mbps']:.0f} and {same:.0f}",
+                f"second, {rows['first_mbps'][(other, other)]:.0f} and {same:.0f}",
             ),
             Comparison(
                 what=f"relative harm of {other.upper()} to RAPID",
