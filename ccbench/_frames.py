@@ -17,14 +17,18 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = [
+    "BACKLOG_COLUMNS",
     "BATCH_COLUMNS",
     "COMPLETION_COLUMNS",
+    "COUNT_COLUMNS",
     "EVENTS",
     "EVENT_DTYPE",
     "FLOW_COLUMNS",
+    "OCCUPANCY_COLUMNS",
     "QUEUE_COLUMNS",
     "STATES",
     "STATE_DTYPE",
+    "WAIT_COLUMNS",
     "backlog_at",
     "empty",
     "normal",
@@ -76,6 +80,31 @@ BATCH_COLUMNS: Columns = {
     "bytes": "uint32",
     "bitrate_bps": "uint64",
     "estimate_bps": "uint64",
+}
+OCCUPANCY_COLUMNS: Columns = {
+    "bottleneck": "uint8",
+    "packets": "uint32",
+    "time_ns": "int64",
+    "arrivals": "uint64",
+}
+WAIT_COLUMNS: Columns = {
+    "bottleneck": "uint8",
+    "from_ns": "int64",
+    "to_ns": "int64",
+    "packets": "uint64",
+}
+COUNT_COLUMNS: Columns = {
+    "bottleneck": "uint8",
+    "flow": "uint32",
+    "event": EVENT_DTYPE,
+    "packets": "uint64",
+    "bytes": "uint64",
+}
+BACKLOG_COLUMNS: Columns = {
+    "time_ns": "int64",
+    "bottleneck": "uint8",
+    "backlog_packets": "uint32",
+    "backlog_bytes": "uint32",
 }
 COMPLETION_COLUMNS: Columns = {
     "start_ns": "int64",

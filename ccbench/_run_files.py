@@ -23,7 +23,16 @@ __all__ = ["FORMAT", "TABLES", "check_folder", "load", "save"]
 #: Version of the folder's format.
 FORMAT = 1
 #: The tables of a run; each is a file of its own. Not every run has all of them.
-TABLES = ("queue", "flows", "completions", "batches")
+TABLES = (
+    "queue",
+    "flows",
+    "completions",
+    "batches",
+    "queue_occupancy",
+    "queue_waits",
+    "queue_counts",
+    "queue_samples",
+)
 
 _DESCRIPTION = "run.json"
 _FILES = {_DESCRIPTION, *(f"{table}.parquet" for table in TABLES)}

@@ -145,7 +145,9 @@ def _draw_throughput(axes: Axes, run: Run) -> None:
 
 def _draw_queue(axes: Axes, run: Run, bottleneck: int) -> None:
     # Four times finer than the lines above: a queue fills and drains within a round trip.
-    occupancy = run.occupancy(_interval_s(run) / 4, bottleneck)
+    whole = run.queue_summary is None  # a summary has what the scenario's interval gives
+    interval_s = _interval_s(run) / 4 if whole else run.scenario.sample_interval_ms / 1e3
+    occupancy = run.occupancy(interval_s, bottleneck)
     axes.plot(occupancy.index, occupancy, color="0.35", linewidth=0.8)
     room = run.scenario.bottlenecks[bottleneck].queue_packets or 0
     if room <= FULL_VIEW * occupancy.max():

@@ -17,6 +17,8 @@ import pandas as pd
 from ccbench import _frames, _run_files, _validate
 from ccbench._frames import EVENT_DTYPE, EVENTS, STATE_DTYPE, STATES
 from ccbench.errors import DamagedRun, InputError
+from ccbench.queue_summary import TABLES as SUMMARY_TABLES
+from ccbench.queue_summary import QueueSummary
 from ccbench.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -38,7 +40,8 @@ class Run:
     scenario : Scenario
         What was run.
     queue : DataFrame
-        One row per event at a bottleneck, in order of time; no rows without `queue_log`. Columns:
+        One row per event at a bottleneck, in order of time; no rows unless `queue_log` is true.
+        Columns:
         ``time_ns``; ``bottleneck`` from 0; ``event``; ``flow``; ``bytes`` of the IP packet;
         ``backlog_packets`` and ``backlog_bytes`` that wait after the event, the packet in
         transmission not counted. Events are
@@ -72,6 +75,8 @@ class Run:
         order of ``acked_ns``, when its block ACK came; none without such a link. Further columns:
         ``start_ns``; ``bottleneck``; ``station``; ``frames``; ``bytes``; ``bitrate_bps``; and
         ``estimate_bps``, what the link thinks that it could carry.
+    queue_summary : QueueSummary, optional
+        What the queues did, with `queue_log` = "summary".
     provenance : mapping
         JSON-able values that say what made the run, among them ``engine`` and ``engine_version``.
 
@@ -96,6 +101,7 @@ class Run:
     batches: pd.DataFrame = field(
         default_factory=lambda: _frames.empty(_frames.BATCH_COLUMNS), repr=False
     )
+    queue_summary: QueueSummary | None = None
 
     def __post_init__(self) -> None:
         completions = _frames.normal("completions", self.completions, _frames.COMPLETION_COLUMNS)
@@ -110,6 +116,9 @@ class Run:
         }
         for name, frame in tables.items():
             object.__setattr__(self, name, frame)
+        if (self.queue_summary is None) == (self.scenario.queue_log == "summary"):
+            message = f"queue_summary does not belong to queue_log = {self.scenario.queue_log!r}"
+            raise ValueError(message)
 
     def throughput(self, interval_s: float = 1.0) -> pd.DataFrame:
         """Return each flow's throughput over time: IP bytes that leave the last bottleneck.
@@ -156,14 +165,53 @@ class Run:
         >>> run.queue_events()["event"].value_counts()  # doctest: +SKIP
         """
         self._check_bottleneck(bottleneck)
-        if not self.scenario.queue_log:
+        if self.scenario.queue_log is not True:
             raise InputError(
-                "queue_log is False, so this run does not know what its queues did: "
-                "run with queue_log = true"
+                f"queue_log is {self.scenario.queue_log!r}, so this run does not have what this "
+                "needs of its queues: run with queue_log = true"
             )
         if len(self.scenario.bottlenecks) == 1:  # spares a copy of millions of rows
             return self.queue
         return self.queue[self.queue["bottleneck"] == bottleneck]
+
+    def occupancy_distribution(self, bottleneck: int = 0) -> pd.Series[float]:
+        """Return for which share of the time how many packets waited in a queue.
+
+        Parameters
+        ----------
+        bottleneck : int
+            Position of the bottleneck in the scenario.
+
+        Returns
+        -------
+        Series
+            Shares of the run's length, 1 together; index ``packets``, ascending, without numbers
+            that never waited.
+
+        Raises
+        ------
+        InputError
+            If the run knows nothing of its queues or the scenario has no such bottleneck.
+
+        Examples
+        --------
+        >>> shares = run.occupancy_distribution().cumsum()  # doctest: +SKIP
+        >>> int(shares.index[shares >= 0.99][0])  # the 99th percentile  # doctest: +SKIP
+        486
+        """
+        if self.queue_summary is None:
+            events = self.queue_events(bottleneck)
+            times = np.concatenate([[0], events["time_ns"], [self._duration_ns]])
+            packets = np.concatenate([[0], events["backlog_packets"]])
+            time_ns = pd.Series(np.diff(times)).groupby(packets).sum()
+            time_ns = time_ns[time_ns > 0]
+        else:
+            self._check_bottleneck(bottleneck)
+            rows = self.queue_summary.occupancy
+            rows = rows[(rows["bottleneck"] == bottleneck) & (rows["time_ns"] > 0)]
+            time_ns = rows.set_index("packets")["time_ns"]
+        shares: pd.Series[float] = time_ns / self._duration_ns
+        return shares.rename_axis("packets").rename("share")
 
     def occupancy(self, interval_s: float = 0.01, bottleneck: int = 0) -> pd.Series[int]:
         """Return the queue occupancy over time.
@@ -171,7 +219,8 @@ class Run:
         Parameters
         ----------
         interval_s : float
-            Time between two samples in seconds.
+            Time between two samples in seconds; of a summary, a multiple of the scenario's
+            `sample_interval_ms`.
         bottleneck : int
             Position of the bottleneck in the scenario.
 
@@ -183,7 +232,8 @@ class Run:
         Raises
         ------
         InputError
-            If the run has no queue log or the scenario no such bottleneck.
+            If the run knows nothing of its queues, or of its summary not at these times, or the
+            scenario has no such bottleneck.
 
         Examples
         --------
@@ -192,6 +242,13 @@ class Run:
         """
         interval_ns = _interval_ns(interval_s)
         grid = np.arange(self._duration_ns // interval_ns + 1) * interval_ns
+        if self.queue_summary is not None:
+            self._check_bottleneck(bottleneck)
+            step = self._samples_in(interval_ns)
+            samples = self.queue_summary.samples
+            samples = samples[samples["bottleneck"] == bottleneck]
+            backlog = samples["backlog_packets"].to_numpy()[::step]
+            return pd.Series(backlog, index=_time_index(grid), name="occupancy_packets")
         backlog = _frames.backlog_at(self.queue_events(bottleneck), grid)
         return pd.Series(backlog, index=_time_index(grid), name="occupancy_packets")
 
@@ -212,7 +269,7 @@ class Run:
         ------
         InputError
             If the scenario has no such bottleneck, or if it is not the last one, of which the flows
-            tell, and the run has no queue log.
+            tell, and the run knows nothing of its queues.
 
         Examples
         --------
@@ -222,6 +279,8 @@ class Run:
         self._check_bottleneck(bottleneck)
         if bottleneck == len(self.scenario.bottlenecks) - 1:
             carried = self.flows.groupby("flow")["throughput_bytes"].last().sum()
+        elif self.queue_summary is not None:
+            carried = self.queue_summary.bytes("dequeue", bottleneck)
         else:
             events = self.queue_events(bottleneck)
             carried = events.loc[events["event"] == "dequeue", "bytes"].sum()
@@ -248,20 +307,24 @@ class Run:
         Raises
         ------
         InputError
-            If the run has no queue log or the scenario no such bottleneck.
+            If the run knows nothing of its queues or the scenario has no such bottleneck.
 
         Examples
         --------
         >>> run.queueing_delay_ms()  # doctest: +SKIP
         4...
         """
-        events = self.queue_events(bottleneck)
-        left = int((events["event"] == "dequeue").sum())
-        if left == 0:
-            return math.nan
-        until_ns = np.append(events["time_ns"].to_numpy()[1:], self._duration_ns)
-        waited_ns = (until_ns - events["time_ns"]) @ events["backlog_packets"].astype("int64")
-        return float(waited_ns) / left / 1e6
+        if self.queue_summary is None:
+            events = self.queue_events(bottleneck)
+            left = int((events["event"] == "dequeue").sum())
+            until_ns = np.append(events["time_ns"].to_numpy()[1:], self._duration_ns)
+            waited_ns = (until_ns - events["time_ns"]) @ events["backlog_packets"].astype("int64")
+        else:
+            self._check_bottleneck(bottleneck)
+            left = self.queue_summary.packets("dequeue", bottleneck)
+            rows = self.queue_summary.occupancy.query("bottleneck == @bottleneck")
+            waited_ns = rows["time_ns"] @ rows["packets"].astype("int64")
+        return float(waited_ns) / left / 1e6 if left else math.nan
 
     @property
     def is_late(self) -> bool:
@@ -327,9 +390,15 @@ class Run:
         >>> Run.load("results").utilisation() == run.utilisation()  # doctest: +SKIP
         True
         """
-        tables = {name: getattr(self, name) for name in _run_files.TABLES}
-        if self.batches.empty:  # but for Wi-Fi, it is in all of many thousand runs
-            del tables["batches"]
+        tables: dict[str, pd.DataFrame] = {
+            name: getattr(self, name) for name in ("queue", "flows", "completions")
+        }
+        if not self.batches.empty:  # but for Wi-Fi, it would be in all of many thousand runs
+            tables["batches"] = self.batches
+        if self.queue_summary is not None:
+            tables |= {
+                f"queue_{name}": getattr(self.queue_summary, name) for name in SUMMARY_TABLES
+            }
         description = {"scenario": self.scenario.to_dict(), "provenance": dict(self.provenance)}
         _run_files.save(Path(folder), tables, description, replace=replace)
 
@@ -345,7 +414,12 @@ class Run:
         description, tables = _run_files.load(Path(folder))
         try:
             scenario = Scenario.from_dict(description["scenario"])
-            return cls(scenario=scenario, provenance=description["provenance"], **tables)
+            parts: dict[str, Any] = dict(tables)
+            if scenario.queue_log == "summary":
+                parts["queue_summary"] = QueueSummary(
+                    **{name: parts.pop(f"queue_{name}") for name in SUMMARY_TABLES}
+                )
+            return cls(scenario=scenario, provenance=description["provenance"], **parts)
         except (KeyError, ValueError) as error:
             message = f"{folder} does not hold a run ({error}): run the scenario again"
             raise DamagedRun(message) from error
@@ -358,21 +432,28 @@ class Run:
         last = len(self.scenario.bottlenecks) - 1
         _validate.whole("bottleneck", bottleneck, _validate.Range(0, last), example=0)
 
-    def _rates(self, column: str, interval_s: float) -> pd.DataFrame:
-        """Return the growth of a running total per interval in Mbit/s."""
-        interval_ns = _interval_ns(interval_s)
+    def _samples_in(self, interval_ns: int) -> int:
+        """Return how many of the scenario's samples there are in an interval of that length."""
         sample_ns = round(self.scenario.sample_interval_ms * 1e6)
         if interval_ns % sample_ns:
             allowed = f"a multiple of the scenario's sample_interval_ms = {sample_ns / 1e6:g}"
             nearest = max(1, round(interval_ns / sample_ns)) * sample_ns / _NS
-            raise _validate.bad("interval_s", interval_s, allowed, f"for example {nearest:g}")
+            step = f"for example {nearest:g}"
+            raise _validate.bad("interval_s", interval_ns / _NS, allowed, step)
+        return interval_ns // sample_ns
+
+    def _rates(self, column: str, interval_s: float) -> pd.DataFrame:
+        """Return the growth of a running total per interval in Mbit/s."""
+        interval_ns = _interval_ns(interval_s)
+        samples_in = self._samples_in(interval_ns)
+        sample_ns = interval_ns // samples_in
         intervals = self._duration_ns // interval_ns
         # A sample may be taken a little after the multiple that it stands for; one between two
         # multiples (a flow's last, say) counts for the later one.
         time_ns = self.flows["time_ns"].to_numpy() - sample_ns // 10
         sample = -(-time_ns // sample_ns)
         # Those at multiples 1 to k end or lie in the first interval, and so on.
-        interval = (sample - 1) // (interval_ns // sample_ns)
+        interval = (sample - 1) // samples_in
         inside = (sample > 0) & (interval < intervals)
         totals = np.zeros((intervals, self.scenario.flow_count), dtype=np.uint64)
         cell = interval * self.scenario.flow_count + self.flows["flow"].to_numpy()

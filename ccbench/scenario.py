@@ -61,11 +61,17 @@ class Scenario:
         answers do not overtake each other. Without it two flows of unlike RTTs and no randomness of
         their own (Reno, CUBIC) can lock in step at a drop-tail queue, one of them meeting all the
         losses (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
+    ack_batch_ms : float
+        Answers leave the receiving host only at multiples of this, in milliseconds, all that are
+        ready at once: compressed ACKs, as from hosts that coalesce interrupts, Wi-Fi and cable
+        modems. 0: each when it is ready.
     sample_interval_ms : float
         Time between two samples of a flow, 1 ms or more. Samples lie on multiples of it.
-    queue_log : bool
+    queue_log : bool or "summary"
         Whether every event of every packet at the queues is recorded. Large searches that do not
-        need it leave it off.
+        need it leave it off. With ``"summary"`` a run has distributions, counters and samples
+        instead, whose size does not grow with the number of packets
+        (:class:`~ccbench.queue_summary.QueueSummary`).
     ecn : bool
         Whether the end hosts negotiate ECN.
     sysctls : tuple of (str, str)
@@ -100,15 +106,16 @@ class Scenario:
     duration_s: float
     seed: int = 1
     jitter_ms: float = 0.0
+    ack_batch_ms: float = 0.0
     sample_interval_ms: float = 100.0
-    queue_log: bool = True
+    queue_log: bool | str = True
     ecn: bool = False
     sysctls: tuple[tuple[str, str], ...] = ()
     module_parameters: tuple[tuple[str, str], ...] = ()
     name: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        number, whole, flag = _validate.number, _validate.whole, _validate.flag
+        number, whole = _validate.number, _validate.whole
         interval = self.sample_interval_ms
         values: dict[str, object] = {
             "flows": _checked_parts("flows", self.flows, Flow),
@@ -117,9 +124,10 @@ class Scenario:
             "duration_s": number("duration_s", self.duration_s, _DURATION, example=60),
             "seed": whole("seed", self.seed, Range(0, 2**63 - 1), example=1),
             "jitter_ms": number("jitter_ms", self.jitter_ms, _JITTER, example=0.1),
+            "ack_batch_ms": number("ack_batch_ms", self.ack_batch_ms, _JITTER, example=1),
             "sample_interval_ms": number("sample_interval_ms", interval, _INTERVAL, example=100),
-            "queue_log": flag("queue_log", self.queue_log),
-            "ecn": flag("ecn", self.ecn),
+            "queue_log": _checked_queue_log(self.queue_log),
+            "ecn": _validate.flag("ecn", self.ecn),
             "sysctls": _checked_sysctls(self.sysctls),
             "module_parameters": _checked_module_parameters(self.module_parameters),
             "name": _validate.one_line("name", self.name),
@@ -224,6 +232,8 @@ class Scenario:
             values["sysctls"] = dict(self.sysctls)
         if self.module_parameters:
             values["module_parameters"] = dict(self.module_parameters)
+        if not self.ack_batch_ms:  # came later: the others' identity stays
+            del values["ack_batch_ms"]
         return values
 
     @classmethod
@@ -346,6 +356,13 @@ def _read_parts(
         with _validate.within(f"{name}[{i}]."):
             parts.append(read(item))
     return parts
+
+
+def _checked_queue_log(queue_log: object) -> bool | str:
+    if isinstance(queue_log, bool) or queue_log == "summary":
+        return queue_log
+    allowed, step = 'true, false or "summary"', 'write for example queue_log = "summary"'
+    raise _validate.bad("queue_log", queue_log, allowed, step)
 
 
 def _pairs(name: str, settings: Any, example: str) -> Mapping[object, object]:

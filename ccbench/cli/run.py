@@ -172,11 +172,16 @@ def _bottlenecks(run: Run) -> list[dict[str, Any]]:
             "qdisc": bottleneck.qdisc,
             "queue_packets": bottleneck.queue_packets,
             "utilisation": run.utilisation(i) if logged or i == last else None,
-            "mean_queue_packets": run.occupancy(bottleneck=i).mean() if logged else None,
+            "mean_queue_packets": _mean_queue_packets(run, i) if logged else None,
             "queueing_delay_ms": run.queueing_delay_ms(i) if logged else None,
         }
         for i, bottleneck in enumerate(run.scenario.bottlenecks)
     ]
+
+
+def _mean_queue_packets(run: Run, bottleneck: int) -> float:
+    shares = run.occupancy_distribution(bottleneck)
+    return float((shares * shares.index).sum())
 
 
 def _print_bottlenecks(run: Run) -> None:

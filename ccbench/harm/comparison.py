@@ -144,7 +144,7 @@ def _achieved(
 
 def _recorded(solo: Run, competing: Run) -> tuple[Metric, ...]:
     """Return the metrics for which both runs have records."""
-    logged = solo.scenario.queue_log and competing.scenario.queue_log
+    logged = all(run.scenario.queue_log is True for run in (solo, competing))
     return tuple(m for m in METRICS.values() if logged or not m.needs_queue_log)
 
 

@@ -20,6 +20,8 @@ rate, and a sender who believes that sends more than the link has
 - Where times have noise, the foot is the last packet whose delay is within 1/`tolerance` of the
   excursion's height from the shortest. Otherwise chance chooses among all those that met an empty
   queue, and a sender goes lower with each stream. Without noise this finds the foot too late.
+  Growth by less than 1/`tolerance` of the time that it takes is noise as a whole: a rate that
+  exceeds the available bandwidth by so little is none of the stream's.
 - The estimate is the mean rate of the two gaps around the foot: one of them is of a rate that the
   path still carried, the other of one that it did not. The rate behind the foot would be too high
   by half a step, 3.5 %, on average.
@@ -109,7 +111,8 @@ def available_bandwidth(  # noqa: PLR0913 - times, and the rule by which they te
     decrease : float
         1 to 1000: growth of which less than 1/`decrease` is left at the end does not count.
     tolerance : float
-        1 to 1000: 1/`tolerance` of the growth is noise. 0: there is no noise.
+        1 to 1000: 1/`tolerance` of the growth is noise, and growth by less than 1/`tolerance` of
+        the time that it takes is nothing else. 0: there is no noise.
 
     Returns
     -------
@@ -147,7 +150,7 @@ def available_bandwidth(  # noqa: PLR0913 - times, and the rule by which they te
 
     lost = np.flatnonzero(np.isinf(received))
     known = np.flatnonzero(np.isfinite(received[: lost[0]] if lost.size else received))
-    verdict, start, stop = _search((received - sent)[known], known, rule)
+    verdict, start, stop = _search(sent[known], (received - sent)[known], known, rule)
     if not _tells(verdict, known, len(sent)):
         verdict = "unknown"
     if verdict == "unknown":
@@ -188,7 +191,7 @@ def _times(
 
 
 def _search(
-    delays: NDArray[np.float64], known: NDArray[np.intp], rule: _Rule
+    sent: NDArray[np.float64], delays: NDArray[np.float64], known: NDArray[np.intp], rule: _Rule
 ) -> tuple[Verdict, int, int]:
     """Look for the last excursion; return what it tells, and between which packets the rate is."""
     if known.size < _FEWEST:
@@ -200,7 +203,8 @@ def _search(
         peak = lowest + int(np.argmax(above[lowest:]))
         noise = above[peak] / rule.tolerance if rule.tolerance else 0.0
         foot = lowest + int(np.flatnonzero(above[lowest : peak + 1] <= noise)[-1])
-        if known[last] - known[foot] < rule.min_length:
+        slow = (above[peak] - above[foot]) * rule.tolerance < sent[last] - sent[foot]
+        if known[last] - known[foot] < rule.min_length or (rule.tolerance and slow):
             return "above", last - 1, last
         if above[last] * rule.decrease >= above[peak]:
             return ("within", foot - 1, foot + 1) if foot else ("below", 0, 1)

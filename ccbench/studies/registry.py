@@ -53,6 +53,15 @@ _NAMES = (
     "abc-20",
     "abc-21",
     "abc-pk",
+    "rapid-t1",
+    "rapid-1",
+    "rapid-2",
+    "rapid-3",
+    "rapid-4",
+    "rapid-fairness",
+    "rapid-others",
+    "rapid-buffers",
+    "rapid-acks",
     "engines-agree",
 )
 

@@ -136,7 +136,7 @@ static enum hrtimer_restart end_tick(struct hrtimer *timer)
 	hrtimer_cancel(&progress_timer);
 	sample_last(duration_ns);
 	write_completions();
-	ccbench_flush_all_logs();
+	ccbench_finish();
 	complete(&finished);
 	return HRTIMER_NORESTART;
 }

@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define CCBENCH_PROTOCOL	1
+#define CCBENCH_PROTOCOL	2
 #define CCBENCH_MAX_BOTTLENECKS	8
 
 /* ---- records, guest to host ------------------------------------------- */
@@ -22,6 +22,7 @@ enum ccbench_event {
 	CCBENCH_DROP,
 	CCBENCH_MARK,
 	CCBENCH_LOSS,
+	CCBENCH_EVENTS
 };
 
 /* One thing that happened to one packet at one bottleneck (queue.bin). */
@@ -31,6 +32,39 @@ struct ccbench_queue_record {
 	__u16 bytes;		/* of the packet, IP header included */
 	__u8 event;
 	__u8 bottleneck;
+};
+
+/* How long a number of packets waited at a bottleneck (queue_occupancy.bin). */
+struct ccbench_occupancy_record {
+	__u64 time_ns;
+	__u64 arrivals;		/* that found so many waiting */
+	__u32 packets;
+	__u32 bottleneck;
+};
+
+/* How many packets waited so long before they left for the link (queue_waits.bin). */
+struct ccbench_wait_record {
+	__u64 from_ns;
+	__u64 to_ns;		/* exclusive */
+	__u64 packets;
+	__u64 bottleneck;
+};
+
+/* How often something happened to a flow's packets (queue_counts.bin). */
+struct ccbench_count_record {
+	__u64 packets;
+	__u64 bytes;
+	__u32 flow;
+	__u16 event;
+	__u16 bottleneck;
+};
+
+/* What waited at some time (queue_samples.bin). */
+struct ccbench_backlog_record {
+	__u64 time_ns;
+	__u32 packets;
+	__u32 bytes;
+	__u64 bottleneck;
 };
 
 /* The state of one flow at one sampling instant (samples.bin). */
@@ -75,6 +109,12 @@ struct ccbench_batch_record {
 
 /* ---- descriptions, host to guest -------------------------------------- */
 
+enum ccbench_queue_log {
+	CCBENCH_QUEUE_NOTHING,
+	CCBENCH_QUEUE_EVENTS,	/* every event of every packet */
+	CCBENCH_QUEUE_SUMMARY,
+};
+
 /*
  * link.bin: header, bottlenecks, their traces, the flows' extra delays in us,
  * and the indices of the bottlenecks at which the flows join the path.
@@ -83,10 +123,15 @@ struct ccbench_link_header {
 	__u32 protocol;
 	__u32 bottlenecks;
 	__u32 flows;
-	__u32 queue_log;	/* record every packet event? */
+	__u32 queue_log;	/* enum ccbench_queue_log */
 	__u64 rtt_ns;
 	__u64 jitter_ns;	/* of the receiving host's answers */
+	__u64 ack_batch_ns;	/* answers leave at multiples of this; 0: at once */
 	__u64 seed;
+	/* For the summary of queues: */
+	__u64 duration_ns;
+	__u64 sample_interval_ns;
+	__u64 occupancy_rows;	/* the last one: so many packets or more */
 };
 
 struct ccbench_bottleneck {
@@ -176,6 +221,8 @@ struct ccbench_log *ccbench_log_open(const char *name, size_t buffer_bytes);
 void *ccbench_log_append(struct ccbench_log *log, size_t bytes);
 void ccbench_log_flush(struct ccbench_log *log);
 void ccbench_flush_all_logs(void);
+/* The experiment is over: nothing is recorded any more. */
+void ccbench_finish(void);
 #endif /* __KERNEL__ */
 
 #endif /* _CCBENCH_H */

@@ -31,11 +31,13 @@ static struct bottleneck *bottleneck_of(struct net_device *dev)
 
 /* ---- the record of what happens to packets ---------------------------- */
 
-static void record(const struct bottleneck *link, const struct sk_buff *skb,
+static void record(const struct bottleneck *link, struct sk_buff *skb,
 		   enum ccbench_event event)
 {
 	struct ccbench_queue_record *r;
 
+	if (queue_summary)
+		summary_record(link->index, skb, event);
 	if (!queue_log)
 		return;
 	r = ccbench_log_append(queue_log, sizeof(*r));

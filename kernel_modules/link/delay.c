@@ -19,7 +19,7 @@ struct delay_line {
 static struct delay_line *lines;
 static u32 line_count;
 static u32 *line_of_flow;
-static u64 jitter_ns;
+static u64 jitter_ns, batch_ns;
 static struct rnd_state random;
 
 /* What a host takes to answer: uniform from 0 to jitter_ns. */
@@ -49,8 +49,13 @@ void delay_receive(struct sk_buff *skb)
 {
 	/* What belongs to no flow takes the line without extra delay. */
 	struct delay_line *line = &lines[skb->mark ? line_of_flow[ccbench_flow(skb->mark)] : 0];
-	u64 due_ns = path_now_ns() + line->delay_ns + jitter_draw_ns();
+	u64 ready_ns = path_now_ns() + jitter_draw_ns();
+	u64 due_ns;
 
+	/* Answers may have to wait for a time at which all that are ready leave. */
+	if (batch_ns)
+		ready_ns = div64_u64(ready_ns + batch_ns - 1, batch_ns) * batch_ns;
+	due_ns = ready_ns + line->delay_ns;
 	/* Packets do not overtake each other. */
 	line->last_ns = max(line->last_ns, due_ns);
 	*arrival_ns(skb) = line->last_ns;
@@ -88,6 +93,7 @@ int delay_create(const struct ccbench_link_header *header, const u32 *extra_us)
 		return -ENOMEM;
 
 	jitter_ns = header->jitter_ns;
+	batch_ns = header->ack_batch_ns;
 	prandom_seed_state(&random, header->seed);
 	line_find_or_add(header->rtt_ns);
 	for (i = 0; i < flows; i++)

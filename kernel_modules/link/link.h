@@ -111,9 +111,18 @@ int delay_create(const struct ccbench_link_header *header, const u32 *extra_us);
 /* A packet for the host of skb->dev. */
 void delay_receive(struct sk_buff *skb);
 
+/* ---- summary.c ---- */
+
+int summary_create(const struct ccbench_link_header *header);
+/* Something has happened to a packet; the first of it must be that it arrived. */
+void summary_record(u8 bottleneck, struct sk_buff *skb, enum ccbench_event event);
+/* The experiment is over. */
+void summary_finish(void);
+
 /* ---- main.c ---- */
 
 extern struct ccbench_log *queue_log;	/* NULL: packet events are not recorded */
+extern bool queue_summary;		/* they are counted */
 extern struct ccbench_log *batch_log;	/* NULL: there is no Wi-Fi */
 
 /* A packet has crossed the given bottleneck. */

@@ -97,4 +97,3 @@ void ccbench_flush_all_logs(void)
 	list_for_each_entry(log, &logs, list)
 		ccbench_log_flush(log);
 }
-EXPORT_SYMBOL_GPL(ccbench_flush_all_logs);

@@ -29,6 +29,7 @@
 #define BATCH_LOG_BUFFER_BYTES	SZ_64K
 
 struct ccbench_log *queue_log, *batch_log;
+bool queue_summary;
 
 static struct bottleneck *bottlenecks;
 static struct net_device *sender, *receiver;
@@ -50,6 +51,14 @@ u64 ccbench_now_ns(void)
 	return path_now_ns() - epoch_ns;
 }
 EXPORT_SYMBOL_GPL(ccbench_now_ns);
+
+void ccbench_finish(void)
+{
+	if (queue_summary)
+		summary_finish();
+	ccbench_flush_all_logs();
+}
+EXPORT_SYMBOL_GPL(ccbench_finish);
 
 /* ---- packets ---------------------------------------------------------- */
 
@@ -264,9 +273,17 @@ static int create_path(const void *cursor, const void *end)
 	if (err)
 		return err;
 
-	if (header->queue_log)
+	switch (header->queue_log) {
+	case CCBENCH_QUEUE_NOTHING:
+		return 0;
+	case CCBENCH_QUEUE_EVENTS:
 		return open_log(&queue_log, "queue.bin", QUEUE_LOG_BUFFER_BYTES);
-	return 0;
+	case CCBENCH_QUEUE_SUMMARY:
+		queue_summary = true;
+		return summary_create(header);
+	default:
+		return -EINVAL;
+	}
 }
 
 static ssize_t link_write(struct file *file, const char __user *from, size_t bytes,

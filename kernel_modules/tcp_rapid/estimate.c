@@ -47,6 +47,14 @@ static u32 foot_with_noise(const struct rapid_points *points, u32 foot, u32 peak
 	return i;
 }
 
+/* Growth that took so long says of no rate that it is too high. */
+static bool is_slow(const struct rapid_points *points, u32 foot, u32 peak, u32 tolerance)
+{
+	u32 time_ns = points->sent_ns[points->count - 1] - points->sent_ns[foot];
+
+	return tolerance && (u32)(rise(points, peak) - rise(points, foot)) < time_ns / tolerance;
+}
+
 /* The mean gap of the packets from one to another. */
 static u64 gap_between(const struct rapid_points *points, u32 from, u32 to)
 {
@@ -80,7 +88,8 @@ struct rapid_estimate rapid_estimate(const struct rapid_points *points, struct r
 	for (;;) {
 		peak = peak_from(points, lowest);
 		foot = foot_with_noise(points, lowest, peak, rule.tolerance);
-		if (points->position[last] - points->position[foot] < rule.min_length) {
+		if (points->position[last] - points->position[foot] < rule.min_length ||
+		    is_slow(points, foot, peak, rule.tolerance)) {
 			estimate.verdict = RAPID_ABOVE;
 			estimate.gap = rapid_last_gap(points);
 			return estimate;

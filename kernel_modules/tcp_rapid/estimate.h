@@ -25,7 +25,8 @@ struct rapid_points {
 struct rapid_rule {
 	u32	min_length;	/* of the growth, in packets */
 	u32	decrease;	/* growth is over when 1/decrease of it is left */
-	u32	tolerance;	/* 1/tolerance of it is noise; 0: nothing is */
+	/* Noise: 1/tolerance of growth, and growth in tolerance times the time; 0: there is none. */
+	u32	tolerance;
 };
 
 struct rapid_estimate {

@@ -51,6 +51,7 @@ EVERYTHING = scenario(
     ecn=True,
     sysctls=(("net.ipv4.tcp_sack", "0"), ("net.ipv4.tcp_rmem", "4096 131072 6291456")),
     module_parameters=(("tcp_rapid.tolerance", "64"),),
+    ack_batch_ms=2,
 )
 
 
@@ -229,6 +230,10 @@ class TestScenario:
             ({"sysctls": (("kernel.panic", "1"),)}, "sysctls is 'kernel.panic'"),
             ({"sysctls": (("net.a/../../b", "1"),)}, "sysctls is 'net.a/../../b'"),
             ({"sysctls": (("net.ipv4.tcp_sack", 0),)}, "sysctls.net.ipv4.tcp_sack is 0"),
+            (
+                {"queue_log": "short"},
+                "queue_log is 'short'; it must be true, false or \"summary\"",
+            ),
             ({"module_parameters": (("tolerance", "1"),)}, "module_parameters is 'tolerance'"),
             (
                 {"module_parameters": (("tcp_rapid.push", "N init=/x"),)},
@@ -309,6 +314,7 @@ class TestIdentity:
             {"rtt_ms": 51},
             {"queue_log": False},
             {"ecn": True},
+            {"ack_batch_ms": 1},
             {"sysctls": (("net.ipv4.tcp_sack", "0"),)},
             {"module_parameters": (("tcp_rapid.tolerance", "64"),)},
             {"flows": (Flow(cca="bbr"),)},

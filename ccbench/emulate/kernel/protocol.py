@@ -19,11 +19,12 @@ __all__ = [
     "COMPLETION_RECORD",
     "FLOW_RECORD",
     "QUEUE_RECORD",
+    "SUMMARY_RECORDS",
     "describe_flows",
     "describe_link",
 ]
 
-_PROTOCOL = 1
+_PROTOCOL = 2
 
 #: One event of one packet at one bottleneck.
 QUEUE_RECORD = np.dtype(
@@ -35,6 +36,27 @@ QUEUE_RECORD = np.dtype(
         ("bottleneck", "u1"),
     ]
 )
+
+#: The tables of a queue's summary.
+SUMMARY_RECORDS = {
+    "occupancy": np.dtype(
+        [("time_ns", "u8"), ("arrivals", "u8"), ("packets", "u4"), ("bottleneck", "u4")]
+    ),
+    "waits": np.dtype(
+        [("from_ns", "u8"), ("to_ns", "u8"), ("packets", "u8"), ("bottleneck", "u8")]
+    ),
+    "counts": np.dtype(
+        [("packets", "u8"), ("bytes", "u8"), ("flow", "u4"), ("event", "u2"), ("bottleneck", "u2")]
+    ),
+    "samples": np.dtype(
+        [
+            ("time_ns", "u8"),
+            ("backlog_packets", "u4"),
+            ("backlog_bytes", "u4"),
+            ("bottleneck", "u8"),
+        ]
+    ),
+}
 
 #: One sample of one flow.
 FLOW_RECORD = np.dtype(
@@ -90,7 +112,11 @@ _LINK_HEADER = np.dtype(
         ("queue_log", "u4"),
         ("rtt_ns", "u8"),
         ("jitter_ns", "u8"),
+        ("ack_batch_ns", "u8"),
         ("seed", "u8"),
+        ("duration_ns", "u8"),
+        ("sample_interval_ns", "u8"),
+        ("occupancy_rows", "u8"),
     ]
 )
 _BOTTLENECK = np.dtype(
@@ -127,6 +153,7 @@ _FLOW_SPEC = np.dtype(
         ("cca", "S16"),
     ]
 )
+_QUEUE_LOGS = (False, True, "summary")
 _FLOW_KINDS = ("bulk", "bytes", "rate", "onoff", "cbr", "poisson", "served")
 
 
@@ -140,10 +167,15 @@ def describe_link(scenario: Scenario) -> bytes:
             _PROTOCOL,
             len(scenario.bottlenecks),
             scenario.flow_count,
-            scenario.queue_log,
+            _QUEUE_LOGS.index(scenario.queue_log),
             round(scenario.rtt_ms * 1e6),
             round(scenario.jitter_ms * 1e6),
+            round(scenario.ack_batch_ms * 1e6),
             scenario.seed,
+            round(scenario.duration_s * 1e9),
+            round(scenario.sample_interval_ms * 1e6),
+            # A queue of n packets, n + 1 numbers, and one for more.
+            2 + max(bottleneck.queue_packets or 0 for bottleneck in scenario.bottlenecks),
         ),
         dtype=_LINK_HEADER,
     )

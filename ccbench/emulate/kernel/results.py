@@ -12,6 +12,7 @@ import pandas as pd
 
 from ccbench.emulate.kernel import protocol
 from ccbench.errors import EngineError
+from ccbench.queue_summary import QueueSummary
 from ccbench.run import EVENT_DTYPE, EVENTS, STATE_DTYPE, Run
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def read_run(scenario: Scenario, directory: Path, provenance: Mapping[str, Any])
             {name: completions[name] for name in completions.dtype.names or () if name != "error"}
         ),
         provenance=provenance,
+        queue_summary=_summary(directory) if scenario.queue_log == "summary" else None,
         **_batches(scenario, directory),
     )
 
@@ -74,7 +76,7 @@ def _check_errors(errors: npt.NDArray[np.int32]) -> None:
 
 def _queue(scenario: Scenario, directory: Path) -> pd.DataFrame:
     path = directory / "queue.bin"
-    if scenario.queue_log:
+    if scenario.queue_log is True:
         records = np.fromfile(path, protocol.QUEUE_RECORD)
         # The guest goes on for a moment after the end.
         end_ns = round(scenario.duration_s * 1e9)
@@ -98,6 +100,18 @@ def _queue(scenario: Scenario, directory: Path) -> pd.DataFrame:
         "backlog_bytes": size,
     }
     return _frame(columns)
+
+
+def _summary(directory: Path) -> QueueSummary:
+    tables = {}
+    for name, record in protocol.SUMMARY_RECORDS.items():
+        records = np.fromfile(directory / f"queue_{name}.bin", record)
+        columns: dict[str, Any] = {column: records[column] for column in record.names or ()}
+        if "event" in columns:
+            columns["event"] = _categories(records["event"].astype(np.int8), EVENT_DTYPE)
+        tables[name] = _frame(columns)
+    tables["samples"] = tables["samples"].sort_values(["time_ns", "bottleneck"], ignore_index=True)
+    return QueueSummary(**tables)
 
 
 def _batches(scenario: Scenario, directory: Path) -> dict[str, pd.DataFrame]:

@@ -57,6 +57,12 @@ def check_scenario(scenario: Scenario, engine: str) -> None:
     if scenario.bottlenecks[0].wifi is not None:
         allowed, step = f"left out with the engine {engine}", "use the engine kernel"
         raise _validate.bad("bottlenecks[0].wifi", "there", allowed, step)
+    if scenario.queue_log == "summary":
+        allowed, step = f"true or false with the engine {engine}", "use the engine kernel"
+        raise _validate.bad("queue_log", scenario.queue_log, allowed, step)
+    if scenario.ack_batch_ms:
+        allowed, step = f"0 with the engine {engine}", "use the engine kernel"
+        raise _validate.bad("ack_batch_ms", scenario.ack_batch_ms, allowed, step)
     if scenario.module_parameters:
         allowed, step = f"left out with the engine {engine}", "use the engine kernel"
         raise _validate.bad("module_parameters", dict(scenario.module_parameters), allowed, step)

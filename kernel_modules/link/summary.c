@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What queues did, in few numbers instead of a record for every event.
+ *
+ * For each bottleneck: how long so many packets were waiting, and how many
+ * packets found so many there; how long packets waited that left for the link;
+ * what became of each flow's packets; and the backlog at regular times. All is
+ * exact, but for the classes into which waits are put.
+ */
+#include <linux/bitops.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/sizes.h>
+#include <net/sch_generic.h>
+
+#include "link.h"
+
+#define LOG_BUFFER_BYTES	SZ_64K
+
+/* Waits are classed by their first 7 binary digits: to 1.6 % of themselves. */
+#define CLASSES_PER_OCTAVE	64
+#define CLASSES			((64 - 6) * CLASSES_PER_OCTAVE + CLASSES_PER_OCTAVE)
+
+struct occupancy {
+	u64 time_ns;
+	u64 arrivals;
+};
+
+struct counts {
+	u64 packets[CCBENCH_EVENTS];
+	u64 bytes[CCBENCH_EVENTS];
+};
+
+struct queue_summary {
+	u64 since_ns;			/* when the backlog became what it is */
+	u64 sample_ns;			/* when the next sample is due */
+	u32 backlog_packets;
+	u32 backlog_bytes;
+	struct occupancy *occupancy;	/* by backlog; the last one: or more */
+	u64 *waits;			/* packets, by class */
+	struct counts *counts;		/* by mark: what belongs to no flow is first */
+};
+
+static struct queue_summary *summaries;
+static u32 summary_count, row_count, mark_count;
+static u64 end_ns, interval_ns;
+static struct ccbench_log *samples;
+
+/*
+ * A packet keeps the time of its arrival at the end of its control buffer,
+ * behind what belongs to the qdiscs.
+ */
+#define ARRIVAL_OFFSET	(sizeof_field(struct sk_buff, cb) - sizeof(u64))
+
+static u64 *arrival_ns(struct sk_buff *skb)
+{
+	BUILD_BUG_ON(sizeof(struct qdisc_skb_cb) > ARRIVAL_OFFSET);
+	return (u64 *)(skb->cb + ARRIVAL_OFFSET);
+}
+
+static u32 class_of(u64 ns)
+{
+	int shift = max(fls64(ns) - 7, 0);
+
+	return shift * CLASSES_PER_OCTAVE + (u32)(ns >> shift);
+}
+
+static u64 class_start_ns(u32 class)
+{
+	u32 shift = max(class / CLASSES_PER_OCTAVE, 1U) - 1;
+
+	return (u64)(class - shift * CLASSES_PER_OCTAVE) << shift;
+}
+
+static struct occupancy *occupancy_now(const struct queue_summary *summary)
+{
+	return &summary->occupancy[min(summary->backlog_packets, row_count - 1)];
+}
+
+/* Takes the samples that are due before a time: they tell what is after all events at their own. */
+static void take_samples(struct queue_summary *summary, u64 before_ns)
+{
+	for (; summary->sample_ns < before_ns; summary->sample_ns += interval_ns) {
+		struct ccbench_backlog_record *r = ccbench_log_append(samples, sizeof(*r));
+
+		*r = (struct ccbench_backlog_record) {
+			.time_ns = summary->sample_ns,
+			.packets = summary->backlog_packets,
+			.bytes = summary->backlog_bytes,
+			.bottleneck = summary - summaries,
+		};
+	}
+}
+
+/* The backlog has been what it is until now. */
+static void catch_up(struct queue_summary *summary, u64 now)
+{
+	occupancy_now(summary)->time_ns += now - summary->since_ns;
+	summary->since_ns = now;
+}
+
+void summary_record(u8 bottleneck, struct sk_buff *skb, enum ccbench_event event)
+{
+	struct queue_summary *summary = &summaries[bottleneck];
+	struct counts *counts = &summary->counts[skb->mark & ~CCBENCH_MARK_CE];
+	u64 now = ccbench_now_ns();
+
+	/* The guest goes on for a moment after the end. */
+	if (now > end_ns)
+		return;
+	counts->packets[event]++;
+	counts->bytes[event] += skb->len;
+	if (event == CCBENCH_MARK || event == CCBENCH_LOSS)
+		return;
+
+	take_samples(summary, now);
+	catch_up(summary, now);
+	if (event == CCBENCH_ENQUEUE) {
+		*arrival_ns(skb) = now;
+		occupancy_now(summary)->arrivals++;
+		summary->backlog_packets++;
+		summary->backlog_bytes += skb->len;
+		return;
+	}
+	if (event == CCBENCH_DEQUEUE)
+		summary->waits[class_of(now - *arrival_ns(skb))]++;
+	summary->backlog_packets--;
+	summary->backlog_bytes -= skb->len;
+}
+
+static void write_occupancy(struct ccbench_log *log, u32 bottleneck)
+{
+	const struct occupancy *row = summaries[bottleneck].occupancy;
+	u32 i;
+
+	for (i = 0; i < row_count; i++, row++) {
+		struct ccbench_occupancy_record *r;
+
+		if (!row->time_ns && !row->arrivals)
+			continue;
+		r = ccbench_log_append(log, sizeof(*r));
+		r->time_ns = row->time_ns;
+		r->arrivals = row->arrivals;
+		r->packets = i;
+		r->bottleneck = bottleneck;
+	}
+}
+
+static void write_waits(struct ccbench_log *log, u32 bottleneck)
+{
+	u32 i;
+
+	for (i = 0; i < CLASSES; i++) {
+		struct ccbench_wait_record *r;
+
+		if (!summaries[bottleneck].waits[i])
+			continue;
+		r = ccbench_log_append(log, sizeof(*r));
+		r->from_ns = class_start_ns(i);
+		r->to_ns = class_start_ns(i + 1);
+		r->packets = summaries[bottleneck].waits[i];
+		r->bottleneck = bottleneck;
+	}
+}
+
+static void write_counts(struct ccbench_log *log, u32 bottleneck)
+{
+	const struct counts *counts = summaries[bottleneck].counts;
+	u32 mark, event;
+
+	for (mark = 0; mark < mark_count; mark++, counts++) {
+		for (event = 0; event < CCBENCH_EVENTS; event++) {
+			struct ccbench_count_record *r;
+
+			if (!counts->packets[event])
+				continue;
+			r = ccbench_log_append(log, sizeof(*r));
+			r->packets = counts->packets[event];
+			r->bytes = counts->bytes[event];
+			r->flow = ccbench_flow(mark);
+			r->event = event;
+			r->bottleneck = bottleneck;
+		}
+	}
+}
+
+static struct {
+	const char *name;
+	void (*write)(struct ccbench_log *log, u32 bottleneck);
+	struct ccbench_log *log;
+} tables[] = {
+	{ "queue_occupancy.bin", write_occupancy },
+	{ "queue_waits.bin", write_waits },
+	{ "queue_counts.bin", write_counts },
+};
+
+void summary_finish(void)
+{
+	u32 i, bottleneck;
+
+	for (bottleneck = 0; bottleneck < summary_count; bottleneck++) {
+		take_samples(&summaries[bottleneck], end_ns + 1);
+		catch_up(&summaries[bottleneck], end_ns);
+		for (i = 0; i < ARRAY_SIZE(tables); i++)
+			tables[i].write(tables[i].log, bottleneck);
+	}
+}
+
+static int open_log(struct ccbench_log **log, const char *name)
+{
+	*log = ccbench_log_open(name, LOG_BUFFER_BYTES);
+	return PTR_ERR_OR_ZERO(*log);
+}
+
+int summary_create(const struct ccbench_link_header *header)
+{
+	u32 i;
+	int err;
+
+	if (!header->sample_interval_ns || !header->occupancy_rows)
+		return -EINVAL;
+	end_ns = header->duration_ns;
+	interval_ns = header->sample_interval_ns;
+	row_count = header->occupancy_rows;
+	mark_count = header->flows + 1;
+	summary_count = header->bottlenecks;
+	summaries = kcalloc(summary_count, sizeof(*summaries), GFP_KERNEL);
+	if (!summaries)
+		return -ENOMEM;
+	for (i = 0; i < summary_count; i++) {
+		struct queue_summary *summary = &summaries[i];
+
+		summary->occupancy = kvcalloc(row_count, sizeof(*summary->occupancy), GFP_KERNEL);
+		summary->waits = kvcalloc(CLASSES, sizeof(*summary->waits), GFP_KERNEL);
+		summary->counts = kvcalloc(mark_count, sizeof(*summary->counts), GFP_KERNEL);
+		if (!summary->occupancy || !summary->waits || !summary->counts)
+			return -ENOMEM;
+	}
+	for (i = 0; i < ARRAY_SIZE(tables); i++) {
+		err = open_log(&tables[i].log, tables[i].name);
+		if (err)
+			return err;
+	}
+	return open_log(&samples, "queue_samples.bin");
+}
