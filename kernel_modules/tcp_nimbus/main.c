@@ -395,8 +395,11 @@ static void nimbus_init_with(struct sock *sk, enum nimbus_competitive_kind compe
 
 static void nimbus_release(struct sock *sk)
 {
-	kfree(nimbus_of(sk));
+	struct nimbus *nimbus = nimbus_of(sk);
+
+	/* Who asks for its state must not find what is no more. */
 	*(struct nimbus **)inet_csk_ca(sk) = NULL;
+	kfree(nimbus);
 }
 
 static void nimbus_init(struct sock *sk)
