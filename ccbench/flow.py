@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,6 @@ from ccbench._validate import Range
 from ccbench.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ccbench.arrivals import Arrivals
 
 __all__ = ["KINDS", "MAX_FLOWS", "MTU_BYTES", "UDP_KINDS", "Flow"]
@@ -86,7 +85,8 @@ class Flow:
     arrivals : tuple of (float, int)
         For ``"bytes"``: many short flows as pairs of `start_s` and `size_bytes` in order of their
         start, in place of `count`, `start_s`, `stop_s` and `size_bytes`. In TOML also the name of a
-        CSV file with these two columns.
+        CSV file with these two columns, or a table: the settings of a
+        :class:`~ccbench.traffic.FlowMix`, which draws them.
     label : str
         For people; left out, reports show the CCA or the kind. Not part of the flow's identity.
 
@@ -165,9 +165,17 @@ class Flow:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object], base_dir: Path = Path()) -> Flow:
-        """Make a flow from a dictionary; a string as `arrivals` is a CSV file below `base_dir`."""
+        """Make a flow from a dictionary.
+
+        As `arrivals`, a string is a CSV file below `base_dir`, a mapping a mix of flows.
+        """
 
         def read_arrivals(value: object) -> object:
+            if isinstance(value, Mapping):
+                from ccbench.traffic import FlowMix  # noqa: PLC0415 - NumPy is for mixes alone
+
+                with _validate.within("arrivals."):
+                    return FlowMix.from_dict(value).arrivals()
             return arrivals.from_file(base_dir / value) if isinstance(value, str) else value
 
         return _fields.build(cls, data, {"arrivals": read_arrivals})

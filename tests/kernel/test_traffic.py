@@ -8,6 +8,7 @@ import pytest
 
 from ccbench import Bottleneck, Flow, Scenario
 from ccbench.scenario import MSS_BYTES
+from ccbench.traffic import FlowMix
 from tests.kernel.conftest import dumbbell, run
 
 pytestmark = pytest.mark.kernel
@@ -186,6 +187,24 @@ class TestSizes:
         done = run(scenario).completions
         assert (done["delivered_bytes"] == 1_000).all()
         assert (done["end_ns"] > done["start_ns"]).all()
+
+
+class TestMixes:
+    def test_bytes_are_conserved(self) -> None:
+        """What a mix sends arrives: of each flow all its bytes, no packet gets lost unseen."""
+        mix = FlowMix(sizes="heavy-tailed", load_mbps=12, stop_s=15, seed=2)
+        flow = Flow(kind="bytes", arrivals=mix.arrivals())
+        result = run(dumbbell(flow, bandwidth_mbps=24, rtt_ms=50, queue_packets=200, duration_s=30))
+        times = result.completion_times()
+        assert times["fct_s"].notna().all()
+        assert (result.completions["delivered_bytes"] == times["size_bytes"]).all()
+        # No flow is faster than a round trip for the handshake, half a one, and its own bytes.
+        at_least_s = 0.050 + times["size_bytes"] * 8 / 24e6
+        assert (times["fct_s"] >= at_least_s - 1e-3).all()
+        events = result.queue["event"].value_counts()
+        assert events["enqueue"] == events["dequeue"] + events["drop"]
+        sent = result.completions["sent_bytes"].sum()
+        assert sent >= times["size_bytes"].sum()
 
 
 class TestApplications:
