@@ -229,6 +229,40 @@ class TestApplications:
         assert (rate[:, 1] > 5).all()
         assert (rate[:, 3] == 0).all()
 
+    def test_video_that_fits(self) -> None:
+        """A video below the link's rate fills its buffer, then comes at its own highest bitrate."""
+        flow = Flow(kind="video", bitrates_mbps=(0.5, 1, 3), segment_s=2, buffer_s=10)
+        result = run(dumbbell(flow, duration_s=60))
+        steady = result.goodput(2.0)[0].iloc[10:]
+        assert steady.mean() == pytest.approx(3, rel=0.01)
+        # A segment in each two seconds, at once, and then silence.
+        fine = result.goodput(0.1)[0].iloc[200:]
+        assert (fine == 0).mean() > 0.5
+        assert fine.max() > 9
+
+    def test_video_that_does_not_fit(self) -> None:
+        """A video whose highest bitrate is above the link's rate takes what is safe, at once."""
+        flow = Flow(kind="video", bitrates_mbps=(0.5, 2, 6, 20), segment_s=2, buffer_s=1000)
+        result = run(dumbbell(flow, duration_s=60))
+        # With a buffer that is never full it asks for the next segment at once, and for no
+        # bitrate above 90 % of the link's rate.
+        assert result.utilisation() > 0.9
+        delivered = result.completions["delivered_bytes"].iloc[0]
+        rate = result.goodput(1.0)[0].iloc[5:]
+        assert rate.min() > 7
+        played = delivered * 8e-6 / 6
+        assert played > 60  # the whole minute is there, at the bitrate 6
+
+    def test_video_gives_way(self) -> None:
+        """Beside a greedy flow a video of a high bitrate comes at a lower one."""
+        video = Flow(kind="video", bitrates_mbps=(0.5, 2, 4, 6), segment_s=2, buffer_s=10)
+        alone, beside = (
+            run(dumbbell(video, *others, duration_s=60)).goodput(2.0)[0].iloc[15:].mean()
+            for others in ((), (Flow(cca="cubic"),))
+        )
+        assert alone == pytest.approx(6, rel=0.02)
+        assert 1.9 < beside < 5
+
     @pytest.mark.parametrize("ccas", [("reno", "bbr"), ("bbr", "reno")])
     def test_each_flow_has_its_own_cca(self, ccas: tuple[str, str]) -> None:
         """Flows of one run use the congestion control that each of them names."""
