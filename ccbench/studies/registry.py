@@ -53,6 +53,12 @@ _NAMES = (
     "abc-20",
     "abc-21",
     "abc-pk",
+    "nimbus-2",
+    "nimbus-3",
+    "nimbus-5",
+    "nimbus-7",
+    "nimbus-8",
+    "nimbus-10",
     "engines-agree",
 )
 
