@@ -113,8 +113,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
         ]
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
-    for cca, rows in table.groupby("cca"):
-        axes.plot(rows["delay_ms"], rows["mbps"], "o", color=COLOURS[str(cca)], label=cca)
+    for name, rows in table.groupby("cca"):
+        axes.plot(rows["delay_ms"], rows["mbps"], "o", color=COLOURS[str(name)], label=name)
     axes.invert_xaxis()
     axes.set_xlabel("mean queueing delay (ms)")
     axes.set_ylabel("throughput (Mbit/s)")

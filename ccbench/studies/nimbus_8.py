@@ -98,7 +98,9 @@ def _measure(run: Run) -> Rows:
     done = run.completion_times()
     size = np.searchsorted(_SIZES_BYTES, done["size_bytes"])
     took = done["fct_s"].fillna(np.inf).groupby(size)
-    rows += [row("fct_p95_s", _label(i), value) for i, value in took.quantile(0.95).items()]
+    rows += [
+        row("fct_p95_s", _label(int(str(i))), value) for i, value in took.quantile(0.95).items()
+    ]
     rows.append(row("unfinished", 0, done["fct_s"].isna().sum()))
     if run.scenario.flows[0].cca == "nimbus":
         seen = verdicts(run).loc[SETTLED_S:]

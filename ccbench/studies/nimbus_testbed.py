@@ -183,7 +183,7 @@ def phased(phases: Sequence[Phase], duration_s: float) -> tuple[Flow, ...]:
     flows = []
     ends = [*(phase.start_s for phase in phases[1:]), duration_s]
     for phase, stop_s in zip(phases, ends, strict=True):
-        times = {"start_s": phase.start_s, "stop_s": stop_s}
+        times: dict[str, Any] = {"start_s": phase.start_s, "stop_s": stop_s}
         if phase.poisson_mbps:
             flows.append(Flow(kind="poisson", rate_mbps=phase.poisson_mbps, **times))
         if phase.cubic_flows:
@@ -253,7 +253,7 @@ def delays_ms(run: Run, flow: int = 0) -> pd.Series[float]:
 
 
 def fair_shares_mbps(
-    arrivals: Sequence[tuple[float, int]], interval_s: float, duration_s: float, link_mbps: float
+    arrivals: Sequence[tuple[float, float]], interval_s: float, duration_s: float, link_mbps: float
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return what a backlogged flow gets of a link that all flows share equally at any time.
 
@@ -261,7 +261,7 @@ def fair_shares_mbps(
 
     Parameters
     ----------
-    arrivals : sequence of (float, int)
+    arrivals : sequence of (float, float)
         When each of the others comes, in seconds and in order, and how many bytes it sends.
     interval_s, duration_s : float
         Over what the share is averaged, and until when.
@@ -302,7 +302,7 @@ def fair_shares_mbps(
             heappush(finish, got + size)
             next_s, size = next(upcoming)
     edges = np.arange(int(duration_s / interval_s + 1e-9) + 1) * interval_s
-    return np.diff(np.interp(edges, times, served)) * 8e-6 / interval_s
+    return np.asarray(np.diff(np.interp(edges, times, served)) * 8e-6 / interval_s)
 
 
 def spread(values: pd.Series[float], digits: int = 1) -> str:
