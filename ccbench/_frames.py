@@ -10,6 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ccbench import cca_info
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BATCH_COLUMNS",
+    "CCA_COLUMNS",
     "COMPLETION_COLUMNS",
     "EVENTS",
     "EVENT_DTYPE",
@@ -67,6 +70,8 @@ FLOW_COLUMNS: Columns = {
     "state": STATE_DTYPE,
     "inflight_packets": "uint32",
 }
+#: Of those, what engines may leave out; it is NaN then.
+CCA_COLUMNS: Columns = dict.fromkeys(cca_info.COLUMNS, "float64")
 BATCH_COLUMNS: Columns = {
     "start_ns": "int64",
     "acked_ns": "int64",
@@ -94,14 +99,22 @@ def empty(columns: Columns) -> pd.DataFrame:
     return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in columns.items()})
 
 
-def normal(name: str, frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
-    """Return `frame` with exactly `columns`, in their order and of their types.
+def normal(
+    name: str, frame: pd.DataFrame, columns: Columns, optional: Columns | None = None
+) -> pd.DataFrame:
+    """Return `frame` with exactly `columns` and then `optional`, in their order and of their types.
+
+    Of `optional`, what is missing is NaN.
 
     Raises
     ------
     ValueError
         If a column is missing, there is one too many, or a value does not fit: an engine's mistake.
     """
+    if optional:
+        missing = {column: np.nan for column in optional if column not in frame.columns}
+        frame = frame.assign(**missing)
+        columns = {**columns, **optional}
     if set(frame.columns) != set(columns):
         message = f"{name} has the columns {sorted(frame.columns)}, not {sorted(columns)}"
         raise ValueError(message)
@@ -129,7 +142,11 @@ def write(frame: pd.DataFrame, path: Path) -> None:
     # and zstd-1 0.11 / 0.07 / 10.3. All are far below the cost of the run; a search keeps
     # thousands of runs, so the smallest wins.
     repetitive = [column for column in table.column_names if column in _REPETITIVE]
-    others = [column for column in table.column_names if column not in _REPETITIVE]
+    others = [
+        field.name
+        for field in table.schema
+        if field.name not in _REPETITIVE and not pa.types.is_floating(field.type)
+    ]
     pq.write_table(
         table,
         path,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ccbench import _frames, _run_files, _validate
+from ccbench import _frames, _run_files, _validate, cca_info
 from ccbench._frames import EVENT_DTYPE, EVENTS, STATE_DTYPE, STATES
 from ccbench.errors import DamagedRun, InputError
 from ccbench.scenario import Scenario
@@ -62,7 +62,10 @@ class Run:
         of all bottlenecks, in packets); and the sender's ``cwnd_packets``, ``ssthresh_packets``,
         ``srtt_us``, ``min_rtt_us``, ``pacing_rate_bps`` (bits per second), ``lost`` (packets now
         thought lost), ``state`` (``open``, ``disorder``, ``cwr``, ``recovery``, ``loss``) and
-        ``inflight_packets``.
+        ``inflight_packets``; and ``cca_info_0`` to ``cca_info_6``, what the sender's congestion
+        control tells of its own state. :mod:`ccbench.cca_info` names them for each, and
+        :meth:`cca_info` gives them with their names. NaN where a congestion control tells nothing,
+        and of engines in real time.
     completions : DataFrame
         One row per flow; index ``flow``. Columns: ``start_ns``; ``end_ns``, when the receiver had
         every byte (-1: it never had); ``delivered_bytes``; ``sent_bytes``, with retransmissions;
@@ -104,7 +107,7 @@ class Run:
             raise ValueError(message)
         tables = {
             "queue": _frames.normal("queue", self.queue, _frames.QUEUE_COLUMNS),
-            "flows": _frames.normal("flows", self.flows, _frames.FLOW_COLUMNS),
+            "flows": _frames.normal("flows", self.flows, _frames.FLOW_COLUMNS, _frames.CCA_COLUMNS),
             "batches": _frames.normal("batches", self.batches, _frames.BATCH_COLUMNS),
             "completions": completions.set_axis(pd.RangeIndex(len(completions), name="flow")),
         }
@@ -135,6 +138,44 @@ class Run:
         >>> run.throughput(interval_s=10).round(1)  # doctest: +SKIP
         """
         return self._rates("throughput_bytes", interval_s)
+
+    def cca_info(self, flow: int = 0) -> pd.DataFrame:
+        """Return what a flow's congestion control tells of its own state, with names and units.
+
+        Parameters
+        ----------
+        flow : int
+            Its number.
+
+        Returns
+        -------
+        DataFrame
+            Index ``time_s``; the columns are those of :data:`ccbench.cca_info.NAMES`, none for a
+            congestion control that tells nothing.
+
+        Raises
+        ------
+        InputError
+            If there is no such flow.
+
+        Examples
+        --------
+        When a flow of NimbusCC was in the delay-control mode:
+
+        >>> run.cca_info(0)["mode"] == 1  # doctest: +SKIP
+        """
+        last = self.scenario.flow_count - 1
+        flow = _validate.whole("flow", flow, _validate.Range(0, last), example=0)
+        names = cca_info.NAMES.get(self.scenario.flow_table()["cca"].iloc[flow], ())
+        rows = self.flows[self.flows["flow"] == flow]
+        index = pd.Index(rows["time_ns"] / _NS, name="time_s")
+        return pd.DataFrame(
+            {
+                name: rows[column].to_numpy()
+                for name, column in zip(names, cca_info.COLUMNS, strict=False)
+            },
+            index=index,
+        )
 
     def goodput(self, interval_s: float = 1.0) -> pd.DataFrame:
         """Return each flow's goodput over time: payload handed to the receiving application.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The state of every flow, at multiples of the sampling interval. */
+#include <linux/inet_diag.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
@@ -12,6 +13,17 @@ static struct ccbench_log *log;
 static struct hrtimer timer;
 static u64 interval_ns;
 static LIST_HEAD(sampled);
+
+static void sample_cca(struct ccbench_flow_record *r, const struct sock *sk)
+{
+	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
+	union tcp_cc_info *info = (union tcp_cc_info *)r->cca_info;
+	int attribute = 0;
+
+	BUILD_BUG_ON(sizeof(*info) > sizeof(r->cca_info));
+	if (ops->get_info && ops->get_info((struct sock *)sk, U32_MAX, &attribute, info))
+		r->cca_attribute = attribute;
+}
 
 static void sample_tcp(struct ccbench_flow_record *r, const struct sock *sk)
 {
@@ -28,6 +40,7 @@ static void sample_tcp(struct ccbench_flow_record *r, const struct sock *sk)
 	r->retransmits = tp->total_retrans;
 	r->lost = tp->lost_out;
 	r->state = inet_csk(sk)->icsk_ca_state;
+	sample_cca(r, sk);
 }
 
 static void sample(struct flow *flow, u64 time_ns)

@@ -4,9 +4,7 @@
 #define _ABC_COMPAT_H
 
 #include <linux/netdevice.h>
-#include <linux/sysctl.h>
 #include <linux/version.h>
-#include <net/net_namespace.h>
 #include <net/tcp.h>
 
 #include "cca_compat.h"
@@ -33,17 +31,6 @@ static inline void abc_send_ack(struct sock *sk, u32 rcv_nxt)
 			     !ABC_SEND_ACK_IS(struct sock *, u32, u16));
 		send(sk, rcv_nxt, 0);
 	}
-}
-
-/* 6.6 wants to know how long a table of settings is, which until then ended with an empty one. */
-static inline struct ctl_table_header *
-abc_register_sysctl(struct net *net, struct ctl_table *table, size_t length)
-{
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
-	return register_net_sysctl(net, "net/ipv4", table);
-#else
-	return register_net_sysctl_sz(net, "net/ipv4", table, length);
-#endif
 }
 
 #endif /* _ABC_COMPAT_H */

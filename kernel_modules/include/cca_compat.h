@@ -3,7 +3,9 @@
 #ifndef _CCA_COMPAT_H
 #define _CCA_COMPAT_H
 
+#include <linux/sysctl.h>
 #include <linux/version.h>
+#include <net/net_namespace.h>
 #include <net/tcp.h>
 
 /* 6.10 hands the ACK's number and flags to cong_control, too; ours need neither. */
@@ -14,5 +16,16 @@
 #define CONG_CONTROL(name, sk, rs) \
 	void name(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
 #endif
+
+/* 6.6 wants to know how long a table of settings is, which until then ended with an empty one. */
+static inline struct ctl_table_header *
+cca_register_sysctl(struct net *net, struct ctl_table *table, size_t length)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
+	return register_net_sysctl(net, "net/ipv4", table);
+#else
+	return register_net_sysctl_sz(net, "net/ipv4", table, length);
+#endif
+}
 
 #endif /* _CCA_COMPAT_H */

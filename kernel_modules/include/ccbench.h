@@ -49,6 +49,9 @@ struct ccbench_flow_record {
 	__u32 lost;
 	__u32 drops;
 	__u32 state;		/* enum tcp_ca_state */
+	/* What the congestion control tells inet_diag of itself. */
+	__u32 cca_attribute;	/* the attribute's type; 0: nothing */
+	__u32 cca_info[5];	/* the attribute */
 };
 
 /* What became of one flow (completions.bin), in the order of the flows. */

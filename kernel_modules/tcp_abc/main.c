@@ -13,7 +13,8 @@
  *	w_nonabc	CUBIC's, for drops by routers that know nothing of ABC
  *
  * Neither is more than twice the packets in flight, so that the one that does
- * not count stays close to the one that does.
+ * not count stays close to the one that does. That also stands in the way of slow
+ * start, which has no HyStart here, wherever an ABC router is the bottleneck.
  *
  * This is the encoding for proxied networks (for the other one see ns.c): a
  * sender marks packets ECN-capable, which is an accelerate; a router makes a brake
@@ -76,7 +77,7 @@ static int __net_init settings_init(struct net *net)
 	if (!table)
 		return -ENOMEM;
 	table[0].data = &settings->increase;
-	settings->header = abc_register_sysctl(net, table, ARRAY_SIZE(settings_template) - 1);
+	settings->header = cca_register_sysctl(net, table, ARRAY_SIZE(settings_template) - 1);
 	if (!settings->header) {
 		kfree(table);
 		return -ENOMEM;
@@ -119,7 +120,7 @@ void abc_init(struct sock *sk)
 		.increase = settings->increase,
 		.ecn = tp->ecn_flags & TCP_ECN_OK,
 	};
-	abc_cubic_init(&abc->cubic, tcp_snd_cwnd(tp));
+	cubic_init(&abc->cubic, tcp_snd_cwnd(tp));
 }
 EXPORT_SYMBOL_GPL(abc_init);
 
@@ -184,7 +185,7 @@ static void answer_congestion(struct sock *sk)
 	WRITE_ONCE(abc->congested, false);
 	if (inet_csk(sk)->icsk_ca_state > TCP_CA_CWR || before(tp->snd_una, abc->reduced_until))
 		return;
-	abc_cubic_reduce(&abc->cubic);
+	cubic_reduce(&abc->cubic);
 	abc->reduced_until = tp->snd_nxt;
 	WRITE_ONCE(abc->reduced, true);
 }
@@ -223,7 +224,7 @@ CONG_CONTROL(abc_cong_control, sk, rs)
 		count(abc, rs->acked_sacked);
 		follow_mark(abc, delivered, cap);
 		if (inet_csk(sk)->icsk_ca_state != TCP_CA_Recovery)
-			abc_cubic_grow(&abc->cubic, delivered, cap,
+			cubic_grow(&abc->cubic, delivered, cap,
 				       div_u64(tp->tcp_mstamp, USEC_PER_MSEC),
 				       (tp->srtt_us >> 3) / USEC_PER_MSEC);
 	}
@@ -258,9 +259,9 @@ void abc_set_state(struct sock *sk, u8 new_state)
 	if (new_state == old_state)
 		return;
 	if (new_state == TCP_CA_Recovery)
-		abc_cubic_reduce(&abc->cubic);
+		cubic_reduce(&abc->cubic);
 	else if (new_state == TCP_CA_Loss)
-		abc_cubic_timeout(&abc->cubic, old_state != TCP_CA_Recovery);
+		cubic_timeout(&abc->cubic, old_state != TCP_CA_Recovery);
 }
 EXPORT_SYMBOL_GPL(abc_set_state);
 
@@ -268,7 +269,7 @@ u32 abc_undo_cwnd(struct sock *sk)
 {
 	struct abc *abc = abc_of(sk);
 
-	abc_cubic_undo(&abc->cubic);
+	cubic_undo(&abc->cubic);
 	return max_t(u32, min(abc->window, abc->cubic.window) >> ABC_SHIFT, 1);
 }
 EXPORT_SYMBOL_GPL(abc_undo_cwnd);

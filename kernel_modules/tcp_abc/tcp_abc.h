@@ -5,28 +5,16 @@
 #include <net/tcp.h>
 
 #include "abc_compat.h"
+#include "cubic_window.h"
 
 /* Windows are in units of 2^-16 packets. */
-#define ABC_SHIFT		16
-#define ABC_PACKET		BIT_ULL(ABC_SHIFT)
-
-/* The window for bottlenecks that are no ABC routers (cubic.c). */
-struct abc_cubic {
-	u64 window;
-	u64 ssthresh;
-	u64 w_max;		/* the window at the last reduction */
-	u64 w_est;		/* what Reno would have since */
-	u64 undo_window;	/* before the last reduction */
-	u64 undo_ssthresh;
-	u32 epoch_ms;		/* when growth began after the last reduction */
-	u32 k_ms;		/* from then until the window is w_max again */
-	bool growing;		/* epoch_ms and k_ms are set */
-};
+#define ABC_SHIFT		CUBIC_SHIFT
+#define ABC_PACKET		CUBIC_PACKET
 
 /* Of every socket, at either end. */
 struct abc {
 	u64 window;		/* for ABC routers */
-	struct abc_cubic cubic;
+	struct cubic_window cubic;	/* for bottlenecks that are no ABC routers */
 	u64 bytes_acked;	/* at the last ACK */
 	u32 accelerated;	/* packets, over the socket's life */
 	u32 braked;
@@ -59,15 +47,6 @@ void abc_set_state(struct sock *sk, u8 new_state);
 u32 abc_undo_cwnd(struct sock *sk);
 u32 abc_ssthresh(struct sock *sk);
 size_t abc_get_info(struct sock *sk, u32 extensions, int *attribute, union tcp_cc_info *info);
-
-/* ---- cubic.c ---- */
-
-void abc_cubic_init(struct abc_cubic *c, u32 packets);
-/* Packets were delivered, in units of 2^-16; no more than `cap` is of use. */
-void abc_cubic_grow(struct abc_cubic *c, u64 delivered, u64 cap, u32 now_ms, u32 rtt_ms);
-void abc_cubic_reduce(struct abc_cubic *c);
-void abc_cubic_timeout(struct abc_cubic *c, bool reduce);
-void abc_cubic_undo(struct abc_cubic *c);
 
 /* ---- echo.c ---- */
 

@@ -39,6 +39,7 @@ class TestOutOfTree:
             ("sch_abc", {"sch_abc.ko"}),
             ("tcp_abc", {"tcp_abc.ko", "tcp_abc_ns.ko"}),
             ("tcp_copa", {"tcp_copa.ko"}),
+            ("tcp_nimbus", {"tcp_nimbus.ko"}),
             ("tcp_rapid", {"tcp_rapid.ko"}),
         ],
     )

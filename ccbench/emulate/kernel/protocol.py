@@ -55,6 +55,8 @@ FLOW_RECORD = np.dtype(
         ("lost", "u4"),
         ("drops", "u4"),
         ("state", "u4"),
+        ("cca_attribute", "u4"),
+        ("cca_info", "u4", 5),
     ]
 )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ccbench import cca_info
 from ccbench.emulate.kernel import protocol
 from ccbench.errors import EngineError
 from ccbench.run import EVENT_DTYPE, EVENTS, STATE_DTYPE, Run
@@ -54,7 +55,7 @@ def read_run(scenario: Scenario, directory: Path, provenance: Mapping[str, Any])
     return Run(
         scenario=scenario,
         queue=_queue(scenario, directory),
-        flows=_flows(np.fromfile(directory / "samples.bin", protocol.FLOW_RECORD)),
+        flows=_flows(scenario, np.fromfile(directory / "samples.bin", protocol.FLOW_RECORD)),
         completions=pd.DataFrame(
             {name: completions[name] for name in completions.dtype.names or () if name != "error"}
         ),
@@ -123,8 +124,15 @@ def _rows_of(bottleneck: int, records: npt.NDArray[Any], count: int) -> Any:
     return slice(None) if count == 1 else records["bottleneck"] == bottleneck
 
 
-def _flows(records: npt.NDArray[Any]) -> pd.DataFrame:
+def _flows(scenario: Scenario, records: npt.NDArray[Any]) -> pd.DataFrame:
     columns: dict[str, Any] = {name: records[name] for name in records.dtype.names or ()}
+    info, attribute = columns.pop("cca_info"), columns.pop("cca_attribute")
+    ccas = scenario.flow_table()["cca"].to_numpy()
+    for cca in cca_info.NAMES.keys() & set(ccas):
+        rows = np.flatnonzero((ccas[records["flow"]] == cca) & (attribute != 0))
+        for column, values in zip(cca_info.COLUMNS, cca_info.decode(cca, info[rows]), strict=False):
+            whole = columns.setdefault(column, np.full(len(records), np.nan))
+            whole[rows] = values
     columns["time_ns"] = records["time_ns"].view(np.int64)
     columns["state"] = _categories(records["state"].astype(np.int8), STATE_DTYPE)
     return _frame(columns)

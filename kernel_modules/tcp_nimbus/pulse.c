@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The asymmetric pulse: a half-sine up for a quarter of the period, and one of a third of
+ * the height down for the rest, so that it adds nothing on average (section 3.4, figure 6).
+ */
+#include <linux/math64.h>
+#include <linux/time64.h>
+
+#include "pulse.h"
+#include "wave.h"
+
+/* A half-sine is half a turn. */
+#define HALF_TURN	(NIMBUS_TURN / 2)
+
+s64 nimbus_pulse(u32 phase_ns, u32 period_ns, u32 height)
+{
+	u32 up_ns = period_ns / 4;
+	u32 down_ns = period_ns - up_ns;
+	s64 wave;
+
+	if (phase_ns < up_ns) {
+		wave = nimbus_sin(div_u64((u64)phase_ns * HALF_TURN, up_ns));
+		return (s64)height * wave >> NIMBUS_WAVE_BITS;
+	}
+	phase_ns -= up_ns;
+	if (phase_ns >= down_ns)
+		return 0;
+	wave = nimbus_sin(div_u64((u64)phase_ns * HALF_TURN, down_ns));
+	return -((s64)(height / NIMBUS_PULSE_DOWN) * wave >> NIMBUS_WAVE_BITS);
+}
+
+/* 2/pi of the height, for a quarter of the period. */
+u32 nimbus_pulse_burst(u32 period_ns, u32 height_bytes_per_s)
+{
+	return div_u64((u64)height_bytes_per_s * (period_ns / 1000) / 4 * 7 / 11,
+		       (u32)USEC_PER_SEC);
+}

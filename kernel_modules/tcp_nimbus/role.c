@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which of several flows pulses, and which mode a flow ought to be in (sections 4.1, 4.2).
+ *
+ * A flow by itself is a pulser, and judges the others by its pulses. Where flows elect a
+ * pulser, they begin as watchers. A watcher sees the pulser's mode in its own receive
+ * rate: there is a peak at f_pc or at f_pd. If there is none, it becomes the pulser by
+ * chance (5). A pulser that sees more of its frequency in the others than in what it
+ * receives itself is not the only one, and becomes a watcher by chance.
+ */
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/random.h>
+
+#include "nimbus.h"
+
+/* What a watcher's moving average takes of a new sample, in units of 2^-16: it leaves
+ * a tenth of 5 Hz.
+ */
+#define SMOOTH_WEIGHT	2034
+#define SMOOTH_BITS	16
+/* With kappa = 1, the probability of (5) of a flow that has the whole link to itself. */
+#define MOST_CHANCE	(U32_MAX / NIMBUS_SAMPLES)
+
+static bool steady(const struct nimbus *nimbus)
+{
+	return nimbus->samples - nimbus->steady_since >= NIMBUS_SAMPLES;
+}
+
+/* Within the FFT's length. */
+static bool too_slow(const struct nimbus *nimbus)
+{
+	u64 mean = (u64)max(nimbus_dft_mean(&nimbus->receive_dft), 0) << NIMBUS_SAMPLE_SHIFT;
+
+	return nimbus_dft_full(&nimbus->receive_dft) && mean < nimbus_least_rate(nimbus);
+}
+
+static bool by_chance(u32 chance)
+{
+	return get_random_u32() < chance;
+}
+
+static bool other_pulsers(const struct nimbus *nimbus)
+{
+	u32 bin = nimbus_bin(nimbus, nimbus->mode);
+
+	return nimbus_dft_magnitude(&nimbus->cross_dft, bin) >
+	       nimbus_dft_magnitude(&nimbus->receive_dft, bin);
+}
+
+static enum nimbus_mode pulser(struct nimbus *nimbus)
+{
+	nimbus->slow = too_slow(nimbus);
+	if (nimbus->slow) {
+		nimbus->eta_percent = 0;
+		return NIMBUS_COMPETITIVE;
+	}
+	if (!steady(nimbus))
+		return nimbus->mode;
+	nimbus->eta_percent = nimbus_dft_eta(&nimbus->cross_dft,
+					     nimbus_bin(nimbus, nimbus->mode));
+	if (nimbus->settings.elect && other_pulsers(nimbus) && by_chance(MOST_CHANCE)) {
+		nimbus->role = NIMBUS_WATCHER;
+		return nimbus->mode;
+	}
+	return nimbus->eta_percent >= nimbus->settings.threshold_percent ?
+	       NIMBUS_COMPETITIVE : NIMBUS_DELAY;
+}
+
+static enum nimbus_mode watcher(struct nimbus *nimbus)
+{
+	const struct nimbus_settings *settings = &nimbus->settings;
+	const struct nimbus_dft *dft = &nimbus->receive_dft;
+	u32 low = min(settings->pulses, settings->delay_pulses);
+	u32 high = max(settings->pulses, settings->delay_pulses);
+	u32 competitive, delay, others;
+
+	if (!nimbus_dft_full(dft))
+		return nimbus->mode;
+	competitive = nimbus_dft_magnitude(dft, settings->pulses);
+	delay = nimbus_dft_magnitude(dft, settings->delay_pulses);
+	others = nimbus_dft_highest(dft, high + NIMBUS_MARGIN_BINS, 2 * low - NIMBUS_MARGIN_BINS);
+	others = max(others, 1U);
+	nimbus->eta_percent = min_t(u64, div_u64(100ULL * max(competitive, delay), others),
+				    NIMBUS_MOST_ETA);
+	if (nimbus->eta_percent >= settings->threshold_percent)
+		return competitive >= delay ? NIMBUS_COMPETITIVE : NIMBUS_DELAY;
+
+	if (nimbus->link && !too_slow(nimbus) &&
+	    by_chance(mul_u64_u32_div(MOST_CHANCE, min(nimbus->rates.receive, nimbus->link),
+				      nimbus->link))) {
+		nimbus->role = NIMBUS_PULSER;
+		nimbus->steady_since = nimbus->samples;
+	}
+	return nimbus->mode;
+}
+
+enum nimbus_mode nimbus_choose(struct nimbus *nimbus)
+{
+	return nimbus->role == NIMBUS_WATCHER ? watcher(nimbus) : pulser(nimbus);
+}
+
+u32 nimbus_smoothed(const struct nimbus *nimbus, u32 rate)
+{
+	s64 change = ((s64)rate - nimbus->smooth) * SMOOTH_WEIGHT;
+
+	return nimbus->smooth + (change >> SMOOTH_BITS);
+}
