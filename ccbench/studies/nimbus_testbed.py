@@ -7,6 +7,9 @@ backlogged sender that is judged, and cross traffic.
 
 Where the paper leaves room:
 
+- **The link's rate** is given to NimbusCC, as the authors' published scripts do
+  (github.com/mitnebula/nimbus); ``nimbus-13`` is about what becomes of a wrong one.
+- **A verdict** is the mode that the sender is in, so Copa has one too: competitive says elastic.
 - **Accuracy** is the part of the time in which the verdict is right, from 10 s on: a window of the
   FFT is 5 s long, and flows get as much to get going. Cross traffic is elastic if any byte in
   the window is of an elastic flow (section 3.2).
@@ -28,9 +31,10 @@ from ccbench import packets
 from ccbench.elasticity.observed import observe
 from ccbench.elasticity.pulse import PULSE_HZ, PULSE_SIZE
 from ccbench.scenario import Bottleneck, Flow, Scenario
+from ccbench.studies.study import Comparison
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
     from matplotlib.axes import Axes
@@ -49,16 +53,20 @@ __all__ = [
     "SETTLED_S",
     "Phase",
     "accuracy_percent",
+    "category_of",
+    "compared",
     "cross_traffic",
     "delays_ms",
     "draw_bars",
     "fair_shares_mbps",
+    "judged",
     "phased",
     "pulser",
     "seeds",
     "shared",
     "spread",
     "verdicts",
+    "worst_case",
 ]
 
 PAPER = "Goyal et al. 2022"
@@ -76,6 +84,9 @@ SETTLED_S = 10.0
 #: The senders that are compared; the paper has PCC-Vivace as well, which Linux has not.
 CCAS = ("nimbus", "cubic", "bbr", "vegas", "copa")
 COLOURS = {cca: f"C{i}" for i, cca in enumerate(CCAS)}
+
+#: What senders that switch modes tell of it, and what it is in the TCP-competitive mode.
+_COMPETITIVE = {"nimbus": ("mode", 0), "copa": ("default_mode", 0)}
 
 #: Cross traffic in section 7.2.
 CATEGORIES = ("elastic", "inelastic", "mix")
@@ -96,15 +107,20 @@ def shared(  # noqa: PLR0913 - the testbed's settings, all by keyword but for th
     queue_bdp: float = QUEUE_BDP,
     qdisc: str = "droptail",
     qdisc_options: tuple[tuple[str, Any], ...] = (),
-    sysctls: Sequence[tuple[str, str]] = (),
+    settings: Mapping[str, int] | None = None,
 ) -> Scenario:
     """Return a scenario in the testbed; the first flow is the one that is judged.
+
+    NimbusCC has the link's rate and the `settings`, by their names without
+    ``net.ipv4.tcp_nimbus_``.
 
     Examples
     --------
     >>> shared(Flow(), Flow(cca="reno"), duration_s=60, seed=2, name="two").bdp_packets()
     400.0
     """
+    ccas = {flow.cca.partition("_")[0] for flow in flows}
+    own = {"link_kbps": round(link_mbps * 1e3), **(settings or {})} if "nimbus" in ccas else {}
     link = Bottleneck(
         bandwidth_mbps=link_mbps, queue_bdp=queue_bdp, qdisc=qdisc, qdisc_options=qdisc_options
     )
@@ -115,7 +131,7 @@ def shared(  # noqa: PLR0913 - the testbed's settings, all by keyword but for th
         duration_s=duration_s,
         seed=seed,
         jitter_ms=_JITTER_MS,
-        sysctls=tuple(sysctls),
+        sysctls=tuple((f"net.ipv4.tcp_nimbus_{name}", str(own[name])) for name in own),
         name=f"{name}, seed {seed}",
     )
 
@@ -225,9 +241,16 @@ def verdicts(run: Run, *, flows: Sequence[int] = (0,), link_mbps: float | None =
     -------
     DataFrame
         Index ``time_s``; columns ``elasticity``, ``is_elastic`` and ``elastic_share`` as in
-        :class:`ccbench.elasticity.observed.Observation`.
+        :class:`ccbench.elasticity.observed.Observation`; of a sender that has them, the first two
+        are its own: its mode, and its η.
     """
-    return observe(run, flows=flows, link_mbps=link_mbps).elasticity
+    seen = observe(run, flows=flows, link_mbps=link_mbps).elasticity
+    told = run.cca_info(flows[0])
+    if is_competitive := _COMPETITIVE.get(run.scenario.flows[0].cca.partition("_")[0]):
+        column, value = is_competitive
+        own = told.reindex(seen.index, method="ffill")
+        seen = seen.assign(is_elastic=own[column] == value, elasticity=own.get("eta", math.nan))
+    return seen
 
 
 def accuracy_percent(seen: pd.DataFrame, from_s: float = SETTLED_S) -> float:
@@ -242,6 +265,77 @@ def accuracy_percent(seen: pd.DataFrame, from_s: float = SETTLED_S) -> float:
     """
     late = seen[seen.index >= from_s]
     return 100 * float((late["is_elastic"] == (late["elastic_share"] > 0)).mean())
+
+
+def category_of(scenario: Scenario) -> str:
+    """Return which of :data:`CATEGORIES` the traffic beside the first flow is.
+
+    Examples
+    --------
+    >>> one = shared(Flow(), *cross_traffic("mix"), duration_s=9, seed=1, name="")
+    >>> category_of(one)
+    'mix'
+    """
+    is_udp = {flow.is_udp for flow in scenario.flows[1:]}
+    return "mix" if len(is_udp) > 1 else "inelastic" if True in is_udp else "elastic"
+
+
+def judged(run: Run, link_mbps: float | None = None) -> dict[str, Any]:
+    """Return what most studies measure of a run: accuracy, throughput and delay.
+
+    Parameters
+    ----------
+    run : Run
+        One in the testbed.
+    link_mbps : float, optional
+        What is left out: the rate of its (first) bottleneck.
+    """
+    scenario = run.scenario
+    return {
+        "cca": scenario.flows[0].cca,
+        "cross": category_of(scenario),
+        "seed": scenario.seed,
+        "accuracy_percent": accuracy_percent(verdicts(run, link_mbps=link_mbps)),
+        "mbps": float(run.summary()["throughput_mbps"].iloc[0]),
+        "delay_ms": float(delays_ms(run).mean()),
+    }
+
+
+def compared(  # noqa: PLR0913 - a comparison's own settings, all but two by keyword
+    what: str,
+    values: pd.Series[float],
+    *,
+    published: str,
+    accepted: tuple[float, float],
+    unit: str = "%",
+    digits: int = 1,
+) -> Comparison:
+    """Compare the mean of a number over the seeds; the note has its range."""
+    return Comparison(
+        what=what,
+        ours=float(values.mean()),
+        published=published,
+        accepted=accepted,
+        unit=unit,
+        note=spread(values, digits),
+    )
+
+
+def worst_case(rows: pd.DataFrame, by: Sequence[str]) -> pd.Series[float]:
+    """Return the accuracy of each seed in the case where the mean over the seeds is lowest.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        With the columns ``seed`` and ``accuracy_percent``.
+    by : sequence of str
+        The columns that tell one case from another.
+    """
+    cases = rows.groupby(list(by))["accuracy_percent"]
+    lowest: Any = cases.mean().idxmin()
+    case = lowest if isinstance(lowest, tuple) else (lowest,)
+    words = (f"{value:g}" if isinstance(value, float) else str(value) for value in case)
+    return cases.get_group(case).rename(" ".join(words))
 
 
 def delays_ms(run: Run, flow: int = 0) -> pd.Series[float]:

@@ -59,6 +59,13 @@ _NAMES = (
     "nimbus-7",
     "nimbus-8",
     "nimbus-10",
+    "nimbus-rtts",
+    "nimbus-12",
+    "nimbus-13",
+    "nimbus-14",
+    "nimbus-15",
+    "nimbus-d1",
+    "nimbus-d2",
     "engines-agree",
 )
 
