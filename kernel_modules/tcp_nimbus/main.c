@@ -46,6 +46,10 @@
 #include "tcp_nimbus_info.h"
 
 #define NIMBUS_MIN_CWND		4
+/* The gap before a packet is decided when the one before leaves: none is too long. */
+#define NIMBUS_TROUGH		4
+/* Packets that leave at once: as many as a delayed ACK makes others send. */
+#define NIMBUS_BURST		2
 #define NIMBUS_WINDOW_NS	(5ULL * NSEC_PER_SEC)
 
 /* NULL until the connection is established: the ACK of the SYN comes before. */
@@ -101,11 +105,11 @@ static void nimbus_pace(struct sock *sk, const struct nimbus *nimbus)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	s64 rate = nimbus->role == NIMBUS_WATCHER ? nimbus->smooth : nimbus->base;
+	s64 least = max(nimbus->base / NIMBUS_TROUGH, nimbus->packet_bytes);
 
 	if (nimbus_in_slow_start(nimbus))
 		rate = 2ULL * nimbus->base;
-	rate = max_t(s64, rate + nimbus_pulse_now(nimbus, tp->tcp_clock_cache),
-		     nimbus->packet_bytes);
+	rate = max(rate + nimbus_pulse_now(nimbus, tp->tcp_clock_cache), least);
 	/* TCP paces by payload. */
 	rate = div_u64((u64)rate * tp->mss_cache, nimbus->packet_bytes);
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
@@ -130,13 +134,20 @@ static void nimbus_set_cwnd(struct sock *sk, const struct nimbus *nimbus)
 				 TCP_INFINITE_SSTHRESH);
 }
 
-/* TCP is about to send: between ACKs, too, the pulse goes on. */
+/*
+ * TCP is about to send: between ACKs, too, the pulse goes on. Packets leave one by one, as
+ * those of a burst have one time of leaving, of which z would have a trace at f_p.
+ */
 static u32 nimbus_min_tso_segs(struct sock *sk)
 {
 	const struct nimbus *nimbus = nimbus_of(sk);
 
-	if (nimbus)
-		nimbus_pace(sk, nimbus);
+	if (!nimbus)
+		return 1;
+	nimbus_pace(sk, nimbus);
+	/* A new route may have changed it. */
+	if (sk->sk_gso_max_segs != NIMBUS_BURST)
+		sk->sk_gso_max_segs = NIMBUS_BURST;
 	return 1;
 }
 
@@ -182,6 +193,7 @@ static void nimbus_set_mode(struct sock *sk, struct nimbus *nimbus, enum nimbus_
 		nimbus_delay_resume(&nimbus->delay, nimbus->base, nimbus_window(nimbus),
 				    tp->tcp_mstamp);
 	nimbus->mode = mode;
+	nimbus->mode_since = nimbus->samples;
 }
 
 /* Every 10 ms: between two ACKs, the last rates hold. */
@@ -383,6 +395,7 @@ static void nimbus_init_with(struct sock *sk, enum nimbus_competitive_kind compe
 	nimbus->srtt_us = max(tp->srtt_us >> 3, 1U);
 	nimbus->packet_bytes = tp->mss_cache + tp->tcp_header_len + sizeof(struct iphdr);
 	nimbus->delivered = tp->delivered;
+	nimbus->gso_max_segs = sk->sk_gso_max_segs;
 	nimbus->delay.kind = delay;
 	nimbus_competitive_init(&nimbus->competitive, competitive, tcp_snd_cwnd(tp));
 	nimbus_set_base(nimbus);
@@ -396,6 +409,9 @@ static void nimbus_init_with(struct sock *sk, enum nimbus_competitive_kind compe
 static void nimbus_release(struct sock *sk)
 {
 	struct nimbus *nimbus = nimbus_of(sk);
+
+	if (nimbus)
+		sk->sk_gso_max_segs = nimbus->gso_max_segs;
 
 	/* Who asks for its state must not find what is no more. */
 	*(struct nimbus **)inet_csk_ca(sk) = NULL;

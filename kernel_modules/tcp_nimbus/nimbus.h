@@ -47,9 +47,11 @@ struct nimbus {
 	u32	rtt_us;		/* the latest */
 	u32	srtt_us;
 	u32	delivered;	/* packets, at the last ACK */
+	u16	gso_max_segs;	/* the socket's, before it was ours */
 
 	u64	sample_us;	/* when the next sample is due */
 	u32	samples;	/* since the flow began */
+	u32	mode_since;	/* the sample from which on the mode has been what it is */
 	u32	steady_since;	/* the sample from which on pulses have been as they are */
 	u32	history[NIMBUS_SAMPLES];	/* base, the latest 5 s */
 	struct nimbus_dft cross_dft;

@@ -70,11 +70,15 @@ static void measure(struct nimbus_rates *rates)
 void nimbus_rates_ack(struct nimbus_rates *rates, u32 bytes, u32 sent_us, u32 now_us,
 		      u32 window_us)
 {
-	/* ACKs of earlier packets may come later. */
-	if (!rates->count || (s32)(sent_us - rates->latest.sent_us) > 0)
-		rates->latest.sent_us = sent_us;
-	rates->latest.acked_us = now_us;
-	rates->latest.bytes += bytes;
+	rates->bytes += bytes;
+	/* ACKs of earlier packets may come later; those of the same burst tell nothing new. */
+	if (rates->count && (s32)(sent_us - rates->latest.sent_us) <= 0)
+		return;
+	rates->latest = (struct nimbus_record) {
+		.sent_us = sent_us,
+		.acked_us = now_us,
+		.bytes = rates->bytes,
+	};
 	find_first(rates, min_t(u32, window_us, NIMBUS_MOST_WINDOW_US));
 	if (rates->count)
 		measure(rates);

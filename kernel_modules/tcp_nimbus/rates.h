@@ -20,6 +20,7 @@ struct nimbus_record {
 struct nimbus_rates {
 	u32	count;		/* of records so far, runs on */
 	u32	first;		/* the one where the window begins */
+	u32	bytes;		/* that have arrived, modulo 2^32 */
 	u32	send;		/* S, bytes per second */
 	u32	receive;	/* R */
 	bool	known;

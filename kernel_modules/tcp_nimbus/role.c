@@ -12,6 +12,7 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/random.h>
+#include <linux/time64.h>
 
 #include "nimbus.h"
 
@@ -49,6 +50,19 @@ static bool other_pulsers(const struct nimbus *nimbus)
 	       nimbus_dft_magnitude(&nimbus->receive_dft, bin);
 }
 
+/*
+ * Is there a peak of more than a packet in the rates' window? Those are counted in whole
+ * packets, which goes with the pulses where nothing else has any noise.
+ */
+static bool is_peak(const struct nimbus *nimbus)
+{
+	u32 window_us = max(nimbus->rates.span.sent_us, 1U);
+	u64 packet = div_u64((u64)nimbus->packet_bytes * USEC_PER_SEC, window_us);
+
+	return 8ULL * nimbus_dft_magnitude(&nimbus->cross_dft, nimbus_bin(nimbus, nimbus->mode)) >=
+	       (packet >> NIMBUS_SAMPLE_SHIFT) * NIMBUS_SAMPLES;
+}
+
 static enum nimbus_mode pulser(struct nimbus *nimbus)
 {
 	nimbus->slow = too_slow(nimbus);
@@ -64,8 +78,10 @@ static enum nimbus_mode pulser(struct nimbus *nimbus)
 		nimbus->role = NIMBUS_WATCHER;
 		return nimbus->mode;
 	}
-	return nimbus->eta_percent >= nimbus->settings.threshold_percent ?
-	       NIMBUS_COMPETITIVE : NIMBUS_DELAY;
+	if (nimbus->eta_percent >= nimbus->settings.threshold_percent && is_peak(nimbus))
+		return NIMBUS_COMPETITIVE;
+	/* What was before the mode began tells nothing in favour of giving way. */
+	return nimbus->samples - nimbus->mode_since >= NIMBUS_SAMPLES ? NIMBUS_DELAY : nimbus->mode;
 }
 
 static enum nimbus_mode watcher(struct nimbus *nimbus)
