@@ -10,6 +10,7 @@ ten from the initial window of 15 KB on.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,14 +53,18 @@ _ABOVE_VEGAS = ("above 60", (60.0, 110.0))
 _SHORT = "up to 15 KB"
 
 
+@cache
+def _flows(seed: int, stop_s: float) -> Flow:
+    """Return the mix of a seed, which takes a moment to draw."""
+    mix = FlowMix(sizes="heavy-tailed", load_mbps=LINK_MBPS / 2, stop_s=stop_s, seed=seed)
+    return Flow(kind="bytes", cca="cubic", arrivals=mix.arrivals(), label="mix")
+
+
 def mixed(cca: str, seed: int, duration_s: float, **settings: object) -> Scenario:
     """Return a backlogged flow beside the mix."""
-    mix = FlowMix(
-        sizes="heavy-tailed", load_mbps=LINK_MBPS / 2, stop_s=duration_s - _DRAIN_S, seed=seed
-    )
     return shared(
         Flow(cca=cca),
-        Flow(kind="bytes", cca="cubic", arrivals=mix.arrivals(), label="mix"),
+        _flows(seed, duration_s - _DRAIN_S),
         duration_s=duration_s,
         seed=seed,
         name=f"{cca} beside a mix of flows",

@@ -7,6 +7,7 @@ from the fair share are over 5 s, as in its Figure 8.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
@@ -27,11 +28,14 @@ _SETTING = "threshold_percent"
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     return tuple(
-        mixed(
-            "nimbus",
-            seed,
-            20.0 if quick else 360.0,
-            settings={_SETTING: round(100 * threshold)},
+        replace(
+            scenario := mixed(
+                "nimbus",
+                seed,
+                20.0 if quick else 360.0,
+                settings={_SETTING: round(100 * threshold)},
+            ),
+            name=f"{scenario.name}, threshold {threshold:g}",
         )
         for threshold in (_THRESHOLDS[::5] if quick else _THRESHOLDS)
         for seed in seeds(quick=quick)
