@@ -29,11 +29,16 @@
  *    rate is stable in the method's regime; an ACK compressed raises R, but not S.
  * 2. Pulses begin after the first slow start, and pause in others. Decisions are made when
  *    there have been pulses, at one frequency, for the FFT's length.
- * 3. A flow is below mu/12 if the mean of R over the FFT's length is. BasicDelay's rate is
+ * 3. The TCP-competitive mode lasts for the FFT's length at least (hold_ms): until then
+ *    the window has what was before, and a loss of the others hides their reaction.
+ * 4. Below 2, or where the peak is less than a packet in the window of S and R, is inelastic.
+ * 5. A flow is below mu/12 if the mean of R over the FFT's length is. BasicDelay's rate is
  *    never lower, so that a queue that has to drain does not end the pulses.
- * 4. A flow whose base is below a third of the pulses' height has lower pulses.
- * 5. The rate 5 s ago is the one without pulses.
- * 6. BasicDelay does not heed losses, except for a timeout, which halves the rate.
+ * 6. A flow whose base is below a third of the pulses' height has lower pulses.
+ * 7. The rate 5 s ago is the one without pulses.
+ * 8. BasicDelay does not heed losses, except for a timeout, which halves the rate.
+ * 9. Packets leave in pairs, as those of ACK-clocked flows do: single ones get through a
+ *    full drop-tail queue where pairs do not, which is no fair competition.
  */
 #include <linux/inet_diag.h>
 #include <linux/module.h>
@@ -134,10 +139,7 @@ static void nimbus_set_cwnd(struct sock *sk, const struct nimbus *nimbus)
 				 TCP_INFINITE_SSTHRESH);
 }
 
-/*
- * TCP is about to send: between ACKs, too, the pulse goes on. Packets leave one by one, as
- * those of a burst have one time of leaving, of which z would have a trace at f_p.
- */
+/* TCP is about to send: between ACKs, too, the pulse goes on. */
 static u32 nimbus_min_tso_segs(struct sock *sk)
 {
 	const struct nimbus *nimbus = nimbus_of(sk);

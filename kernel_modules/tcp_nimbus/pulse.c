@@ -12,21 +12,23 @@
 /* A half-sine is half a turn. */
 #define HALF_TURN	(NIMBUS_TURN / 2)
 
+/* A half-sine's value after a part of its length. */
+static s64 half_sine(u32 part_ns, u32 whole_ns)
+{
+	return nimbus_sin(div_u64((u64)part_ns * HALF_TURN + whole_ns / 2, whole_ns));
+}
+
 s64 nimbus_pulse(u32 phase_ns, u32 period_ns, u32 height)
 {
 	u32 up_ns = period_ns / 4;
 	u32 down_ns = period_ns - up_ns;
-	s64 wave;
 
-	if (phase_ns < up_ns) {
-		wave = nimbus_sin(div_u64((u64)phase_ns * HALF_TURN, up_ns));
-		return (s64)height * wave >> NIMBUS_WAVE_BITS;
-	}
+	if (phase_ns < up_ns)
+		return height * half_sine(phase_ns, up_ns) >> NIMBUS_WAVE_BITS;
 	phase_ns -= up_ns;
 	if (phase_ns >= down_ns)
 		return 0;
-	wave = nimbus_sin(div_u64((u64)phase_ns * HALF_TURN, down_ns));
-	return -((s64)(height / NIMBUS_PULSE_DOWN) * wave >> NIMBUS_WAVE_BITS);
+	return -(height / NIMBUS_PULSE_DOWN * half_sine(phase_ns, down_ns) >> NIMBUS_WAVE_BITS);
 }
 
 /* 2/pi of the height, for a quarter of the period. */

@@ -81,7 +81,9 @@ static enum nimbus_mode pulser(struct nimbus *nimbus)
 	if (nimbus->eta_percent >= nimbus->settings.threshold_percent && is_peak(nimbus))
 		return NIMBUS_COMPETITIVE;
 	/* What was before the mode began tells nothing in favour of giving way. */
-	return nimbus->samples - nimbus->mode_since >= NIMBUS_SAMPLES ? NIMBUS_DELAY : nimbus->mode;
+	return nimbus->samples - nimbus->mode_since >=
+	       nimbus->settings.hold_ms * USEC_PER_MSEC / NIMBUS_SAMPLE_US ?
+	       NIMBUS_DELAY : nimbus->mode;
 }
 
 static enum nimbus_mode watcher(struct nimbus *nimbus)

@@ -14,6 +14,7 @@ struct nimbus_settings {
 	u32	pulses;		/* in 5 s: f_p, or f_pc where flows elect a pulser */
 	u32	delay_pulses;	/* f_pd */
 	u32	threshold_percent;	/* eta from which on the others are elastic */
+	u32	hold_ms;	/* that the TCP-competitive mode lasts at least */
 	u32	target_us;	/* BasicDelay's d_t */
 	u32	alpha_permille;
 	u32	beta_permille;

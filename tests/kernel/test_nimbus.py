@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NimbusCC does what its paper (Goyal et al., SIGCOMM 2022) says of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench.elasticity.detector import Detector, spectrum
+from ccbench.elasticity.observed import observe
+from ccbench.elasticity.pulse import pulse_mbps
+from ccbench.errors import EngineError
+from tests.kernel.conftest import run
+
+pytestmark = pytest.mark.kernel
+
+#: The paper's network, with half the rate.
+MBPS, RTT_MS = 48.0, 50.0
+#: The queueing delay that BasicDelay aims for, d_t.
+TARGET_MS = 12.5
+COMPETITIVE, DELAY = 0, 1
+WATCHER, PULSER, SILENT = 0, 1, 2
+
+POISSON = Flow(kind="poisson", rate_mbps=MBPS / 2)
+CBR = Flow(kind="cbr", rate_mbps=MBPS / 2)
+
+
+def nimbus(
+    *cross: Flow,
+    senders: tuple[Flow, ...] = (Flow(cca="nimbus"),),
+    duration_s: float = 30,
+    mbps: float = MBPS,
+    is_link_given: bool = True,
+    **settings: int,
+) -> Run:
+    """Run NimbusCC beside cross traffic, with these of its settings."""
+    if is_link_given:
+        settings["link_kbps"] = round(mbps * 1000)
+    return run(
+        Scenario(
+            flows=(*senders, *cross),
+            bottlenecks=(Bottleneck(bandwidth_mbps=mbps, queue_bdp=2),),
+            rtt_ms=RTT_MS,
+            duration_s=duration_s,
+            sample_interval_ms=10,
+            sysctls=tuple((f"net.ipv4.tcp_nimbus_{k}", str(v)) for k, v in settings.items()),
+        )
+    )
+
+
+def state(result: Run, flow: int = 0) -> pd.DataFrame:
+    """Return what the kernel says of a flow's NimbusCC, once it says something."""
+    return result.cca_info(flow).dropna()
+
+
+def queueing_ms(result: Run, start_s: float, stop_s: float | None = None) -> float:
+    """Return the mean queueing delay in a part of a run."""
+    packets = result.occupancy(0.01).loc[start_s:stop_s].mean()
+    mbps = result.scenario.bottlenecks[0].bandwidth_mbps
+    assert mbps is not None
+    return float(packets * 1500 * 8 / (mbps * 1e3))
+
+
+def mbps(result: Run, start_s: float, stop_s: float | None = None) -> np.ndarray:
+    """Return the flows' mean throughputs in a part of a run."""
+    return result.throughput(0.5).loc[start_s:stop_s].mean().to_numpy()
+
+
+def sent_mbps(result: Run, start_s: float, step_s: float = 0.01) -> np.ndarray:
+    """Return the rate at which the first flow's packets come to the queue."""
+    events = result.queue
+    mine = events[(events["event"] == "enqueue") & (events["flow"] == 0)]
+    edges = np.arange(start_s, result.scenario.duration_s, step_s)
+    sent, _ = np.histogram(mine["time_ns"] / 1e9, edges, weights=mine["bytes"])
+    return np.asarray(sent * 8e-6 / step_s)
+
+
+class TestPulses:
+    def test_shape(self) -> None:
+        """Over a period, the rate goes up and down as in figure 6."""
+        sent = sent_mbps(nimbus(CBR), 10)
+        folded = sent[: len(sent) // 20 * 20].reshape(-1, 20).mean(axis=0)
+        shapes = [
+            pulse_mbps((np.arange(20) + 0.5) / 100 - shift, MBPS)
+            for shift in np.arange(0, 0.2, 0.002)
+        ]
+        shape = max(shapes, key=lambda s: float(np.dot(s, folded)))
+        height = np.dot(shape, folded) / np.dot(shape, shape)
+        assert height == pytest.approx(1, abs=0.2)
+        assert np.corrcoef(shape, folded)[0, 1] > 0.95
+
+    @pytest.mark.parametrize("pulses", [25, 20])
+    def test_frequency(self, pulses: int) -> None:
+        """The rate varies most at f_p, which can be chosen."""
+        sent = sent_mbps(nimbus(POISSON, pulses=pulses), 15)
+        frequencies, amplitudes = spectrum(sent[:1000])
+        assert pulses / 5 == pytest.approx(frequencies[amplitudes.argmax()], abs=0.11)
+
+    def test_height(self) -> None:
+        """Pulses of an eighth of the link are half as high as those of a quarter."""
+        at_5_hz = [
+            spectrum(sent_mbps(nimbus(CBR, pulse_permille=permille), 15)[:1000])[1][50]
+            for permille in (125, 250)
+        ]
+        assert at_5_hz[0] == pytest.approx(at_5_hz[1] / 2, rel=0.2)
+
+
+class TestEstimate:
+    @pytest.mark.parametrize("cross", [POISSON, Flow(cca="cubic")], ids=["poisson", "cubic"])
+    def test_as_the_library(self, cross: Flow) -> None:
+        """The kernel's z is what the library sees at the queue; ACKs come with a delay and noise."""
+        result = nimbus(cross)
+        seen = observe(result).rates["estimate_mbps"].loc[10:]
+        told = state(result)["z_mbps"]
+        errors = [
+            np.median(np.abs(np.interp(seen.index + late, told.index, told) / seen - 1))
+            for late in np.arange(0, 0.2, 0.01)
+        ]
+        assert min(errors) < 0.05
+
+    @pytest.mark.parametrize("cross", [POISSON, Flow(cca="cubic")], ids=["poisson", "cubic"])
+    def test_eta(self, cross: Flow) -> None:
+        """The kernel's eta is the library's of the same z, but for when samples are taken."""
+        told = state(nimbus(cross)).loc[10:]
+        wanted = Detector().elasticity_over_time(told["z_mbps"], every=1)
+        found = told["eta"].to_numpy()[len(told) - len(wanted) :]
+        assert np.median(found) == pytest.approx(np.median(wanted), rel=0.15)
+        assert np.mean((found >= 2) == (wanted >= 2)) > 0.95
+
+    def test_link(self) -> None:
+        """Left to itself, a flow learns the link's rate from what it receives."""
+        told = state(nimbus(is_link_given=False, duration_s=10))
+        assert told["mu_mbps"].iloc[-1] == pytest.approx(MBPS, rel=0.02)
+
+
+class TestModes:
+    def test_starts_competitive(self) -> None:
+        """For the first FFT duration, before anything is known, a flow is competitive."""
+        told = state(nimbus(POISSON))
+        assert (told["mode"].loc[:5] == COMPETITIVE).all()
+
+    @pytest.mark.parametrize("cross", [POISSON, CBR], ids=["poisson", "cbr"])
+    def test_inelastic(self, cross: Flow) -> None:
+        """Beside UDP the delay is BasicDelay's target, and the link is used."""
+        result = nimbus(cross)
+        assert (state(result)["mode"].loc[10:] == DELAY).mean() > 0.95
+        assert queueing_ms(result, 12) == pytest.approx(TARGET_MS, abs=2)
+        assert mbps(result, 12).sum() > 0.98 * MBPS
+
+    def test_target(self) -> None:
+        """The target can be chosen."""
+        assert queueing_ms(nimbus(CBR, target_us=25_000), 12) == pytest.approx(25, abs=2)
+
+    @pytest.mark.parametrize("sender", ["nimbus", "nimbus_reno"])
+    def test_elastic(self, sender: str) -> None:
+        """Beside a flow of its own competitive kind it is competitive, and has its share."""
+        other = "reno" if sender == "nimbus_reno" else "cubic"
+        flows = (Flow(cca=sender),)
+        result = nimbus(Flow(cca=other), senders=flows, duration_s=60)
+        assert (state(result)["mode"].loc[10:] == COMPETITIVE).mean() > 0.95
+        assert mbps(result, 20)[0] == pytest.approx(MBPS / 2, rel=0.4)
+
+    def test_switches(self) -> None:
+        """It follows the cross traffic within the FFT's length, and a little for its reaction."""
+        cross = (
+            Flow(kind="poisson", rate_mbps=MBPS / 2, stop_s=20),
+            Flow(cca="cubic", start_s=20, stop_s=45),
+            Flow(kind="poisson", rate_mbps=MBPS / 2, start_s=45),
+        )
+        result = nimbus(*cross, duration_s=60)
+        mode = state(result)["mode"]
+        assert (mode.loc[10:20] == DELAY).mean() > 0.9
+        assert (mode.loc[26:45] == COMPETITIVE).mean() > 0.9
+        assert (mode.loc[53:] == DELAY).mean() > 0.9
+        # What it had before the others took it is what it goes on with.
+        assert mbps(result, 30, 45)[0] > 0.3 * MBPS
+        assert queueing_ms(result, 55) < 20
+
+    def test_small_share(self) -> None:
+        """Below mu/12 a flow does not pulse, and is competitive."""
+        others = Flow(cca="cubic", count=20)
+        result = nimbus(others, duration_s=40)
+        told = state(result).loc[15:]
+        small = told["receive_mbps"].rolling(500).mean() < 0.9 * MBPS / 12
+        assert small.any()
+        assert (told["mode"][small] == COMPETITIVE).all()
+        assert (told["role"][small] == SILENT).mean() > 0.95
+
+
+class TestSeveral:
+    def test_one_pulser(self) -> None:
+        """Of two flows, one becomes the pulser and the other follows its mode."""
+        senders = (Flow(cca="nimbus_vegas"), Flow(cca="nimbus_vegas", start_s=20))
+        result = nimbus(senders=senders, duration_s=60, elect=1)
+        roles = pd.concat([state(result, flow)["role"] for flow in (0, 1)], axis=1).loc[40:]
+        assert ((roles != WATCHER).sum(axis=1) == 1).mean() > 0.95
+        modes = [state(result, flow)["mode"].loc[40:] for flow in (0, 1)]
+        assert all((mode == DELAY).mean() > 0.8 for mode in modes)
+        assert mbps(result, 40).sum() > 0.98 * MBPS
+
+    def test_watchers_do_not_pulse(self) -> None:
+        """A watcher's rate varies less at the pulser's frequency than the pulser's own."""
+        senders = (Flow(cca="nimbus_vegas"), Flow(cca="nimbus_vegas", start_s=20))
+        result = nimbus(senders=senders, duration_s=60, elect=1)
+        sends = [state(result, flow)["send_mbps"].loc[50:].to_numpy()[:500] for flow in (0, 1)]
+        roles = [state(result, flow)["role"].iloc[-1] for flow in (0, 1)]
+        at_6_hz = [spectrum(send)[1][30] for send in sends]
+        assert at_6_hz[roles.index(WATCHER)] < 0.5 * at_6_hz[roles.index(PULSER)]
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        "setting", [{"pulses": 6}, {"threshold_percent": 99}, {"pulse_permille": 501}]
+    )
+    def test_out_of_range(self, setting: dict[str, int]) -> None:
+        """A setting out of its range is refused."""
+        with pytest.raises(EngineError):
+            nimbus(duration_s=1, **setting)
+
+    def test_threshold(self) -> None:
+        """With a threshold that no traffic reaches, there is only the delay mode."""
+        told = state(nimbus(Flow(cca="cubic"), threshold_percent=10_000, hold_ms=0))
+        assert (told["mode"].loc[10:] == DELAY).mean() > 0.95
+
+
+class TestRecord:
+    def test_other_ccas(self) -> None:
+        """What other congestion controls tell has names, too; where none is told, there are none."""
+        flows = (Flow(cca="vegas"), Flow(cca="reno"))
+        result = run(
+            Scenario(
+                flows=flows,
+                bottlenecks=(Bottleneck(bandwidth_mbps=12, queue_bdp=1),),
+                rtt_ms=RTT_MS,
+                duration_s=5,
+            )
+        )
+        told = result.cca_info(0).iloc[-1]
+        assert told["enabled"] == 1
+        assert told["min_us"] == pytest.approx(RTT_MS * 1000, rel=0.1)
+        assert result.cca_info(1).columns.empty
+        assert result.flows.loc[result.flows["flow"] == 1, "cca_info_0"].isna().all()
