@@ -10,6 +10,7 @@ ten from the initial window of 15 KB on.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -31,9 +32,11 @@ from ccbench.studies.nimbus_testbed import (
     verdicts,
 )
 from ccbench.studies.study import Comparison, Findings, Rows, Study
-from ccbench.traffic import FlowMix
+from ccbench.traffic import FlowMix, divided
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
     from matplotlib.axes import Axes
 
@@ -60,15 +63,27 @@ def _flows(seed: int, stop_s: float) -> Flow:
     return Flow(kind="bytes", cca="cubic", arrivals=mix.arrivals(), label="mix")
 
 
-def mixed(cca: str, seed: int, duration_s: float, **settings: object) -> Scenario:
-    """Return a backlogged flow beside the mix."""
+def mixed(
+    cca: str,
+    seed: int,
+    duration_s: float,
+    *,
+    others: tuple[str, ...] = ("cubic",),
+    settings: Mapping[str, int] | None = None,
+) -> Scenario:
+    """Return a backlogged flow beside the mix, each of whose flows is one of `others` at random."""
+    mix = _flows(seed, duration_s - _DRAIN_S)
+    groups = divided(mix.arrivals, len(others), seed=seed) if len(others) > 1 else (mix.arrivals,)
     return shared(
         Flow(cca=cca),
-        _flows(seed, duration_s - _DRAIN_S),
+        *(
+            replace(mix, cca=other, arrivals=group)
+            for other, group in zip(others, groups, strict=True)
+        ),
         duration_s=duration_s,
         seed=seed,
         name=f"{cca} beside a mix of flows",
-        **settings,  # type: ignore[arg-type]
+        settings=settings,
     )
 
 
@@ -79,9 +94,11 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 def deviations_mbps(run: Run) -> pd.Series[float]:
     """Return how far the first flow is off its fair share in each interval."""
-    arrivals = [
-        (start_s, size * MTU_BYTES / MSS_BYTES) for start_s, size in run.scenario.flows[1].arrivals
-    ]
+    arrivals = sorted(
+        (start_s, size * MTU_BYTES / MSS_BYTES)
+        for flow in run.scenario.flows[1:]
+        for start_s, size in flow.arrivals
+    )
     duration_s = run.scenario.duration_s
     share = fair_shares_mbps(arrivals, _INTERVAL_S, duration_s, LINK_MBPS)
     return run.throughput(_INTERVAL_S)[0] - share
