@@ -14,7 +14,7 @@ from ccbench.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Arrivals", "checked", "from_file"]
+__all__ = ["Arrivals", "checked", "from_file", "to_csv"]
 
 #: Pairs of start in seconds and payload in bytes, in order of the start.
 Arrivals: TypeAlias = tuple[tuple[float, int], ...]
@@ -94,6 +94,18 @@ def from_file(path: Path) -> list[tuple[float, int]]:
             f"arrivals file {path} lists no flow: add a line for each below its header"
         )
     return [_pair(path, line, row) for line, row in enumerate(rows[1:], start=2)]
+
+
+def to_csv(arrivals: Arrivals) -> str:
+    """Return the text of a CSV file that :func:`from_file` reads back to the last digit.
+
+    Examples
+    --------
+    >>> to_csv(((0.5, 20000),)).splitlines()
+    ['start_s,size_bytes', '0.5,20000']
+    """
+    lines = (f"{start_s!r},{size_bytes}" for start_s, size_bytes in arrivals)
+    return "\n".join([",".join(_COLUMNS), *lines, ""])
 
 
 def _pair(path: Path, line: int, row: list[str]) -> tuple[float, int]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,9 @@ from ccbench._validate import Range
 from ccbench.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ccbench.arrivals import Arrivals
 
-__all__ = ["KINDS", "MAX_FLOWS", "MTU_BYTES", "UDP_KINDS", "Flow"]
+__all__ = ["KINDS", "MAX_BITRATES", "MAX_FLOWS", "MTU_BYTES", "UDP_KINDS", "Flow"]
 
 #: Size of a full IP packet in bytes. Every rate in ccbench counts IP bytes, so a full packet counts
 #: as this many.
@@ -28,6 +27,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "bytes": ("size_bytes",),
     "rate": ("rate_mbps",),
     "onoff": ("on_s", "off_s"),
+    "video": ("bitrates_mbps", "segment_s", "buffer_s"),
     "cbr": ("rate_mbps",),
     "poisson": ("rate_mbps",),
 }
@@ -36,6 +36,9 @@ UDP_KINDS = frozenset({"cbr", "poisson"})
 
 #: Most single flows that a scenario may have.
 MAX_FLOWS = 1_000_000
+
+#: Most bitrates that a video may have.
+MAX_BITRATES = 16
 
 _SECONDS = Range(0, 1e6)
 _PHASE = Range(0.001, 1e6)
@@ -57,7 +60,8 @@ class Flow:
     kind : str
         ``"bulk"`` (TCP, always has data), ``"bytes"`` (TCP, `size_bytes` and done), ``"rate"``
         (TCP, the application offers `rate_mbps`), ``"onoff"`` (TCP, bulk for `on_s`, silent for
-        `off_s`, and so on; starts on), ``"cbr"`` (UDP, evenly spaced packets at `rate_mbps`) or
+        `off_s`, and so on; starts on), ``"video"`` (TCP, a player asks for segment after segment,
+        see below), ``"cbr"`` (UDP, evenly spaced packets at `rate_mbps`) or
         ``"poisson"`` (UDP, exponentially spaced packets, `rate_mbps` on average).
     count : int
         Number of flows in the group.
@@ -71,6 +75,14 @@ class Flow:
         in Mbit/s. From 0.001 to 100,000.
     on_s, off_s : float
         For ``"onoff"``: length of the sending and of the silent phases in seconds, 0.001 or more.
+    bitrates_mbps : tuple of float
+        For ``"video"``: the bitrates that the video comes in, in Mbit/s, 1 to 16 in ascending
+        order. The player takes the highest within 90 % of the mean rate at which the last three
+        segments came, else the lowest.
+    segment_s, buffer_s : float
+        For ``"video"``: how long a segment plays, and how much of the video the player holds at
+        most, in seconds; at least one segment. With room for another segment it asks for one at
+        once, otherwise it waits until it has played enough.
     packet_bytes : int
         For the UDP kinds: size of the IP packets, 64 to 1500.
     extra_rtt_ms : float
@@ -86,7 +98,8 @@ class Flow:
     arrivals : tuple of (float, int)
         For ``"bytes"``: many short flows as pairs of `start_s` and `size_bytes` in order of their
         start, in place of `count`, `start_s`, `stop_s` and `size_bytes`. In TOML also the name of a
-        CSV file with these two columns.
+        CSV file with these two columns, or a table: the settings of a
+        :class:`~ccbench.traffic.FlowMix`, which draws them.
     label : str
         For people; left out, reports show the CCA or the kind. Not part of the flow's identity.
 
@@ -112,6 +125,9 @@ class Flow:
     rate_mbps: float | None = None
     on_s: float | None = None
     off_s: float | None = None
+    bitrates_mbps: tuple[float, ...] = ()
+    segment_s: float | None = None
+    buffer_s: float | None = None
     packet_bytes: int = MTU_BYTES
     extra_rtt_ms: float = 0.0
     first_bottleneck: int = 0
@@ -140,7 +156,8 @@ class Flow:
         }
         if self.stop_s is not None:
             values["stop_s"] = number("stop_s", self.stop_s, _SECONDS, example=30)
-        for name in ("size_bytes", "rate_mbps", "on_s", "off_s"):
+        values["bitrates_mbps"] = self._checked_bitrates()
+        for name in ("size_bytes", "rate_mbps", "on_s", "off_s", "segment_s", "buffer_s"):
             values[name] = self._checked_setting(name)
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -165,9 +182,17 @@ class Flow:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object], base_dir: Path = Path()) -> Flow:
-        """Make a flow from a dictionary; a string as `arrivals` is a CSV file below `base_dir`."""
+        """Make a flow from a dictionary.
+
+        As `arrivals`, a string is a CSV file below `base_dir`, a mapping a mix of flows.
+        """
 
         def read_arrivals(value: object) -> object:
+            if isinstance(value, Mapping):
+                from ccbench.traffic import FlowMix  # noqa: PLC0415 - NumPy is for mixes alone
+
+                with _validate.within("arrivals."):
+                    return FlowMix.from_dict(value).arrivals()
             return arrivals.from_file(base_dir / value) if isinstance(value, str) else value
 
         return _fields.build(cls, data, {"arrivals": read_arrivals})
@@ -195,10 +220,35 @@ class Flow:
             return _validate.whole(name, value, Range(1, 2**53), example=100_000)
         return _validate.number(name, value, _RATE if name == "rate_mbps" else _PHASE, example=5)
 
+    def _checked_bitrates(self) -> tuple[float, ...]:
+        """Check the bitrates of a video, which ascend."""
+        if self.kind != "video":
+            self._must_be_default("bitrates_mbps", (), f"for kind {self.kind!r}")
+            return ()
+        allowed = f"a list of 1 to {MAX_BITRATES} rates in ascending order"
+        bad = _validate.bad(
+            "bitrates_mbps", self.bitrates_mbps, allowed, "write for example [1, 2.5, 5]"
+        )
+        if not isinstance(self.bitrates_mbps, tuple | list):
+            raise bad
+        rates = tuple(
+            _validate.number(f"bitrates_mbps[{i}]", rate, _RATE, example=5)
+            for i, rate in enumerate(self.bitrates_mbps)
+        )
+        if not 1 <= len(rates) <= MAX_BITRATES or sorted(set(rates)) != list(rates):
+            raise bad
+        return rates
+
     def _check_combination(self) -> None:
         if self.stop_s is not None and self.stop_s <= self.start_s:
             allowed, step = f"above start_s = {self.start_s:g}", "stop later, or remove it"
             raise _validate.bad("stop_s", self.stop_s, allowed, step)
+        if self.kind == "video":
+            assert self.segment_s is not None
+            assert self.buffer_s is not None
+            if self.buffer_s < self.segment_s:
+                allowed, step = f"at least segment_s = {self.segment_s:g}", "hold a whole segment"
+                raise _validate.bad("buffer_s", self.buffer_s, allowed, step)
         other = "delayed_acks" if self.is_udp else "packet_bytes"
         self._must_be_default(other, getattr(Flow, other), f"for kind {self.kind!r}")
         if self.kind != "bytes":

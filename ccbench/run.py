@@ -406,6 +406,29 @@ class Run:
             }
         )
 
+    def completion_times(self) -> pd.DataFrame:
+        """Return how long the flows of a given size took, one row for each.
+
+        Returns
+        -------
+        DataFrame
+            Index ``flow``, those of kind ``"bytes"`` only; columns ``label``, ``cca``, ``start_s``,
+            ``size_bytes`` and ``fct_s``, the seconds from the start to when the receiver had every
+            byte (NaN: it never had).
+
+        Examples
+        --------
+        >>> done = run.completion_times()  # doctest: +SKIP
+        >>> done.groupby(done["size_bytes"] > 15_000)["fct_s"].quantile(0.95)  # doctest: +SKIP
+        """
+        table = self.scenario.flow_table()
+        table = table.loc[table["kind"] == "bytes", ["label", "cca", "start_s", "size_bytes"]]
+        done = self.completions.loc[table.index]
+        took_s = (done["end_ns"] - done["start_ns"]) / _NS
+        return table.astype({"size_bytes": "int64"}).assign(
+            fct_s=took_s.where(done["end_ns"] >= 0).astype(float)
+        )
+
     def save(self, folder: str | Path, *, replace: bool = True) -> None:
         """Write the run to a folder: a Parquet file for each table, and ``run.json``.
 

@@ -31,6 +31,7 @@ from ccbench.cli.run import run
 from ccbench.cli.shell import shell
 from ccbench.cli.study import study
 from ccbench.cli.traces import traces
+from ccbench.cli.traffic import traffic
 from ccbench.errors import CcbenchError, EngineError, InputError
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def program(*, debug: bool) -> None:
 
 _commands = (
     *(doctor, kernel, run, shell, classify, classify_train, harm, deployable),
-    *(classify_cluster, elasticity, raygen, report, study, model, traces),
+    *(classify_cluster, elasticity, raygen, report, study, model, traces, traffic),
 )
 for _command in _commands:
     program.add_command(_command)

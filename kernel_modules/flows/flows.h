@@ -29,6 +29,18 @@
  */
 #define OBSERVER_MODE		HRTIMER_MODE_ABS_HARD
 
+/* CCBENCH_VIDEO: what its player knows, and how much of a request its server has. */
+struct video {
+	u64 segment_bytes;		/* of the segment that it has asked for */
+	u64 asked_bytes;		/* of all of them */
+	u64 asked_ns;
+	u64 played_out_ns;		/* when it has played all that it has */
+	u64 rate_bps[3];		/* at which the last segments came */
+	u32 segments;			/* that came */
+	u32 request_bytes;
+	bool is_due;
+};
+
 struct flow {
 	const struct ccbench_flow_spec *spec;
 	u32 id;
@@ -49,6 +61,7 @@ struct flow {
 	struct work_struct rx_work;
 	u64 delivered_bytes;
 	s64 end_ns;
+	struct video video;
 
 	/* CCBENCH_SERVED: the sockets of the programs at both ends, once connected. */
 	struct sock *server;
@@ -98,6 +111,13 @@ void tcp_work(struct flow *flow);
 void tcp_rx_work(struct work_struct *work);
 enum hrtimer_restart tcp_timer(struct hrtimer *timer);
 void tcp_collect(struct flow *flow);
+
+/* ---- video.c ---- */
+
+void video_due(struct flow *flow);
+void video_rx_work(struct flow *flow);
+void video_delivered(struct flow *flow);
+void video_asked(struct sock *sk);
 
 /* ---- served.c ---- */
 

@@ -197,6 +197,8 @@ static bool is_impossible(const struct ccbench_flow_spec *spec)
 		return !spec->rate_bps;
 	case CCBENCH_ONOFF:
 		return !spec->on_ns || !spec->off_ns;
+	case CCBENCH_VIDEO:
+		return !spec->segment_ns || !spec->ladder_kbps[0];
 	default:
 		return false;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* TCP flows: bulk, a number of bytes, application-limited, on and off. */
+/* TCP flows: bulk, a number of bytes, application-limited, on and off; for videos see video.c. */
 #include <linux/in.h>
 #include <linux/math64.h>
 #include <net/sock.h>
@@ -62,6 +62,8 @@ static void rx_data_ready(struct sock *sk)
 	if (flow->spec->kind == CCBENCH_BYTES &&
 	    flow->delivered_bytes == flow->spec->size_bytes)
 		flow->end_ns = ccbench_now_ns();
+	if (flow->spec->kind == CCBENCH_VIDEO)
+		video_delivered(flow);
 }
 
 static void rx_state_change(struct sock *sk)
@@ -72,13 +74,17 @@ static void rx_state_change(struct sock *sk)
 		queue_work(flow_queue, &flow->rx_work);
 }
 
-/* The sender has closed: so do we. */
+/* The sender has closed: so do we. Or a video's player has something to ask for. */
 void tcp_rx_work(struct work_struct *work)
 {
 	struct flow *flow = container_of(work, struct flow, rx_work);
 
 	if (!flow->rx)
 		return;
+	if (flow->rx->sk->sk_state == TCP_ESTABLISHED) {
+		video_rx_work(flow);
+		return;
+	}
 	sock_release(flow->rx);
 	flow->rx = NULL;
 }
@@ -103,6 +109,8 @@ static void accept_one(struct socket *sock)
 	rx_data_ready(sk);
 	rx_state_change(sk);
 	release_sock(sk);
+	if (flow->spec->kind == CCBENCH_VIDEO)
+		video_due(flow);
 }
 
 static void accept_all(struct work_struct *work)
@@ -224,6 +232,9 @@ static void tx_open(struct flow *flow)
 	case CCBENCH_BYTES:
 		flow->produced = spec->size_bytes;
 		break;
+	case CCBENCH_VIDEO:
+		sock->sk->sk_data_ready = video_asked;
+		break;
 	default:
 		flow_timer_start(flow, spec->start_ns);
 	}
@@ -330,8 +341,13 @@ static u64 onoff_tick(struct flow *flow)
 enum hrtimer_restart tcp_timer(struct hrtimer *timer)
 {
 	struct flow *flow = container_of(timer, struct flow, timer);
-	u64 tick = flow->spec->kind == CCBENCH_RATE ? rate_tick(flow) : onoff_tick(flow);
+	u64 tick;
 
+	if (flow->spec->kind == CCBENCH_VIDEO) {
+		video_due(flow);
+		return HRTIMER_NORESTART;
+	}
+	tick = flow->spec->kind == CCBENCH_RATE ? rate_tick(flow) : onoff_tick(flow);
 	queue_work(flow_queue, &flow->work);
 	hrtimer_add_expires_ns(timer, tick);
 	return HRTIMER_RESTART;

@@ -156,9 +156,11 @@ enum ccbench_flow_kind {
 	CCBENCH_CBR,
 	CCBENCH_POISSON,
 	CCBENCH_SERVED,		/* what a program sends to another */
+	CCBENCH_VIDEO,
 };
 
 #define CCBENCH_CCA_MAX	16
+#define CCBENCH_LADDER_MAX	16
 
 /* flows.bin: header, then one specification per flow. */
 struct ccbench_flows_header {
@@ -180,6 +182,10 @@ struct ccbench_flow_spec {
 	__u16 delayed_acks;	/* TCP: the receiver is one that keeps asking */
 	__u32 packet_bytes;	/* UDP: size of the IP packet */
 	char cca[CCBENCH_CCA_MAX];
+	/* CCBENCH_VIDEO */
+	__u64 segment_ns;
+	__u64 buffer_ns;
+	__u32 ladder_kbps[CCBENCH_LADDER_MAX];	/* ascending; 0: no more */
 };
 
 #ifdef __KERNEL__

@@ -8,6 +8,7 @@ import pytest
 
 from ccbench import Bottleneck, Flow, Scenario
 from ccbench.scenario import MSS_BYTES
+from ccbench.traffic import FlowMix
 from tests.kernel.conftest import dumbbell, run
 
 pytestmark = pytest.mark.kernel
@@ -188,6 +189,24 @@ class TestSizes:
         assert (done["end_ns"] > done["start_ns"]).all()
 
 
+class TestMixes:
+    def test_bytes_are_conserved(self) -> None:
+        """What a mix sends arrives: of each flow all its bytes, no packet gets lost unseen."""
+        mix = FlowMix(sizes="heavy-tailed", load_mbps=12, stop_s=15, seed=2)
+        flow = Flow(kind="bytes", arrivals=mix.arrivals())
+        result = run(dumbbell(flow, bandwidth_mbps=24, rtt_ms=50, queue_packets=200, duration_s=30))
+        times = result.completion_times()
+        assert times["fct_s"].notna().all()
+        assert (result.completions["delivered_bytes"] == times["size_bytes"]).all()
+        # No flow is faster than a round trip for the handshake, half a one, and its own bytes.
+        at_least_s = 0.050 + times["size_bytes"] * 8 / 24e6
+        assert (times["fct_s"] >= at_least_s - 1e-3).all()
+        events = result.queue["event"].value_counts()
+        assert events["enqueue"] == events["dequeue"] + events["drop"]
+        sent = result.completions["sent_bytes"].sum()
+        assert sent >= times["size_bytes"].sum()
+
+
 class TestApplications:
     def test_application_limited(self) -> None:
         """An application-limited flow delivers what it offers, and leaves the queue empty."""
@@ -209,6 +228,40 @@ class TestApplications:
         # Phases: on (two halves), off (two halves); what the socket still holds drains at first.
         assert (rate[:, 1] > 5).all()
         assert (rate[:, 3] == 0).all()
+
+    def test_video_that_fits(self) -> None:
+        """A video below the link's rate fills its buffer, then comes at its own highest bitrate."""
+        flow = Flow(kind="video", bitrates_mbps=(0.5, 1, 3), segment_s=2, buffer_s=10)
+        result = run(dumbbell(flow, duration_s=60))
+        steady = result.goodput(2.0)[0].iloc[10:]
+        assert steady.mean() == pytest.approx(3, rel=0.01)
+        # A segment in each two seconds, at once, and then silence.
+        fine = result.goodput(0.1)[0].iloc[200:]
+        assert (fine == 0).mean() > 0.5
+        assert fine.max() > 9
+
+    def test_video_that_does_not_fit(self) -> None:
+        """A video whose highest bitrate is above the link's rate takes what is safe, at once."""
+        flow = Flow(kind="video", bitrates_mbps=(0.5, 2, 6, 20), segment_s=2, buffer_s=1000)
+        result = run(dumbbell(flow, duration_s=60))
+        # With a buffer that is never full it asks for the next segment at once, and for no
+        # bitrate above 90 % of the link's rate.
+        assert result.utilisation() > 0.9
+        delivered = result.completions["delivered_bytes"].iloc[0]
+        rate = result.goodput(1.0)[0].iloc[5:]
+        assert rate.min() > 7
+        played = delivered * 8e-6 / 6
+        assert played > 60  # the whole minute is there, at the bitrate 6
+
+    def test_video_gives_way(self) -> None:
+        """Beside a greedy flow a video of a high bitrate comes at a lower one."""
+        video = Flow(kind="video", bitrates_mbps=(0.5, 2, 4, 6), segment_s=2, buffer_s=10)
+        alone, beside = (
+            run(dumbbell(video, *others, duration_s=60)).goodput(2.0)[0].iloc[15:].mean()
+            for others in ((), (Flow(cca="cubic"),))
+        )
+        assert alone == pytest.approx(6, rel=0.02)
+        assert 1.9 < beside < 5
 
     @pytest.mark.parametrize("ccas", [("reno", "bbr"), ("bbr", "reno")])
     def test_each_flow_has_its_own_cca(self, ccas: tuple[str, str]) -> None:

@@ -25,6 +25,7 @@ def scenario(**changes: Any) -> Scenario:
     return Scenario(**{**settings, **changes})
 
 
+_VIDEO: dict[str, Any] = {"bitrates_mbps": (1, 2), "segment_s": 4, "buffer_s": 12}
 EVERYTHING = scenario(
     name='all "settings" \\ é',
     flows=(
@@ -33,6 +34,7 @@ EVERYTHING = scenario(
         Flow(kind="bytes", arrivals=((0.5, 1000), (0.5, 2000), (7, 3000))),
         Flow(kind="rate", rate_mbps=2.5),
         Flow(kind="onoff", on_s=1, off_s=0.5),
+        Flow(kind="video", bitrates_mbps=(0.5, 2), segment_s=4, buffer_s=30),
         Flow(kind="cbr", rate_mbps=1, packet_bytes=200),
         Flow(kind="poisson", rate_mbps=1),
     ),
@@ -76,6 +78,12 @@ class TestFlow:
             ({"kind": "bytes"}, "size_bytes is missing"),
             ({"kind": "onoff", "on_s": 1}, "off_s is missing"),
             ({"kind": "rate"}, "rate_mbps is missing"),
+            ({"kind": "video", **_VIDEO, "bitrates_mbps": ()}, "bitrates_mbps is ()"),
+            ({"kind": "video", **_VIDEO, "bitrates_mbps": (2, 1)}, "bitrates_mbps is (2, 1)"),
+            ({"kind": "video", **_VIDEO, "bitrates_mbps": (1, 0)}, "bitrates_mbps[1] is 0"),
+            ({"kind": "video", **_VIDEO, "buffer_s": 2}, "buffer_s is 2.0; it must be at least"),
+            ({"kind": "video", "bitrates_mbps": (1,), "segment_s": 1}, "buffer_s is missing"),
+            (_VIDEO, "bitrates_mbps is (1, 2); it must be left out for kind 'bulk'"),
             ({"size_bytes": 1}, "size_bytes is 1; it must be left out for kind 'bulk'"),
             ({"kind": "cbr", "rate_mbps": 0}, "rate_mbps is 0; it must be a number at least 0.001"),
             ({"kind": "cbr", "rate_mbps": 1, "packet_bytes": 1501}, "packet_bytes is 1501"),
@@ -264,16 +272,16 @@ class TestScenario:
     def test_flow_table(self) -> None:
         """Single flows are numbered group by group, arrivals one by one."""
         table = EVERYTHING.flow_table()
-        assert len(table) == EVERYTHING.flow_count == 10
-        assert list(table.index) == list(range(10))
-        assert list(table["group"]) == [0, 0, 1, 2, 2, 2, 3, 4, 5, 6]
+        assert len(table) == EVERYTHING.flow_count == 11
+        assert list(table.index) == list(range(11))
+        assert list(table["group"]) == [0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7]
         assert list(table["label"][:4]) == ["new", "new", "cubic", "cubic"]
         assert list(table["label"][-2:]) == ["cbr", "poisson"]
         assert list(table["start_s"][3:6]) == [0.5, 0.5, 7.0]
         assert list(table["size_bytes"][2:6]) == [10_000, 1000, 2000, 3000]
         assert list(table["stop_s"][:3]) == [50.0, 50.0, 60.0]
-        assert table["rate_mbps"].isna().sum() == 7
-        assert table["size_bytes"].isna().sum() == 6
+        assert table["rate_mbps"].isna().sum() == 8
+        assert table["size_bytes"].isna().sum() == 7
 
     def test_many_arrivals(self) -> None:
         """A hundred thousand short flows are a scenario like any other."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ccbench.flow import MAX_BITRATES
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -153,10 +155,13 @@ _FLOW_SPEC = np.dtype(
         ("delayed_acks", "u2"),
         ("packet_bytes", "u4"),
         ("cca", "S16"),
+        ("segment_ns", "u8"),
+        ("buffer_ns", "u8"),
+        ("ladder_kbps", "u4", MAX_BITRATES),
     ]
 )
 _QUEUE_LOGS = (False, True, "summary")
-_FLOW_KINDS = ("bulk", "bytes", "rate", "onoff", "cbr", "poisson", "served")
+_FLOW_KINDS = ("bulk", "bytes", "rate", "onoff", "cbr", "poisson", "served", "video")
 
 
 def describe_link(scenario: Scenario) -> bytes:
@@ -239,6 +244,12 @@ def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
     specs["delayed_acks"] = [group.delayed_acks for group in groups]
     specs["packet_bytes"] = [group.packet_bytes for group in groups]
     specs["cca"] = [group.cca.encode() for group in groups]
+    specs["segment_ns"] = _nanoseconds([group.segment_s or 0 for group in groups])
+    specs["buffer_ns"] = _nanoseconds([group.buffer_s or 0 for group in groups])
+    for spec, group in zip(specs, groups, strict=True):
+        if group.bitrates_mbps:
+            ladder = np.round(np.array(group.bitrates_mbps) * 1e3)
+            spec["ladder_kbps"][: len(ladder)] = ladder
     return header.tobytes() + specs.tobytes()
 
 

@@ -72,6 +72,9 @@ def check_scenario(scenario: Scenario, engine: str) -> None:
             if flow.extra_rtt_ms:
                 allowed = f"0 with the engine {engine}, where all flows share one path"
                 raise _validate.bad("extra_rtt_ms", flow.extra_rtt_ms, allowed, "remove it")
+            if flow.kind == "video":
+                allowed = f"another one with the engine {engine}"
+                raise _validate.bad("kind", flow.kind, allowed, "use the engine kernel")
             if not flow.is_udp and flow.cca not in available:
                 allowed = f"one that this machine's kernel has: {', '.join(available)}"
                 step = f"choose one, or load it (sudo modprobe tcp_{flow.cca})"

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nimbus's detector and Copa's (Goyal et al. 2022, Figure 12).
+
+Constant and Poisson traffic of 30 to 90 % of the link, and a NewReno flow whose RTT is 1 to 4 times
+that of the sender.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from ccbench.scenario import Flow
+from ccbench.studies.nimbus_testbed import (
+    CCAS,
+    COLOURS,
+    LINK_MBPS,
+    PAPER,
+    RTT_MS,
+    compared,
+    cross_traffic,
+    judged,
+    seeds,
+    shared,
+    worst_case,
+)
+from ccbench.studies.study import Findings, Rows, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+_SHARES = (0.3, 0.5, 0.7, 0.8, 0.85, 0.9)
+_RTTS = (1, 1.5, 2, 3, 4)
+_HIGH = 80.0
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    cross: list[tuple[str, tuple[Flow, ...]]] = [
+        (f"{kind} of {share:.0%}", (Flow(kind=kind, rate_mbps=share * LINK_MBPS),))
+        for kind in ("cbr", "poisson")
+        for share in ((0.5, 0.9) if quick else _SHARES)
+    ]
+    cross += [
+        (f"reno, {factor:g} times the RTT", cross_traffic("elastic", rtt_ms=factor * RTT_MS))
+        for factor in ((1, 4) if quick else _RTTS)
+    ]
+    return tuple(
+        shared(
+            Flow(cca=cca),
+            *flows,
+            duration_s=16.0 if quick else 120.0,
+            seed=seed,
+            name=f"{cca}, {words}",
+        )
+        for cca in CCAS
+        if cca in ("nimbus", "copa")
+        for words, flows in cross
+        for seed in seeds(quick=quick)
+    )
+
+
+def _measure(run: Run) -> Rows:
+    cross = run.scenario.flows[1]
+    rate = cross.rate_mbps or 0.0
+    return [
+        {
+            **judged(run),
+            "traffic": cross.cca or cross.kind,
+            "percent_of_link": 100 * rate / LINK_MBPS,
+            "times_rtt": 1 + cross.extra_rtt_ms / RTT_MS,
+        }
+    ]
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    inelastic, elastic = (table[table["cross"] == cross] for cross in ("inelastic", "elastic"))
+    comparisons = []
+    for cca in table["cca"].unique():
+        mine = inelastic[inelastic["cca"] == cca]
+        high = mine[mine["percent_of_link"] > _HIGH].groupby("seed")["accuracy_percent"].mean()
+        far = elastic[(elastic["cca"] == cca) & (elastic["times_rtt"] == max(_RTTS))]
+        far_accuracy = far.set_index("seed")["accuracy_percent"]
+        if cca == "nimbus":
+            worst = worst_case(mine, ["traffic", "percent_of_link"])
+            comparisons += [
+                compared(
+                    f"nimbus: accuracy, inelastic traffic, lowest of all ({worst.name} %)",
+                    worst,
+                    published="high in all cases",
+                    accepted=(90, 100),
+                ),
+                compared(
+                    "nimbus: accuracy, NewReno of 4 times the RTT",
+                    far_accuracy,
+                    published="much higher than Copa's",
+                    accepted=(80, 100),
+                ),
+            ]
+        else:
+            low = mine[mine["percent_of_link"] < _HIGH].groupby("seed")["accuracy_percent"].mean()
+            near = elastic[(elastic["cca"] == cca) & (elastic["times_rtt"] == min(_RTTS))]
+            near_accuracy = near.set_index("seed")["accuracy_percent"]
+            comparisons += [
+                compared(
+                    "copa: accuracy, inelastic traffic above 80 % of the link less that below",
+                    high - low,
+                    published="drops sharply",
+                    accepted=(-100, -20),
+                ),
+                compared(
+                    "copa: accuracy, NewReno of 4 times the RTT less that of 1",
+                    far_accuracy - near_accuracy,
+                    published="degrades",
+                    accepted=(-100, -10),
+                ),
+            ]
+    return Findings(table=table, figure=_figure(inelastic, elastic), comparisons=tuple(comparisons))
+
+
+def _figure(inelastic: pd.DataFrame, elastic: pd.DataFrame) -> Figure:
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    styles = {"cbr": "-", "poisson": "--"}
+    for (cca, traffic), rows in inelastic.groupby(["cca", "traffic"]):
+        mean = rows.groupby("percent_of_link")["accuracy_percent"].mean()
+        colour = COLOURS[str(cca)]
+        left.plot(mean.index, mean, styles[str(traffic)], color=colour, label=f"{cca}, {traffic}")
+    for name, rows in elastic.groupby("cca"):
+        mean = rows.groupby("times_rtt")["accuracy_percent"].mean()
+        right.plot(mean.index, mean, color=COLOURS[str(name)], label=name)
+    left.set_xlabel("inelastic traffic (% of the link)")
+    right.set_xlabel("RTT of NewReno by the sender's")
+    left.set_ylabel("accuracy (%)")
+    left.legend(fontsize="small")
+    return figure
+
+
+STUDY = Study(
+    name="nimbus-12",
+    title="Accuracy of Nimbus's detector and of Copa's",
+    source=f"{PAPER}, Figure 12",
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A wrong rate of the link (Goyal et al. 2022, Figure 13).
+
+NimbusCC is told a rate that is up to a half too low or too high. The status quo is CUBIC.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+
+from ccbench.scenario import Flow
+from ccbench.studies.nimbus_testbed import (
+    LINK_MBPS,
+    PAPER,
+    compared,
+    cross_traffic,
+    judged,
+    seeds,
+    shared,
+    worst_case,
+)
+from ccbench.studies.study import Findings, Rows, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+_ERRORS_PERCENT = (-50.0, -25.0, -12.5, 0.0, 12.5, 25.0, 50.0)
+_STATUS_QUO = "cubic"
+_SETTING = "net.ipv4.tcp_nimbus_link_kbps"
+_LARGE = 12.5
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    duration_s = 16.0 if quick else 120.0
+    made = []
+    for category in ("elastic", "inelastic"):
+        for seed in seeds(quick=quick):
+            made.append(
+                shared(
+                    Flow(cca=_STATUS_QUO),
+                    *cross_traffic(category),
+                    duration_s=duration_s,
+                    seed=seed,
+                    name=f"{_STATUS_QUO}, {category} traffic",
+                )
+            )
+            made += [
+                shared(
+                    Flow(cca="nimbus"),
+                    *cross_traffic(category),
+                    settings={"link_kbps": round(LINK_MBPS * (1e3 + 10 * error))},
+                    duration_s=duration_s,
+                    seed=seed,
+                    name=f"nimbus, {category} traffic, rate off by {error:+g} %",
+                )
+                for error in (_ERRORS_PERCENT[::3] if quick else _ERRORS_PERCENT)
+            ]
+    return tuple(made)
+
+
+def _measure(run: Run) -> Rows:
+    told = dict(run.scenario.sysctls).get(_SETTING)
+    error = 0.0 if told is None else 100 * (float(told) / LINK_MBPS / 1e3 - 1)
+    return [{"error_percent": round(error, 3), **judged(run)}]
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    key = ["cross", "seed"]
+    usual = table[table["cca"] == _STATUS_QUO].set_index(key)["mbps"].rename("usual_mbps")
+    mine = table[table["cca"] == "nimbus"].join(usual, on=key)
+    mine = mine.assign(off_percent=100 * (mine["mbps"] / mine["usual_mbps"] - 1))
+    elastic, inelastic = (mine[mine["cross"] == cross] for cross in ("elastic", "inelastic"))
+    worst = worst_case(elastic, ["error_percent"])
+    right = inelastic[inelastic["error_percent"] == 0]
+    wrong = inelastic[inelastic["error_percent"].abs() > _LARGE]
+    lowest = mine.groupby(["cross", "error_percent"])["off_percent"].mean()
+    farthest: Any = lowest.idxmin()
+    comparisons = [
+        compared(
+            f"accuracy, elastic traffic, lowest of all errors ({worst.name} %)",
+            worst,
+            published="above 95",
+            accepted=(95, 100),
+        ),
+        compared(
+            "accuracy, inelastic traffic, no error",
+            right.set_index("seed")["accuracy_percent"],
+            published="high",
+            accepted=(90, 100),
+        ),
+        compared(
+            "accuracy, inelastic traffic, errors above 12.5 %",
+            wrong.groupby("seed")["accuracy_percent"].mean(),
+            published="low: called elastic",
+            accepted=(0, 50),
+        ),
+        compared(
+            f"throughput by CUBIC's, less 1, lowest ({farthest[0]}, error {farthest[1]:g} %)",
+            mine[(mine["cross"] == farthest[0]) & (mine["error_percent"] == farthest[1])].set_index(
+                "seed"
+            )["off_percent"],
+            published="similar",
+            accepted=(-15, 100),
+        ),
+    ]
+    figure = Figure(figsize=(10, 3.5), layout="constrained")
+    for axes, (column, label) in zip(
+        figure.subplots(1, 3),
+        (
+            ("accuracy_percent", "accuracy (%)"),
+            ("mbps", "throughput (Mbit/s)"),
+            ("delay_ms", "queueing delay (ms)"),
+        ),
+        strict=True,
+    ):
+        mean = mine.pivot_table(column, "error_percent", "cross")
+        mean.plot(ax=axes, marker="o")
+        axes.set_xlabel("error of the rate (%)")
+        axes.set_ylabel(label)
+        axes.legend(fontsize="small", title=None)
+    return Findings(table=table, figure=figure, comparisons=tuple(comparisons))
+
+
+STUDY = Study(
+    name="nimbus-13",
+    title="NimbusCC that is told a wrong rate of the link",
+    source=f"{PAPER}, Figure 13",
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links that vary, and links that aggregate frames (Goyal et al. 2022, Table 3 and Figure 14).
+
+The rate of a varying link is a random walk with steps of up to 20 Mbit/s each second; NimbusCC is
+told its mean. An aggregating link comes after the bottleneck and hands on what has come in each
+period in one burst. Where the paper leaves room: the walk begins at 96 Mbit/s and is kept between
+24 and 168, its steps are evenly spread; the status quo is CUBIC; the aggregating link carries four
+times the bottleneck's rate and has room for all that comes. Of Figure 14's second half there is
+nothing: aggregation on varying links.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ccbench.scenario import Bottleneck, Flow, Scenario
+from ccbench.studies.abc_links import stepped
+from ccbench.studies.nimbus_testbed import (
+    LINK_MBPS,
+    PAPER,
+    compared,
+    cross_traffic,
+    judged,
+    seeds,
+    shared,
+)
+from ccbench.studies.study import Findings, Rows, Study
+from ccbench.trace import OPPORTUNITY_BYTES, Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.run import Run
+
+_STEP_MBPS = 20.0
+_WITHIN_MBPS = (24.0, 168.0)
+_PERIODS_MS = (2, 4, 8, 16, 32)
+_FAST = 4
+_ROOM_PACKETS = 10_000
+_STATUS_QUO = "cubic"
+
+
+def random_walk(seed: int, seconds: int) -> Trace:
+    """Return a link whose rate changes by up to 20 Mbit/s each second.
+
+    Examples
+    --------
+    >>> rates = np.array(random_walk(1, 60).rates_mbps(1.0))
+    >>> bool(np.abs(np.diff(rates)).max() <= 20.1), bool(rates.min() >= 23.9)
+    (True, True)
+    """
+    steps = np.random.default_rng(seed).uniform(-_STEP_MBPS, _STEP_MBPS, seconds - 1)
+    rates = [LINK_MBPS]
+    for step in steps:
+        rates.append(float(np.clip(rates[-1] + step, *_WITHIN_MBPS)))
+    return replace(stepped(rates, 1.0), name=f"random walk {seed}")
+
+
+def aggregating(period_ms: int) -> Bottleneck:
+    """Return a link that hands on in one burst what has come in each period.
+
+    Examples
+    --------
+    >>> aggregating(2).mean_mbps
+    384.0
+    """
+    packets = round(_FAST * LINK_MBPS * 1e3 * period_ms / (8 * OPPORTUNITY_BYTES))
+    burst = Trace(name=f"bursts every {period_ms} ms", opportunities_ms=(period_ms,) * packets)
+    return Bottleneck(trace=burst, queue_packets=_ROOM_PACKETS)
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    duration_s = 16.0 if quick else 120.0
+    made = []
+    for category in ("elastic", "inelastic"):
+        for seed in seeds(quick=quick):
+            walk = random_walk(seed, round(duration_s))
+            for cca in ("nimbus", _STATUS_QUO):
+                one = shared(
+                    Flow(cca=cca),
+                    *cross_traffic(category),
+                    settings={"link_kbps": round(1e3 * walk.mean_mbps)},
+                    duration_s=duration_s,
+                    seed=seed,
+                    name=f"{cca}, {category} traffic, link that varies",
+                )
+                link = Bottleneck(trace=walk, queue_packets=one.bottlenecks[0].queue_packets)
+                made.append(replace(one, bottlenecks=(link,)))
+            for period_ms in _PERIODS_MS[::4] if quick else _PERIODS_MS:
+                one = shared(
+                    Flow(cca="nimbus"),
+                    *cross_traffic(category),
+                    duration_s=duration_s,
+                    seed=seed,
+                    name=f"nimbus, {category} traffic, aggregation over {period_ms} ms",
+                )
+                links = (*one.bottlenecks, aggregating(period_ms))
+                made.append(replace(one, bottlenecks=links))
+    return tuple(made)
+
+
+def _measure(run: Run) -> Rows:
+    links = run.scenario.bottlenecks
+    period_ms = links[1].trace.opportunities_ms[0] if len(links) > 1 and links[1].trace else 0
+    return [{"aggregation_ms": period_ms, **judged(run)}]
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    varying = table[table["aggregation_ms"] == 0]
+    bursts = table[table["aggregation_ms"] > 0]
+    comparisons = []
+    published = {
+        "elastic": (("-1", (-10, 10)), ("103", (60, 160)), ("95", (90, 100))),
+        "inelastic": (("-1", (-10, 10)), ("70", (40, 110)), ("39", (20, 60))),
+    }
+    for cross, (throughput, delay, accuracy) in published.items():
+        rows = varying[varying["cross"] == cross]
+        mine, usual = (
+            rows[rows["cca"] == cca].set_index("seed") for cca in ("nimbus", _STATUS_QUO)
+        )
+        parts = (
+            ("throughput by CUBIC's, less 1", 100 * (mine["mbps"] / usual["mbps"] - 1), "%"),
+            ("mean queueing delay", mine["delay_ms"], "ms"),
+            ("accuracy", mine["accuracy_percent"], "%"),
+        )
+        comparisons += [
+            compared(
+                f"link that varies, {cross} traffic: {words}",
+                values,
+                published=stated,
+                accepted=accepted,
+                unit=unit,
+            )
+            for (words, values, unit), (stated, accepted) in zip(
+                parts, (throughput, delay, accuracy), strict=True
+            )
+        ]
+    mean = bursts.groupby(["aggregation_ms", "seed"])["accuracy_percent"].mean()
+    short, longest = min(_PERIODS_MS), max(_PERIODS_MS)
+    comparisons += [
+        compared(
+            f"accuracy, aggregation over {short} ms, both kinds of traffic",
+            mean[short],
+            published="high",
+            accepted=(85, 100),
+        ),
+        compared(
+            f"accuracy, aggregation over {longest} ms less that over {short} ms",
+            mean[longest] - mean[short],
+            published="drops drastically",
+            accepted=(-100, -15),
+        ),
+    ]
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    bursts.pivot_table("accuracy_percent", "aggregation_ms", "cross").plot(ax=axes, marker="o")
+    axes.set_xlabel("aggregation (ms)")
+    axes.set_ylabel("accuracy (%)")
+    axes.legend(fontsize="small", title=None)
+    return Findings(table=table, figure=figure, comparisons=tuple(comparisons))
+
+
+STUDY = Study(
+    name="nimbus-14",
+    title="NimbusCC on links that vary, and on links that aggregate frames",
+    source=f"{PAPER}, Table 3 and Figure 14",
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The delay that a flow inflicts on itself does not tell elastic traffic (Goyal et al., Figure 2).
+
+A CUBIC flow shares the link with another one from 30 to 90 s, and with constant traffic of half the
+link from 90 to 150 s. The self-inflicted delay is what the link takes for the flow's own packets in
+the queue. The first 10 s of each phase do not count. Link and queue are those of the testbed, as
+the paper says nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ccbench.scenario import Flow
+from ccbench.studies.nimbus_testbed import LINK_MBPS, PAPER, seeds, shared, spread
+from ccbench.studies.study import Comparison, Findings, Rows, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+_DURATION_S = 150.0
+_PHASES = (("elastic", 0.2, 0.6), ("inelastic", 0.6, 1.0))
+_SETTLED = 1 / 15
+_INTERVAL_S = 0.1
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    duration_s = 15.0 if quick else _DURATION_S
+    (_, first, second), _ = _PHASES
+    cross = (
+        Flow(cca="cubic", start_s=first * duration_s, stop_s=second * duration_s),
+        Flow(kind="cbr", rate_mbps=LINK_MBPS / 2, start_s=second * duration_s),
+    )
+    return tuple(
+        shared(Flow(cca="cubic"), *cross, duration_s=duration_s, seed=seed, name="cubic")
+        for seed in seeds(quick=quick)
+    )
+
+
+def _measure(run: Run) -> Rows:
+    duration_s = run.scenario.duration_s
+    events = run.queue_events()
+    # What a packet's event adds to the flow's own bytes in the queue.
+    sign = events["event"].map({"enqueue": 1, "dequeue": -1, "drop": -1}).astype(float).fillna(0)
+    own = (sign * events["bytes"] * (events["flow"] == 0)).cumsum().to_numpy()
+    both = {"own_ms": own, "total_ms": events["backlog_bytes"].to_numpy()}
+    mbps = run.throughput(_INTERVAL_S)[0]
+    last = np.searchsorted(events["time_ns"], mbps.index * 1e9, side="right") - 1
+    delays = {name: held[last] * 8e-3 / LINK_MBPS for name, held in both.items()}
+    return [
+        {
+            "seed": run.scenario.seed,
+            "phase": next(
+                (
+                    name
+                    for name, start, end in _PHASES
+                    if (start + _SETTLED) * duration_s < time_s <= end * duration_s
+                ),
+                "",
+            ),
+            "time_s": time_s,
+            "mbps": mbps[time_s],
+            "own_ms": delays["own_ms"][i],
+            "total_ms": delays["total_ms"][i],
+        }
+        for i, time_s in enumerate(mbps.index)
+    ]
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    kept = table[table["phase"] != ""]
+    means = kept.groupby(["phase", "seed"])[["mbps", "own_ms", "total_ms"]].mean()
+    share = 100 * means["mbps"] / LINK_MBPS
+    part = 100 * means["own_ms"] / means["total_ms"]
+    off = 100 * (means["own_ms"]["elastic"] / means["own_ms"]["inelastic"] - 1)
+    comparisons = []
+    for phase, _, _ in _PHASES:
+        comparisons += [
+            Comparison(
+                what=f"throughput of the link, {phase} cross traffic",
+                ours=float(share[phase].mean()),
+                published="50",
+                accepted=(40, 60),
+                unit="%",
+                note=spread(share[phase]),
+            ),
+            Comparison(
+                what=f"self-inflicted part of the queueing delay, {phase} cross traffic",
+                ours=float(part[phase].mean()),
+                published="roughly half",
+                accepted=(40, 60),
+                unit="%",
+                note=spread(part[phase]),
+            ),
+        ]
+    comparisons.append(
+        Comparison(
+            what="self-inflicted delay, elastic by inelastic, less 1",
+            ours=float(off.mean()),
+            published="looks the same",
+            accepted=(-30, 30),
+            unit="%",
+            note=spread(off),
+        )
+    )
+    return Findings(table=table, figure=_figure(table), comparisons=tuple(comparisons))
+
+
+def _figure(table: pd.DataFrame) -> Figure:
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    top, bottom = figure.subplots(2, sharex=True)
+    rows = table[table["seed"] == table["seed"].min()]
+    top.plot(rows["time_s"], rows["mbps"])
+    top.set_ylabel("throughput (Mbit/s)")
+    bottom.plot(rows["time_s"], rows["total_ms"], color="C1", label="total")
+    bottom.plot(rows["time_s"], rows["own_ms"], color="C2", label="self-inflicted")
+    bottom.set_ylabel("queueing delay (ms)")
+    bottom.set_xlabel("time (s)")
+    bottom.legend(fontsize="small")
+    return figure
+
+
+STUDY = Study(
+    name="nimbus-2",
+    title="Self-inflicted delay with elastic and inelastic cross traffic",
+    source=f"{PAPER}, Figure 2",
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Alternating cross traffic (Goyal et al. 2022, Figure 7 and Table 1).
+
+Where the paper leaves room: the levels of the cross traffic stand at the top of its graph, not in
+its text. The text says that it is elastic from 20 to 120 s, "elastic, inelastic, and a mix of the
+two", and that NimbusCC's 27.5 Mbit/s there are 10 % below the fair share, which so is 30.5 Mbit/s
+on average. The levels here change every 20 s and have just this average. Deviations are of the mean
+throughput in a region from the mean fair share there; nothing is left out, so the time in which
+flows come and go is in them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ccbench.scenario import Flow
+from ccbench.studies.nimbus_testbed import (
+    CCAS,
+    LINK_MBPS,
+    PAPER,
+    Phase,
+    delays_ms,
+    phased,
+    seeds,
+    shared,
+    spread,
+)
+from ccbench.studies.study import Comparison, Findings, Rows, Study
+
+if TYPE_CHECKING:
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+_STEP_S = 20.0
+#: Mbit/s of Poisson traffic and long CUBIC flows, in steps.
+_LEVELS = ((16, 0), (16, 1), (32, 2), (0, 4), (0, 3), (0, 1), (16, 0), (32, 0), (48, 0))
+_INTERVAL_S = 1.0
+
+#: Table 1: throughput off the fair share, elastic and inelastic, in percent, and the queueing delay
+#: against inelastic traffic in ms; what is accepted is as far off as schemes differ.
+_PUBLISHED = {
+    "nimbus": ((-10, (-25, 15)), (0, (-5, 5)), (12, (8, 20))),
+    "cubic": ((12, (-15, 30)), (0, (-3, 3)), (78, (55, 100))),
+    "bbr": ((61, (30, 100)), (-2, (-5, 5)), (56, (35, 75))),
+    "vegas": ((-79, (-95, -60)), (-15, (-25, 0)), (3, (0, 8))),
+    "copa": ((-54, (-75, -30)), (-19, (-30, 0)), (18, (5, 30))),
+}
+
+
+def phases(step_s: float) -> list[Phase]:
+    """Return the schedule, with steps of this length.
+
+    Examples
+    --------
+    >>> elastic = [phase.fair_share_mbps() for phase in phases(20) if phase.is_elastic]
+    >>> round(sum(elastic) / len(elastic), 1)
+    30.5
+    """
+    return [Phase(i * step_s, *level) for i, level in enumerate(_LEVELS)]
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    step_s = 2.0 if quick else _STEP_S
+    duration_s = step_s * len(_LEVELS)
+    return tuple(
+        shared(
+            Flow(cca=cca),
+            *phased(phases(step_s), duration_s),
+            duration_s=duration_s,
+            seed=seed,
+            name=f"{cca}, alternating cross traffic",
+        )
+        for cca in CCAS
+        for seed in seeds(quick=quick)
+    )
+
+
+def _measure(run: Run) -> Rows:
+    step_s = run.scenario.duration_s / len(_LEVELS)
+    mbps = run.throughput(_INTERVAL_S)[0]
+    delay = delays_ms(run)
+    of_interval = np.ceil(delay.index.to_numpy() / _INTERVAL_S) * _INTERVAL_S
+    waited = delay.groupby(of_interval).agg(["sum", "count"]).reindex(mbps.index, fill_value=0)
+    step = np.ceil(mbps.index / step_s).astype(int) - 1
+    schedule = phases(step_s)
+    return [
+        {
+            "cca": run.scenario.flows[0].cca,
+            "seed": run.scenario.seed,
+            "time_s": time_s,
+            "is_elastic": schedule[i].is_elastic,
+            "share_mbps": schedule[i].fair_share_mbps(),
+            "mbps": mbps[time_s],
+            "waited_ms": waited.loc[time_s, "sum"],
+            "packets": waited.loc[time_s, "count"],
+        }
+        for time_s, i in zip(mbps.index, step, strict=True)
+    ]
+
+
+def _regions(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each run: deviations in percent, and the delay."""
+    sums = table.groupby(["cca", "seed", "is_elastic"], sort=False)[
+        ["mbps", "share_mbps", "waited_ms", "packets"]
+    ].sum()
+    off_percent = 100 * (sums["mbps"] / sums["share_mbps"] - 1)
+    delay = sums["waited_ms"] / sums["packets"]
+    return pd.DataFrame(
+        {
+            "elastic_percent": off_percent.xs(key=True, level="is_elastic"),
+            "inelastic_percent": off_percent.xs(key=False, level="is_elastic"),
+            "delay_ms": delay.xs(key=False, level="is_elastic"),
+            "elastic_delay_ms": delay.xs(key=True, level="is_elastic"),
+        }
+    )
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    regions = _regions(table)
+    what = (
+        ("elastic_percent", "throughput off the fair share, elastic traffic", "%"),
+        ("inelastic_percent", "the same, inelastic traffic", "%"),
+        ("delay_ms", "mean queueing delay, inelastic traffic", "ms"),
+    )
+    comparisons = [
+        Comparison(
+            what=f"{cca}: {words}",
+            ours=float(regions.loc[cca, column].mean()),
+            published=f"{published:g}",
+            accepted=accepted,
+            unit=unit,
+            note=spread(regions.loc[cca, column]),
+        )
+        for cca in regions.index.unique("cca")
+        for (column, words, unit), (published, accepted) in zip(
+            what, _PUBLISHED[str(cca)], strict=True
+        )
+    ]
+    return Findings(table=table, figure=_figure(table), comparisons=tuple(comparisons))
+
+
+def _figure(table: pd.DataFrame) -> Figure:
+    ccas = list(table["cca"].unique())
+    figure = Figure(figsize=(8, 2 * len(ccas)), layout="constrained")
+    for cca, axes in zip(ccas, figure.subplots(len(ccas), sharex=True), strict=True):
+        rows = table[(table["cca"] == cca) & (table["seed"] == table["seed"].min())]
+        axes.plot(rows["time_s"], rows["share_mbps"], color="k", drawstyle="steps")
+        axes.plot(rows["time_s"], rows["mbps"], color="C0")
+        axes.set_ylim(0, LINK_MBPS)
+        axes.set_ylabel(f"{cca}\nMbit/s")
+        delay = axes.twinx()
+        delay.plot(rows["time_s"], rows["waited_ms"] / rows["packets"], ":", color="C3")
+        delay.set_ylim(0, 110)
+        delay.set_ylabel("delay (ms)", color="C3")
+        axes.set_xlabel("time (s)" if cca == ccas[-1] else "")
+    return figure
+
+
+STUDY = Study(
+    name="nimbus-7",
+    title="Nimbus and others against cross traffic that is elastic, inelastic, and both",
+    source=f"{PAPER}, Figure 7 and Table 1",
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The detection threshold beside a heavy-tailed mix (Goyal et al. 2022, appendix D.2, Figure 25).
+
+The experiment of ``nimbus-8`` with thresholds from 1 to 6. Where the paper leaves room: deviations
+from the fair share are over 5 s, as in its Figure 8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from ccbench.studies.nimbus_8 import deviations_mbps, mixed
+from ccbench.studies.nimbus_testbed import PAPER, compared, delays_ms, seeds
+from ccbench.studies.study import Findings, Rows, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+_THRESHOLDS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+_SETTING = "threshold_percent"
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    return tuple(
+        replace(
+            scenario := mixed(
+                "nimbus",
+                seed,
+                20.0 if quick else 360.0,
+                settings={_SETTING: round(100 * threshold)},
+            ),
+            name=f"{scenario.name}, threshold {threshold:g}",
+        )
+        for threshold in (_THRESHOLDS[::5] if quick else _THRESHOLDS)
+        for seed in seeds(quick=quick)
+    )
+
+
+def _measure(run: Run) -> Rows:
+    settings = dict(run.scenario.sysctls)
+    off = deviations_mbps(run)
+    mode = run.cca_info(0)["mode"]
+    return [
+        {
+            "threshold": float(settings[f"net.ipv4.tcp_nimbus_{_SETTING}"]) / 100,
+            "seed": run.scenario.seed,
+            "delay_percent": 100 * float((mode == 1).mean()),
+            "median_rtt_ms": float(delays_ms(run).median()) + run.scenario.rtt_ms,
+            "deviation_p10_mbps": float(off.quantile(0.1)),
+            "deviation_median_mbps": float(off.median()),
+        }
+    ]
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    low, high = (
+        table[table["threshold"] == at].set_index("seed") for at in (min(_THRESHOLDS), 6.0)
+    )
+    comparisons = (
+        compared(
+            "time in delay-control mode, threshold 6 less threshold 1",
+            high["delay_percent"] - low["delay_percent"],
+            published="more",
+            accepted=(1, 100),
+        ),
+        compared(
+            "median RTT, threshold 6 less threshold 1",
+            high["median_rtt_ms"] - low["median_rtt_ms"],
+            published="lower",
+            accepted=(-100, -1),
+            unit="ms",
+        ),
+        compared(
+            "10th percentile of the deviation from fair share, threshold 6 less threshold 1",
+            high["deviation_p10_mbps"] - low["deviation_p10_mbps"],
+            published="lower: loses throughput",
+            accepted=(-96, -0.5),
+            unit="Mbit/s",
+        ),
+    )
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    mean = table.groupby("threshold").mean()
+    left.plot(mean.index, mean["median_rtt_ms"], "o-")
+    left.set_ylabel("median RTT (ms)")
+    for column in ("deviation_p10_mbps", "deviation_median_mbps"):
+        right.plot(mean.index, mean[column], "o-", label=column)
+    right.set_ylabel("off the fair share (Mbit/s)")
+    right.legend(fontsize="small")
+    for axes in (left, right):
+        axes.set_xlabel("threshold of η")
+    return Findings(table=table, figure=figure, comparisons=comparisons)
+
+
+STUDY = Study(
+    name="nimbus-d2",
+    title="NimbusCC by its detection threshold, beside a heavy-tailed mix",
+    source=f"{PAPER}, appendix D.2",
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)
