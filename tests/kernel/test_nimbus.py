@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -110,7 +112,7 @@ class TestPulses:
 class TestEstimate:
     @pytest.mark.parametrize("cross", [POISSON, Flow(cca="cubic")], ids=["poisson", "cubic"])
     def test_as_the_library(self, cross: Flow) -> None:
-        """The kernel's z is what the library sees at the queue; ACKs come with a delay and noise."""
+        """The kernel's z is what the library sees at the queue; ACKs bring delay and noise."""
         result = nimbus(cross)
         seen = observe(result).rates["estimate_mbps"].loc[10:]
         told = state(result)["z_mbps"]
@@ -214,7 +216,7 @@ class TestSettings:
     @pytest.mark.parametrize(
         "setting", [{"pulses": 6}, {"threshold_percent": 99}, {"pulse_permille": 501}]
     )
-    def test_out_of_range(self, setting: dict[str, int]) -> None:
+    def test_out_of_range(self, setting: dict[str, Any]) -> None:
         """A setting out of its range is refused."""
         with pytest.raises(EngineError):
             nimbus(duration_s=1, **setting)
@@ -227,7 +229,7 @@ class TestSettings:
 
 class TestRecord:
     def test_other_ccas(self) -> None:
-        """What other congestion controls tell has names, too; where none is told, there are none."""
+        """What other congestion controls tell has names, too, where they tell anything."""
         flows = (Flow(cca="vegas"), Flow(cca="reno"))
         result = run(
             Scenario(

@@ -15,7 +15,7 @@ from ccbench.emulate.engine import Check
 from ccbench.errors import MissingRequirement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from ccbench.scenario import Scenario
 
@@ -54,31 +54,34 @@ def check_scenario(scenario: Scenario, engine: str) -> None:
     if scenario.flow_count > _MOST_FLOWS:
         allowed = f"at most {_MOST_FLOWS} single flows with the engine {engine}"
         raise _validate.bad("flows", scenario.flow_count, allowed, "lower the counts")
-    if scenario.bottlenecks[0].wifi is not None:
-        allowed, step = f"left out with the engine {engine}", "use the engine kernel"
-        raise _validate.bad("bottlenecks[0].wifi", "there", allowed, step)
-    if scenario.queue_log == "summary":
-        allowed, step = f"true or false with the engine {engine}", "use the engine kernel"
-        raise _validate.bad("queue_log", scenario.queue_log, allowed, step)
-    if scenario.ack_batch_ms:
-        allowed, step = f"0 with the engine {engine}", "use the engine kernel"
-        raise _validate.bad("ack_batch_ms", scenario.ack_batch_ms, allowed, step)
-    if scenario.module_parameters:
-        allowed, step = f"left out with the engine {engine}", "use the engine kernel"
-        raise _validate.bad("module_parameters", dict(scenario.module_parameters), allowed, step)
+    for field, value, allowed in _of_virtual_time(scenario):
+        step = "use the engine kernel"
+        raise _validate.bad(field, value, f"{allowed} with the engine {engine}", step)
     available = available_ccas()
     for i, flow in enumerate(scenario.flows):
         with _validate.within(f"flows[{i}]."):
             if flow.extra_rtt_ms:
                 allowed = f"0 with the engine {engine}, where all flows share one path"
                 raise _validate.bad("extra_rtt_ms", flow.extra_rtt_ms, allowed, "remove it")
-            if flow.kind == "video":
-                allowed = f"another one with the engine {engine}"
-                raise _validate.bad("kind", flow.kind, allowed, "use the engine kernel")
             if not flow.is_udp and flow.cca not in available:
                 allowed = f"one that this machine's kernel has: {', '.join(available)}"
                 step = f"choose one, or load it (sudo modprobe tcp_{flow.cca})"
                 raise _validate.bad("cca", flow.cca, allowed, step)
+
+
+def _of_virtual_time(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
+    """Yield what only the virtual kernel has: field, value, and what is allowed elsewhere."""
+    if scenario.bottlenecks[0].wifi is not None:
+        yield "bottlenecks[0].wifi", "there", "left out"
+    if scenario.queue_log == "summary":
+        yield "queue_log", scenario.queue_log, "true or false"
+    if scenario.ack_batch_ms:
+        yield "ack_batch_ms", scenario.ack_batch_ms, "0"
+    if scenario.module_parameters:
+        yield "module_parameters", dict(scenario.module_parameters), "left out"
+    for i, flow in enumerate(scenario.flows):
+        if flow.kind == "video":
+            yield f"flows[{i}].kind", flow.kind, "another one"
 
 
 def ordinary_user(user: str | None) -> str:
