@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from ccbench.harm import jain_index
 from ccbench.scenario import Flow, Scenario
-from ccbench.studies.rapid_links import MBPS, PAPER, RTT_MS, SEVERAL, mean_packets, network
+from ccbench.studies.rapid_links import MBPS, PAPER, RTT_MS, SMALL_BUFFERS, mean_packets, network
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
             duration_s=_DURATION_S * part,
             exact=False,
             name=name,
-            sysctls=SEVERAL,
+            sysctls=SMALL_BUFFERS,
         )
         for name, flows in cases.items()
     )
