@@ -141,8 +141,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 ours=float(longest["NewReno"]),
                 published="more than 7000",
                 accepted=(5000, 10000),
-                note="it repairs what slow start has lost, one packet in a round trip, and does not "
-                f"come to an end; with selective ACKs {longest['Reno, SACK']:.0f}",
+                note="it repairs what slow start has lost, one packet in a round trip, to the end; "
+                f"with selective ACKs {longest['Reno, SACK']:.0f}",
             ),
             Comparison(
                 what="HighSpeed: the same",

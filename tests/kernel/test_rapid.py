@@ -264,7 +264,8 @@ class TestNoise:
             mbps(rapid_run(*late, duration_s=20, module_parameters=parameters), 15)[1]
             for parameters in (EXACT, ())
         )
-        assert exact < 2 < 10 < tolerant
+        assert exact < 2
+        assert tolerant > 10
 
 
 class TestTimeout:
@@ -277,7 +278,7 @@ class TestTimeout:
         assert "loss" in set(samples["state"].loc[5:7.5])
         # Slow start begins at 850 kbit/s of IP; what is sent again tells of no rate.
         assert samples["pacing_rate_bps"].loc[6:8].min() < 0.9e6
-        assert samples["pacing_rate_bps"].max() < 100e6
+        assert samples["pacing_rate_bps"].max() < 1e9
         assert mbps(result, 10)[0] > 0.9 * 12
 
 
