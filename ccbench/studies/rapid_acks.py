@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow, Scenario
-from ccbench.studies.rapid_links import MBPS, PAPER, cbr, mean_packets, network
+from ccbench.studies.rapid_links import MBPS, PAPER, SMALL_BUFFERS, cbr, mean_packets, network
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
             mbps=mbps,
             duration_s=_QUICK_S if quick else _DURATION_S,
             exact=exact,
+            sysctls=SMALL_BUFFERS,
             name=case,
             **_CASES[case],
         )

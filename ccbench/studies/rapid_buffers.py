@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow, Scenario
-from ccbench.studies.rapid_links import MBPS, PAPER, bdp_packets, cbr, mean_packets, network
+from ccbench.studies.rapid_links import (
+    MBPS,
+    PAPER,
+    SMALL_BUFFERS,
+    bdp_packets,
+    cbr,
+    mean_packets,
+    network,
+)
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -38,6 +46,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
             queue_packets=round(room * bdp_packets(mbps)) if room <= 1 else round(room),
             duration_s=_QUICK_S if quick else _DURATION_S,
             exact=exact,
+            sysctls=SMALL_BUFFERS,
         )
         for room in (_QUICK_ROOMS if quick else _ROOMS)
         for beside in (False, True)

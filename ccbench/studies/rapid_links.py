@@ -27,7 +27,7 @@ __all__ = [
     "PACKET_BYTES",
     "PAPER",
     "RTT_MS",
-    "SEVERAL",
+    "SMALL_BUFFERS",
     "bdp_packets",
     "cbr",
     "mean_packets",
@@ -57,8 +57,8 @@ _EXACT = (("tcp_rapid.tolerance", "0"),)
 #: NewReno repairs one loss in a round trip. Linux's Reno does, without selective ACKs.
 NEWRENO = {"net.ipv4.tcp_sack": "0"}
 
-#: Several flows whose send buffers start at 64 MB do not fit into a guest of this network.
-SEVERAL = {"net.ipv4.tcp_wmem": "4096 16384 536870912"}
+#: Send buffers as Linux has them, up to 64 MB: those of several flows have to fit into a guest.
+SMALL_BUFFERS = {"net.ipv4.tcp_wmem": "4096 16384 67108864"}
 
 _SAMPLE_MS = 20.0
 _SAMPLES_IN_RTT = round(RTT_MS / _SAMPLE_MS)

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from ccbench.harm import relative_harm
 from ccbench.scenario import Flow, Scenario
-from ccbench.studies.rapid_links import MBPS, PAPER, SEVERAL, mean_packets, network
+from ccbench.studies.rapid_links import MBPS, PAPER, SMALL_BUFFERS, mean_packets, network
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
             mbps=mbps,
             duration_s=_DURATION_S * part,
             exact=False,
-            sysctls=SEVERAL,
+            sysctls=SMALL_BUFFERS,
         )
         for pair in (("rapid",), *pairs)
     )

@@ -64,6 +64,7 @@
 #define RAPID_LEAST_RECORDS	512
 #define RAPID_MOST_RECORDS	16384
 #define RAPID_SPARE_CWND	64
+#define RAPID_WAIT_RTTS		2
 #define RAPID_SHARE_BITS	16
 #define RAPID_END_PACKETS	3
 
@@ -120,6 +121,8 @@ struct rapid {
 	u64	next_gap_ns;	/* after the packet that may leave now */
 	u32	segs_out;	/* tp->data_segs_out when last looked at */
 	u32	wait_seq;	/* slow start: the stream ends before this */
+	u64	wait_ns;	/* and is not waited for longer than until then */
+	u32	slow_lost;	/* tp->lost when it began */
 	u16	stream;
 	u16	gso_max_segs;	/* the socket's, before it was ours */
 	u8	position;	/* of the next packet in its stream */
@@ -255,6 +258,7 @@ static void rapid_note_sent(struct sock *sk, struct rapid *rapid)
 	if (rapid->position == rapid->shape->packets && rapid->slow_start) {
 		rapid->waiting = 1;
 		rapid->wait_seq = tp->snd_nxt;
+		rapid->wait_ns = rapid->due_ns + RAPID_WAIT_RTTS * (u64)(tp->srtt_us >> 3) * NSEC_PER_USEC;
 	}
 }
 
@@ -340,12 +344,14 @@ static void rapid_plan(struct sock *sk, struct rapid *rapid)
 
 	rapid_take_pacing(sk);
 	rapid_note_sent(sk, rapid);
-	if (rapid->waiting && !tcp_packets_in_flight(tp)) {
+	/* The last ones may be lost, and what would tell of that must not wait, too. */
+	if (rapid->waiting && (!tcp_packets_in_flight(tp) || now_ns >= rapid->wait_ns)) {
 		rapid_end_wait(sk, rapid);
 		rapid_set_cwnd(tp, rapid);
 	}
 	if (rapid->waiting) {
 		tcp_snd_cwnd_set(tp, tcp_packets_in_flight(tp));
+		rapid_wake_at(sk, rapid->wait_ns);
 		return;
 	}
 	if (now_ns < rapid->due_ns) {
@@ -437,7 +443,7 @@ static bool rapid_overflowed(const struct rapid *rapid)
 	if (points->count < 2)
 		return false;
 	return rapid->holes > 1 ||
-	       (rapid->slow_start &&
+	       (rapid->slow_start && points->position[0] < RAPID_END_PACKETS &&
 		points->position[points->count - 1] + 1 < rapid->points_packets);
 }
 
@@ -462,11 +468,25 @@ static enum rapid_verdict rapid_finish_stream(struct sock *sk, struct rapid *rap
 	return estimate.verdict;
 }
 
+/* Have packets of both ends of the stream arrived? */
+static bool rapid_spanned(const struct rapid *rapid)
+{
+	return rapid->points.count && rapid_tells(rapid, RAPID_BELOW) &&
+	       rapid_tells(rapid, RAPID_ABOVE);
+}
+
 /* All of a stream of slow start has been acknowledged, or is lost. */
 static void rapid_end_wait(struct sock *sk, struct rapid *rapid)
 {
+	bool spanned;
+
 	if (rapid->points_stream != rapid->stream)
 		rapid->points.count = 0;
+	spanned = rapid_spanned(rapid);
+	if (!rapid->points.count && tcp_sk(sk)->lost != rapid->slow_lost) {
+		rapid->slow_shape = 0;
+		goto next;
+	}
 	switch (rapid_finish_stream(sk, rapid)) {
 	case RAPID_WITHIN:
 		rapid->slow_start = 0;
@@ -475,15 +495,21 @@ static void rapid_end_wait(struct sock *sk, struct rapid *rapid)
 		rapid->slow_shape = 0;
 		break;
 	case RAPID_UNKNOWN:
-		rapid_set_gap(sk, rapid, rapid_least_gap(rapid));
+		/* Delayed ACKs tell of too few; of retransmissions no delay is known. */
+		rapid_set_gap(sk, rapid, spanned ? rapid_least_gap(rapid) : rapid->gap / 2);
 		fallthrough;
 	case RAPID_ABOVE:
 		if (rapid->slow_shape < RAPID_SLOW_SHAPES - 1)
 			rapid->slow_shape++;
 	}
+next:
+	rapid->slow_lost = tcp_sk(sk)->lost;
 	rapid->waiting = 0;
 	rapid->due_ns = tcp_sk(sk)->tcp_clock_cache;
 	rapid_begin_stream(rapid);
+	/* It may have been set to the end of the wait. */
+	if (hrtimer_try_to_cancel(&tcp_sk(sk)->pacing_timer) == 1)
+		__sock_put(sk);
 }
 
 static void rapid_add_point(struct sock *sk, struct rapid *rapid, const struct rapid_record *record)

@@ -29,13 +29,22 @@ MBPS = 100
 #: A receiver's window starts at 64 KB and doubles in a round trip; RAPID does not wait for that.
 WINDOWS = tuple((f"net.ipv4.tcp_{name}", "4096 67108864 536870912") for name in ("rmem", "wmem"))
 
+#: The paper's algorithm; what is on otherwise, allows for noise.
+EXACT = (("tcp_rapid.tolerance", "0"),)
+
 RAPID = Flow(cca="rapid")
 
 
 def rapid_run(*flows: Flow, bandwidth_mbps: float = MBPS, **settings: Any) -> Run:
     """Run some flows through a queue of one BDP, or what `settings` say."""
     bdp_packets = round(bandwidth_mbps * RTT_MS / 12)
-    network = {"queue_packets": bdp_packets, "rtt_ms": RTT_MS, "sysctls": WINDOWS, **settings}
+    network = {
+        "queue_packets": bdp_packets,
+        "rtt_ms": RTT_MS,
+        "sysctls": WINDOWS,
+        "module_parameters": EXACT,
+        **settings,
+    }
     return run(dumbbell(*(flows or (RAPID,)), bandwidth_mbps=bandwidth_mbps, **network))
 
 
@@ -219,6 +228,58 @@ class TestDelayedAcks:
         assert mbps(result, 2)[0] > 0.88 * (MBPS - others_mbps)
         assert waiting(result, 2).mean() < 20
         assert 0 == drops(result)
+
+
+class TestNoise:
+    """With its default tolerance."""
+
+    @pytest.mark.parametrize("others_mbps", [0, 50])
+    @pytest.mark.parametrize(
+        "noise", [{"jitter_ms": 0.01}, {"jitter_ms": 0.1}, {"ack_batch_ms": 0.01}]
+    )
+    def test_jitter(self, noise: dict[str, float], others_mbps: float) -> None:
+        """Noise of a packet's time on the link costs next to nothing, and a tenth of a BDP."""
+        others = (Flow(kind="cbr", rate_mbps=others_mbps),) if others_mbps else ()
+        result = rapid_run(RAPID, *others, duration_s=12, module_parameters=(), **noise)
+        assert mbps(result, 3)[0] > 0.95 * (MBPS - others_mbps)
+        assert waiting(result, 3).mean() < 75
+        assert 0 == drops(result)
+
+    @pytest.mark.parametrize("batch_ms", [0.1, 1])
+    def test_compressed_acks(self, batch_ms: float) -> None:
+        """ACKs that come in batches of one to ten packets leave nine tenths of the link."""
+        result = rapid_run(duration_s=12, module_parameters=(), ack_batch_ms=batch_ms)
+        assert mbps(result, 3)[0] > 0.9 * MBPS
+        assert waiting(result, 3).mean() < 75
+
+    @pytest.mark.parametrize("noise", [{"jitter_ms": 0.01}, {"ack_batch_ms": 0.01}])
+    def test_without(self, noise: dict[str, float]) -> None:
+        """Without tolerance a twelfth of that is enough to lose a tenth of the link and more."""
+        assert mbps(rapid_run(duration_s=12, **noise), 3)[0] < 0.9 * MBPS
+
+    def test_newcomer(self) -> None:
+        """The tolerance leaves something for a flow that comes later, which exactness does not."""
+        late = (RAPID, Flow(cca="rapid", start_s=5))
+        exact, tolerant = (
+            mbps(rapid_run(*late, duration_s=20, module_parameters=parameters), 15)[1]
+            for parameters in (EXACT, ())
+        )
+        assert exact < 2
+        assert tolerant > 10
+
+
+class TestTimeout:
+    def test_outage(self) -> None:
+        """Where a flood leaves nothing for two seconds, slow start begins anew, and soon ends."""
+        flood = Flow(kind="cbr", rate_mbps=1200, start_s=5, stop_s=7)
+        result = rapid_run(RAPID, flood, bandwidth_mbps=12, duration_s=12, sample_interval_ms=10)
+        samples = result.flows[result.flows["flow"] == 0]
+        samples = samples.set_index(samples["time_ns"] / 1e9)
+        assert "loss" in set(samples["state"].loc[5:7.5])
+        # Slow start begins at 850 kbit/s of IP; what is sent again tells of no rate.
+        assert samples["pacing_rate_bps"].loc[6:8].min() < 0.9e6
+        assert samples["pacing_rate_bps"].max() < 1e9
+        assert mbps(result, 10)[0] > 0.9 * 12
 
 
 class TestSharing:
