@@ -29,8 +29,8 @@
  *    rate is stable in the method's regime; an ACK compressed raises R, but not S.
  * 2. Pulses begin after the first slow start, and pause in others. Decisions are made when
  *    there have been pulses, at one frequency, for the FFT's length.
- * 3. The TCP-competitive mode lasts for the FFT's length at least (hold_ms): until then
- *    the window has what was before, and a loss of the others hides their reaction.
+ * 3. The TCP-competitive mode lasts for half the FFT's length at least (hold_ms): the window
+ *    has what was before it, and a loss of the others hides their reaction.
  * 4. Below 2, or where the peak is less than a packet in the window of S and R, is inelastic.
  * 5. A flow is below mu/12 if the mean of R over the FFT's length is. BasicDelay's rate is
  *    never lower, so that a queue that has to drain does not end the pulses.
