@@ -19,7 +19,7 @@ variants               2 pulser that does not pulse now; ``eta``, at most 655.35
                        ``estimates`` so far
 ``bbr``                ``rate_low``, ``rate_high``: bytes per second as above; ``min_us``;
                        ``pacing_gain``, ``cwnd_gain`` in units of 1/256
-``vegas``              ``enabled``; ``rtt_samples``; ``base_us``; ``round_us``, the least RTT of a round
+``vegas``              ``enabled``; ``rtt_samples``; ``base_us``; ``round_us`` in a round trip
 =====================  =============================================================================
 """
 

@@ -161,7 +161,7 @@ class TestRates:
         rates = ctypes.create_string_buffer(STRUCT_BYTES)
         for sent, acked in zip(sent_us.tolist(), acked_us.tolist(), strict=True):
             nimbus.nimbus_rates_ack(rates, 1500, sent, acked, window_us)
-        numbers = np.frombuffer(rates, dtype=np.uint32)
+        numbers = np.frombuffer(rates.raw, dtype=np.uint32)
         cross = nimbus.nimbus_rates_cross(rates, link_mbps * 125_000)
 
         times = sent_us / 1e6, acked_us / 1e6
