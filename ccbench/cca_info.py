@@ -19,7 +19,7 @@ variants               2 pulser that does not pulse now; ``eta``, at most 655.35
                        ``estimates`` so far
 ``bbr``                ``rate_low``, ``rate_high``: bytes per second as above; ``min_us``;
                        ``pacing_gain``, ``cwnd_gain`` in units of 1/256
-``vegas``              ``enabled``; ``rtt_samples``; ``rtt_us``, ``min_us``
+``vegas``              ``enabled``; ``rtt_samples``; ``base_us``; ``round_us`` in a round trip
 =====================  =============================================================================
 """
 
@@ -64,7 +64,7 @@ _FIELDS: dict[str, tuple[_Field, ...]] = {
     **dict.fromkeys(("copa", "copa_default"), _COPA),
     "rapid": _words("estimate_low", "estimate_high", "min_us", "packets", "estimates"),
     "bbr": _words("rate_low", "rate_high", "min_us", "pacing_gain", "cwnd_gain"),
-    "vegas": _words("enabled", "rtt_samples", "rtt_us", "min_us"),
+    "vegas": _words("enabled", "rtt_samples", "base_us", "round_us"),
 }
 
 #: For each congestion control that tells something, the names of its numbers.

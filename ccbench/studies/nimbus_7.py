@@ -146,7 +146,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
 def _figure(table: pd.DataFrame) -> Figure:
     ccas = list(table["cca"].unique())
     figure = Figure(figsize=(8, 2 * len(ccas)), layout="constrained")
-    for cca, axes in zip(ccas, figure.subplots(len(ccas), sharex=True), strict=True):
+    grid = figure.subplots(len(ccas), sharex=True, squeeze=False)[:, 0]
+    for cca, axes in zip(ccas, grid, strict=True):
         rows = table[(table["cca"] == cca) & (table["seed"] == table["seed"].min())]
         axes.plot(rows["time_s"], rows["share_mbps"], color="k", drawstyle="steps")
         axes.plot(rows["time_s"], rows["mbps"], color="C0")

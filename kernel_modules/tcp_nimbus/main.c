@@ -27,15 +27,16 @@
  *
  * 1. mu is the highest of min(S, R) over whole windows since the flow began, as the link's
  *    rate is stable in the method's regime; an ACK compressed raises R, but not S.
- * 2. Pulses begin after the first slow start, and pause in others. Decisions are made when
+ * 2. Pulses begin after the first slow start. Decisions are made when
  *    there have been pulses, at one frequency, for the FFT's length.
- * 3. The TCP-competitive mode lasts for the FFT's length at least (hold_ms): until then
- *    the window has what was before, and a loss of the others hides their reaction.
+ * 3. The TCP-competitive mode lasts for half the FFT's length at least (hold_ms): the window
+ *    has what was before it, and a loss of the others hides their reaction.
  * 4. Below 2, or where the peak is less than a packet in the window of S and R, is inelastic.
  * 5. A flow is below mu/12 if the mean of R over the FFT's length is. BasicDelay's rate is
  *    never lower, so that a queue that has to drain does not end the pulses.
  * 6. A flow whose base is below a third of the pulses' height has lower pulses.
- * 7. The rate 5 s ago is the one without pulses.
+ * 7. The rate 5 s ago is the one without pulses; if the present one is higher, nobody has
+ *    taken anything from the flow meanwhile, and it goes on with that.
  * 8. BasicDelay does not heed losses, except for a timeout, which halves the rate.
  * 9. Packets leave in pairs, as those of ACK-clocked flows do: single ones get through a
  *    full drop-tail queue where pairs do not, which is no fair competition.
@@ -77,6 +78,11 @@ static bool nimbus_in_slow_start(const struct nimbus *nimbus)
 {
 	return nimbus->mode == NIMBUS_COMPETITIVE &&
 	       nimbus_competitive_in_slow_start(&nimbus->competitive);
+}
+
+static bool nimbus_in_first_slow_start(const struct nimbus *nimbus)
+{
+	return nimbus_in_slow_start(nimbus) && nimbus->competitive.w.ssthresh == CUBIC_LARGEST;
 }
 
 static u32 nimbus_rate_of(const struct nimbus *nimbus, u64 window)
@@ -170,7 +176,7 @@ static void nimbus_set_pulses(struct nimbus *nimbus, u64 now_ns)
 	if (nimbus->role != NIMBUS_WATCHER) {
 		height = div_u64((u64)nimbus->link * nimbus->settings.pulse_permille, 1000);
 		height = min_t(u64, height, 3ULL * nimbus->base);
-		if (nimbus_in_slow_start(nimbus) || nimbus->slow)
+		if (nimbus_in_first_slow_start(nimbus) || nimbus->slow)
 			height = 0;
 		nimbus->role = height ? NIMBUS_PULSER : NIMBUS_SILENT;
 	}
@@ -190,7 +196,7 @@ static void nimbus_set_mode(struct sock *sk, struct nimbus *nimbus, enum nimbus_
 	if (mode == nimbus->mode)
 		return;
 	if (mode == NIMBUS_COMPETITIVE)
-		nimbus_competitive_resume(&nimbus->competitive, nimbus_window_of(nimbus, oldest));
+		nimbus_competitive_resume(&nimbus->competitive, nimbus_window_of(nimbus, max(oldest, nimbus->base)));
 	else
 		nimbus_delay_resume(&nimbus->delay, nimbus->base, nimbus_window(nimbus),
 				    tp->tcp_mstamp);

@@ -54,17 +54,18 @@ static bool other_pulsers(const struct nimbus *nimbus)
  * Is there a peak of more than a packet in the rates' window? Those are counted in whole
  * packets, which goes with the pulses where nothing else has any noise.
  */
-static bool is_peak(const struct nimbus *nimbus)
+static bool is_peak(const struct nimbus *nimbus, u32 magnitude)
 {
 	u32 window_us = max(nimbus->rates.span.sent_us, 1U);
 	u64 packet = div_u64((u64)nimbus->packet_bytes * USEC_PER_SEC, window_us);
 
-	return 8ULL * nimbus_dft_magnitude(&nimbus->cross_dft, nimbus_bin(nimbus, nimbus->mode)) >=
-	       (packet >> NIMBUS_SAMPLE_SHIFT) * NIMBUS_SAMPLES;
+	return 8ULL * magnitude >= (packet >> NIMBUS_SAMPLE_SHIFT) * NIMBUS_SAMPLES;
 }
 
 static enum nimbus_mode pulser(struct nimbus *nimbus)
 {
+	u32 bin = nimbus_bin(nimbus, nimbus->mode);
+
 	nimbus->slow = too_slow(nimbus);
 	if (nimbus->slow) {
 		nimbus->eta_percent = 0;
@@ -72,13 +73,13 @@ static enum nimbus_mode pulser(struct nimbus *nimbus)
 	}
 	if (!steady(nimbus))
 		return nimbus->mode;
-	nimbus->eta_percent = nimbus_dft_eta(&nimbus->cross_dft,
-					     nimbus_bin(nimbus, nimbus->mode));
+	nimbus->eta_percent = nimbus_dft_eta(&nimbus->cross_dft, bin);
 	if (nimbus->settings.elect && other_pulsers(nimbus) && by_chance(MOST_CHANCE)) {
 		nimbus->role = NIMBUS_WATCHER;
 		return nimbus->mode;
 	}
-	if (nimbus->eta_percent >= nimbus->settings.threshold_percent && is_peak(nimbus))
+	if (nimbus->eta_percent >= nimbus->settings.threshold_percent &&
+	    is_peak(nimbus, nimbus_dft_magnitude(&nimbus->cross_dft, bin)))
 		return NIMBUS_COMPETITIVE;
 	/* What was before the mode began tells nothing in favour of giving way. */
 	return nimbus->samples - nimbus->mode_since >=
@@ -102,7 +103,8 @@ static enum nimbus_mode watcher(struct nimbus *nimbus)
 	others = max(others, 1U);
 	nimbus->eta_percent = min_t(u64, div_u64(100ULL * max(competitive, delay), others),
 				    NIMBUS_MOST_ETA);
-	if (nimbus->eta_percent >= settings->threshold_percent)
+	if (nimbus->eta_percent >= settings->threshold_percent &&
+	    is_peak(nimbus, max(competitive, delay)))
 		return competitive >= delay ? NIMBUS_COMPETITIVE : NIMBUS_DELAY;
 
 	if (nimbus->link && !too_slow(nimbus) &&
