@@ -3,7 +3,8 @@ r"""What to expect of BFC: idle time from late resumes, the queues it needs, and
 
 **Pause threshold** (appendix C). A long flow that arrives at a switch x times as fast as the switch
 drains it fills its queue beyond Th, is paused, drains, and is resumed once its queue is empty.
-Pause and resume take effect one HRTT late. With :math:`\theta = Th / (HRTT \mu_f)` its queue is empty for
+Pause and resume take effect one HRTT late. With :math:`\theta = Th / (HRTT \mu_f)` its queue is
+empty for
 
 .. math:: E_f(x, Th) = \frac{x - 1}{\theta x + x^2 - 1}
 
