@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ccbench bfc p4``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ccbench.cli._console import print_json, print_table
+from ccbench.cli._options import json_option
+from ccbench.cli._status import ExitStatus
+
+__all__ = ["p4"]
+
+
+@click.group()
+def p4() -> None:
+    """Compile, run and test the BFC switch as a P4 program.
+
+    ccbench carries the compiled program; p4c and BMv2, which p4lang packages for Ubuntu and Debian,
+    are needed only to compile it again and to run it on a real software switch.
+    """
+
+
+@p4.command(name="compile")
+@click.option(
+    "--p4c",
+    "compiler",
+    metavar="PROGRAM",
+    help="The compiler, p4c or p4c-bm2-ss; by default the one that is installed.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the JSON there; by default it replaces the one that ccbench carries.",
+)
+def compile_(*, compiler: str | None, output: Path | None) -> None:
+    """Compile p4/bfc.p4 for BMv2."""
+    from ccbench._atomic import new_file
+    from ccbench.bfc.p4 import sources
+
+    folder = sources.source_folder()
+    made = sources.compile_program(folder, compiler)
+    if output is None:
+        sources.store_compiled(made, folder)
+    else:
+        with new_file(output) as path:
+            path.write_text(made, encoding="utf-8")
+    click.echo(f"{folder / 'bfc.p4'} -> {output or sources.COMPILED}")
+
+
+@p4.command()
+@click.option(
+    "--on",
+    "where",
+    type=click.Choice(["interpreter", "bmv2"]),
+    default="interpreter",
+    show_default=True,
+    help="What executes the program: ccbench's own interpreter, or BMv2's simple_switch.",
+)
+@click.option(
+    "--random",
+    "count",
+    type=click.IntRange(0, 10_000),
+    default=8,
+    show_default=True,
+    help="Scenarios made by chance, beside those written by hand.",
+)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@json_option
+def test(*, where: str, count: int, seed: int, as_json: bool) -> ExitStatus:
+    """Put the program to the test vectors: packets in, decisions out.
+
+    The scenarios written by hand hold the thesis's rules; what chance makes is answered by the
+    reference switch, ccbench/bfc/switch.py. On BMv2 only scenarios made by chance are run, in which
+    queues drain at a steady rate: there a packet cannot be told when to leave.
+    """
+    if where == "bmv2":
+        from ccbench.bfc.p4.bmv2 import check_all
+
+        wrong = check_all(count=count, seed=seed)
+    else:
+        from ccbench.bfc.p4.form import Interpreted
+        from ccbench.bfc.p4.sources import load_compiled
+        from ccbench.bfc.vectors import check, random_scenarios, rules
+
+        program = load_compiled()
+        scenarios = (*rules(), *random_scenarios(count, seed=seed))
+        wrong = {
+            scenario.name: check(scenario, Interpreted(program, scenario.settings))
+            for scenario in scenarios
+        }
+    if as_json:
+        print_json({"on": where, "scenarios": wrong})
+    else:
+        rows = [(name, "right" if fault is None else fault) for name, fault in wrong.items()]
+        print_table(["scenario", "answers"], rows)
+    return ExitStatus.FAILED if any(wrong.values()) else ExitStatus.OK
