@@ -370,7 +370,7 @@ class Machine:
         if kind == "bool":
             return int(value)
         if kind in ("runtime_data", "local"):
-            return data[value]
+            return int(data[value])
         if kind == "header":
             return int(value in state.valid)
         if kind == "expression":
