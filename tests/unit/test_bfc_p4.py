@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
+from ccbench.bfc.p4.bmv2 import check_all, missing
 from ccbench.bfc.p4.form import (
     DRIVER_PORT,
     RECIRCULATION_PORT,
@@ -22,6 +23,7 @@ from ccbench.bfc.p4.form import (
     table_entries,
 )
 from ccbench.bfc.p4.interpreter import Machine, Sent
+from ccbench.bfc.p4.paced import paced_scenarios
 from ccbench.bfc.p4.program import Program
 from ccbench.bfc.p4.sources import (
     COMPILED,
@@ -59,6 +61,18 @@ class TestVectors:
         """Over hundreds of packets each it decides as the reference does."""
         for scenario in random_scenarios(6, packets=200, seed=2):
             assert check(scenario, Interpreted(program, scenario.settings)) is None
+
+    def test_those_paced_for_bmv2(self, program: Program) -> None:
+        """What BMv2 is put to in real time is right in the interpreter, and pauses and resumes."""
+        for scenario in paced_scenarios(4):
+            assert check(scenario, Interpreted(program, scenario.settings)) is None
+            kinds = [signal.kind for step in scenario.steps for signal in step.answer.signals]
+            assert kinds.count("pause") == kinds.count("resume") > 0
+
+    @pytest.mark.skipif(missing() is not None, reason=str(missing()))
+    def test_bmv2_agrees(self) -> None:
+        """On BMv2 the program does what it does in the interpreter."""
+        assert set(check_all(count=1).values()) == {None}
 
     def test_registers_end_at_zero(self, program: Program) -> None:
         """When all packets have left, nothing is counted: no leak in queues, flows or pauses."""
@@ -276,6 +290,13 @@ class TestCommands:
         result = CliRunner().invoke(cli, ["bfc", "p4", "test", "--random", "1", "--json"])
         assert result.exit_code == ExitStatus.OK
         assert set(json.loads(result.output)["scenarios"].values()) == {None}
+
+    def test_run_without_bmv2(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where there is no BMv2 ``ccbench bfc p4 run`` says where to get it."""
+        monkeypatch.setenv("PATH", "/nonexistent")
+        result = CliRunner().invoke(cli, ["bfc", "p4", "run"])
+        assert result.exit_code == ExitStatus.FAILED
+        assert "p4lang packages BMv2" in result.output
 
     def test_compile_without_compiler(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where there is no p4c the error says where to get it."""

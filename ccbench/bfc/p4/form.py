@@ -24,6 +24,7 @@ __all__ = [
     "TableEntry",
     "data_packet",
     "message_packet",
+    "queue_named",
     "read_message",
     "refresh_packet",
     "table_entries",
@@ -215,6 +216,12 @@ def read_message(packet: Sent) -> Signal | Bitmap | None:
     if kind in (_PAUSE, _RESUME):
         return Signal("pause" if kind == _PAUSE else "resume", packet.port, queue)
     return None
+
+
+def queue_named(packet: Sent) -> int:
+    """Return the queue that a data packet says it has left."""
+    _, queue, _, _ = _BFC.unpack_from(packet.data, _ETHERNET.size)
+    return int(queue)
 
 
 def _check_named(left: list[Sent], leaving: Waiting) -> None:
