@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ccbench model bbr``."""
+"""``ccbench model``."""
 
 from __future__ import annotations
 
@@ -92,3 +92,110 @@ def _print(made: BbrModel, duration: float) -> None:
     )
     for remark in prediction.remarks:
         click.echo(f"remark: {remark}")
+
+
+@model.command()
+@click.option(
+    "--speed",
+    type=positive,
+    metavar="GBITPS",
+    default=100.0,
+    show_default=True,
+    help="Rate of a port, in Gbit/s.",
+)
+@click.option(
+    "--hrtt",
+    type=positive,
+    metavar="US",
+    default=2.0,
+    show_default=True,
+    help="Round trip over one hop, in microseconds.",
+)
+@click.option(
+    "--threshold",
+    type=positive,
+    metavar="BDP",
+    default=1.0,
+    show_default=True,
+    help="Pause threshold in BDPs of one hop at the rate of a queue; BFC's is 1.",
+)
+@click.option(
+    "--load",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.6,
+    show_default=True,
+    help="Offered load of the port, in parts of its rate.",
+)
+@click.option(
+    "--queues",
+    type=click.IntRange(2, 256),
+    default=32,
+    show_default=True,
+    help="Queues of a port, the one for pauses included.",
+)
+@click.option("--tors", type=click.IntRange(min=1, max=100), default=8, show_default=True)
+@click.option("--spines", type=click.IntRange(min=1, max=100), default=8, show_default=True)
+@json_option
+def bfc(
+    *,
+    speed: float,
+    hrtt: float,
+    threshold: float,
+    load: float,
+    queues: int,
+    tors: int,
+    spines: int,
+    as_json: bool,
+) -> None:
+    """Say what to expect of BFC: idle time, active flows and deadlocks (Goyal chapter 3, C, D).
+
+    A Clos network of so many ToRs and spines is searched for cycles of backpressure, as if packets
+    could take any way through it.
+    """
+    from ccbench.bfc.switch import pause_threshold_bytes
+    from ccbench.models import bfc as theory
+
+    links, layers = theory.clos(tors, spines)
+    hosts = [name for name, layer in layers.items() if layer == 0]
+    graph = theory.backpressure_graph(links, hosts)
+    removed = frozenset(edge for edge in graph if theory.closes_valley(edge, layers))
+    bdp_bytes = pause_threshold_bytes(max(1, round(hrtt * 1e3)), speed * 1e3, 1)
+    ratio = float(theory.worst_rate_ratio(threshold))
+    prediction = {
+        "threshold_bytes": round(threshold * bdp_bytes),
+        "worst_rate_ratio": ratio,
+        "worst_empty_fraction": float(theory.worst_empty_fraction(threshold)),
+        "mean_active_flows": float(theory.mean_active_flows(load)),
+        "more_flows_than_queues": float(theory.active_flows_exceed(queues - 1, load)),
+        "backpressure_edges": len(graph),
+        "edges_to_remove": len(removed),
+        "has_cycle": theory.find_cycle(graph) is not None,
+        "has_cycle_without_them": theory.find_cycle(graph - removed) is not None,
+    }
+    if as_json:
+        settings = {
+            "speed_gbps": speed,
+            "hrtt_us": hrtt,
+            "threshold_bdp": threshold,
+            "load": load,
+            "queues": queues,
+            "tors": tors,
+            "spines": spines,
+        }
+        print_json({"settings": settings, "prediction": prediction})
+        return
+    cycle = "a cycle" if prediction["has_cycle"] else "no cycle"
+    rest = "a cycle" if prediction["has_cycle_without_them"] else "no cycle"
+    print_pairs(
+        {
+            "pause threshold": f"{prediction['threshold_bytes']} bytes for one active queue, "
+            "the nth part for n",
+            "a flow's queue is empty": f"{prediction['worst_empty_fraction']:.1%} of the time at "
+            f"most, where it arrives {ratio:.3g} times as fast as it leaves (C.5)",
+            "active flows": f"{prediction['mean_active_flows']:.3g} on average at {load:.0%} load, "
+            f"more than {queues - 1} in {prediction['more_flows_than_queues']:.2g} of the time "
+            "(3.2.3)",
+            "backpressure": f"{len(graph)} edges between the egress ports of {tors} ToRs and "
+            f"{spines} spines, {cycle}; without the {len(removed)} that go down and up, {rest} (D)",
+        }
+    )

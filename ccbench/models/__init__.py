@@ -2,5 +2,6 @@
 """Models: what to expect of a network without running it.
 
 One module for each: :mod:`ccbench.models.bbr` for BBRv1 against loss-based congestion control,
-:mod:`ccbench.models.abc` for the queue at an ABC router.
+:mod:`ccbench.models.abc` for the queue at an ABC router, :mod:`ccbench.models.bfc` for BFC's
+pauses, queues and deadlocks.
 """

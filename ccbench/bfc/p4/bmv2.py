@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program on BMv2's ``simple_switch``: packets on real interfaces, in namespaces of their own.
+
+Nothing of BMv2 is part of ccbench; p4lang packages it for Ubuntu and Debian. The switch, its
+interfaces and the sockets at their other ends live in namespaces that end with the run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from ccbench.bfc.p4.paced import paced_scenarios
+from ccbench.bfc.p4.sources import COMPILED, load_compiled
+from ccbench.bfc.vectors import dumps
+from ccbench.emulate.realtime.namespaces import in_namespaces
+from ccbench.errors import CcbenchError, MissingRequirement
+
+__all__ = ["check_all", "missing"]
+
+_PROGRAMS = ("simple_switch", "simple_switch_CLI", "ip", "unshare")
+
+
+def missing() -> str | None:
+    """Return why BMv2 cannot be run here, or None if it can."""
+    lacking = [name for name in _PROGRAMS if shutil.which(name) is None]
+    if lacking:
+        return (
+            f"{' and '.join(lacking)} not installed: p4lang packages BMv2 (p4lang-bmv2) for Ubuntu "
+            "and Debian; `ccbench bfc p4 test` runs the program without it"
+        )
+    if os.geteuid() != 0:
+        return "namespaces and raw sockets need root: run it with sudo"
+    return None
+
+
+def check_all(*, count: int = 2, seed: int = 1) -> dict[str, str | None]:
+    """Put paced scenarios to the program on BMv2, in real time: some 10 s each.
+
+    Parameters
+    ----------
+    count : int
+        How many scenarios.
+    seed : int
+        Which ones.
+
+    Returns
+    -------
+    dict
+        For each scenario what is wrong, in a line, or None.
+
+    Raises
+    ------
+    MissingRequirement
+        If BMv2 is not installed, or this is not root.
+    CcbenchError
+        If the switch does not start or refuses its configuration.
+    """
+    reason = missing()
+    if reason is not None:
+        raise MissingRequirement(f"BMv2: {reason}")
+    load_compiled()  # raises if it is not that of the sources
+    scenarios = tuple(paced_scenarios(count, seed=seed))
+    with tempfile.TemporaryDirectory(prefix="ccbench-bmv2-") as scratch:
+        vectors = Path(scratch, "vectors.jsonl")
+        vectors.write_text(dumps(scenarios), encoding="utf-8")
+        done = subprocess.run(  # noqa: S603 - our own module, in namespaces
+            in_namespaces(
+                "ccbench.bfc.p4.bmv2_world", str(COMPILED), str(vectors), scratch, network=True
+            ),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            lines = done.stderr.splitlines() or ["it says nothing"]
+            raise CcbenchError(f"BMv2: {lines[-1]}")
+    wrong: dict[str, str | None] = json.loads(done.stdout)
+    return wrong

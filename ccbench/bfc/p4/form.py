@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The P4 program as a form of the switch: test vectors become packets, packets become answers."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from ccbench.bfc.p4.interpreter import Machine, Sent, Waiting
+from ccbench.bfc.switch import Bitmap, Packet, Settings, Signal, pause_threshold_bytes
+from ccbench.bfc.vectors import Answer, Departure, Refresh
+from ccbench.errors import CcbenchError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ccbench.bfc.p4.program import Program
+
+__all__ = [
+    "DRIVER_PORT",
+    "RECIRCULATION_PORT",
+    "RECIRCULATION_SESSION",
+    "Interpreted",
+    "TableEntry",
+    "data_packet",
+    "message_packet",
+    "queue_named",
+    "read_message",
+    "refresh_packet",
+    "table_entries",
+]
+
+#: Where the driver listens: the twin of the constant in ``p4/v1model/sizes.p4``.
+DRIVER_PORT = 510
+#: The mirroring session of the headers that go back to ingress, as there.
+RECIRCULATION_SESSION = 1
+#: Its egress port, from which nothing leaves.
+RECIRCULATION_PORT = 509
+
+_CONTROL_QUEUE = 7
+_NO_QUEUE = 0xFF
+_ETHERTYPE_BFC, _ETHERTYPE_IPV4 = 0x88B5, 0x0800
+_DATA, _PAUSE, _RESUME, _BITMAP, _REFRESH = range(5)
+_ETHERNET = struct.Struct("!6s6sH")
+_BFC = struct.Struct("!BBHH")
+_SOURCE_MAC = bytes.fromhex("02000000ff00")
+_NEIGHBOUR_MAC = bytes.fromhex("0180c2000001")
+#: What the program's registers hold at most: the twins of ``p4/v1model/sizes.p4``.
+_MOST_PORTS, _MOST_QUEUES, _MOST_UPSTREAM_QUEUES, _MOST_ENTRIES = 16, 8, 32, 800
+
+
+#: A table's name, the key (None: its default), the action's name and what is handed to it.
+TableEntry = tuple[str, tuple[int, ...] | None, str, tuple[int, ...]]
+
+
+class Interpreted:
+    """The compiled program in the interpreter, as a :class:`~ccbench.bfc.vectors.Form`.
+
+    Packets of flows wait in the queue that the program has put them in, until the vector lets them
+    leave; all others go on at once, as the queue of highest priority does.
+
+    Parameters
+    ----------
+    program : Program
+        The compiled ``bfc.p4``.
+    settings : Settings
+        What the switch is configured with.
+
+    Raises
+    ------
+    InputError
+        If the settings exceed what the program is compiled for.
+    """
+
+    def __init__(self, program: Program, settings: Settings) -> None:
+        self.machine = Machine(program, {RECIRCULATION_SESSION: RECIRCULATION_PORT})
+        for table, key, action, data in table_entries(settings):
+            if key is None:
+                self.machine.set_default(table, action, data)
+            else:
+                self.machine.insert(table, key, action, data)
+        self.machine.write("random_state", 0, settings.seed)
+        self._held: list[Waiting] = []
+
+    def answer(self, at_ns: int, happens: Packet | Departure | Signal | Bitmap | Refresh) -> Answer:
+        """Let it happen and say what the program made of it."""
+        time_us = at_ns // 1000
+        if isinstance(happens, Packet):
+            waiting = self.machine.ingress(data_packet(happens), happens.ingress, time_us)
+            sent, (held,) = self._settle(waiting, time_us)
+            self._held.append(held)
+            sampled = bool(self.machine.value(held, "sampled"))
+            return Answer(queue=held.priority, sampled=sampled, signals=_signals(sent))
+        if isinstance(happens, Departure):
+            leaving = self._held[happens.packet]
+            left, waiting = self.machine.egress(leaving, time_us)
+            _check_named(left, leaving)
+            sent, _ = self._settle(waiting, time_us)
+            return Answer(signals=_signals(sent))
+        if isinstance(happens, Refresh):
+            waiting = self.machine.ingress(refresh_packet(happens.port), DRIVER_PORT, time_us)
+            sent, _ = self._settle(waiting, time_us)
+            (told,) = (read_message(packet) for packet in sent)
+            return Answer(bitmap=told.queues if isinstance(told, Bitmap) else None)
+        waiting = self.machine.ingress(message_packet(happens), happens.port, time_us)
+        sent, _ = self._settle(waiting, time_us)
+        if [packet.port for packet in sent] != [DRIVER_PORT]:
+            raise CcbenchError(f"{happens} did not reach the driver: {sent}")
+        return Answer(paused=_queues(self.machine.read("paused", happens.port)))
+
+    def _settle(self, waiting: list[Waiting], time_us: int) -> tuple[list[Sent], list[Waiting]]:
+        """Let everything go on that does not wait in a flow's queue."""
+        sent: list[Sent] = []
+        held: list[Waiting] = []
+        waiting = list(waiting)
+        while waiting:
+            first = waiting.pop(0)
+            passing = first.is_copy or first.port == DRIVER_PORT
+            if passing or first.priority == _CONTROL_QUEUE:
+                left, following = self.machine.egress(first, time_us)
+                sent += left
+                waiting += following
+            else:
+                held.append(first)
+        return sent, held
+
+
+def table_entries(settings: Settings) -> Iterator[TableEntry]:
+    """Return what the control plane writes into the program's tables.
+
+    Raises
+    ------
+    InputError
+        If the settings exceed what the program is compiled for.
+    """
+    for name, value, most in (
+        ("number of ports", len(settings.speeds_mbps), _MOST_PORTS),
+        ("queues", settings.queues, _MOST_QUEUES),
+        ("upstream_queues", settings.upstream_queues, _MOST_UPSTREAM_QUEUES),
+        ("flow_entries", settings.flow_entries, _MOST_ENTRIES),
+    ):
+        if value > most:
+            raise InputError(
+                f"{name} is {value}; bfc.p4 for BMv2 is compiled for at most {most}: make it "
+                "smaller, or p4/v1model/sizes.p4 larger"
+            )
+    configured = (
+        settings.data_queues,
+        settings.upstream_queues,
+        settings.flow_entries,
+        settings.sticky_ns // 1000,
+        settings.sampled,
+    )
+    yield "settings", None, "configure", configured
+    for port, speed in enumerate(settings.speeds_mbps):
+        yield "forward", (int.from_bytes(_mac(port), "big"),), "to_port", (port, port)
+        for active in range(settings.queues):
+            threshold = pause_threshold_bytes(settings.hrtt_ns, speed, active)
+            yield "pause_threshold", (port, active), "set_threshold", (min(threshold, 2**32 - 1),)
+    for ingress, egress in sorted(settings.no_backpressure):
+        yield "backpressure_allowed", (ingress, egress), "deny", ()
+
+
+def data_packet(packet: Packet) -> bytes:
+    """Return a packet of a flow as it is on the wire, `length_bytes` long from Ethernet on."""
+    flow = packet.flow
+    ip = struct.pack(
+        "!BBHHHBBHII", 0x45, 0, 28, 0, 0, 64, flow.protocol, 0, flow.source, flow.destination
+    )
+    inner = ip + struct.pack("!HHHH", flow.source_port, flow.destination_port, 8, 0)
+    if packet.upstream_queue is None and not packet.incast:
+        data = _ETHERNET.pack(_mac(packet.egress), _SOURCE_MAC, _ETHERTYPE_IPV4) + inner
+    else:
+        queue = _NO_QUEUE if packet.upstream_queue is None else packet.upstream_queue
+        kind = packet.incast << 4 | _DATA
+        data = _ETHERNET.pack(_mac(packet.egress), _SOURCE_MAC, _ETHERTYPE_BFC)
+        data += _BFC.pack(kind, queue, 0, _ETHERTYPE_IPV4) + inner
+    if len(data) > packet.length_bytes:
+        raise InputError(
+            f"length_bytes is {packet.length_bytes}, but the headers are {len(data)}: make it more"
+        )
+    return data + bytes(packet.length_bytes - len(data))
+
+
+def message_packet(message: Signal | Bitmap) -> bytes:
+    """Return a neighbour's pause, resume or bitmap as it is on the wire."""
+    ethernet = _ETHERNET.pack(_NEIGHBOUR_MAC, _SOURCE_MAC, _ETHERTYPE_BFC)
+    if isinstance(message, Signal):
+        kind = _PAUSE if message.kind == "pause" else _RESUME
+        return (ethernet + _BFC.pack(kind, message.queue, 0, 0)).ljust(64, b"\0")
+    bits = sum(1 << queue for queue in message.queues)
+    return (ethernet + _BFC.pack(_BITMAP, 0, 0, 0) + bits.to_bytes(4, "big")).ljust(64, b"\0")
+
+
+def refresh_packet(port: int) -> bytes:
+    """Return the driver's call for the bitmap of a port."""
+    ethernet = _ETHERNET.pack(_NEIGHBOUR_MAC, _SOURCE_MAC, _ETHERTYPE_BFC)
+    return (ethernet + _BFC.pack(_REFRESH, 0, port, 0)).ljust(64, b"\0")
+
+
+def read_message(packet: Sent) -> Signal | Bitmap | None:
+    """Return the pause, resume or bitmap that a packet is; None for others.
+
+    Examples
+    --------
+    >>> read_message(Sent(3, message_packet(Signal("pause", 0, 5))))
+    Signal(kind='pause', port=3, queue=5)
+    """
+    ethertype = int.from_bytes(packet.data[12:14], "big")
+    if ethertype != _ETHERTYPE_BFC:
+        return None
+    kind, queue, _, _ = _BFC.unpack_from(packet.data, _ETHERNET.size)
+    if kind == _BITMAP:
+        (bits,) = struct.unpack_from("!I", packet.data, _ETHERNET.size + _BFC.size)
+        return Bitmap(packet.port, _queues(bits))
+    if kind in (_PAUSE, _RESUME):
+        return Signal("pause" if kind == _PAUSE else "resume", packet.port, queue)
+    return None
+
+
+def queue_named(packet: Sent) -> int:
+    """Return the queue that a data packet says it has left."""
+    _, queue, _, _ = _BFC.unpack_from(packet.data, _ETHERNET.size)
+    return int(queue)
+
+
+def _check_named(left: list[Sent], leaving: Waiting) -> None:
+    """Make sure that a packet names the queue that it has left."""
+    (packet,) = left
+    _, queue, _, following = _BFC.unpack_from(packet.data, _ETHERNET.size)
+    if (packet.port, queue, following) != (leaving.port, leaving.priority, _ETHERTYPE_IPV4):
+        raise CcbenchError(
+            f"the packet that left queue {leaving.priority} of port {leaving.port} says queue "
+            f"{queue} at port {packet.port}: a fault of the program"
+        )
+
+
+def _signals(sent: list[Sent]) -> tuple[Signal, ...]:
+    read = (read_message(packet) for packet in sent)
+    return tuple(message for message in read if isinstance(message, Signal))
+
+
+def _queues(bits: int) -> frozenset[int]:
+    return frozenset(queue for queue in range(bits.bit_length()) if bits >> queue & 1)
+
+
+def _mac(port: int) -> bytes:
+    return bytes.fromhex("020000000000")[:5] + bytes([port])

@@ -1,0 +1,598 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""What a BFC switch decides: the reference that the P4 program and the simulator are held against.
+
+A switch gives every active flow a queue of its own at the egress port, as long as there are empty
+ones. A packet that joins a queue longer than the pause threshold makes the switch pause the queue
+that the packet came from, at the upstream neighbour; once all such packets of that upstream queue
+have left, the switch resumes it. The threshold is what a queue's share of the link drains in the
+time that a pause needs to take effect:
+
+.. math:: Th = HRTT \cdot \mu / N_{active}
+
+:class:`Switch` is this as a state machine. It has no clock, no scheduler and no source of chance of
+its own: the caller says when packets come and go, and the same calls give the same answers, on any
+machine and in any of the forms.
+
+Where the thesis leaves room:
+
+- A packet's own length counts in the length of its queue, and its queue among the active ones,
+  when it is compared with the threshold. If no queue is active, since all that hold packets are
+  paused, the threshold is that of one.
+- Of several empty queues the next one after that assigned last is taken, in turn ("a rotating
+  starting point", section 3.4). The lowest would hand a flow's queue to the next comer while the
+  flow, within its sticky time, still holds on to it.
+- The flow table counts packets, as the pseudocode does; queue lengths count bytes, as the threshold
+  does.
+- The queue of highest number belongs to pause and resume packets.
+- Labelled incast flows of an egress port share one entry of the flow table, beside the hashed ones,
+  and so one queue at a time; where there is no incast, that queue is free for others.
+- A packet that names no upstream queue, or one that cannot exist, is queued but pauses nobody: so a
+  neighbour without BFC and a garbled header do no harm.
+
+References
+----------
+P. Goyal's thesis, sections 3.3.3.1 (queue assignment), 3.3.3.2 (backpressure, sticky assignment)
+and 3.4, appendices D (deadlock), E (sampling) and F.3 (incast label); "Backpressure Flow Control",
+NSDI 2022. G. Marsaglia, "Xorshift RNGs", 2003.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ccbench import _validate
+from ccbench._validate import Range
+from ccbench.errors import InputError
+
+__all__ = [
+    "EVERY_PACKET",
+    "Bitmap",
+    "Flow",
+    "Packet",
+    "Queued",
+    "Settings",
+    "Signal",
+    "Switch",
+    "pause_threshold_bytes",
+]
+
+#: The sampling rate at which every packet is recirculated.
+EVERY_PACKET = 1 << 16
+
+_PORTS = Range(1, 1024)
+_QUEUES = Range(2, 256)
+_UPSTREAM_QUEUES = Range(1, 256)
+_ENTRIES = Range(1, 1 << 24)
+_SPEED = Range(0.001, 10_000_000)
+_HRTT = Range(1, 10**12)
+_STICKY = Range(0, 10**12)
+_SAMPLED = Range(0, EVERY_PACKET)
+_SEED = Range(1, 2**32 - 1)
+_ADDRESS = Range(0, 2**32 - 1)
+_L4_PORT = Range(0, 2**16 - 1)
+_PROTOCOL = Range(0, 255)
+_LENGTH = Range(1, 65_535)
+_TIME = Range(0, 2**63 - 1)
+_INDEX = Range(0, 2**31 - 1)
+
+
+def pause_threshold_bytes(hrtt_ns: int, speed_mbps: float, active: int) -> int:
+    """Return the pause threshold Th: the BDP of one hop at a queue's share of the link.
+
+    Parameters
+    ----------
+    hrtt_ns : int
+        Round trip to the upstream neighbour in ns, 1 to 1e12; the longest of all ingress ports.
+    speed_mbps : float
+        Rate of the egress port in Mbit/s, 0.001 to 10,000,000.
+    active : int
+        Queues of the egress port that hold packets and are not paused; 0 counts as 1.
+
+    Returns
+    -------
+    int
+        Whole bytes, rounded down.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range.
+
+    Examples
+    --------
+    The thesis's network: 100 Gbit/s, and 2 μs over one hop.
+
+    >>> pause_threshold_bytes(2000, 100_000, 1), pause_threshold_bytes(2000, 100_000, 4)
+    (25000, 6250)
+    """
+    hrtt_ns = _validate.whole("hrtt_ns", hrtt_ns, _HRTT, example=2000)
+    speed_mbps = _validate.number("speed_mbps", speed_mbps, _SPEED, example=100_000)
+    active = _validate.whole("active", active, _INDEX, example=1)
+    return int(hrtt_ns * speed_mbps / 8000 / max(1, active))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a switch is configured with.
+
+    Parameters
+    ----------
+    speeds_mbps : tuple of float
+        Rate of each port in Mbit/s, 0.001 to 10,000,000: one number for each port.
+    queues : int
+        Queues of each egress port, 2 to 256, the one for pause and resume packets included.
+    upstream_queues : int, optional
+        Queues that an upstream neighbour may have, 1 to 256; the default is `queues`.
+    flow_entries : int, optional
+        Entries of the flow table for each egress port; the default is 100 times `queues`.
+    hrtt_ns : int
+        The longest round trip to an upstream neighbour in ns, 1 to 1e12.
+    sticky_ns : int, optional
+        For how long a flow without packets keeps its queue, 0 to 1e12; the default is 2 HRTT.
+    sampled : int
+        How many of 65,536 packets are recirculated, on average; the default is all.
+    no_backpressure : frozenset of (int, int)
+        Pairs of ingress and egress port whose packets must not pause anyone (appendix D).
+    seed : int
+        Where the random choices start, 1 to 4,294,967,295.
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range.
+
+    Examples
+    --------
+    >>> Settings(speeds_mbps=(100_000, 100_000), queues=32, hrtt_ns=2000).flow_entries
+    3200
+    """
+
+    speeds_mbps: tuple[float, ...]
+    queues: int = 32
+    upstream_queues: int = 0
+    flow_entries: int = 0
+    hrtt_ns: int = 2000
+    sticky_ns: int = -1
+    sampled: int = EVERY_PACKET
+    no_backpressure: frozenset[tuple[int, int]] = frozenset()
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        whole = _validate.whole
+        speeds = tuple(
+            _validate.number(f"speeds_mbps[{port}]", speed, _SPEED, example=100_000)
+            for port, speed in enumerate(self.speeds_mbps)
+        )
+        whole("number of speeds_mbps", len(speeds), _PORTS, example=4)
+        queues = whole("queues", self.queues, _QUEUES, example=32)
+        hrtt_ns = whole("hrtt_ns", self.hrtt_ns, _HRTT, example=2000)
+        pairs = frozenset(
+            (
+                whole("no_backpressure ingress", ingress, Range(0, len(speeds) - 1), example=0),
+                whole("no_backpressure egress", egress, Range(0, len(speeds) - 1), example=0),
+            )
+            for ingress, egress in self.no_backpressure
+        )
+        values: dict[str, object] = {
+            "speeds_mbps": speeds,
+            "queues": queues,
+            "upstream_queues": whole(
+                "upstream_queues", self.upstream_queues or queues, _UPSTREAM_QUEUES, example=32
+            ),
+            "flow_entries": whole(
+                "flow_entries", self.flow_entries or 100 * queues, _ENTRIES, example=100 * queues
+            ),
+            "hrtt_ns": hrtt_ns,
+            "sticky_ns": whole(
+                "sticky_ns",
+                2 * hrtt_ns if self.sticky_ns == -1 else self.sticky_ns,
+                _STICKY,
+                example=2 * hrtt_ns,
+            ),
+            "sampled": whole("sampled", self.sampled, _SAMPLED, example=EVERY_PACKET),
+            "no_backpressure": pairs,
+            "seed": whole("seed", self.seed, _SEED, example=1),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def data_queues(self) -> int:
+        """Queues of each egress port that flows are assigned to: all but the highest."""
+        return self.queues - 1
+
+    @property
+    def control_queue(self) -> int:
+        """The queue of pause and resume packets."""
+        return self.queues - 1
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The five numbers that name a flow: its FID.
+
+    Parameters
+    ----------
+    source, destination : int
+        IPv4 addresses as 32-bit numbers.
+    source_port, destination_port : int
+        Ports of the transport protocol.
+    protocol : int
+        Its number; the default is UDP's.
+
+    Raises
+    ------
+    InputError
+        If a number does not fit its field in the packet.
+
+    Examples
+    --------
+    >>> Flow(0x0A000001, 0x0A000002, 1000, 2000).entry(3200)
+    3160
+    """
+
+    source: int
+    destination: int
+    source_port: int
+    destination_port: int
+    protocol: int = 17
+
+    def __post_init__(self) -> None:
+        for name, allowed in (
+            ("source", _ADDRESS),
+            ("destination", _ADDRESS),
+            ("source_port", _L4_PORT),
+            ("destination_port", _L4_PORT),
+            ("protocol", _PROTOCOL),
+        ):
+            _validate.whole(name, getattr(self, name), allowed, example=1)
+
+    def entry(self, entries: int) -> int:
+        """Return the place of this flow in a table of so many entries: its CRC-32 modulo them.
+
+        The bytes are those of the packet: addresses, protocol, ports, each in network order.
+        """
+        packed = (
+            self.source.to_bytes(4, "big")
+            + self.destination.to_bytes(4, "big")
+            + self.protocol.to_bytes(1, "big")
+            + self.source_port.to_bytes(2, "big")
+            + self.destination_port.to_bytes(2, "big")
+        )
+        return zlib.crc32(packed) % entries
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packet:
+    """A data packet as it arrives, its egress port already known from routing.
+
+    Parameters
+    ----------
+    flow : Flow
+        Which flow it belongs to.
+    ingress, egress : int
+        Ports at which it arrives and must leave.
+    length_bytes : int
+        Its length, 1 to 65,535, as queues count it.
+    upstream_queue : int, optional
+        The queue that it left at the upstream neighbour; None if it does not say.
+    incast : bool
+        Whether the sender has labelled it as part of an incast.
+    """
+
+    flow: Flow
+    ingress: int
+    egress: int
+    length_bytes: int = 1000
+    upstream_queue: int | None = None
+    incast: bool = False
+
+
+@dataclass(frozen=True)
+class Signal:
+    """One pause or resume: of `queue` at the neighbour behind `port`."""
+
+    kind: Literal["pause", "resume"]
+    port: int
+    queue: int
+
+
+@dataclass(frozen=True)
+class Bitmap:
+    """All queues that are to be paused at the neighbour behind `port`; all others are to run."""
+
+    port: int
+    queues: frozenset[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queued:
+    """A packet within the switch, and what it carries through it.
+
+    Attributes
+    ----------
+    number : int
+        The how-manyth packet of this switch it is, from 0 on.
+    packet : Packet
+        As it arrived.
+    queue : int
+        The queue of its egress port that it waits in. This is what it says as `upstream_queue` when
+        it arrives at the next switch.
+    entry : int
+        Its place in the flow table.
+    counted : bool
+        Whether it is in the pause counter (``counterIncr`` of the pseudocode).
+    sampled : bool
+        Whether its header is recirculated when it leaves.
+    signals : tuple of Signal
+        The pause that it caused, if any.
+    """
+
+    number: int
+    packet: Packet
+    queue: int
+    entry: int
+    counted: bool
+    sampled: bool
+    signals: tuple[Signal, ...] = ()
+
+
+@dataclass
+class _Entry:
+    """An entry of the flow table."""
+
+    size: int = 0  # packets within the switch that will be recirculated
+    queue: int | None = None  # None until the first flow comes
+    touched_ns: int = 0
+
+
+@dataclass
+class _Port:
+    """What is known of one egress port and of the neighbour behind it."""
+
+    lengths_bytes: list[int]  # of each data queue
+    paused: set[int] = field(default_factory=set)  # by the neighbour downstream
+    turn: int = 0  # where the search for an empty queue starts
+
+
+class Switch:
+    """One BFC switch.
+
+    Parameters
+    ----------
+    settings : Settings
+        What it is configured with.
+
+    Examples
+    --------
+    Two flows from one host to a port of 100 Gbit/s. The first has sent 26 KB when the other one's
+    first packet comes; its queue is beyond the BDP of a hop, 25 KB.
+
+    >>> switch = Switch(Settings(speeds_mbps=(100_000, 100_000), queues=32, hrtt_ns=2000))
+    >>> long, short = Flow(1, 2, 1000, 80), Flow(1, 2, 1001, 80)
+    >>> for i in range(26):
+    ...     packet = Packet(flow=long, ingress=0, egress=1, upstream_queue=5)
+    ...     last = switch.enqueue(packet, i * 100)
+    >>> last.queue, last.signals
+    (0, (Signal(kind='pause', port=0, queue=5),))
+    >>> other = switch.enqueue(Packet(flow=short, ingress=0, egress=1, upstream_queue=6), 2600)
+    >>> other.queue, other.signals
+    (1, ())
+    >>> switch.dequeue(last, 9000)
+    (Signal(kind='resume', port=0, queue=5),)
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        ports = range(len(settings.speeds_mbps))
+        self._ports = [_Port([0] * settings.data_queues) for _ in ports]
+        # One entry more than hashes reach: that of the port's incast flows.
+        # Those that no flow has come to yet are left out.
+        self._flow_table = [defaultdict[int, _Entry](_Entry) for _ in ports]
+        self._pause_counter = [[0] * settings.upstream_queues for _ in ports]
+        self._random = settings.seed
+        self._arrived = 0
+        self._within: dict[int, Queued] = {}
+
+    def enqueue(self, packet: Packet, time_ns: int) -> Queued:
+        """Take in a packet: assign it a queue, and pause where it came from if need be.
+
+        Parameters
+        ----------
+        packet : Packet
+            The packet.
+        time_ns : int
+            When, in ns; never earlier than the call before.
+
+        Returns
+        -------
+        Queued
+            The packet in its queue; hand it to :meth:`dequeue` when it leaves.
+
+        Raises
+        ------
+        InputError
+            If the switch has no such port, or a number is out of range.
+        """
+        self._check_port("ingress", packet.ingress)
+        self._check_port("egress", packet.egress)
+        _validate.whole("length_bytes", packet.length_bytes, _LENGTH, example=1000)
+        _validate.whole("time_ns", time_ns, _TIME, example=0)
+        draw = self._draw()
+        sampled = (draw >> 16) < self.settings.sampled
+        entry = (
+            self.settings.flow_entries
+            if packet.incast
+            else packet.flow.entry(self.settings.flow_entries)
+        )
+        queue = self._assign(packet.egress, entry, draw & 0xFFFF, time_ns)
+        self._flow_table[packet.egress][entry].size += sampled
+        self._ports[packet.egress].lengths_bytes[queue] += packet.length_bytes
+        counted = sampled and self._is_backpressured(packet, queue)
+        queued = Queued(
+            number=self._arrived,
+            packet=packet,
+            queue=queue,
+            entry=entry,
+            counted=counted,
+            sampled=sampled,
+            signals=self._count(packet, +1) if counted else (),
+        )
+        self._arrived += 1
+        self._within[queued.number] = queued
+        return queued
+
+    def dequeue(self, queued: Queued, time_ns: int) -> tuple[Signal, ...]:
+        """Let a packet leave.
+
+        Parameters
+        ----------
+        queued : Queued
+            What :meth:`enqueue` returned for it.
+        time_ns : int
+            When, in ns.
+
+        Returns
+        -------
+        tuple of Signal
+            The resume that it causes, if any.
+
+        Raises
+        ------
+        InputError
+            If it is not within the switch.
+        """
+        _validate.whole("time_ns", time_ns, _TIME, example=0)
+        if self._within.pop(queued.number, None) != queued:
+            raise InputError(
+                f"packet {queued.number} is not within the switch: dequeue what enqueue() "
+                "returned, once"
+            )
+        packet = queued.packet
+        self._ports[packet.egress].lengths_bytes[queued.queue] -= packet.length_bytes
+        if not queued.sampled:
+            return ()
+        entry = self._flow_table[packet.egress][queued.entry]
+        entry.size -= 1
+        entry.touched_ns = time_ns
+        return self._count(packet, -1) if queued.counted else ()
+
+    def receive(self, message: Signal | Bitmap) -> None:
+        """Hear from the neighbour behind an egress port which of its queues to pause or resume.
+
+        A queue that cannot exist, and that of pause and resume packets, is passed over.
+
+        Raises
+        ------
+        InputError
+            If the switch has no such port.
+        """
+        self._check_port("port", message.port)
+        port = self._ports[message.port]
+        if isinstance(message, Bitmap):
+            port.paused = {queue for queue in message.queues if self._is_data_queue(queue)}
+        elif not self._is_data_queue(message.queue):
+            return
+        elif message.kind == "pause":
+            port.paused.add(message.queue)
+        else:
+            port.paused.discard(message.queue)
+
+    def refresh(self, port: int) -> Bitmap:
+        """Return what is sent from time to time, in case a pause or resume was lost.
+
+        It says of every queue of the neighbour behind ingress port `port` whether to pause it.
+        """
+        self._check_port("port", port)
+        counters = self._pause_counter[port]
+        return Bitmap(port, frozenset(queue for queue, count in enumerate(counters) if count))
+
+    def paused(self, port: int) -> frozenset[int]:
+        """Return the queues of an egress port that the neighbour has paused."""
+        self._check_port("port", port)
+        return frozenset(self._ports[port].paused)
+
+    def queue_bytes(self, port: int, queue: int) -> int:
+        """Return the length of a data queue in bytes."""
+        self._check_port("port", port)
+        _validate.whole("queue", queue, Range(0, self.settings.data_queues - 1), example=0)
+        return self._ports[port].lengths_bytes[queue]
+
+    def pause_count(self, port: int, upstream_queue: int) -> int:
+        """Return the pause counter of a queue of the neighbour behind an ingress port."""
+        self._check_port("port", port)
+        allowed = Range(0, self.settings.upstream_queues - 1)
+        _validate.whole("upstream_queue", upstream_queue, allowed, example=0)
+        return self._pause_counter[port][upstream_queue]
+
+    def active(self, port: int) -> int:
+        """Return N_active: queues of an egress port that hold packets and are not paused."""
+        self._check_port("port", port)
+        state = self._ports[port]
+        return sum(
+            length > 0 and queue not in state.paused
+            for queue, length in enumerate(state.lengths_bytes)
+        )
+
+    def threshold_bytes(self, port: int) -> int:
+        """Return the pause threshold of the queues of an egress port, as it is now."""
+        return pause_threshold_bytes(
+            self.settings.hrtt_ns, self.settings.speeds_mbps[port], self.active(port)
+        )
+
+    def packets(self) -> int:
+        """Return how many packets are within the switch."""
+        return len(self._within)
+
+    def _assign(self, egress: int, index: int, draw: int, time_ns: int) -> int:
+        entry, port = self._flow_table[egress][index], self._ports[egress]
+        gone = entry.size == 0 and time_ns - entry.touched_ns > self.settings.sticky_ns
+        if entry.queue is None or gone:
+            queues = self.settings.data_queues
+            in_turn = [(port.turn + i) % queues for i in range(queues)]
+            empty = (queue for queue in in_turn if port.lengths_bytes[queue] == 0)
+            entry.queue = next(empty, draw * queues >> 16)
+            port.turn = (entry.queue + 1) % queues
+        entry.touched_ns = time_ns
+        return entry.queue
+
+    def _is_backpressured(self, packet: Packet, queue: int) -> bool:
+        """Whether this packet, which has joined `queue`, pauses where it came from."""
+        named = packet.upstream_queue
+        if named is None or not 0 <= named < self.settings.upstream_queues:
+            return False
+        if (packet.ingress, packet.egress) in self.settings.no_backpressure:
+            return False
+        length = self._ports[packet.egress].lengths_bytes[queue]
+        return length > self.threshold_bytes(packet.egress)
+
+    def _count(self, packet: Packet, step: Literal[-1, 1]) -> tuple[Signal, ...]:
+        """Move the pause counter; what the upstream neighbour must hear of it."""
+        queue = packet.upstream_queue
+        assert queue is not None  # _is_backpressured() has seen to it
+        counters = self._pause_counter[packet.ingress]
+        counters[queue] += step
+        if step == 1 and counters[queue] == 1:
+            return (Signal("pause", packet.ingress, queue),)
+        if step == -1 and counters[queue] == 0:
+            return (Signal("resume", packet.ingress, queue),)
+        return ()
+
+    def _draw(self) -> int:
+        """Return the next of Marsaglia's 32-bit xorshift numbers (13, 17, 5)."""
+        x = self._random
+        x ^= x << 13 & 0xFFFFFFFF
+        x ^= x >> 17
+        x ^= x << 5 & 0xFFFFFFFF
+        self._random = x
+        return x
+
+    def _is_data_queue(self, queue: int) -> bool:
+        return 0 <= queue < self.settings.data_queues
+
+    def _check_port(self, name: str, port: int) -> None:
+        last = len(self.settings.speeds_mbps) - 1
+        _validate.whole(name, port, Range(0, last), example=0)

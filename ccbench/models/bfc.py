@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""What to expect of BFC: idle time from late resumes, the queues it needs, and deadlocks.
+
+**Pause threshold** (appendix C). A long flow that arrives at a switch x times as fast as the switch
+drains it fills its queue beyond Th, is paused, drains, and is resumed once its queue is empty.
+Pause and resume take effect one HRTT late. With :math:`\theta = Th / (HRTT \mu_f)` its queue is
+empty for
+
+.. math:: E_f(x, Th) = \frac{x - 1}{\theta x + x^2 - 1}
+
+of the time (C.4), at most :math:`1 / ((\sqrt\theta + 1)^2 + 1)` (C.5), at :math:`x = \sqrt\theta +
+1`: 0.2 at the threshold that BFC uses.
+
+**Active flows** (section 3.2.3). A fair queue at load :math:`\rho` whose flows arrive as a Poisson
+process is an M/G/1 queue with processor sharing: the number of flows in it has a geometric
+distribution of mean :math:`\rho / (1 - \rho)`, whatever the link's rate and the flows' sizes.
+
+**Deadlock** (appendix D). A node of the backpressure graph is an egress port, and an edge goes from
+B to A if packets from A can meet a queue of B and so pause one of A. BFC cannot deadlock if there
+is no cycle.
+
+References
+----------
+P. Goyal's thesis, section 3.2.3 and appendices C and D, whose equations bear their numbers. The
+rule by which edges are removed in any network is that of up*/down* routing: M. Schroeder et al.,
+"Autonet", 1991.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ccbench import _validate
+from ccbench._arrays import broadcastable, numbers
+from ccbench._validate import Range
+from ccbench.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "Edge",
+    "Port",
+    "active_flows_exceed",
+    "backpressure_graph",
+    "clos",
+    "closes_valley",
+    "empty_fraction",
+    "find_cycle",
+    "mean_active_flows",
+    "without",
+    "worst_empty_fraction",
+    "worst_rate_ratio",
+]
+
+_RATIO = Range(1, 1e9, low_open=True)
+_THRESHOLD = Range(0, 1e9)
+_LOAD = Range(0, 1, high_open=True)
+_FLOWS = Range(0, 1e9)
+_SWITCHES = Range(1, 10_000)
+
+
+def empty_fraction(rate_ratio: ArrayLike, threshold: ArrayLike = 1.0) -> NDArray[np.float64]:
+    """Return the part of the time in which a long flow has no packets at its bottleneck (C.4).
+
+    Parameters
+    ----------
+    rate_ratio : array_like
+        x, how many times as fast as it leaves the flow arrives while it is not paused; above 1.
+    threshold : array_like
+        Th in units of HRTT times the rate at which the flow leaves, at least 0; BFC's is 1.
+        Broadcast against `rate_ratio`.
+
+    Returns
+    -------
+    numpy.ndarray
+        E_f, from 0 to 1.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range.
+
+    Examples
+    --------
+    >>> empty_fraction([1.1, 2, 10]).round(3).tolist()
+    [0.076, 0.2, 0.083]
+    """
+    x = numbers("rate_ratio", rate_ratio, _RATIO, example=2)
+    theta = numbers("threshold", threshold, _THRESHOLD, example=1)
+    broadcastable(rate_ratio=x, threshold=theta)
+    return np.asarray((x - 1) / (theta * x + (x - 1) * (x + 1)))
+
+
+def worst_rate_ratio(threshold: ArrayLike = 1.0) -> NDArray[np.float64]:
+    """Return the x at which a flow's queue is empty for the longest part of the time.
+
+    Examples
+    --------
+    >>> worst_rate_ratio([1, 4]).tolist()
+    [2.0, 3.0]
+    """
+    return np.asarray(np.sqrt(numbers("threshold", threshold, _THRESHOLD, example=1)) + 1)
+
+
+def worst_empty_fraction(threshold: ArrayLike = 1.0) -> NDArray[np.float64]:
+    """Return the largest part of the time in which a flow's queue can be empty (C.5).
+
+    Parameters
+    ----------
+    threshold : array_like
+        As in :func:`empty_fraction`.
+
+    Examples
+    --------
+    >>> worst_empty_fraction([0, 1, 4]).tolist()
+    [0.5, 0.2, 0.1]
+    """
+    return np.asarray(1 / (worst_rate_ratio(threshold) ** 2 + 1))
+
+
+def mean_active_flows(load: ArrayLike) -> NDArray[np.float64]:
+    """Return how many flows have packets in a fair queue, on average (section 3.2.3).
+
+    Parameters
+    ----------
+    load : array_like
+        Offered load in parts of the link's rate, rho, 0 to below 1.
+
+    Raises
+    ------
+    InputError
+        If a load is out of range.
+
+    Examples
+    --------
+    >>> mean_active_flows([0.5, 0.6, 0.9]).round(6).tolist()
+    [1.0, 1.5, 9.0]
+    """
+    rho = numbers("load", load, _LOAD, example=0.6)
+    return np.asarray(rho / (1 - rho))
+
+
+def active_flows_exceed(count: ArrayLike, load: ArrayLike) -> NDArray[np.float64]:
+    """Return how likely more than `count` flows are active in a fair queue: rho to the count + 1.
+
+    Parameters
+    ----------
+    count : array_like
+        A number of flows, such as that of a port's queues, at least 0; broadcast against `load`.
+    load : array_like
+        As in :func:`mean_active_flows`.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range.
+
+    Examples
+    --------
+    The 31 queues of a Tofino 2 port that are not for pauses, at 60 and 90 % load:
+
+    >>> ["%.1g" % part for part in active_flows_exceed(31, [0.6, 0.9])]
+    ['8e-08', '0.03']
+    """
+    n = np.floor(numbers("count", count, _FLOWS, example=31))
+    rho = numbers("load", load, _LOAD, example=0.6)
+    broadcastable(count=n, load=rho)
+    return np.asarray(rho ** (n + 1))
+
+
+class Port(NamedTuple):
+    """An egress port: of `switch`, to `neighbour`."""
+
+    switch: str
+    neighbour: str
+
+
+class Edge(NamedTuple):
+    """Backpressure from one egress port to another: `pauser` can pause a queue of `paused`."""
+
+    pauser: Port
+    paused: Port
+
+
+def clos(
+    tors: int, spines: int, hosts_per_tor: int = 1
+) -> tuple[list[tuple[str, str]], dict[str, int]]:
+    """Return the links of a Clos network of two levels, and the layer of each node.
+
+    Each ToR is connected to every spine, and to hosts of its own.
+
+    Returns
+    -------
+    links : list of (str, str)
+        Pairs of names: spine0, tor0, host0.0 and so on.
+    layers : dict
+        2 for spines, 1 for ToRs, 0 for hosts.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> links, layers = clos(tors=2, spines=1)
+    >>> links
+    [('tor0', 'spine0'), ('host0.0', 'tor0'), ('tor1', 'spine0'), ('host1.0', 'tor1')]
+    """
+    tors = _validate.whole("tors", tors, _SWITCHES, example=8)
+    spines = _validate.whole("spines", spines, _SWITCHES, example=8)
+    hosts = _validate.whole("hosts_per_tor", hosts_per_tor, _SWITCHES, example=16)
+    links = []
+    for tor in range(tors):
+        links += [(f"tor{tor}", f"spine{spine}") for spine in range(spines)]
+        links += [(f"host{tor}.{host}", f"tor{tor}") for host in range(hosts)]
+    heights = {"spine": 2, "tor": 1, "host": 0}
+    nodes = {node for link in links for node in link}
+    return links, {node: heights[node.rstrip("0123456789.")] for node in nodes}
+
+
+def backpressure_graph(
+    links: Iterable[tuple[str, str]],
+    hosts: Iterable[str],
+    *,
+    goes: Callable[[str, str, str], bool] | None = None,
+) -> frozenset[Edge]:
+    """Return the edges of the backpressure graph of a network (appendix D).
+
+    Hosts are no nodes of it: their network cards obey pauses and cause none.
+
+    Parameters
+    ----------
+    links : iterable of (str, str)
+        Names of the two ends of each link; both may send.
+    hosts : iterable of str
+        Which of them are hosts.
+    goes : callable, optional
+        Whether a packet that comes from the first may go through the second to the third. Left out,
+        it goes anywhere but back: what failed links and wrong routes can bring about.
+
+    Raises
+    ------
+    InputError
+        If a link's ends are the same.
+
+    Examples
+    --------
+    >>> graph = backpressure_graph([("h", "a"), ("a", "b"), ("b", "g")], hosts=["h", "g"])
+    >>> for pauser, paused in sorted(graph):
+    ...     print(*pauser, "pauses", *paused)
+    a h pauses b a
+    b g pauses a b
+    """
+    neighbours: defaultdict[str, set[str]] = defaultdict(set)
+    for one, other in links:
+        if one == other:
+            raise InputError(f"links: {one!r} is linked to itself; name two different ends")
+        neighbours[one].add(other)
+        neighbours[other].add(one)
+    switches = set(neighbours) - set(hosts)
+    return frozenset(
+        Edge(Port(middle, to), Port(come_from, middle))
+        for middle in switches
+        for come_from in neighbours[middle] & switches
+        for to in neighbours[middle] - {come_from}
+        if goes is None or goes(come_from, middle, to)
+    )
+
+
+def closes_valley(edge: Edge, layers: Mapping[str, int]) -> bool:
+    """Whether an edge is to be removed: packets come down to the switch and go up again.
+
+    Without such edges there is no cycle, in whatever network: packets would have to go up for ever,
+    or down. Between nodes of the same layer, that of the greater name is the higher one. In a Clos
+    network these are the edges of packets that come from a higher layer and go back to one
+    (appendix D); regular routes have none.
+
+    Parameters
+    ----------
+    edge : Edge
+        Of :func:`backpressure_graph`.
+    layers : mapping
+        The layer of each node; the numbers say only which is higher.
+
+    Raises
+    ------
+    InputError
+        If a node has no layer.
+
+    Examples
+    --------
+    >>> links, layers = clos(tors=8, spines=8)
+    >>> graph = backpressure_graph(links, hosts=[name for name in layers if layers[name] == 0])
+    >>> removed = {edge for edge in graph if closes_valley(edge, layers)}
+    >>> len(graph), len(removed), find_cycle(graph) is None, find_cycle(graph - removed)
+    (960, 448, False, None)
+    """
+    (middle, to), (come_from, _) = edge
+    for node in (come_from, middle, to):
+        if node not in layers:
+            raise InputError(f"layers has no {node!r}: give every switch and host a layer")
+
+    def height(node: str) -> tuple[int, str]:
+        return layers[node], node
+
+    return height(come_from) > height(middle) < height(to)
+
+
+def find_cycle(graph: Iterable[Edge]) -> tuple[Port, ...] | None:
+    """Return ports of which each can pause the next and the last the first, or None.
+
+    None proves that BFC cannot deadlock in this network (theorem 2).
+
+    Examples
+    --------
+    Three switches in a ring, where packets go round:
+
+    >>> ring = backpressure_graph([("a", "b"), ("b", "c"), ("c", "a")], hosts=[])
+    >>> len(find_cycle(ring))
+    3
+    """
+    after: defaultdict[Port, set[Port]] = defaultdict(set)
+    for pauser, paused in graph:
+        after[paused].add(pauser)
+    try:
+        TopologicalSorter(after).prepare()
+    except CycleError as error:
+        return tuple(error.args[1][1:])  # it ends with the port that it begins with
+    return None
+
+
+def without(removed: Iterable[Edge], switch: str) -> frozenset[tuple[str, str]]:
+    """Return what one switch needs to know: from whom to whom packets must not pause anyone.
+
+    These are the ingress and egress ports of its match-action table, by the neighbours behind them.
+
+    Examples
+    --------
+    >>> links, layers = clos(tors=2, spines=2)
+    >>> graph = backpressure_graph(links, hosts=["host0.0", "host1.0"])
+    >>> removed = {edge for edge in graph if closes_valley(edge, layers)}
+    >>> sorted(without(removed, "tor0"))
+    [('spine0', 'spine1'), ('spine1', 'spine0')]
+    """
+    return frozenset(
+        (paused.switch, pauser.neighbour) for pauser, paused in removed if pauser.switch == switch
+    )

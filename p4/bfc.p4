@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Backpressure flow control on v1model, the architecture of BMv2's simple_switch.
+//
+//   ingress: choose a queue, count the packet in, pause the upstream queue     (assign, backpressure)
+//   queues:  by standard_metadata.priority; run BMv2 with --priority-queues 8
+//   egress:  count the queue's bytes down, name the queue, copy the header                   (egress)
+//   ingress: the recirculated header counts the packet out, and resumes                     (ingress)
+//
+// What a switch can be set to, and in which order it decides, is in ccbench/bfc/switch.py.
+
+#define V1MODEL_VERSION 20200408
+
+#include <core.p4>
+#include <v1model.p4>
+
+#include "headers.p4"
+#include "parser.p4"
+#include "wire.p4"
+#include "v1model/sizes.p4"
+#include "v1model/metadata.p4"
+#include "v1model/queues.p4"
+#include "v1model/assign.p4"
+#include "v1model/backpressure.p4"
+#include "v1model/pause_queue.p4"
+#include "v1model/messages.p4"
+#include "v1model/ingress.p4"
+#include "v1model/egress.p4"
+
+parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta,
+             inout standard_metadata_t standard) {
+    WireParser() wire;
+    state start {
+        wire.apply(packet, hdr);
+        transition accept;
+    }
+}
+
+// No header that a switch changes has a checksum.
+control Verify(inout headers_t hdr, inout metadata_t meta) {
+    apply {}
+}
+
+control Compute(inout headers_t hdr, inout metadata_t meta) {
+    apply {}
+}
+
+control Deparse(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr);
+    }
+}
+
+V1Switch(Parse(), Verify(), BfcIngress(), BfcEgress(), Compute(), Deparse()) main;

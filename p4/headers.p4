@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is on the wire, and what the two architectures share of it.
+
+#ifndef BFC_HEADERS_P4
+#define BFC_HEADERS_P4
+
+typedef bit<48> mac_t;
+
+const bit<16> ETHERTYPE_IPV4 = 0x0800;
+const bit<16> ETHERTYPE_BFC = 0x88B5; // set aside for local experiments by IEEE 802
+
+// Where pauses and resumes go: the address of MAC control frames, which no bridge forwards.
+const mac_t NEIGHBOUR_MAC = 0x0180C2000001;
+
+const bit<8> PROTOCOL_TCP = 6;
+const bit<8> PROTOCOL_UDP = 17;
+
+// The kinds of packets with a BFC header.
+const bit<4> BFC_DATA = 0;    // queue: the one it left at the upstream neighbour (upstreamQ)
+const bit<4> BFC_PAUSE = 1;   // queue: the one to pause
+const bit<4> BFC_RESUME = 2;  // queue: the one to resume
+const bit<4> BFC_BITMAP = 3;  // a bfc_bitmap_t follows: pause these, resume the others
+const bit<4> BFC_REFRESH = 4; // from the driver or packet generator: send a bitmap out of port
+
+const bit<8> NO_QUEUE = 0xFF;
+
+header ethernet_t {
+    mac_t destination;
+    mac_t source;
+    bit<16> type;
+}
+
+// Between Ethernet and IP, and alone in pauses and resumes.
+header bfc_t {
+    bit<3> version;
+    bit<1> incast; // the sender has labelled the packet as part of an incast
+    bit<4> kind;
+    bit<8> queue;
+    bit<16> port; // to and from the driver: which port it is about
+    bit<16> next_type; // the EtherType of what follows
+}
+
+header bfc_bitmap_t {
+    bit<32> queues; // bit i: queue i
+}
+
+header ipv4_t {
+    bit<4> version;
+    bit<4> header_words;
+    bit<8> traffic_class;
+    bit<16> length;
+    bit<16> identification;
+    bit<3> flags;
+    bit<13> fragment;
+    bit<8> hops_left;
+    bit<8> protocol;
+    bit<16> checksum;
+    bit<32> source;
+    bit<32> destination;
+}
+
+// The ports, which TCP and UDP have in the same place.
+header l4_ports_t {
+    bit<16> source;
+    bit<16> destination;
+}
+
+struct headers_t {
+    ethernet_t ethernet;
+    bfc_t bfc;
+    bfc_bitmap_t bitmap;
+    ipv4_t ipv4;
+    l4_ports_t l4;
+}
+
+#endif

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pause threshold and the pause counter (section 3.3.3.2).
+
+#ifndef BFC_BACKPRESSURE_P4
+#define BFC_BACKPRESSURE_P4
+
+Register<bit<16>, pause_index_t>(PAUSE_TABLE) pause_counter;
+
+// Whether the packet's queue is too long. The length is the traffic manager's last report.
+control Threshold(inout internal_headers_t hdr, inout ingress_metadata_t meta,
+                  in PortId_t ingress_port, in PortId_t port) {
+    action deny() {
+        hdr.bridge.backpressured = 0;
+    }
+    action allow() {
+        hdr.bridge.backpressured = 1;
+    }
+    // Without the pairs of ports that could close a cycle (appendix D).
+    table backpressure_allowed {
+        key = {
+            ingress_port : exact;
+            port : exact;
+        }
+        actions = {
+            deny;
+            allow;
+        }
+        const default_action = allow();
+        size = 1024;
+    }
+
+    action set_threshold(bit<32> cells) {
+        meta.threshold = cells;
+    }
+    // Th = HRTT * speed / N_active, in cells.
+    table pause_threshold {
+        key = {
+            meta.speed : exact;
+            meta.active : exact;
+        }
+        actions = {
+            set_threshold;
+        }
+        default_action = set_threshold(0xFFFFFFFF);
+        size = 1024;
+    }
+
+    RegisterAction<bit<32>, queue_index_t, bit<1>>(queue_cells) is_longer = {
+        void apply(inout bit<32> value, out bit<1> longer) {
+            longer = 0;
+            if (value > meta.threshold) {
+                longer = 1;
+            }
+        }
+    };
+
+    apply {
+        pause_threshold.apply();
+        backpressure_allowed.apply();
+        meta.queue_index = port ++ hdr.bridge.queue[4:0];
+        meta.congested = is_longer.execute(meta.queue_index);
+    }
+}
+
+control PauseCounter(inout internal_headers_t hdr, inout ingress_metadata_t meta) {
+    RegisterAction<bit<16>, pause_index_t, bit<1>>(pause_counter) count_in = {
+        void apply(inout bit<16> value, out bit<1> left_zero) {
+            left_zero = 0;
+            if (value == 0) {
+                left_zero = 1;
+            }
+            value = value + 1;
+        }
+    };
+    RegisterAction<bit<16>, pause_index_t, bit<1>>(pause_counter) count_out = {
+        void apply(inout bit<16> value, out bit<1> reached_zero) {
+            reached_zero = 0;
+            if (value == 1) {
+                reached_zero = 1;
+            }
+            value = value - 1;
+        }
+    };
+    RegisterAction<bit<16>, pause_index_t, bit<1>>(pause_counter) look = {
+        void apply(inout bit<16> value, out bit<1> is_zero) {
+            is_zero = 0;
+            if (value == 0) {
+                is_zero = 1;
+            }
+        }
+    };
+
+    apply {
+        meta.pause_index = meta.port_index[5:0] ++ hdr.bridge.upstream_queue[4:0];
+        if (hdr.wire.bfc.isValid() && hdr.wire.bfc.kind == BFC_REFRESH) {
+            meta.turned = look.execute(meta.pause_index);
+        } else if (hdr.bridge.counted == 1) {
+            if (meta.is_dequeue == 1) {
+                meta.turned = count_out.execute(meta.pause_index);
+            } else {
+                meta.turned = count_in.execute(meta.pause_index);
+            }
+        }
+    }
+}
+
+#endif

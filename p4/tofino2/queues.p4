@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queue lengths in the ingress pipeline: the traffic manager reports them to the ghost thread,
+// which runs in the stages of ingress and shares its registers (section 3.4).
+
+#ifndef BFC_QUEUES_P4
+#define BFC_QUEUES_P4
+
+Register<bit<32>, queue_index_t>(QUEUE_TABLE) queue_cells; // length in cells, as reported
+Register<bit<32>, PortId_t>(512) busy_queues; // bit i: queue i of the port has packets
+Register<bit<32>, PortId_t>(512) paused_queues; // bit i: the downstream neighbour has paused it
+
+// A report names a queue by its number in its pipe; a table knows the port that it belongs to.
+control Ghost(in ghost_intrinsic_metadata_t report) {
+    PortId_t port = 0;
+    bit<32> bit_of_queue = 0;
+    queue_index_t place = 0;
+
+    action is_queue(PortId_t of_port, bit<32> as_bit, queue_index_t index) {
+        port = of_port;
+        bit_of_queue = as_bit;
+        place = index;
+    }
+    table queue_of_report {
+        key = {
+            report.pipe_id : exact;
+            report.qid : exact;
+        }
+        actions = {
+            is_queue;
+        }
+        size = 8192;
+    }
+
+    RegisterAction<bit<32>, queue_index_t, bit<32>>(queue_cells) note_length = {
+        void apply(inout bit<32> value) {
+            value = (bit<32>)report.qlength;
+        }
+    };
+    RegisterAction<bit<32>, PortId_t, bit<32>>(busy_queues) note_busy = {
+        void apply(inout bit<32> value) {
+            value = value | bit_of_queue;
+        }
+    };
+    RegisterAction<bit<32>, PortId_t, bit<32>>(busy_queues) note_empty = {
+        void apply(inout bit<32> value) {
+            value = value & ~bit_of_queue;
+        }
+    };
+
+    apply {
+        if (queue_of_report.apply().hit) {
+            note_length.execute(place);
+            if (report.qlength == 0) {
+                note_empty.execute(port);
+            } else {
+                note_busy.execute(port);
+            }
+        }
+    }
+}
+
+#endif

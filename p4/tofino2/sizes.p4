@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one of the four ingress pipes holds (section 3.4): 4096 queues in the switch, of 32 at each
+// port of 100 Gbit/s; 32 ports of a pipe can be upstream neighbours.
+
+#ifndef BFC_SIZES_P4
+#define BFC_SIZES_P4
+
+#define QUEUES 32 // of each port; the highest is that of pauses and resumes
+#define FLOW_ENTRIES 131072 // of each pipe: the power of 2 above 25 times 4096 queues
+#define FLOW_INDEX_WIDTH 17
+#define PAUSE_TABLE 2048 // of each pipe: 64 ingress ports and 32 upstream queues
+#define QUEUE_TABLE 16384 // of the switch: 512 port numbers and 32 queues
+
+typedef bit<FLOW_INDEX_WIDTH> flow_index_t;
+typedef bit<11> pause_index_t;
+typedef bit<14> queue_index_t;
+typedef bit<16> clock_t; // units of 64 ns: wraps after 4 ms, far beyond the sticky time
+
+const bit<8> CONTROL_QUEUE = 31;
+const clock_t STICKY = 63; // 2 HRTT of 2 microseconds
+
+#endif

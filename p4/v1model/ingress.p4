@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// On Enqueue(packet) of the thesis's pseudocode, and On Dequeue(packet) for recirculated headers.
+
+#ifndef BFC_INGRESS_P4
+#define BFC_INGRESS_P4
+
+const bit<32> INSTANCE_INGRESS_CLONE = 1;
+const bit<32> INSTANCE_EGRESS_CLONE = 2;
+const bit<32> INSTANCE_RECIRCULATED = 4;
+
+control BfcIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    Draw() draw;
+    Assign() assign;
+    JoinQueue() join_queue;
+    IsBackpressured() is_backpressured;
+    CountPause() count_pause;
+    CountResume() count_resume;
+    Forget() forget;
+    Messages() messages;
+    MakeSignal() make_signal;
+    bit<32> number;
+    bit<32> queue_length;
+    bit<32> busy;
+    bool changes;
+    clock_t now;
+
+    action configure(bit<8> data_queues, bit<8> upstream_queues, bit<32> flow_entries,
+                     clock_t sticky, bit<17> sampled) {
+        meta.settings.data_queues = data_queues;
+        meta.settings.upstream_queues = upstream_queues;
+        meta.settings.flow_entries = flow_entries;
+        meta.settings.sticky = sticky;
+        meta.settings.sampled = sampled;
+    }
+    // 2 HRTT of 1 ms on a software switch, until the driver says otherwise.
+    table settings {
+        actions = {
+            configure;
+        }
+        default_action = configure(QUEUES - 1, UPSTREAM_QUEUES, FLOW_ENTRIES, 2000, 65536);
+    }
+
+    action drop() {
+        mark_to_drop(standard);
+    }
+    action to_port(port_t port, bit<8> speed) {
+        standard.egress_spec = port;
+        meta.speed = speed;
+    }
+    // Routing is not BFC's business; where a destination is, the driver says.
+    table forward {
+        key = {
+            hdr.ethernet.destination : exact;
+        }
+        actions = {
+            to_port;
+            drop;
+        }
+        default_action = drop();
+        size = 1024;
+    }
+
+    apply {
+        settings.apply();
+        now = (clock_t)standard.ingress_global_timestamp;
+        if (standard.instance_type == INSTANCE_RECIRCULATED) {
+            changes = true;
+            bit<4> kind = BFC_PAUSE;
+            if (meta.carried.task == TASK_DEQUEUE) {
+                kind = BFC_RESUME;
+                forget.apply(meta.carried.entry, now);
+                changes = false;
+                if (meta.carried.counted == 1) {
+                    count_resume.apply(meta.carried, changes);
+                }
+            }
+            meta.is_data = false;
+            if (changes) {
+                make_signal.apply(hdr, kind, meta.carried.upstream_queue);
+                standard.egress_spec = meta.carried.ingress_port;
+                standard.priority = (bit<3>)CONTROL_QUEUE;
+                truncate(HEADER_BYTES);
+            } else {
+                mark_to_drop(standard);
+            }
+        } else if (hdr.bfc.isValid() && hdr.bfc.kind != BFC_DATA) {
+            messages.apply(hdr, meta.settings, standard);
+        } else if (forward.apply().hit && standard.egress_spec < PORTS &&
+                   standard.ingress_port < PORTS) {
+            draw.apply(number);
+            meta.sampled = (bit<1>)((bit<17>)(number >> 16) < meta.settings.sampled);
+            assign.apply(hdr, meta, standard.egress_spec, now, number);
+            meta.is_data = true;
+            meta.length = standard.packet_length;
+            meta.carried.ingress_port = standard.ingress_port;
+            standard.priority = (bit<3>)meta.queue;
+            join_queue.apply(standard.egress_spec, meta.queue, meta.length, queue_length, busy);
+            is_backpressured.apply(hdr, meta, standard.ingress_port, standard.egress_spec,
+                                   queue_length, busy);
+            if (meta.carried.counted == 1) {
+                count_pause.apply(meta.carried, changes);
+                if (changes) {
+                    // By way of the recirculation port: a clone made here always waits in queue 0.
+                    meta.carried.task = TASK_PAUSE;
+                    clone_preserving_field_list(CloneType.I2E, RECIRCULATION_SESSION, CARRIED);
+                }
+            }
+        } else {
+            mark_to_drop(standard);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The P4 program of BFC, executed by the interpreter of BMv2's JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from ccbench.bfc.p4.bmv2 import check_all, missing
+from ccbench.bfc.p4.form import (
+    DRIVER_PORT,
+    RECIRCULATION_PORT,
+    Interpreted,
+    data_packet,
+    message_packet,
+    read_message,
+    refresh_packet,
+    table_entries,
+)
+from ccbench.bfc.p4.interpreter import Machine, Sent
+from ccbench.bfc.p4.paced import paced_scenarios
+from ccbench.bfc.p4.program import Program
+from ccbench.bfc.p4.sources import (
+    COMPILED,
+    DIGEST,
+    compile_program,
+    load_compiled,
+    source_digest,
+    source_folder,
+)
+from ccbench.bfc.switch import Bitmap, Flow, Packet, Settings, Signal
+from ccbench.bfc.vectors import Scenario, check, random_scenarios, rules
+from ccbench.cli._status import ExitStatus
+from ccbench.cli.main import program as cli
+from ccbench.errors import CcbenchError, InputError, MissingRequirement
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SETTINGS = Settings(speeds_mbps=(8000,) * 3, queues=5, upstream_queues=8, hrtt_ns=3000)
+PACKET = Packet(flow=Flow(1, 2, 3, 4), ingress=0, egress=1, upstream_queue=5)
+
+
+@pytest.fixture(scope="module", name="program")
+def _program() -> Program:
+    return load_compiled()
+
+
+class TestVectors:
+    @pytest.mark.parametrize("scenario", rules(), ids=lambda scenario: scenario.name)
+    def test_those_written_by_hand(self, program: Program, scenario: Scenario) -> None:
+        """The program does what the thesis's rules say."""
+        assert check(scenario, Interpreted(program, scenario.settings)) is None
+
+    def test_those_made_by_chance(self, program: Program) -> None:
+        """Over hundreds of packets each it decides as the reference does."""
+        for scenario in random_scenarios(6, packets=200, seed=2):
+            assert check(scenario, Interpreted(program, scenario.settings)) is None
+
+    def test_those_paced_for_bmv2(self, program: Program) -> None:
+        """What BMv2 is put to in real time is right in the interpreter, and pauses and resumes."""
+        for scenario in paced_scenarios(4):
+            assert check(scenario, Interpreted(program, scenario.settings)) is None
+            kinds = [signal.kind for step in scenario.steps for signal in step.answer.signals]
+            assert kinds.count("pause") == kinds.count("resume") > 0
+
+    @pytest.mark.skipif(missing() is not None, reason=str(missing()))
+    def test_bmv2_agrees(self) -> None:
+        """On BMv2 the program does what it does in the interpreter."""
+        assert set(check_all(count=1).values()) == {None}
+
+    def test_registers_end_at_zero(self, program: Program) -> None:
+        """When all packets have left, nothing is counted: no leak in queues, flows or pauses."""
+        (scenario,) = random_scenarios(1, packets=150, seed=3)
+        form = Interpreted(program, scenario.settings)
+        assert check(scenario, form) is None
+        for name in ("queue_bytes", "busy_queues", "flow_size", "pause_counter", "pausing"):
+            size, _ = program.registers[program.register(name)]
+            assert not any(form.machine.read(name, index) for index in range(size))
+
+
+class TestProgram:
+    def test_the_compiled_program_is_that_of_the_sources(self) -> None:
+        """After a change of the sources it has to be compiled again."""
+        assert DIGEST.read_text().strip() == source_digest(source_folder())
+
+    def test_the_flow_table_is_as_large_as_the_thesis_says(self, program: Program) -> None:
+        """100 entries for each queue (3.3.3.1), and one more for each port's incast."""
+        ports, _ = program.registers[program.register("busy_queues")]
+        queues, _ = program.registers[program.register("queue_bytes")]
+        entries = {program.registers[program.register(f"flow_{part}")][0] for part in _FLOW_TABLE}
+        assert entries == {100 * queues + ports}
+
+    def test_the_memory_is_what_the_thesis_has(self, program: Program) -> None:
+        """The pause counter is small beside the flow table, whose entries take few bytes."""
+        flows = sum(_bits(program, f"flow_{part}") for part in _FLOW_TABLE)
+        entries, _ = program.registers[program.register("flow_size")]
+        # 400 KB for 76,000 entries on the simulated switch, with clocks of half the width.
+        assert flows / 8 / entries <= 400e3 / 76e3 + 2
+        assert _bits(program, "pause_counter") + _bits(program, "pausing") < flows / 10
+
+    def test_constants_have_their_twins(self) -> None:
+        """The numbers that driver and program share are the same in both."""
+        text = (source_folder() / "v1model" / "sizes.p4").read_text()
+        sizes = {
+            name: int(value)
+            for name, value in re.findall(r"^#define (\w+) (\d+)", text, re.MULTILINE)
+        }
+        largest = Settings(
+            speeds_mbps=(1000,) * sizes["PORTS"],
+            queues=sizes["QUEUES"],
+            upstream_queues=sizes["UPSTREAM_QUEUES"],
+            flow_entries=sizes["FLOW_ENTRIES"],
+        )
+        assert list(table_entries(largest))
+        for changed in (
+            {"speeds_mbps": (1000,) * (sizes["PORTS"] + 1)},
+            {"queues": sizes["QUEUES"] + 1, "upstream_queues": 8},
+            {"upstream_queues": sizes["UPSTREAM_QUEUES"] + 1},
+            {"flow_entries": sizes["FLOW_ENTRIES"] + 1},
+        ):
+            with pytest.raises(InputError, match=r"bfc\.p4 for BMv2"):
+                list(table_entries(dataclasses.replace(largest, **changed)))
+        assert sizes["FLOW_TABLE"] == sizes["PORTS"] * (sizes["FLOW_ENTRIES"] + 1)
+        assert sizes["QUEUE_TABLE"] == sizes["PORTS"] * sizes["QUEUES"]
+        assert sizes["PAUSE_TABLE"] == sizes["PORTS"] * sizes["UPSTREAM_QUEUES"]
+        assert f"DRIVER_PORT = {DRIVER_PORT};" in text
+
+    def test_no_stateful_update_that_egress_shares_has_a_branch(self, program: Program) -> None:
+        """What ingress and egress both change is changed in one action, which BMv2 runs as one."""
+        shared = {program.register("queue_bytes"), program.register("busy_queues")}
+        for action in program.actions.values():
+            written = {
+                parameter["value"]
+                for primitive in action["primitives"]
+                if primitive["op"] == "register_write"
+                for parameter in primitive["parameters"][:1]
+            }
+            read = {
+                primitive["parameters"][1]["value"]
+                for primitive in action["primitives"]
+                if primitive["op"] == "register_read"
+            }
+            if written & shared:
+                assert written == read == shared
+
+
+class TestTofino:
+    """The program for Tofino 2 cannot be run here; its sizes can be added up."""
+
+    def test_the_flow_table_of_a_pipe(self) -> None:
+        """It has 25 entries for each of 4096 queues (3.4), of at most 400 KB / 76,000 (3.6.2.1)."""
+        sizes, registers = _tofino_registers()
+        parts = [registers[f"flow_{part}"] for part in _FLOW_TABLE]
+        assert {entries for entries, _ in parts} == {sizes["FLOW_ENTRIES"]}
+        assert sizes["FLOW_ENTRIES"] == 2 ** sizes["FLOW_INDEX_WIDTH"] >= 25 * 4096
+        assert sum(width for _, width in parts) / 8 <= 400e3 / 76e3
+
+    def test_the_flow_table_is_less_than_a_tenth_of_the_stateful_memory(self) -> None:
+        """A pipe has 20 stages of 48 blocks of 16 KB with map RAM; each register a spare one."""
+        _, registers = _tofino_registers()
+        block = 16 * 1024 * 8
+        blocks = sum(
+            -(-entries * width // block) + 1
+            for name, (entries, width) in registers.items()
+            if name.startswith("flow_")
+        )
+        assert blocks < 20 * 48 / 10
+
+    def test_the_pause_counter_is_small(self) -> None:
+        """Beside the flow table it takes little memory, as 3.3.3.2 says."""
+        _, registers = _tofino_registers()
+        flows = sum(n * width for name, (n, width) in registers.items() if "flow" in name)
+        entries, width = registers["pause_counter"]
+        assert entries * width < flows / 100
+
+
+class TestOnTheWire:
+    def machine(self, program: Program) -> Interpreted:
+        """Return a switch of three ports."""
+        return Interpreted(program, SETTINGS)
+
+    def test_a_neighbour_without_bfc_gets_plain_packets(self, program: Program) -> None:
+        """The header that names the queue is put in for some neighbours, taken out for others."""
+        form = self.machine(program)
+        plain = data_packet(dataclasses.replace(PACKET, upstream_queue=None))
+        form.machine.insert("neighbour", (1,), "set_neighbour", (0,))
+        for data in (plain, data_packet(PACKET)):
+            (waiting,) = form.machine.ingress(data, 0, 0)
+            ((sent,), _) = form.machine.egress(waiting, 0)
+            assert sent.data[12:14] == b"\x08\x00"
+            assert sent.data[14:42] == plain[14:42]
+        (waiting,) = form.machine.ingress(plain, 0, 0)
+        form.machine.insert("neighbour", (1,), "set_neighbour", (1,))
+        ((sent,), _) = form.machine.egress(waiting, 0)
+        assert sent.data[12:14] == b"\x88\xb5"
+        assert sent.data[20:48] == plain[14:42]
+        assert len(sent.data) == len(plain) + 6
+
+    def test_pauses_are_small_and_for_the_neighbour_only(self, program: Program) -> None:
+        """A pause is no more than a header, sent to the address that no bridge forwards."""
+        form = self.machine(program)
+        sent: list[Sent] = []
+        for _ in range(4):
+            waiting = form.machine.ingress(data_packet(PACKET), 0, 0)
+            sent, _held = form._settle(waiting, 0)
+        (pause,) = sent
+        assert read_message(pause) == Signal("pause", 0, 5)
+        assert len(pause.data) <= 64
+        assert pause.data[:6] == bytes.fromhex("0180c2000001")
+
+    def test_a_refresh_is_for_the_driver_to_ask(self, program: Program) -> None:
+        """A neighbour that asks for a bitmap gets none; nor does the driver for a strange port."""
+        form = self.machine(program)
+        assert form.machine.ingress(refresh_packet(0), 1, 0) == []
+        assert form.machine.ingress(refresh_packet(16), DRIVER_PORT, 0) == []
+        assert len(form.machine.ingress(refresh_packet(0), DRIVER_PORT, 0)) == 1
+
+    def test_packets_that_make_no_sense_are_dropped(self, program: Program) -> None:
+        """Unknown destinations, unknown ports and cut-off packets change nothing."""
+        form = self.machine(program)
+        data = data_packet(PACKET)
+        for wrong in (b"", data[:10], bytes(64), b"\xff" * 64, data_packet(PACKET)[:13]):
+            assert form.machine.ingress(wrong, 0, 0) == []
+        assert form.machine.ingress(data, 200, 0) == []
+        assert form.machine.ingress(message_packet(Signal("pause", 0, 1)), 300, 0) == []
+        assert not any(form.machine.read("busy_queues", port) for port in range(16))
+
+    def test_messages_are_read_back(self) -> None:
+        """What the driver writes is what it reads."""
+        for message in (Signal("resume", 2, 31), Bitmap(2, frozenset({0, 31}))):
+            assert read_message(Sent(2, message_packet(message))) == message
+        assert read_message(Sent(2, data_packet(PACKET))) is None
+
+
+class TestInterpreter:
+    def test_a_cell_that_is_not_there_is_an_error(self, program: Program) -> None:
+        """Unlike BMv2's release builds it looks at the bounds of registers."""
+        machine = Machine(program, {1: RECIRCULATION_PORT})
+        machine.insert(
+            "forward", (int.from_bytes(data_packet(PACKET)[:6], "big"),), "to_port", (1, 0)
+        )
+        machine.set_default("settings", "configure", (7, 32, 50_000, 0, 65_536))
+        machine.write("random_state", 0, 1)
+        packets = [dataclasses.replace(PACKET, flow=Flow(source, 2, 3, 4)) for source in range(50)]
+        with pytest.raises(CcbenchError, match="a fault of the program"):
+            _all_arrive(machine, packets)
+
+    def test_what_it_does_not_know_is_an_error(self, program: Program, tmp_path: Path) -> None:
+        """A primitive that is not implemented is named, not passed over."""
+        text = COMPILED.read_text().replace('"op":"register_write"', '"op":"count"')
+        path = tmp_path / "other.json"
+        path.write_text(text)
+        form = Interpreted(program, SETTINGS)
+        form.machine = Machine(Program.load(path), {1: RECIRCULATION_PORT})
+        for table, key, action, data in table_entries(SETTINGS):
+            if key is None:
+                form.machine.set_default(table, action, data)
+            else:
+                form.machine.insert(table, key, action, data)
+        with pytest.raises(InputError, match=r"primitive .*count"):
+            form.answer(0, PACKET)
+
+    @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"__meta__": {"version": [9, 0]}}'])
+    def test_other_files(self, tmp_path: Path, text: str) -> None:
+        """A file that is not BMv2's JSON is named."""
+        path = tmp_path / "wrong.json"
+        path.write_text(text)
+        with pytest.raises(InputError, match=r"wrong\.json"):
+            Program.load(path)
+
+    def test_names_that_are_not_there(self, program: Program) -> None:
+        """Wrong names of tables, actions and registers are errors."""
+        with pytest.raises(InputError, match="table 'nothing'"):
+            program.table("nothing")
+        with pytest.raises(InputError, match="no action 'nothing'"):
+            program.action(program.table("forward"), "nothing")
+        with pytest.raises(InputError, match="register 'nothing'"):
+            program.register("nothing")
+
+
+class TestCommands:
+    def test_test(self) -> None:
+        """``ccbench bfc p4 test`` passes and says so for each scenario."""
+        result = CliRunner().invoke(cli, ["bfc", "p4", "test", "--random", "1", "--json"])
+        assert result.exit_code == ExitStatus.OK
+        assert set(json.loads(result.output)["scenarios"].values()) == {None}
+
+    def test_run_without_bmv2(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where there is no BMv2 ``ccbench bfc p4 run`` says where to get it."""
+        monkeypatch.setenv("PATH", "/nonexistent")
+        result = CliRunner().invoke(cli, ["bfc", "p4", "run"])
+        assert result.exit_code == ExitStatus.FAILED
+        assert "p4lang packages BMv2" in result.output
+
+    def test_compile_without_compiler(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where there is no p4c the error says where to get it."""
+        monkeypatch.setenv("PATH", "/nonexistent")
+        with pytest.raises(MissingRequirement, match="p4lang packages p4c"):
+            compile_program(source_folder())
+
+    def test_a_compiler_that_refuses(self, tmp_path: Path) -> None:
+        """The compiler's first error is the message."""
+        compiler = tmp_path / "p4c-bm2-ss"
+        compiler.write_text("#!/bin/sh\necho 'bfc.p4(1): error: no' >&2\nexit 1\n")
+        compiler.chmod(0o755)
+        with pytest.raises(CcbenchError, match=r"refuses bfc\.p4: bfc\.p4\(1\): error: no"):
+            compile_program(source_folder(), str(compiler))
+
+    def test_what_the_compiler_makes_is_kept_without_places(self, tmp_path: Path) -> None:
+        """The same program gives the same bytes wherever it is compiled."""
+        compiler = tmp_path / "p4c-bm2-ss"
+        made = {"actions": [{"source_info": {"filename": str(tmp_path)}, "id": 1}]}
+        compiler.write_text(f"#!/bin/sh\necho '{json.dumps(made)}' > $2\n")
+        compiler.chmod(0o755)
+        assert compile_program(source_folder(), str(compiler)) == '{"actions":[{"id":1}]}\n'
+
+    def test_a_changed_source_is_noticed(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A program compiled from other sources is not executed."""
+        (tmp_path / "bfc.p4").write_text("// another program\n")
+        monkeypatch.setattr("ccbench.bfc.p4.sources.source_folder", lambda: tmp_path)
+        with pytest.raises(InputError, match="compiled from other sources"):
+            load_compiled()
+
+
+def _all_arrive(machine: Machine, packets: list[Packet]) -> None:
+    for packet in packets:
+        machine.ingress(data_packet(packet), packet.ingress, 0)
+
+
+_FLOW_TABLE = ("size", "queue", "touched")
+
+
+def _tofino_registers() -> tuple[dict[str, int], dict[str, tuple[int, int]]]:
+    """Return the sizes and, of each register, its entries and their width in bits."""
+    folder = source_folder() / "tofino2"
+    text = "".join(path.read_text() for path in sorted(folder.glob("*.p4")))
+    sizes = {name: int(n) for name, n in re.findall(r"^#define (\w+) (\d+)", text, re.MULTILINE)}
+    declared = re.findall(r"^Register<bit<(\d+)>, \w+>\((\w+)\) (\w+);", text, re.MULTILINE)
+    return sizes, {
+        name: (int(n) if n.isdigit() else sizes[n], int(width)) for width, n, name in declared
+    }
+
+
+def _bits(program: Program, register: str) -> int:
+    size, width = program.registers[program.register(register)]
+    return size * width
