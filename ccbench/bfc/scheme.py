@@ -56,6 +56,8 @@ class Scheme:
         BFC's pausing of upstream queues.
     nic_backpressure : bool
         Whether senders' network cards heed it.
+    nic_queues : int
+        Queues of a network card that can be paused; 0 for one per flow.
     table_per_queue : int
         Entries of the flow table for each queue.
     pause_threshold_hops : float
@@ -66,6 +68,8 @@ class Scheme:
         Share of packets that bookkeeping sees.
     incast_label : bool
         Incast flows share one queue of each port.
+    avoid_paused : bool
+        New flows get no queue that is empty but paused, as long as there are others.
     pfc : bool
         PFC with a dynamic threshold.
     pfc_share : float
@@ -105,11 +109,13 @@ class Scheme:
     shortest_first: bool = False
     backpressure: bool = False
     nic_backpressure: bool = True
+    nic_queues: int = 0
     table_per_queue: int = 100
     pause_threshold_hops: float = 1.0
     sticky_hops: float = 2.0
     sampling: float = 1.0
     incast_label: bool = False
+    avoid_paused: bool = False
     pfc: bool = False
     pfc_share: float = 0.11
     endless_buffer: bool = False
@@ -133,12 +139,14 @@ class Scheme:
             "table_per_queue": whole(
                 "table_per_queue", self.table_per_queue, Range(1, 100_000), example=100
             ),
+            "nic_queues": whole("nic_queues", self.nic_queues, Range(0, 65_536), example=32),
             "hpcc_stages": whole("hpcc_stages", self.hpcc_stages, Range(0, 1000), example=5),
         }
         values |= {
             field: flag(field, getattr(self, field))
             for field in (
                 *("shortest_first", "backpressure", "nic_backpressure", "incast_label"),
+                "avoid_paused",
                 *("pfc", "endless_buffer"),
             )
         }

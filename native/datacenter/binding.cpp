@@ -78,11 +78,13 @@ Settings settings(const nb::dict& values) {
   named.read("shortest_first", s.shortest_first);
   named.read("backpressure", s.backpressure);
   named.read("nic_backpressure", s.nic_backpressure);
+  named.read("nic_queues", s.nic_queues);
   named.read("table_entries", s.table_entries);
   named.read("pause_threshold_hops", s.pause_threshold_hops);
   named.read("sticky_hops", s.sticky_hops);
   named.read("sampling", s.sampling);
   named.read("incast_label", s.incast_label);
+  named.read("avoid_paused", s.avoid_paused);
   named.read("ecn", s.ecn);
   named.read("ecn_min_bytes", s.ecn_min_bytes);
   named.read("ecn_max_bytes", s.ecn_max_bytes);

@@ -75,6 +75,7 @@ class Network {
   void enqueue(PacketId id, std::uint32_t from_port);
   void dequeued(std::uint32_t port, PacketId id);
   std::uint32_t choose_queue(Port& port, Flow& flow, Packet& packet);
+  void note_empty(Port& port, std::uint32_t queue);
   void backpressure(Port& port, Packet& packet);
   bool mark(const Port& port, std::uint32_t queue);
   void check_ingress(Switch& at, std::uint32_t from_port);

@@ -17,23 +17,34 @@ namespace ccbench::datacenter {
 
 class Nic {
  public:
-  Nic(std::uint32_t queues, bool shortest_first)
-      : queues_(queues), empty_(queues, 0), shortest_first_(shortest_first) {}
+  // No `queues` stands for as many as it takes. With `avoid_paused`, new flows get no queue that is paused, as long as there are others.
+  Nic(std::uint32_t queues, bool shortest_first, bool avoid_paused)
+      : queues_(queues),
+        empty_(queues, 0),
+        grows_(queues == 0),
+        shortest_first_(shortest_first),
+        avoid_paused_(avoid_paused) {}
 
   bool idle() const { return ring_.size() == 0; }
 
   // A queue for a flow that has something to send: an empty one if there is one.
   void assign(Flow& flow, Random& random) {
-    const std::uint32_t found = empty_.find();
-    flow.nic_queue = static_cast<std::uint16_t>(
-        found != None ? found : random.below(static_cast<std::uint32_t>(queues_.size())));
+    std::uint32_t found = empty_.find();
+    const auto count = static_cast<std::uint32_t>(queues_.size());
+    if (found == None && grows_ && count <= MostQueues) {
+      found = count;
+      queues_.emplace_back();
+      empty_.grow(count + 1);
+    }
+    flow.nic_queue = static_cast<std::uint16_t>(found != None ? found : random.below(count));
     flow.in_nic_queue = true;
     if (++queues_[flow.nic_queue].flows == 1) empty_.clear(flow.nic_queue);
   }
 
   void release(Flow& flow) {
     flow.in_nic_queue = false;
-    if (--queues_[flow.nic_queue].flows == 0) empty_.set(flow.nic_queue);
+    --queues_[flow.nic_queue].flows;
+    note_empty(flow.nic_queue);
   }
 
   // The flow may send.
@@ -81,15 +92,19 @@ class Nic {
     if (queues_[index].paused) return;
     queues_[index].paused = true;
     if (queues_[index].head != None) ring_.leave(queues_, index);
+    note_empty(index);
   }
 
   void resume(std::uint32_t index) {
     if (!queues_[index].paused) return;
     queues_[index].paused = false;
     if (queues_[index].head != None) ring_.join(queues_, index);
+    note_empty(index);
   }
 
  private:
+  static constexpr std::uint32_t MostQueues = 0xffff;  // packets have 16 bits for the number
+
   struct Queue {
     std::uint32_t head = None;  // of the flows that may send
     std::uint32_t tail = None;
@@ -98,6 +113,11 @@ class Nic {
     std::uint32_t previous = None;
     bool paused = false;
   };
+
+  void note_empty(std::uint32_t index) {
+    if (queues_[index].flows > 0) return;
+    avoid_paused_ && queues_[index].paused ? empty_.clear(index) : empty_.set(index);
+  }
 
   std::uint32_t pop_shortest(FlowPool& flows) {
     std::uint32_t best = None;
@@ -133,7 +153,9 @@ class Nic {
   std::vector<Queue> queues_;
   QueueBitmap empty_;
   Ring ring_;  // of the queues that have flows that may send, and are not paused
+  bool grows_;
   bool shortest_first_;
+  bool avoid_paused_;
 };
 
 }  // namespace ccbench::datacenter

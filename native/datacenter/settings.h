@@ -40,11 +40,13 @@ struct Settings {
 
   bool backpressure = false;
   bool nic_backpressure = false;
+  std::uint32_t nic_queues = 0;  // 0: one for each flow that has something to send
   std::uint32_t table_entries = 0;  // per port
   double pause_threshold_hops = 1;  // in 1-hop BDPs at the drain rate of a queue
   double sticky_hops = 2;           // in 1-hop RTTs
   double sampling = 1;
   bool incast_label = false;
+  bool avoid_paused = false;  // a queue that is paused does not count as empty
 
   bool ecn = false;
   double ecn_min_bytes = 0;

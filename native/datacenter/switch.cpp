@@ -88,6 +88,17 @@ std::uint32_t Network::choose_queue(Port& port, Flow& flow, Packet& packet) {
   return queue;
 }
 
+// A queue without packets may be given to the next flow, unless it is set aside for incast.
+void Network::note_empty(Port& port, std::uint32_t queue) {
+  if (settings_.assignment < Assignment::per_flow) return;
+  if (settings_.incast_label && queue == 0) return;
+  if (settings_.avoid_paused && port.data[queue].paused) {
+    port.empty.clear(queue);
+  } else {
+    port.empty.set(queue);
+  }
+}
+
 // BFC (3.3.3.2): a packet that comes to a queue longer than the threshold pauses the queue that it
 // came from.
 void Network::backpressure(Port& port, Packet& packet) {
@@ -111,10 +122,7 @@ void Network::dequeued(std::uint32_t index, PacketId id) {
   at.used -= packet.bytes;
   from.buffered -= packet.bytes;
   if (--flow.queued_at[packet.hop] == 0) --port.active_flows;
-  if (port.data[packet.queue].length == 0) {
-    const bool kept = settings_.incast_label && packet.queue == 0;
-    if (settings_.assignment >= Assignment::per_flow && !kept) port.empty.set(packet.queue);
-  }
+  if (port.data[packet.queue].length == 0) note_empty(port, packet.queue);
   if (settings_.assignment == Assignment::dynamic && packet.sampled) {
     port.table.dequeue(flow.hash, now_);
   }
