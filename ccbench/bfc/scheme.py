@@ -13,8 +13,11 @@ Where the thesis (section 3.6.2.1) leaves room:
   window with the alpha of that moment.
 - HPCC's additive increase is 80 bytes, as in its paper; its telemetry takes 80 bytes, as in the
   thesis, on data and ACKs.
-- BFC has no PFC and no end-to-end control: the thesis reports drops for it, and caps windows only in
-  some of its variants. Pause bitmaps are not sent, as no frame is ever lost here.
+- BFC has no PFC and no end-to-end control: the thesis reports drops for it, and caps windows only
+  in some of its variants. Pause bitmaps are not sent, as no frame is ever lost here.
+- A sender's network card has a queue for each flow that has something to send, as cards for RDMA
+  do, and pauses each alone. With no more queues than a switch's port has, the many small flows to
+  the receiver of an incast soon hold all of them.
 - Ideal-FQ never runs out of buffer; its windows are one BDP.
 """
 
@@ -68,8 +71,6 @@ class Scheme:
         Share of packets that bookkeeping sees.
     incast_label : bool
         Incast flows share one queue of each port.
-    avoid_paused : bool
-        New flows get no queue that is empty but paused, as long as there are others.
     pfc : bool
         PFC with a dynamic threshold.
     pfc_share : float
@@ -115,7 +116,6 @@ class Scheme:
     sticky_hops: float = 2.0
     sampling: float = 1.0
     incast_label: bool = False
-    avoid_paused: bool = False
     pfc: bool = False
     pfc_share: float = 0.11
     endless_buffer: bool = False
@@ -146,7 +146,6 @@ class Scheme:
             field: flag(field, getattr(self, field))
             for field in (
                 *("shortest_first", "backpressure", "nic_backpressure", "incast_label"),
-                "avoid_paused",
                 *("pfc", "endless_buffer"),
             )
         }
@@ -160,8 +159,8 @@ class Scheme:
         for name, value in values.items():
             object.__setattr__(self, name, value)
         for field, allowed in ranges.items():
-            value = number(field, getattr(self, field), allowed, example=1)
-            object.__setattr__(self, field, value)
+            share = number(field, getattr(self, field), allowed, example=1)
+            object.__setattr__(self, field, share)
         self._check_together()
 
     def _check_together(self) -> None:
@@ -181,9 +180,7 @@ class Scheme:
 
 _ECN = (100.0, 400.0)
 _BFC = Scheme(name="bfc", assignment="dynamic", queues=32, backpressure=True)
-_IDEAL = Scheme(
-    name="ideal-fq", control="window", assignment="per-flow", endless_buffer=True
-)
+_IDEAL = Scheme(name="ideal-fq", control="window", assignment="per-flow", endless_buffer=True)
 
 #: The schemes of the thesis, by name.
 SCHEMES = {

@@ -113,7 +113,7 @@ class Topology:
                 raise _validate.bad("links", degree[server], f"one at server {server}", step)
 
 
-def clos(
+def clos(  # noqa: PLR0913 - named, and all have defaults
     *,
     racks: int = 8,
     servers_per_rack: int = 16,

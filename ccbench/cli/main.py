@@ -16,6 +16,7 @@ import click
 
 from ccbench.cache import cache_dir
 from ccbench.cli._status import ExitStatus
+from ccbench.cli.bfc import bfc
 from ccbench.cli.classify import classify
 from ccbench.cli.classify_cluster import classify_cluster
 from ccbench.cli.classify_train import classify_train
@@ -117,7 +118,7 @@ def program(*, debug: bool) -> None:
 
 _commands = (
     *(doctor, kernel, run, shell, classify, classify_train, harm, deployable),
-    *(classify_cluster, elasticity, raygen, report, study, model, traces),
+    *(classify_cluster, elasticity, raygen, report, study, model, traces, bfc),
 )
 for _command in _commands:
     program.add_command(_command)

@@ -84,7 +84,6 @@ Settings settings(const nb::dict& values) {
   named.read("sticky_hops", s.sticky_hops);
   named.read("sampling", s.sampling);
   named.read("incast_label", s.incast_label);
-  named.read("avoid_paused", s.avoid_paused);
   named.read("ecn", s.ecn);
   named.read("ecn_min_bytes", s.ecn_min_bytes);
   named.read("ecn_max_bytes", s.ecn_max_bytes);

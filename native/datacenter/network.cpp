@@ -33,8 +33,7 @@ Network::Network(const Settings& settings, std::uint32_t hosts, std::uint32_t no
       random_(settings.seed),
       events_(2 * static_cast<std::uint32_t>(ports.size()), longest_hop(ports, packet_bytes())),
       packets_(settings.control == Control::hpcc),
-      nics_(hosts, Nic(settings.backpressure ? settings.nic_queues : 1, settings.shortest_first,
-                       settings.avoid_paused)),
+      nics_(hosts, Nic(settings.backpressure ? settings.nic_queues : 1, settings.shortest_first)),
       switches_(nodes - hosts) {
   ports_.reserve(ports.size());
   for (std::uint32_t index = 0; index < ports.size(); ++index) {
@@ -154,7 +153,6 @@ void Network::arrive(std::uint32_t index) {
         }
       } else {
         pause ? sender.data.pause(queue) : sender.data.resume(queue);
-        if (sender.data[queue].length == 0) note_empty(sender, queue);
       }
       sender.counts.queue_pauses += pause;
       free_packet(id);

@@ -17,13 +17,12 @@ namespace ccbench::datacenter {
 
 class Nic {
  public:
-  // No `queues` stands for as many as it takes. With `avoid_paused`, new flows get no queue that is paused, as long as there are others.
-  Nic(std::uint32_t queues, bool shortest_first, bool avoid_paused)
+  // No `queues` stands for as many as it takes: then no flow gets one that is paused.
+  Nic(std::uint32_t queues, bool shortest_first)
       : queues_(queues),
         empty_(queues, 0),
         grows_(queues == 0),
-        shortest_first_(shortest_first),
-        avoid_paused_(avoid_paused) {}
+        shortest_first_(shortest_first) {}
 
   bool idle() const { return ring_.size() == 0; }
 
@@ -116,7 +115,7 @@ class Nic {
 
   void note_empty(std::uint32_t index) {
     if (queues_[index].flows > 0) return;
-    avoid_paused_ && queues_[index].paused ? empty_.clear(index) : empty_.set(index);
+    grows_ && queues_[index].paused ? empty_.clear(index) : empty_.set(index);
   }
 
   std::uint32_t pop_shortest(FlowPool& flows) {
@@ -155,7 +154,6 @@ class Nic {
   Ring ring_;  // of the queues that have flows that may send, and are not paused
   bool grows_;
   bool shortest_first_;
-  bool avoid_paused_;
 };
 
 }  // namespace ccbench::datacenter

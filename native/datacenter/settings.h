@@ -46,7 +46,6 @@ struct Settings {
   double sticky_hops = 2;           // in 1-hop RTTs
   double sampling = 1;
   bool incast_label = false;
-  bool avoid_paused = false;  // a queue that is paused does not count as empty
 
   bool ecn = false;
   double ecn_min_bytes = 0;

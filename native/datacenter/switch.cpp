@@ -92,11 +92,7 @@ std::uint32_t Network::choose_queue(Port& port, Flow& flow, Packet& packet) {
 void Network::note_empty(Port& port, std::uint32_t queue) {
   if (settings_.assignment < Assignment::per_flow) return;
   if (settings_.incast_label && queue == 0) return;
-  if (settings_.avoid_paused && port.data[queue].paused) {
-    port.empty.clear(queue);
-  } else {
-    port.empty.set(queue);
-  }
+  port.empty.set(queue);
 }
 
 // BFC (3.3.3.2): a packet that comes to a queue longer than the threshold pauses the queue that it

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ccbench bfc``."""
+
+from __future__ import annotations
+
+import click
+
+from ccbench.cli.bfc_simulate import simulate
+
+__all__ = ["bfc"]
+
+
+@click.group()
+def bfc() -> None:
+    """Backpressure flow control in data centres: a simulator, and a switch in P4."""
+
+
+bfc.add_command(simulate)
