@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ccbench.bfc.topology import Topology
 
-__all__ = ["ARRIVALS", "KINDS", "KIND_DTYPE", "Incast", "Workload", "flow_table"]
+__all__ = ["ARRIVALS", "KINDS", "KIND_DTYPE", "Incast", "Mice", "Workload", "flow_table"]
 
 #: How flows follow one another.
 ARRIVALS = ("lognormal", "poisson")
@@ -85,6 +85,31 @@ class Incast:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Mice:
+    """Small flows of one size to one server, from all others at random.
+
+    Parameters
+    ----------
+    receiver : int
+        Their destination.
+    bytes : int
+        Size of each.
+    gbps : float
+        Payload of all together, in Gbit/s; they come as a Poisson process.
+    """
+
+    receiver: int
+    bytes: int
+    gbps: float
+
+    def __post_init__(self) -> None:
+        whole, above = _validate.whole, Range(0, 1e6, low_open=True)
+        object.__setattr__(self, "receiver", whole("receiver", self.receiver, Range(0), example=0))
+        object.__setattr__(self, "bytes", whole("bytes", self.bytes, Range(1, 1e9), example=1000))
+        object.__setattr__(self, "gbps", _validate.number("gbps", self.gbps, above, example=3))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Workload:
     """Traffic as in Goyal's thesis, section 3.6.2.1: open-loop flows between random servers.
 
@@ -102,8 +127,10 @@ class Workload:
         Incast besides.
     long_flows : tuple of (int, int)
         Source and destination of flows that begin at once and never end.
-    receiver : int, optional
-        The server that all flows of the distribution go to, instead of random ones.
+    mice : tuple of Mice
+        Small flows besides.
+    receiver, sender : int, optional
+        The servers that all flows of the distribution go to and come from, instead of random ones.
 
     Raises
     ------
@@ -124,7 +151,9 @@ class Workload:
     sigma: float = 2.0
     incast: Incast | None = None
     long_flows: tuple[tuple[int, int], ...] = ()
+    mice: tuple[Mice, ...] = ()
     receiver: int | None = None
+    sender: int | None = None
 
     def __post_init__(self) -> None:
         number, whole = _validate.number, _validate.whole
@@ -138,8 +167,9 @@ class Workload:
         for flow in self.long_flows:
             for end in flow:
                 whole("long_flows", end, Range(0), example=0)
-        if self.receiver is not None:
-            whole("receiver", self.receiver, Range(0), example=0)
+        for field in ("receiver", "sender"):
+            if getattr(self, field) is not None:
+                whole(field, getattr(self, field), Range(0), example=0)
 
     def flows(self, topology: Topology, duration_s: float, seed: int) -> pd.DataFrame:
         """Return the flows that start in the first `duration_s` seconds, in order of their start.
@@ -170,6 +200,7 @@ class Workload:
         tables = [self._background(topology, duration_s, draws)]
         if self.incast is not None:
             tables.append(_incast(self.incast, topology, duration_s, draws))
+        tables += [_mice(mice, topology, duration_s, draws) for mice in self.mice]
         if self.long_flows:
             tables.append(flow_table((0.0, *flow, 0, "long") for flow in self.long_flows))
         flows = pd.concat(tables, ignore_index=True)
@@ -194,6 +225,8 @@ class Workload:
         else:
             destination = np.full(count, self.receiver)
         source = (destination + 1 + draws.integers(servers - 1, size=count)) % servers
+        if self.sender is not None:
+            source = np.full(count, self.sender)
         return _table(start_s, source, destination, sizes.at(draws.random(count)), "background")
 
     def _arrivals(
@@ -213,6 +246,18 @@ class Workload:
             now_s = float(times[-1])
         start_s = np.concatenate(parts)
         return np.asarray(start_s[start_s < duration_s])
+
+
+def _mice(
+    mice: Mice, topology: Topology, duration_s: float, draws: np.random.Generator
+) -> pd.DataFrame:
+    count = int(draws.poisson(duration_s * mice.gbps * 1e9 / 8 / mice.bytes))
+    start_s = np.sort(draws.random(count)) * duration_s
+    source = (mice.receiver + 1 + draws.integers(topology.servers - 1, size=count)) % (
+        topology.servers
+    )
+    destination = np.full(count, mice.receiver)
+    return _table(start_s, source, destination, np.full(count, mice.bytes), "background")
 
 
 def wire_bytes(sizes: flow_sizes.FlowSizes) -> float:
