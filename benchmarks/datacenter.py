@@ -8,7 +8,8 @@ every simulation in a process of its own. CPU time counts, so that a busy machin
 What grows with the traffic (the table of flows, given and returned) is counted apart from what the
 simulation itself needs: the greatest number of packets and flows that it held at once.
 
-ns-3 is not measured here yet: the common case, a dumbbell of DCTCP flows, is still to be written.
+ns-3 is not started from here yet: its side of a common case, DCTCP flows to one receiver, is
+``ns3_dctcp.cc``, to be compiled as its Debian package (libns3-dev) has it.
 """
 
 from __future__ import annotations

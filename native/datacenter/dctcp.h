@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DCTCP (Alizadeh et al., SIGCOMM 2010), from a window of its own choice on: no slow start. The window
-// is cut by half the share of marked packets, once per window of data; else it grows by a packet in
-// that time.
+// is cut by half the share of marked packets, and then stays as it is for a window of data, as TCP does
+// that reduces its window; else it grows by a packet in that time.
 
 #pragma once
 
@@ -22,10 +22,11 @@ inline void dctcp_ack(Flow& flow, bool marked, std::uint32_t packets, double pac
   DctcpState& state = flow.dctcp;
   ++state.acked;
   state.marked += marked;
-  if (marked && flow.acked >= state.cut_end) {
+  const bool cut_before = flow.acked < state.cut_end;
+  if (marked && !cut_before) {
     flow.window_bytes = std::max(flow.window_bytes * (1 - state.alpha / 2), packet_bytes);
     state.cut_end = flow.next_number;
-  } else if (!marked) {
+  } else if (!marked && !cut_before) {
     flow.window_bytes += packets * packet_bytes * packet_bytes / flow.window_bytes;
   }
   if (flow.acked >= state.window_end) {
