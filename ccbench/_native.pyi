@@ -2,6 +2,9 @@
 #
 # The compiled cores, from native/. Their callers have checked everything.
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -38,3 +41,18 @@ def dtw_nearest(
 def dtw_lower_bound(
     x: npt.NDArray[np.float32], y: npt.NDArray[np.float32], window: int
 ) -> float: ...
+def datacenter_simulate(
+    settings: dict[str, Any],
+    hosts: int,
+    nodes: int,
+    port_from: npt.NDArray[np.int64],
+    port_to: npt.NDArray[np.int64],
+    port_rate_mbps: npt.NDArray[np.int64],
+    port_delay_ps: npt.NDArray[np.int64],
+    flow_start_ps: npt.NDArray[np.int64],
+    flow_bytes: npt.NDArray[np.int64],
+    flow_source: npt.NDArray[np.int32],
+    flow_destination: npt.NDArray[np.int32],
+    flow_incast: npt.NDArray[np.bool_],
+    progress: Callable[[int], None] | None,
+) -> dict[str, Any]: ...

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "datacenter/binding.h"
 #include "dtw/bounds.h"
 #include "dtw/search.h"
 
@@ -93,4 +94,5 @@ NB_MODULE(_native, module) {
              arg("reference_starts"), arg("window"), arg("path"), arg("threads"),
              arg("out").noconvert(), arg("indices").noconvert());
   module.def("dtw_lower_bound", &dtw_lower_bound, arg("x"), arg("y"), arg("window"));
+  ccbench::datacenter::bind(module);
 }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import click
 
 from ccbench.cli.bfc_p4 import p4
+from ccbench.cli.bfc_simulate import simulate
 
 __all__ = ["bfc"]
 
@@ -16,3 +17,4 @@ def bfc() -> None:
 
 
 bfc.add_command(p4)
+bfc.add_command(simulate)

@@ -22,7 +22,7 @@ from ccbench.cli._options import (
 from ccbench.errors import MissingRequirement
 
 if TYPE_CHECKING:
-    from ccbench.studies import SearchStudy, Study, StudyResult
+    from ccbench.studies import SearchStudy, SimulationStudy, Study, StudyResult
 
 __all__ = ["study"]
 
@@ -59,7 +59,7 @@ def list_studies(*, as_json: bool) -> None:
         click.echo(f"-: {reason}")
 
 
-def _listed(study: Study | SearchStudy) -> dict[str, Any]:
+def _listed(study: Study | SearchStudy | SimulationStudy) -> dict[str, Any]:
     """Return what is said of a study; one that lacks something cannot tell how much it runs."""
     row = {"name": study.name, "source": study.source, "title": study.title}
     try:

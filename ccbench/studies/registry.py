@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ccbench import _validate
 
 if TYPE_CHECKING:
-    from ccbench.studies.study import SearchStudy, Study
+    from ccbench.studies.study import SearchStudy, SimulationStudy, Study
 
 __all__ = ["get", "names"]
 
@@ -78,6 +78,16 @@ _NAMES = (
     "nimbus-21",
     "nimbus-d1",
     "nimbus-d2",
+    "bfc-t3.1",
+    "bfc-3.4",
+    "bfc-3.9",
+    "bfc-3.10",
+    "bfc-3.11",
+    "bfc-3.12",
+    "bfc-3.13",
+    "bfc-3.14",
+    "bfc-3.21",
+    "bfc-3.22",
     "engines-agree",
 )
 
@@ -93,7 +103,7 @@ def names() -> tuple[str, ...]:
     return _NAMES
 
 
-def get(name: str) -> Study | SearchStudy:
+def get(name: str) -> Study | SearchStudy | SimulationStudy:
     """Return the study of that name.
 
     Raises
@@ -110,5 +120,7 @@ def get(name: str) -> Study | SearchStudy:
         allowed = f"one of {', '.join(_NAMES)}"
         raise _validate.bad("study", name, allowed, _validate.choice_hint(name, _NAMES))
     module = name.replace("-", "_").replace(".", "_")
-    study: Study | SearchStudy = importlib.import_module(f"ccbench.studies.{module}").STUDY
+    study: Study | SearchStudy | SimulationStudy = importlib.import_module(
+        f"ccbench.studies.{module}"
+    ).STUDY
     return study

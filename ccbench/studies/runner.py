@@ -8,6 +8,7 @@ import math
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from ccbench import _atomic, _validate, raygen
 from ccbench.emulate import DEFAULT_STORE, resolve, run_many
 from ccbench.errors import EngineError, InputError
 from ccbench.studies.registry import get
-from ccbench.studies.study import SearchStudy
+from ccbench.studies.study import SearchStudy, SimulationStudy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -38,7 +39,7 @@ class StudyResult:
 
     Parameters
     ----------
-    study : Study or SearchStudy
+    study : Study, SearchStudy or SimulationStudy
         What was studied.
     quick : bool
         Whether in its quick version, whose numbers are not meant to agree with anything.
@@ -58,7 +59,7 @@ class StudyResult:
     >>> [comparison.agrees for comparison in result.findings.comparisons]  # doctest: +SKIP
     """
 
-    study: Study | SearchStudy
+    study: Study | SearchStudy | SimulationStudy
     quick: bool
     full: bool
     findings: Findings
@@ -115,7 +116,7 @@ class StudyResult:
 
 
 def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
-    study: str | Study | SearchStudy,
+    study: str | Study | SearchStudy | SimulationStudy,
     *,
     quick: bool = False,
     full: bool = False,
@@ -130,7 +131,7 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
 
     Parameters
     ----------
-    study : str, Study or SearchStudy
+    study : str, Study, SearchStudy or SimulationStudy
         A name that :func:`~ccbench.studies.names` lists, or a study of one's own.
     quick : bool
         Whether to run a small version that takes seconds.
@@ -168,9 +169,11 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
         study = get(study)
     if quick and full:
         raise _validate.bad("full", full, "left out beside quick", "leave out one of the two")
+    if isinstance(study, SimulationStudy):
+        return _simulated(study, quick=quick, full=full, jobs=jobs, report=on_progress)
     engine = resolve(engine)
     engines = [engine]
-    report = on_progress if on_progress is not None else _silent
+    report = on_progress or _silent
     where: dict[str, Any] = {"engine": engine, "executor": executor, "jobs": jobs}
     if isinstance(study, SearchStudy):
         searches = study.searches(quick=quick, full=full)
@@ -208,6 +211,33 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
         findings=findings,
         seeds=tuple(sorted(seeds)),
         provenance=_provenance(engines),
+    )
+
+
+def _simulated(
+    study: SimulationStudy,
+    *,
+    quick: bool,
+    full: bool,
+    jobs: int | None,
+    report: Callable[[float], None] | None,
+) -> StudyResult:
+    """Run a study of data centres: on this machine, and always anew, as no engine takes part."""
+    from ccbench.bfc.case import run_cases  # noqa: PLC0415 - only these studies need it
+
+    if full:
+        raise _no_full_version(study, full=full)
+    cases = study.cases(quick=quick)
+    rows = run_cases(cases, study.measure, jobs=jobs, on_progress=report)
+    findings = study.conclude(pd.DataFrame([row for of_one in rows for row in of_one]))
+    release = version("ccbench")
+    return StudyResult(
+        study=study,
+        quick=quick,
+        full=False,
+        findings=findings,
+        seeds=tuple(sorted({case.seed for case in cases})),
+        provenance={"ccbench": release, "engine": "bfc", "engine_version": release},
     )
 
 
@@ -267,7 +297,7 @@ def _found(
     return found
 
 
-def _no_full_version(study: Study | SearchStudy, *, full: bool) -> InputError:
+def _no_full_version(study: Study | SearchStudy | SimulationStudy, *, full: bool) -> InputError:
     allowed = f"left out for {study.name}"
     return _validate.bad("full", full, allowed, "its usual version is all there is")
 

@@ -13,11 +13,23 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from ccbench.bfc.case import Case
+    from ccbench.bfc.simulation import Simulation
     from ccbench.raygen import SearchConfig, SearchResult
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 
-__all__ = ["Comparison", "Findings", "Rows", "Scenarios", "SearchStudy", "Searches", "Study"]
+__all__ = [
+    "Cases",
+    "Comparison",
+    "Findings",
+    "Rows",
+    "Scenarios",
+    "SearchStudy",
+    "Searches",
+    "SimulationStudy",
+    "Study",
+]
 
 #: Rows of a table, each a dictionary with the same columns.
 Rows: TypeAlias = list[dict[str, Any]]
@@ -35,6 +47,13 @@ class Searches(Protocol):
 
     def __call__(self, *, quick: bool, full: bool) -> tuple[SearchConfig, ...]:
         """Return the searches; if `quick`, small ones; if `full`, as large as the published."""
+
+
+class Cases(Protocol):
+    """Says what to simulate."""
+
+    def __call__(self, *, quick: bool) -> tuple[Case, ...]:
+        """Return the cases, or, if `quick`, a few that take seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,3 +225,44 @@ class SearchStudy:
         """Length of so many runs together, in hours of their own time."""
         searches = self.searches(quick=False, full=False)
         return sum(search.most_runs * search.duration_s for search in searches) / 3600
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SimulationStudy:
+    """A published figure or table about data centres: simulated packet by packet, without a kernel.
+
+    Parameters
+    ----------
+    name, title, source : str
+        As in a :class:`Study`.
+    cases : callable
+        Returns what to simulate, ``cases(quick=False)``, or a quick version that takes seconds.
+    measure : callable
+        Turns a case and its result into rows of a table.
+    conclude : callable
+        Turns the table of all rows, in the order of the cases, into :class:`Findings`. It must do
+        with the table of the quick version too.
+
+    Examples
+    --------
+    >>> from ccbench import studies
+    >>> studies.get("bfc-3.9").source
+    'Goyal 2022, Figure 3-9'
+    """
+
+    name: str
+    title: str
+    source: str
+    cases: Cases
+    measure: Callable[[Case, Simulation], Rows]
+    conclude: Callable[[pd.DataFrame], Findings]
+
+    @cached_property
+    def run_count(self) -> int:
+        """Number of simulations."""
+        return len(self.cases(quick=False))
+
+    @cached_property
+    def virtual_hours(self) -> float:
+        """Length of all simulations together, in hours of their own time."""
+        return sum(case.duration_s for case in self.cases(quick=False)) / 3600

@@ -22,7 +22,7 @@ from ccbench.cli._status import ExitStatus
 from ccbench.emulate.engine import ENGINES
 from ccbench.errors import EngineError, InputError, MissingRequirement
 from ccbench.raygen import SearchConfig
-from ccbench.studies import Comparison, Findings, Rows, SearchStudy, Study
+from ccbench.studies import Comparison, Findings, Rows, SearchStudy, SimulationStudy, Study
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -191,6 +191,10 @@ class TestRegistry:
             assert engines * len(whole) + len(known) == study.run_count
             assert len(set(few)) == len(few) >= 1
             quick_s = sum(scenario.duration_s for scenario in (*engines * few, *few_known))
+        elif isinstance(study, SimulationStudy):
+            cases, some = study.cases(quick=False), study.cases(quick=True)
+            assert len(set(cases)) == len(cases) == study.run_count
+            quick_s = sum(case.duration_s for case in some)
         else:
             searches = study.searches(quick=False, full=False)
             small = study.searches(quick=True, full=False)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One simulation as data, and several side by side."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from ccbench._cores import cores
+from ccbench.bfc.simulation import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ccbench.bfc.scheme import Scheme
+    from ccbench.bfc.simulation import Simulation
+    from ccbench.bfc.topology import Topology
+    from ccbench.bfc.workload import Workload
+
+    Result = TypeVar("Result")
+
+__all__ = ["Case", "run_cases"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """What to simulate: the arguments of :func:`~ccbench.bfc.simulation.simulate`.
+
+    Parameters
+    ----------
+    name : str
+        Tells cases of a study apart.
+    topology, workload, scheme, duration_s, seed, drain_s, queue_delays
+        As there.
+    """
+
+    name: str
+    topology: Topology
+    workload: Workload
+    scheme: Scheme
+    duration_s: float
+    seed: int = 1
+    drain_s: float = 5e-3
+    queue_delays: bool = False
+
+
+class _Stopped(Exception):
+    """Another case has failed, or the user has stopped them all."""
+
+
+def run_cases(
+    cases: Sequence[Case],
+    measure: Callable[[Case, Simulation], Result],
+    *,
+    jobs: int | None = None,
+    on_progress: Callable[[float], None] | None = None,
+) -> list[Result]:
+    """Simulate cases side by side, and return what is measured in each, in their order.
+
+    Parameters
+    ----------
+    cases : sequence of Case
+        What to simulate.
+    measure : callable
+        Called with each case and its result, which is then dropped.
+    jobs : int, optional
+        Simulations at once; as many as there are cores if left out.
+    on_progress : callable, optional
+        Called with the share that is done, 0 to 1.
+
+    Examples
+    --------
+    >>> from ccbench.bfc.scheme import scheme
+    >>> from ccbench.bfc.topology import star
+    >>> from ccbench.bfc.workload import Workload
+    >>> case = Case(
+    ...     name="small",
+    ...     topology=star(servers=4),
+    ...     workload=Workload(load=0.1),
+    ...     scheme=scheme("bfc"),
+    ...     duration_s=1e-5,
+    ... )
+    >>> run_cases([case], lambda _, result: result.summary["dropped_packets"])
+    [0]
+    """
+    stopped = threading.Event()
+
+    def watch(_now_s: float) -> None:
+        if stopped.is_set():
+            raise _Stopped
+
+    def run(case: Case) -> Result:
+        result = simulate(
+            case.topology,
+            case.workload,
+            case.scheme,
+            case.duration_s,
+            case.seed,
+            drain_s=case.drain_s,
+            queue_delays=case.queue_delays,
+            progress=watch,
+        )
+        return measure(case, result)
+
+    measured = []
+    with ThreadPoolExecutor(jobs or cores()) as pool:  # the compiled core runs without the GIL
+        futures = [pool.submit(run, case) for case in cases]
+        try:
+            for done, future in enumerate(futures, start=1):
+                measured.append(future.result())
+                if on_progress is not None:
+                    on_progress(done / len(futures))
+        except BaseException:
+            stopped.set()
+            for future in futures:
+                future.cancel()
+            raise
+    return measured

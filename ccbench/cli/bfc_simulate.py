@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ccbench bfc simulate``."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ccbench.cli._console import print_json, print_pairs, print_table
+from ccbench.cli._options import json_option, make_folder, positive, seed_option
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from ccbench.bfc.scheme import Scheme
+    from ccbench.bfc.simulation import Simulation
+    from ccbench.bfc.topology import Topology
+    from ccbench.bfc.workload import Workload
+
+__all__ = ["simulate"]
+
+#: Sizes in bytes at which the rows of the table end.
+_EDGES = (3e3, 1e4, 1e5, 1e6, 3e6)
+#: What flows have to complete after the last has started, at least.
+_LEAST_DRAIN_S = 5e-3
+_INCAST = re.compile(r"(\d{1,6})\s*x\s*(\d+\.?\d*|\.\d+)\s*MB", re.ASCII | re.IGNORECASE)
+
+
+def _incast(_context: click.Context, _option: click.Parameter, text: str | None) -> Any:
+    """Read the degree and the size of incasts.
+
+    Examples
+    --------
+    >>> _incast(None, None, "100x20MB")
+    (100, 20.0)
+    """
+    if text is None:
+        return None
+    match = _INCAST.fullmatch(text.strip())
+    if match is None:
+        message = f"{text!r} is not a number of senders and their bytes, such as 100x20MB"
+        raise click.BadParameter(message)
+    return int(match[1]), float(match[2])
+
+
+def _clos(_context: click.Context, _option: click.Parameter, text: str) -> tuple[int, int, int]:
+    """Read the size of a Clos network.
+
+    Examples
+    --------
+    >>> _clos(None, None, "8x16x8")
+    (8, 16, 8)
+    """
+    match = re.fullmatch(r"(\d{1,4})x(\d{1,4})x(\d{1,4})", text.strip(), re.ASCII)
+    if match is None:
+        message = f"{text!r} is not racks x servers of each x spines, such as 8x16x8"
+        raise click.BadParameter(message)
+    return int(match[1]), int(match[2]), int(match[3])
+
+
+@click.command()
+@click.option(
+    "--workload",
+    "sizes",
+    metavar="NAME",
+    default="google",
+    show_default=True,
+    help="Distribution of flow sizes: google, facebook or websearch.",
+)
+@click.option(
+    "--load",
+    type=positive,
+    metavar="SHARE",
+    default=0.6,
+    show_default=True,
+    help="Of the links between racks and spines, incast included.",
+)
+@click.option(
+    "--arrivals",
+    metavar="NAME",
+    default="lognormal",
+    show_default=True,
+    help="Times between flows: lognormal (bursty) or poisson.",
+)
+@click.option(
+    "--incast",
+    callback=_incast,
+    metavar="NxSIZE",
+    help="Incast: N senders at once, which together send SIZE, such as 100x20MB.",
+)
+@click.option(
+    "--incast-load",
+    type=positive,
+    metavar="SHARE",
+    default=0.05,
+    show_default=True,
+    help="How much of the load incast is.",
+)
+@click.option(
+    "--scheme",
+    "schemes",
+    metavar="NAME,...",
+    default="bfc,hpcc,dctcp,dcqcn,ideal-fq",
+    show_default=True,
+    help="Schemes, by their names.",
+)
+@click.option(
+    "--clos",
+    "size",
+    callback=_clos,
+    metavar="RxSxP",
+    default="8x16x8",
+    show_default=True,
+    help="Racks, servers in each, spines.",
+)
+@click.option(
+    "--bandwidth",
+    type=positive,
+    metavar="GBPS",
+    default=100.0,
+    show_default=True,
+    help="Rate of each link in Gbit/s.",
+)
+@click.option(
+    "--delay",
+    type=positive,
+    metavar="US",
+    default=1.0,
+    show_default=True,
+    help="Propagation delay of each link in μs.",
+)
+@click.option(
+    "--buffer",
+    "buffer_mb",
+    type=positive,
+    metavar="MB",
+    default=12.0,
+    show_default=True,
+    help="Shared buffer of each switch.",
+)
+@click.option(
+    "--duration",
+    type=positive,
+    metavar="MS",
+    default=2.0,
+    show_default=True,
+    help="Flows start in so many ms of virtual time, and have at least 5 ms more to complete.",
+)
+@seed_option
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Save each result as DIR/SCHEME.",
+)
+@json_option
+def simulate(
+    *,
+    sizes: str,
+    load: float,
+    arrivals: str,
+    incast: tuple[int, float] | None,
+    incast_load: float,
+    schemes: str,
+    size: tuple[int, int, int],
+    bandwidth: float,
+    delay: float,
+    buffer_mb: float,
+    duration: float,
+    seed: int,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Simulate a data centre packet by packet, under one scheme after the other.
+
+    The network is a Clos one of 100 Gbit/s links, as in Goyal's thesis; all schemes see the same
+    flows. The slowdown of a flow is its completion time by that in an empty network.
+    """
+    from ccbench import _validate
+    from ccbench.bfc.scheme import scheme
+    from ccbench.bfc.topology import clos
+    from ccbench.bfc.workload import Incast, Workload
+
+    chosen = [scheme(name.strip()) for name in schemes.split(",")]
+    if incast is not None and load < incast_load:
+        step = "write a smaller --incast-load"
+        raise _validate.bad("load", load, f"at least the {incast_load:g} of incast", step)
+    racks, servers, spines = size
+    topology = clos(
+        racks=racks,
+        servers_per_rack=servers,
+        spines=spines,
+        gbps=bandwidth,
+        delay_us=delay,
+        buffer_mb=buffer_mb,
+    )
+    workload = Workload(
+        sizes=sizes,
+        load=load if incast is None else load - incast_load,
+        arrivals=arrivals,
+        incast=None
+        if incast is None
+        else Incast(degree=incast[0], total_mb=incast[1], load=incast_load),
+    )
+    if output is not None:
+        make_folder(output)
+    results = _simulate_all(topology, workload, chosen, duration * 1e-3, seed)
+    if output is not None:
+        for name, result in results.items():
+            result.save(output / name)
+    if as_json:
+        print_json({name: _document(result) for name, result in results.items()})
+        return
+    _print(results)
+
+
+def _simulate_all(
+    topology: Topology, workload: Workload, schemes: list[Scheme], duration_s: float, seed: int
+) -> dict[str, Simulation]:
+    from ccbench._progress import progress
+    from ccbench.bfc.simulation import simulate as run
+
+    results = {}
+    drain_s = max(duration_s, _LEAST_DRAIN_S)
+    with progress() as display:
+        flows = workload.flows(topology, duration_s, seed)
+        for chosen in schemes:
+            task = display.add_task(chosen.name, total=duration_s + drain_s)
+            results[chosen.name] = run(
+                topology,
+                flows,
+                chosen,
+                duration_s,
+                seed,
+                drain_s=drain_s,
+                progress=partial(_show, display, task),
+            )
+            display.update(task, completed=duration_s + drain_s)
+    return results
+
+
+def _show(display: Progress, task: TaskID, now_s: float) -> None:
+    display.update(task, completed=now_s)
+
+
+def _document(result: Simulation) -> dict[str, Any]:
+    """Return what is shown of a result, for machines."""
+    document = {
+        kind: result.slowdowns(_EDGES if kind == "background" else (), kind=kind)
+        .reset_index()
+        .to_dict(orient="records")
+        for kind in ("background", "incast")
+    }
+    return {
+        "slowdown": document,
+        "buffer_p99_bytes": float(result.buffers.quantile(0.99).max()),
+        "paused_share": result.paused_share(),
+        "summary": dict(result.summary),
+        "provenance": {k: v for k, v in result.provenance.items() if k != "topology"},
+    }
+
+
+def _print(results: dict[str, Simulation]) -> None:
+    rows = []
+    for name, result in results.items():
+        first = True
+        tables = [(result.slowdowns(_EDGES), "")]
+        incast = result.slowdowns(kind="incast")
+        if incast["flows"].sum() + incast["unfinished"].sum() > 0:
+            tables.append((incast, "incast"))
+        for table, label in tables:
+            for edge, row in table.iterrows():
+                rows.append(
+                    (
+                        name if first else "",
+                        label or _size(float(str(edge))),
+                        f"{row['flows']:.0f}",
+                        f"{row['unfinished']:.0f}",
+                        *(f"{row[column]:.2f}" for column in ("mean", "p50", "p95", "p99")),
+                    )
+                )
+                first = False
+    print_table(
+        ("scheme", "bytes\nup to", "flows", "un-\nfinished", "mean", "p50", "p95", "p99"),
+        rows,
+        title="Slowdown of flow completion times",
+    )
+    print_table(
+        (
+            "scheme",
+            "buffer\np99, MB",
+            "buffer\nmax, MB",
+            "PFC, %\nof time",
+            "dropped",
+            "events\nM",
+        ),
+        [
+            (
+                name,
+                f"{result.buffers.quantile(0.99).max() / 1e6:.2f}",
+                f"{result.summary['peak_buffer_bytes'] / 1e6:.2f}",
+                f"{100 * result.paused_share():.2f}",
+                f"{result.summary['dropped_packets']}",
+                f"{result.summary['events'] / 1e6:.1f}",
+            )
+            for name, result in results.items()
+        ],
+    )
+    summary = next(iter(results.values())).summary
+    print_pairs(
+        {
+            "flows": f"{summary['flows']}",
+            "base RTT": f"{summary['base_rtt_s'] * 1e6:.2f} μs",
+        }
+    )
+
+
+def _size(size_bytes: float) -> str:
+    """Return a size for people.
+
+    Examples
+    --------
+    >>> _size(3000), _size(1e6), _size(float("inf"))
+    ('3 KB', '1 MB', 'any')
+    """
+    if size_bytes == float("inf"):
+        return "any"
+    return f"{size_bytes / 1e6:g} MB" if size_bytes >= 1e6 else f"{size_bytes / 1e3:g} KB"  # noqa: PLR2004

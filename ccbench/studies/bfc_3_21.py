@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dynamic and stochastic assignment of queues (Goyal 2022, Figure 3-21)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.bfc.case import Case
+from ccbench.bfc.scheme import scheme
+from ccbench.bfc.workload import Workload
+from ccbench.studies.bfc_slowdown import INCAST, NETWORK
+from ccbench.studies.bfc_sweep import at, figure, measure
+from ccbench.studies.study import Comparison, Findings, SimulationStudy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SCHEMES = ("bfc", "bfc-stochastic")
+
+
+def _cases(*, quick: bool) -> tuple[Case, ...]:
+    return tuple(
+        Case(
+            name=f"{INCAST.degree}",
+            topology=NETWORK,
+            workload=Workload(sizes="facebook", load=0.55, incast=INCAST),
+            scheme=scheme(name),
+            duration_s=5e-4 if quick else 1e-2,
+            drain_s=1e-3 if quick else 5e-3,
+        )
+        for name in _SCHEMES
+    )
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    def ratio(column: str) -> float:
+        dynamic, stochastic = (at(table, column, name, low=0, high=1e9) for name in _SCHEMES)
+        return stochastic / dynamic
+
+    return Findings(
+        table=table,
+        figure=figure(table, "incast degree", log=False),
+        comparisons=tuple(
+            Comparison(
+                what=f"{what}, stochastic by dynamic",
+                ours=ratio(column),
+                published=published,
+                accepted=(low, 1000),
+            )
+            for what, column, published, low in (
+                ("p99 slowdown of short flows", "short_p99", "much worse", 2),
+                ("mean slowdown of long flows", "long_mean", "worse", 1),
+                ("flows that meet others in their queue", "collision_percent", "a high share", 2),
+            )
+        ),
+    )
+
+
+STUDY = SimulationStudy(
+    name="bfc-3.21",
+    title="BFC with dynamic and with stochastic assignment of queues",
+    source="Goyal 2022, Figure 3-21",
+    cases=_cases,
+    measure=measure,
+    conclude=_conclude,
+)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Google's flows with incast under all schemes (Goyal 2022, Figure 3-9)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.studies.bfc_slowdown import SHORT_BYTES, cases, figure, measure, value
+from ccbench.studies.study import Comparison, Findings, SimulationStudy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.bfc.case import Case
+
+
+def _cases(*, quick: bool) -> tuple[Case, ...]:
+    return cases("google", ("100x20MB",), quick=quick, duration_s=2e-3, seeds=(1,))
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    short = {"kind": "background", "up_to_bytes": SHORT_BYTES}
+    p99 = {name: value(table, "p99", scheme=name, **short) for name in set(table["scheme"])}
+    note = (
+        "Most of these flows are a single packet of a few bytes: 500,000 begin in a millisecond. "
+        "Those to the receiver of an incast wait at its switch and so pause a queue each; they "
+        "hold all 31 queues of the ports on the way, and others wait behind them. With 128 queues "
+        "that does not happen (`ccbench bfc simulate --scheme bfc-128`)."
+    )
+    return Findings(
+        table=table,
+        figure=figure(table, ("mean", "p95", "p99")),
+        comparisons=(
+            *(
+                Comparison(
+                    what=f"p99 slowdown of flows up to 3 KB, {other} by BFC",
+                    ours=p99[other] / p99["bfc"],
+                    published="5 to 30" if other == "hpcc" else "5 or more",
+                    accepted=(5, 30) if other == "hpcc" else (5, 1000),
+                    note=note,
+                )
+                for other in ("hpcc", "dctcp", "dcqcn")
+            ),
+            Comparison(
+                what="packets dropped by BFC",
+                ours=value(table, "dropped_packets", scheme="bfc"),
+                published="none",
+                accepted=(0, 0),
+            ),
+            Comparison(
+                what="p99 slowdown of incast flows, HPCC by BFC",
+                ours=value(table, "p99", scheme="hpcc", kind="incast")
+                / value(table, "p99", scheme="bfc", kind="incast"),
+                published="2",
+                accepted=(1.5, 2.5),
+            ),
+        ),
+    )
+
+
+STUDY = SimulationStudy(
+    name="bfc-3.9",
+    title="Google's flows at 55 % load with 5 % of 100-to-1 incast",
+    source="Goyal 2022, Figure 3-9",
+    cases=_cases,
+    measure=measure,
+    conclude=_conclude,
+)

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace ccbench::datacenter {
+
+// Adds datacenter_simulate() to the extension module.
+void bind(nanobind::module_& module);
+
+}  // namespace ccbench::datacenter

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DCTCP (Alizadeh et al., SIGCOMM 2010), from a window of its own choice on: no slow start. The window
+// is cut by half the share of marked packets, and then stays as it is for a window of data, as TCP does
+// that reduces its window; else it grows by a packet in that time.
+
+#pragma once
+
+#include <algorithm>
+
+#include "flow.h"
+
+namespace ccbench::datacenter {
+
+inline void start_dctcp(Flow& flow) {
+  flow.dctcp.alpha = 1;
+  flow.dctcp.window_end = 0;
+}
+
+inline void dctcp_ack(Flow& flow, bool marked, std::uint32_t packets, double packet_bytes,
+                      double gain) {
+  DctcpState& state = flow.dctcp;
+  ++state.acked;
+  state.marked += marked;
+  const bool cut_before = flow.acked < state.cut_end;
+  if (marked && !cut_before) {
+    flow.window_bytes = std::max(flow.window_bytes * (1 - state.alpha / 2), packet_bytes);
+    state.cut_end = flow.next_number;
+  } else if (!marked && !cut_before) {
+    flow.window_bytes += packets * packet_bytes * packet_bytes / flow.window_bytes;
+  }
+  if (flow.acked >= state.window_end) {
+    const double share = static_cast<double>(state.marked) / state.acked;
+    state.alpha += gain * (share - state.alpha);
+    state.window_end = flow.next_number;
+    state.acked = state.marked = 0;
+  }
+}
+
+}  // namespace ccbench::datacenter

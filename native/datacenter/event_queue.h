@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The events to come, in order of time; those of the same instant in order of their sources.
+//
+// A source (one end of a link, a timer of a flow) has at most one event pending, so that an event is
+// no more than its source's number, and its node is where the source's number says: nothing is
+// allocated. Links make nearly all events, and look ahead no further than their delay. These go into
+// a wheel of slots, each a short sorted list, found through a bitmap; the rare ones beyond its
+// horizon go into a heap.
+
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "time.h"
+
+namespace ccbench::datacenter {
+
+class EventQueue {
+ public:
+  // `horizon` is how far ahead most events are scheduled.
+  EventQueue(std::uint32_t sources, Time horizon) : nodes_(sources), heads_(Slots, None) {
+    while ((static_cast<Time>(Slots - 1) << shift_) < horizon) ++shift_;
+  }
+
+  void add_sources(std::uint32_t count) {
+    if (count > nodes_.size()) nodes_.resize(count);
+  }
+
+  // `source` has no event pending, and `time` is not before the last event that was taken.
+  void schedule(std::uint32_t source, Time time) {
+    if ((time >> shift_) - (now_ >> shift_) >= Slots) {
+      far_.push_back({time, source});
+      std::push_heap(far_.begin(), far_.end(), later);
+      return;
+    }
+    const std::uint32_t slot = static_cast<std::uint32_t>(time >> shift_) % Slots;
+    nodes_[source].time = time;
+    std::uint32_t* link = &heads_[slot];
+    while (*link != None && before({nodes_[*link].time, *link}, {time, source})) {
+      link = &nodes_[*link].next;
+    }
+    nodes_[source].next = *link;
+    *link = source;
+    words_[slot / 64] |= 1ULL << slot % 64;
+    summary_[slot / 4096] |= 1ULL << slot / 64 % 64;
+  }
+
+  // The time of the next event; Never if there is none.
+  Time next_time() {
+    near_slot_ = first_slot();
+    const Event near = near_event();
+    next_is_far_ = !far_.empty() && (near_slot_ == None || before(far_.front(), near));
+    return next_is_far_ ? far_.front().time : near_slot_ == None ? Never : near.time;
+  }
+
+  // Takes the event that next_time() has found, and returns its source.
+  std::uint32_t take() {
+    if (next_is_far_) {
+      std::pop_heap(far_.begin(), far_.end(), later);
+      const Event event = far_.back();
+      far_.pop_back();
+      now_ = event.time;
+      return event.source;
+    }
+    const std::uint32_t source = heads_[near_slot_];
+    now_ = nodes_[source].time;
+    heads_[near_slot_] = nodes_[source].next;
+    if (heads_[near_slot_] == None) {
+      words_[near_slot_ / 64] &= ~(1ULL << near_slot_ % 64);
+      if (words_[near_slot_ / 64] == 0) {
+        summary_[near_slot_ / 4096] &= ~(1ULL << near_slot_ / 64 % 64);
+      }
+    }
+    return source;
+  }
+
+  // Time passes without an event.
+  void advance(Time now) { now_ = now; }
+
+ private:
+  struct Event {
+    Time time;
+    std::uint32_t source;
+  };
+  struct Node {
+    Time time = 0;
+    std::uint32_t next = None;
+  };
+
+  static constexpr std::uint32_t Slots = 8192;
+  static constexpr std::uint32_t None = 0xffffffff;
+
+  static bool before(const Event& a, const Event& b) {
+    return a.time != b.time ? a.time < b.time : a.source < b.source;
+  }
+  static bool later(const Event& a, const Event& b) { return before(b, a); }
+
+  Event near_event() const {
+    if (near_slot_ == None) return {Never, None};
+    return {nodes_[heads_[near_slot_]].time, heads_[near_slot_]};
+  }
+
+  // The first slot with events from now on, once around the wheel.
+  std::uint32_t first_slot() const {
+    const std::uint32_t start = static_cast<std::uint32_t>(now_ >> shift_) % Slots;
+    const std::uint64_t here = words_[start / 64] >> start % 64;
+    if (here != 0) return start + static_cast<std::uint32_t>(std::countr_zero(here));
+    const std::uint32_t word = first_word(start / 64 + 1);
+    if (word == None) return None;
+    return word * 64 + static_cast<std::uint32_t>(std::countr_zero(words_[word]));
+  }
+
+  // The first word with events at or after `start`, or else before it.
+  std::uint32_t first_word(std::uint32_t start) const {
+    for (std::uint32_t i = start / 64; i < summary_.size(); ++i) {
+      const std::uint64_t bits = i == start / 64 ? summary_[i] & (~0ULL << start % 64) : summary_[i];
+      if (bits != 0) return i * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+    }
+    for (std::uint32_t i = 0; i < summary_.size(); ++i) {
+      if (summary_[i] != 0) return i * 64 + static_cast<std::uint32_t>(std::countr_zero(summary_[i]));
+    }
+    return None;
+  }
+
+  std::vector<Node> nodes_;
+  std::vector<std::uint32_t> heads_;
+  std::array<std::uint64_t, Slots / 64> words_{};
+  std::array<std::uint64_t, Slots / 4096> summary_{};
+  std::vector<Event> far_;
+  Time now_ = 0;
+  int shift_ = 6;
+  std::uint32_t near_slot_ = None;
+  bool next_is_far_ = false;
+};
+
+}  // namespace ccbench::datacenter

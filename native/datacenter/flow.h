@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The state of a flow at its sender, at its receiver and in the queues on its way. It exists from the
+// flow's start until the last of its packets and timers is gone.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "packet.h"
+#include "settings.h"
+#include "topology.h"
+
+namespace ccbench::datacenter {
+
+struct DctcpState {
+  double alpha;
+  std::uint32_t window_end;  // what must be acknowledged before alpha is updated
+  std::uint32_t cut_end;     // and before the window is cut again
+  std::uint32_t acked;
+  std::uint32_t marked;
+};
+
+struct DcqcnState {
+  double target_mbps;
+  double alpha;
+  double counted_bytes;  // since the byte counter's last step
+  std::uint32_t byte_steps;
+  std::uint32_t time_steps;
+  Time alpha_at;     // when alpha was updated last
+  Time increase_at;  // when the timer's next step is due
+  bool notified;     // ever
+};
+
+struct HpccState {
+  double reference_window;  // W^c
+  double utilisation;       // U
+  std::uint32_t stage;      // incStage
+  std::uint32_t update_at;  // lastUpdateSeq
+  bool known;               // there is telemetry to compare with
+  Telemetries last;         // L
+};
+
+// Timers of a flow; each is a source of events.
+enum class Timer : std::uint8_t { pace, retransmission, increase };
+constexpr std::uint32_t TimersPerFlow = 3;
+
+struct Flow {
+  std::uint32_t id;    // its place in the traffic
+  std::uint32_t hash;  // of its identifier
+  std::uint32_t source;
+  std::uint32_t destination;
+  std::uint32_t packets;     // None: without end
+  std::uint32_t last_bytes;  // payload of the last packet
+  bool incast;
+
+  // The sender.
+  std::uint32_t next_number;
+  std::uint32_t acked;
+  double window_bytes;  // on the wire
+  double rate_mbps;     // 0: as the link
+  Time next_send;
+  Time progress;  // when an ACK moved it last
+  std::uint32_t next_ready;
+  std::uint16_t nic_queue;
+  bool in_nic_queue;
+  bool ready;
+  std::uint8_t timers;  // those pending, a bit each
+
+  // The receiver.
+  std::uint32_t expected;
+  std::uint32_t refused;  // the packet that it has asked for again
+  Time last_notification;
+
+  // The network.
+  std::uint32_t live_packets;
+  Path there;
+  Path back;
+  std::array<std::uint16_t, MaxHops> queue_at;
+  std::array<std::uint32_t, MaxHops> queued_at;  // packets
+
+  DctcpState dctcp;
+  DcqcnState dcqcn;
+  HpccState* hpcc;
+
+  bool all_sent() const { return next_number >= packets; }
+  bool all_acked() const { return acked >= packets; }
+};
+
+class FlowPool {
+ public:
+  // A flow whose state is all zeros.
+  std::uint32_t take(bool hpcc) {
+    ++live_;
+    if (free_.empty()) {
+      flows_.emplace_back();
+      if (hpcc) hpcc_.emplace_back();
+      free_.push_back(static_cast<std::uint32_t>(flows_.size() - 1));
+    }
+    const std::uint32_t slot = free_.back();
+    free_.pop_back();
+    flows_[slot] = Flow{};
+    if (hpcc) {
+      hpcc_[slot].known = false;
+      flows_[slot].hpcc = &hpcc_[slot];
+    }
+    return slot;
+  }
+
+  void give_back(std::uint32_t slot) {
+    --live_;
+    free_.push_back(slot);
+  }
+
+  Flow& operator[](std::uint32_t slot) { return flows_[slot]; }
+  std::uint32_t capacity() const { return static_cast<std::uint32_t>(flows_.size()); }
+  std::uint64_t live() const { return live_; }
+
+ private:
+  std::vector<Flow> flows_;
+  std::deque<HpccState> hpcc_;  // a deque, as flows point into it
+  std::vector<std::uint32_t> free_;
+  std::uint64_t live_ = 0;
+};
+
+}  // namespace ccbench::datacenter

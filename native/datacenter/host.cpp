@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What hosts do: start flows, send within window and rate, acknowledge, and go back to the packet that
+// is missing (Go-Back-N).
+
+#include <algorithm>
+
+#include "dcqcn.h"
+#include "dctcp.h"
+#include "delay_window.h"
+#include "hpcc.h"
+#include "network.h"
+
+namespace ccbench::datacenter {
+
+void Network::start_flow(std::uint32_t id) {
+  const FlowSpec& spec = specs_[id];
+  const std::uint32_t slot = flows_.take(settings_.control == Control::hpcc);
+  events_.add_sources(2 * static_cast<std::uint32_t>(ports_.size()) +
+                      TimersPerFlow * flows_.capacity());
+  Flow& flow = flows_[slot];
+  const std::uint64_t hash = mix(settings_.seed * 0x9e3779b97f4a7c15ULL + 2 * std::uint64_t{id});
+  flow.id = id;
+  flow.hash = static_cast<std::uint32_t>(hash);
+  flow.source = spec.source;
+  flow.destination = spec.destination;
+  flow.incast = spec.incast;
+  flow.packets = None;
+  flow.last_bytes = settings_.payload_bytes;
+  flow.there = topology_.path(spec.source, spec.destination, hash);
+  flow.back = topology_.path(spec.destination, spec.source, mix(hash + 1));
+  if (spec.bytes > 0) {
+    flow.packets = static_cast<std::uint32_t>((spec.bytes - 1) / settings_.payload_bytes + 1);
+    flow.last_bytes = static_cast<std::uint32_t>((spec.bytes - 1) % settings_.payload_bytes + 1);
+    results_.ideal[id] = ideal_completion(flow.there, port_specs_, flow.packets,
+                                          settings_.payload_bytes + settings_.header_bytes,
+                                          flow.last_bytes + settings_.header_bytes);
+  }
+  flow.progress = now_;
+  flow.refused = None;
+  flow.last_notification = -settings_.dcqcn_notification_interval;
+  const double line_mbps = static_cast<double>(ports_[flow.there.ports[0]].rate_mbps);
+  flow.window_bytes = settings_.window_bdp * line_mbps / 8e6 * static_cast<double>(base_rtt_);
+  switch (settings_.control) {
+    case Control::none:
+      flow.window_bytes = 1e18;
+      break;
+    case Control::dctcp:
+      start_dctcp(flow);
+      break;
+    case Control::dcqcn:
+      flow.window_bytes = 1e18;
+      start_dcqcn(flow);
+      break;
+    case Control::hpcc:
+      start_hpcc(flow);
+      break;
+    case Control::fixed_window:
+    case Control::delay_window:
+      break;
+  }
+  make_ready(slot);
+  kick(flow.there.ports[0]);
+}
+
+void Network::set_timer(std::uint32_t slot, Timer timer, Time time) {
+  const auto which = static_cast<std::uint32_t>(timer);
+  flows_[slot].timers |= static_cast<std::uint8_t>(1U << which);
+  events_.schedule(2 * static_cast<std::uint32_t>(ports_.size()) + TimersPerFlow * slot + which,
+                   time);
+}
+
+void Network::fire(std::uint32_t slot, Timer timer) {
+  Flow& flow = flows_[slot];
+  flow.timers &= static_cast<std::uint8_t>(~(1U << static_cast<unsigned>(timer)));
+  if (flow.all_acked()) {
+    release_if_over(slot);
+    return;
+  }
+  switch (timer) {
+    case Timer::pace:
+      make_ready(slot);
+      kick(flow.there.ports[0]);
+      break;
+    case Timer::retransmission:
+      time_out(slot);
+      break;
+    case Timer::increase:
+      if (flow.rate_mbps <= 0) break;
+      if (now_ >= flow.dcqcn.increase_at) {
+        ++flow.dcqcn.time_steps;
+        dcqcn_increase(flow, static_cast<double>(ports_[flow.there.ports[0]].rate_mbps), settings_);
+        flow.dcqcn.increase_at = now_ + settings_.dcqcn_increase_interval;
+      }
+      if (flow.rate_mbps > 0) set_timer(slot, Timer::increase, flow.dcqcn.increase_at);
+      break;
+  }
+}
+
+// Puts a flow among those that may send, if it may; a later time sets a timer.
+void Network::make_ready(std::uint32_t slot) {
+  Flow& flow = flows_[slot];
+  if (flow.ready || flow.all_sent()) return;
+  const std::uint32_t inflight = flow.next_number - flow.acked;
+  if (inflight > 0 && (inflight + 1.0) * packet_bytes() > flow.window_bytes) return;
+  if (flow.rate_mbps > 0 && flow.next_send > now_) {
+    const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(Timer::pace));
+    if (!(flow.timers & bit)) set_timer(slot, Timer::pace, flow.next_send);
+    return;
+  }
+  Nic& nic = nics_[flow.source];
+  if (!flow.in_nic_queue) nic.assign(flow, random_);
+  nic.push(flows_, slot);
+}
+
+// The next packet of the flow whose turn it is.
+PacketId Network::next_packet(std::uint32_t host) {
+  Nic& nic = nics_[host];
+  const std::uint32_t slot = nic.pop(flows_);
+  const PacketId id = packets_.take();
+  ++results_.created_packets;
+  ++results_.sent_data_packets;
+  Flow& flow = flows_[slot];
+  Packet& packet = packets_[id];
+  packet = Packet{};
+  packet.kind = Kind::data;
+  packet.flow = slot;
+  packet.number = flow.next_number++;
+  packet.remaining = flow.packets - packet.number;
+  packet.sent = now_;
+  packet.queue = flow.nic_queue;
+  const std::uint32_t payload =
+      packet.number + 1 == flow.packets ? flow.last_bytes : settings_.payload_bytes;
+  packet.bytes = static_cast<std::uint16_t>(payload + settings_.header_bytes +
+                                            settings_.telemetry_bytes);
+  ++flow.live_packets;
+  if (settings_.control == Control::hpcc) {
+    const Port& port = ports_[flow.there.ports[0]];
+    packets_.telemetry(id)[0] = {now_, port.counts.sent_bytes, 0,
+                                 static_cast<std::uint32_t>(port.rate_mbps)};
+  }
+  if (flow.rate_mbps > 0) {
+    flow.next_send = now_ + static_cast<Time>(packet.bytes * 8e6 / flow.rate_mbps);
+    if (settings_.control == Control::dcqcn && dcqcn_count(flow, packet.bytes, settings_)) {
+      dcqcn_increase(flow, static_cast<double>(ports_[flow.there.ports[0]].rate_mbps), settings_);
+    }
+  }
+  if (flow.all_sent()) {
+    nic.release(flow);
+  } else {
+    make_ready(slot);
+  }
+  return id;
+}
+
+void Network::host_receive(PacketId id) {
+  packets_[id].kind == Kind::data ? receive_data(id) : receive_ack(id);
+}
+
+// Data becomes its own ACK.
+void Network::receive_data(PacketId id) {
+  Packet& packet = packets_[id];
+  Flow& flow = flows_[packet.flow];
+  if (packet.number == flow.expected) {
+    ++flow.expected;
+    const std::uint64_t payload =
+        packet.bytes - settings_.header_bytes - settings_.telemetry_bytes;
+    delivered_ += payload;
+    if (flow.packets == None) delivered_long_ += payload;
+    results_.delivered_bytes[flow.id] += static_cast<std::int64_t>(payload);
+    if (flow.expected == flow.packets) {
+      results_.completion[flow.id] = now_ - specs_[flow.id].start;
+      --unfinished_;
+    }
+    packet.kind = Kind::ack;
+  } else if (packet.number > flow.expected) {
+    if (flow.refused == flow.expected) {  // it has been told
+      const std::uint32_t slot = packet.flow;
+      --flow.live_packets;
+      free_packet(id);
+      release_if_over(slot);
+      return;
+    }
+    flow.refused = flow.expected;
+    packet.kind = Kind::nack;
+  } else {
+    packet.kind = Kind::ack;
+  }
+  if (settings_.control == Control::dcqcn && packet.marked &&
+      now_ - flow.last_notification >= settings_.dcqcn_notification_interval) {
+    flow.last_notification = now_;
+    packet.notifies = true;
+  }
+  packet.number = flow.expected;
+  packet.hop = 0;
+  packet.bytes = static_cast<std::uint16_t>(settings_.ack_bytes + settings_.telemetry_bytes);
+  const std::uint32_t out = flow.back.ports[0];
+  ports_[out].acks.push(packets_, id);
+  kick(out);
+}
+
+void Network::receive_ack(PacketId id) {
+  const Packet& packet = packets_[id];
+  const std::uint32_t slot = packet.flow;
+  Flow& flow = flows_[slot];
+  std::uint32_t newly_acked = 0;
+  if (packet.number > flow.acked) {
+    newly_acked = packet.number - flow.acked;
+    flow.acked = packet.number;
+    flow.progress = now_;
+    flow.next_number = std::max(flow.next_number, flow.acked);
+  }
+  if (packet.kind == Kind::nack && packet.number == flow.acked) go_back(flow);
+  if (flow.ready && flow.all_sent()) {  // what it would have sent again has arrived after all
+    nics_[flow.source].remove(flows_, slot);
+    nics_[flow.source].release(flow);
+  }
+  control(flow, id, newly_acked);
+  --flow.live_packets;
+  free_packet(id);
+  if (flow.all_acked()) {
+    release_if_over(slot);
+    return;
+  }
+  make_ready(slot);
+  kick(flow.there.ports[0]);
+}
+
+void Network::control(Flow& flow, PacketId id, std::uint32_t newly_acked) {
+  const Packet& packet = packets_[id];
+  const double line_mbps = static_cast<double>(ports_[flow.there.ports[0]].rate_mbps);
+  switch (settings_.control) {
+    case Control::none:
+    case Control::fixed_window:
+      break;
+    case Control::dctcp:
+      dctcp_ack(flow, packet.marked, newly_acked, packet_bytes(), settings_.dctcp_gain);
+      break;
+    case Control::dcqcn:
+      if (packet.notifies && !flow.all_acked()) {
+        dcqcn_notification(flow, now_, line_mbps, settings_);
+        const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(Timer::increase));
+        if (!(flow.timers & bit)) set_timer(packet.flow, Timer::increase, flow.dcqcn.increase_at);
+      }
+      break;
+    case Control::hpcc:
+      hpcc_ack(flow, packets_.telemetry(id), flow.there.hops, base_rtt_, line_mbps, settings_);
+      break;
+    case Control::delay_window:
+      delay_window_ack(flow, now_ - packet.sent,
+                       settings_.target_rtts * static_cast<double>(base_rtt_), packet_bytes());
+      break;
+  }
+}
+
+void Network::go_back(Flow& flow) {
+  results_.resent_data_packets += flow.next_number - flow.acked;
+  flow.next_number = flow.acked;
+}
+
+void Network::time_out(std::uint32_t slot) {
+  Flow& flow = flows_[slot];
+  if (now_ - flow.progress >= settings_.retransmission_timeout) {
+    go_back(flow);
+    flow.progress = now_;
+    make_ready(slot);
+    kick(flow.there.ports[0]);
+  }
+  set_timer(slot, Timer::retransmission, flow.progress + settings_.retransmission_timeout);
+}
+
+// The flow's state goes once nothing refers to it any more.
+void Network::release_if_over(std::uint32_t slot) {
+  Flow& flow = flows_[slot];
+  if (!flow.all_acked() || flow.live_packets > 0 || flow.timers != 0) return;
+  if (flow.in_nic_queue) nics_[flow.source].release(flow);
+  flows_.give_back(slot);
+}
+
+}  // namespace ccbench::datacenter

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The simulation: hosts and switches, and the packets between them. A packet that a port has begun
+// to send is on the link until it has arrived as a whole (store and forward); of a link's packets
+// only the first has an event, and a transmitter only if something waits for it.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "event_queue.h"
+#include "flow.h"
+#include "nic.h"
+#include "packet.h"
+#include "port.h"
+#include "random.h"
+#include "results.h"
+#include "settings.h"
+#include "topology.h"
+
+namespace ccbench::datacenter {
+
+struct Switch {
+  std::int64_t used = 0;        // bytes of data
+  std::int64_t pfc_buffer = 0;  // what there is besides the headroom
+  std::uint64_t peak = 0;
+};
+
+class Network {
+ public:
+  // Flows are in order of their start. Throws std::invalid_argument if a host cannot be reached.
+  Network(const Settings& settings, std::uint32_t hosts, std::uint32_t nodes,
+          const std::vector<PortSpec>& ports, std::vector<FlowSpec> flows);
+
+  // `poll` is called now and then with the time; what it throws ends the simulation. Throws
+  // std::logic_error if a packet or a byte has got lost.
+  Results run(const std::function<void(Time)>& poll);
+
+ private:
+  // network.cpp: time passes.
+  void dispatch(std::uint32_t source);
+  void fire(std::uint32_t slot, Timer timer);
+  void arrive(std::uint32_t port);
+  void sample();
+  bool finished() const;
+  void finish();
+  void check_conservation();
+
+  // link.cpp: ports send.
+  void kick(std::uint32_t port);
+  void send_next(std::uint32_t port);
+  void transmit(std::uint32_t port, PacketId id);
+  void send_frame(std::uint32_t port, Kind kind, std::uint32_t number);
+  void stop(std::uint32_t port);
+  void go_on(std::uint32_t port);
+  void free_packet(PacketId id);
+
+  // host.cpp: what hosts do.
+  void start_flow(std::uint32_t id);
+  void make_ready(std::uint32_t slot);
+  PacketId next_packet(std::uint32_t host);
+  void host_receive(PacketId id);
+  void receive_data(PacketId id);
+  void receive_ack(PacketId id);
+  void control(Flow& flow, PacketId id, std::uint32_t newly_acked);
+  void go_back(Flow& flow);
+  void time_out(std::uint32_t slot);
+  void release_if_over(std::uint32_t slot);
+  void set_timer(std::uint32_t slot, Timer timer, Time time);
+
+  // switch.cpp: what switches do.
+  void switch_receive(PacketId id, std::uint32_t from_port);
+  void enqueue(PacketId id, std::uint32_t from_port);
+  void dequeued(std::uint32_t port, PacketId id);
+  std::uint32_t choose_queue(Port& port, Flow& flow, Packet& packet);
+  void note_empty(Port& port, std::uint32_t queue);
+  void backpressure(Port& port, Packet& packet);
+  bool mark(const Port& port, std::uint32_t queue);
+  void check_ingress(Switch& at, std::uint32_t from_port);
+  void drop(PacketId id, Port& port);
+  std::int64_t pfc_limit(const Switch& at) const;
+
+  bool is_host(std::uint32_t node) const { return node < hosts_; }
+  Switch& switch_at(std::uint32_t node) { return switches_[node - hosts_]; }
+  std::uint32_t packet_bytes() const {
+    return settings_.payload_bytes + settings_.header_bytes + settings_.telemetry_bytes;
+  }
+
+  Settings settings_;
+  std::uint32_t hosts_;
+  std::vector<PortSpec> port_specs_;
+  std::vector<FlowSpec> specs_;
+  Topology topology_;
+  Time base_rtt_;
+  Random random_;
+  EventQueue events_;
+  PacketPool packets_;
+  FlowPool flows_;
+  std::vector<Port> ports_;
+  std::vector<Nic> nics_;
+  std::vector<Switch> switches_;
+  Time now_ = 0;
+  std::uint32_t started_ = 0;
+  std::uint64_t unfinished_ = 0;  // flows with an end that are not complete
+  std::uint64_t delivered_ = 0;
+  std::uint64_t delivered_long_ = 0;
+  Results results_;
+};
+
+}  // namespace ccbench::datacenter

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A port with the link that it sends over, and what the node at the other end of the link notes
+// about what comes in.
+
+#pragma once
+
+#include <cstdint>
+
+#include "bfc.h"
+#include "packet.h"
+#include "queue_bitmap.h"
+#include "results.h"
+#include "scheduler.h"
+#include "settings.h"
+#include "time.h"
+
+namespace ccbench::datacenter {
+
+struct Port {
+  explicit Port(const PortSpec& spec)
+      : to(spec.to),
+        from(spec.from),
+        rate_mbps(spec.rate_mbps),
+        delay(spec.delay),
+        byte_time(8'000'000 % spec.rate_mbps == 0 ? 8'000'000 / spec.rate_mbps : 0) {}
+
+  Time serialisation(std::int64_t bytes) const {
+    return byte_time > 0 ? bytes * byte_time : datacenter::serialisation(bytes, rate_mbps);
+  }
+
+  Time free_at = 0;      // when the transmitter is
+  bool awake = false;    // there is an event when it is free
+  bool stopped = false;  // by PFC
+  std::uint32_t to;
+  std::uint32_t from;
+  std::uint32_t reverse = None;
+  std::int64_t rate_mbps;
+  Time delay;
+  Time byte_time;  // 0 if it is no whole number
+
+  PacketList flying;  // on the link
+  PacketList urgent;  // pause and resume
+  PacketList acks;
+  Scheduler data;  // of a switch
+
+  std::uint32_t active_flows = 0;  // that have packets in `data`
+  std::int64_t pause_bytes = 0;    // BFC: the pause threshold if one queue is active
+  FlowTable table;
+  QueueBitmap empty;
+
+  // At the other end, if that is a switch.
+  std::int64_t buffered = 0;  // bytes that came over this link
+  bool asked_to_stop = false;
+  PauseCounters pause_counters;
+
+  Time stopped_at = 0;
+  PortCounts counts;
+};
+
+}  // namespace ccbench::datacenter

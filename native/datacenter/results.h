@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a simulation has found.
+
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "time.h"
+
+namespace ccbench::datacenter {
+
+// How often which delay was seen: buckets of 1 ns up to 32 ns, then 16 for each doubling.
+class DelayHistogram {
+ public:
+  static constexpr std::uint32_t Buckets = 32 + 16 * 40;
+
+  void add(Time delay) {
+    if (counts_.empty()) counts_.resize(Buckets);
+    ++counts_[bucket(static_cast<std::uint64_t>(delay) / 1000)];
+  }
+  const std::vector<std::uint32_t>& counts() const { return counts_; }
+
+ private:
+  static std::uint32_t bucket(std::uint64_t ns) {
+    if (ns < 32) return static_cast<std::uint32_t>(ns);
+    const auto octave = static_cast<std::uint32_t>(std::bit_width(ns)) - 6;
+    return 32 + 16 * octave + static_cast<std::uint32_t>((ns >> (octave + 1)) - 16);
+  }
+
+  std::vector<std::uint32_t> counts_;
+};
+
+struct PortCounts {
+  std::uint64_t sent_bytes = 0;  // on the wire, of all kinds
+  std::uint64_t data_packets = 0;
+  std::uint64_t marked_packets = 0;
+  std::uint64_t dropped_packets = 0;
+  std::uint64_t peak_queue_bytes = 0;
+  std::uint64_t pauses = 0;  // PFC: that stopped this port
+  std::uint64_t queue_pauses = 0;  // BFC: that stopped a queue of it
+  std::uint64_t assignments = 0;   // BFC: of a packet of a flow that had none queued here
+  std::uint64_t collisions = 0;    // of these, to a queue that was not empty
+  Time paused = 0;  // by PFC
+};
+
+struct Results {
+  // By flow.
+  std::vector<Time> completion;  // after the start; -1 if it is not complete
+  std::vector<Time> ideal;
+  std::vector<std::int64_t> delivered_bytes;
+  // By port.
+  std::vector<PortCounts> ports;
+  std::vector<DelayHistogram> delays;
+  // By sample; `buffers` and `active_flows` by sample and switch, and by sample and port of a switch.
+  std::vector<Time> sample_times;
+  std::vector<std::uint32_t> buffers;
+  std::vector<std::uint64_t> delivered;       // payload so far
+  std::vector<std::uint64_t> delivered_long;  // of flows without end
+  std::vector<std::uint32_t> live_packets;
+  // How often a port of a switch had how many flows with packets queued.
+  std::vector<std::uint64_t> active_flows;
+  // By switch.
+  std::vector<std::uint64_t> peak_buffers;
+
+  std::uint64_t events = 0;
+  std::uint64_t created_packets = 0;   // of any kind
+  std::uint64_t consumed_packets = 0;  // by a host or switch
+  std::uint64_t dropped_packets = 0;
+  std::uint64_t left_packets = 0;  // in the network at the end
+  std::uint64_t sent_data_packets = 0;
+  std::uint64_t resent_data_packets = 0;
+  std::uint64_t peak_packets = 0;
+  std::uint64_t peak_flows = 0;
+  Time end = 0;
+  Time base_rtt = 0;
+};
+
+}  // namespace ccbench::datacenter

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What switches do with a packet: find its port, admit it to the shared buffer, choose its queue, mark
+// it, ask the other end of the link to stop.
+
+#include <algorithm>
+
+#include "network.h"
+
+namespace ccbench::datacenter {
+
+void Network::switch_receive(PacketId id, std::uint32_t from_port) {
+  Packet& packet = packets_[id];
+  if (packet.kind == Kind::data) {
+    enqueue(id, from_port);
+    return;
+  }
+  const std::uint32_t out = flows_[packet.flow].back.ports[++packet.hop];
+  ports_[out].acks.push(packets_, id);
+  kick(out);
+}
+
+void Network::enqueue(PacketId id, std::uint32_t from_port) {
+  Packet& packet = packets_[id];
+  Flow& flow = flows_[packet.flow];
+  const std::uint32_t hop = ++packet.hop;
+  const std::uint32_t out = flow.there.ports[hop];
+  Port& port = ports_[out];
+  Switch& at = switch_at(port.from);
+  if (settings_.buffer_bytes > 0 && at.used + packet.bytes > settings_.buffer_bytes) {
+    drop(id, port);
+    return;
+  }
+  packet.time = now_;
+  packet.ingress = from_port;
+  packet.upstream_queue = packet.queue;
+  at.used += packet.bytes;
+  at.peak = std::max(at.peak, static_cast<std::uint64_t>(at.used));
+  ports_[from_port].buffered += packet.bytes;
+
+  const std::uint32_t queue = choose_queue(port, flow, packet);
+  if (flow.queued_at[hop]++ == 0) {
+    ++port.active_flows;
+    ++port.counts.assignments;
+    port.counts.collisions += port.data[queue].length > 0;
+  }
+  packet.queue = static_cast<std::uint16_t>(queue);
+  port.data.push(packets_, id, queue);
+  port.counts.peak_queue_bytes =
+      std::max<std::uint64_t>(port.counts.peak_queue_bytes, port.data.bytes());
+  if (settings_.ecn && mark(port, queue)) {
+    packet.marked = true;
+    ++port.counts.marked_packets;
+  }
+  // From here on frames may be sent, and packets move in memory.
+  if (settings_.backpressure) backpressure(port, packet);
+  if (settings_.pfc) check_ingress(at, from_port);
+  kick(out);
+}
+
+std::uint32_t Network::choose_queue(Port& port, Flow& flow, Packet& packet) {
+  switch (settings_.assignment) {
+    case Assignment::single:
+      return 0;
+    case Assignment::stochastic:
+      return reduce(flow.hash, settings_.queues);
+    case Assignment::per_flow: {
+      std::uint16_t& queue = flow.queue_at[packet.hop];
+      if (flow.queued_at[packet.hop] == 0) {
+        std::uint32_t found = port.empty.find();
+        if (found == None) {
+          found = port.data.add_queue();
+          port.empty.grow(port.data.size());
+        }
+        queue = static_cast<std::uint16_t>(found);
+        port.empty.clear(queue);
+      }
+      return queue;
+    }
+    case Assignment::dynamic:
+      break;
+  }
+  packet.sampled = settings_.sampling >= 1 || random_.share() < settings_.sampling;
+  std::uint32_t queue = port.table.enqueue(flow.hash, now_, packet.sampled, port.empty,
+                                           settings_.incast_label ? 1 : 0, settings_.queues, random_);
+  if (settings_.incast_label && flow.incast) queue = 0;
+  if (queue > 0 || !settings_.incast_label) port.empty.clear(queue);
+  return queue;
+}
+
+// A queue without packets may be given to the next flow, unless it is set aside for incast.
+void Network::note_empty(Port& port, std::uint32_t queue) {
+  if (settings_.assignment < Assignment::per_flow) return;
+  if (settings_.incast_label && queue == 0) return;
+  port.empty.set(queue);
+}
+
+// BFC (3.3.3.2): a packet that comes to a queue longer than the threshold pauses the queue that it
+// came from.
+void Network::backpressure(Port& port, Packet& packet) {
+  packet.counted = false;
+  const std::int64_t active = std::max<std::uint32_t>(port.data.active(), 1);
+  if (port.data[packet.queue].bytes * active <= port.pause_bytes) return;
+  if (settings_.assignment == Assignment::dynamic && !packet.sampled) return;
+  packet.counted = true;
+  Port& from = ports_[packet.ingress];
+  const std::uint16_t queue = packet.upstream_queue;
+  if (from.pause_counters.increment(queue)) send_frame(from.reverse, Kind::bfc_pause, queue);
+}
+
+// A packet has left its queue.
+void Network::dequeued(std::uint32_t index, PacketId id) {
+  Port& port = ports_[index];
+  Packet& packet = packets_[id];
+  Flow& flow = flows_[packet.flow];
+  Port& from = ports_[packet.ingress];
+  Switch& at = switch_at(port.from);
+  at.used -= packet.bytes;
+  from.buffered -= packet.bytes;
+  if (--flow.queued_at[packet.hop] == 0) --port.active_flows;
+  if (port.data[packet.queue].length == 0) note_empty(port, packet.queue);
+  if (settings_.assignment == Assignment::dynamic && packet.sampled) {
+    port.table.dequeue(flow.hash, now_);
+  }
+  if (settings_.queue_delays) results_.delays[index].add(now_ - packet.time);
+  if (settings_.control == Control::hpcc) {
+    packets_.telemetry(id)[packet.hop] = {now_, port.counts.sent_bytes, port.data.bytes(),
+                                          static_cast<std::uint32_t>(port.rate_mbps)};
+  }
+  // From here on frames may be sent, and packets move in memory.
+  const std::uint32_t ingress = packet.ingress;
+  if (packet.counted) {
+    packet.counted = false;
+    const std::uint16_t queue = packet.upstream_queue;
+    if (from.pause_counters.decrement(queue)) send_frame(from.reverse, Kind::bfc_resume, queue);
+  }
+  if (settings_.pfc) check_ingress(at, ingress);
+}
+
+// PFC with a dynamic threshold: an ingress may hold a share of what is free.
+std::int64_t Network::pfc_limit(const Switch& at) const {
+  const std::int64_t free = std::max<std::int64_t>(at.pfc_buffer - at.used, 0);
+  return static_cast<std::int64_t>(settings_.pfc_share * static_cast<double>(free));
+}
+
+void Network::check_ingress(Switch& at, std::uint32_t from_port) {
+  Port& from = ports_[from_port];
+  const std::int64_t limit = pfc_limit(at);
+  if (!from.asked_to_stop && from.buffered > limit) {
+    from.asked_to_stop = true;
+    send_frame(from.reverse, Kind::pfc_pause, 0);
+  } else if (from.asked_to_stop &&
+             from.buffered <= std::max<std::int64_t>(limit - 2 * packet_bytes(), 0)) {
+    from.asked_to_stop = false;
+    send_frame(from.reverse, Kind::pfc_resume, 0);
+  }
+}
+
+bool Network::mark(const Port& port, std::uint32_t queue) {
+  const double bytes = port.data[queue].bytes;
+  if (bytes <= settings_.ecn_min_bytes) return false;
+  if (bytes > settings_.ecn_max_bytes) return true;
+  const double share = (bytes - settings_.ecn_min_bytes) /
+                       (settings_.ecn_max_bytes - settings_.ecn_min_bytes);
+  return random_.share() < share * settings_.ecn_max_probability;
+}
+
+void Network::drop(PacketId id, Port& port) {
+  ++port.counts.dropped_packets;
+  ++results_.dropped_packets;
+  const std::uint32_t slot = packets_[id].flow;
+  packets_.give_back(id);
+  Flow& flow = flows_[slot];
+  --flow.live_packets;
+  // The sender's timer matters only once something is lost.
+  const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(Timer::retransmission));
+  if (!(flow.timers & bit)) {
+    set_timer(slot, Timer::retransmission, now_ + settings_.retransmission_timeout);
+  }
+  release_if_over(slot);
+}
+
+}  // namespace ccbench::datacenter
