@@ -196,7 +196,8 @@ static void nimbus_set_mode(struct sock *sk, struct nimbus *nimbus, enum nimbus_
 	if (mode == nimbus->mode)
 		return;
 	if (mode == NIMBUS_COMPETITIVE)
-		nimbus_competitive_resume(&nimbus->competitive, nimbus_window_of(nimbus, max(oldest, nimbus->base)));
+		nimbus_competitive_resume(&nimbus->competitive,
+					  nimbus_window_of(nimbus, max(oldest, nimbus->base)));
 	else
 		nimbus_delay_resume(&nimbus->delay, nimbus->base, nimbus_window(nimbus),
 				    tp->tcp_mstamp);
