@@ -238,7 +238,7 @@ class TestNoise:
         "noise", [{"jitter_ms": 0.01}, {"jitter_ms": 0.1}, {"ack_batch_ms": 0.01}]
     )
     def test_jitter(self, noise: dict[str, float], others_mbps: float) -> None:
-        """Noise of a packet's time on the link costs a tenth of the link at most, and as much of a BDP."""
+        """Noise of a packet time costs a tenth of the link at most, and as much of a BDP."""
         others = (Flow(kind="cbr", rate_mbps=others_mbps),) if others_mbps else ()
         result = rapid_run(RAPID, *others, duration_s=12, module_parameters=(), **noise)
         assert mbps(result, 3)[0] > 0.85 * (MBPS - others_mbps)
