@@ -4,7 +4,7 @@
 One flow alone, and beside a constant flow of half the link, at 100 Mbit/s and 1 Gbit/s, 60 ms, a
 queue of one bandwidth-delay product, for 20 s. ACKs leave the receiver in batches, or are delayed
 as Linux does, or come with uniform jitter. What counts is the share of the spare bandwidth that
-RAPID uses from 5 s on, with its default tolerance of 32 for noise and with none.
+RAPID uses from 5 s on, with its default tolerance of 64 for noise and with none.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _measure(run: Run) -> Rows:
             "link_mbps": link,
             "acks": scenario.name,
             "beside": "half" if beside else "nothing",
-            "tolerance": 0 if scenario.module_parameters else 32,
+            "tolerance": 0 if scenario.module_parameters else 64,
             "used_percent": 100 * float(mbps[0]) / (link / (2 if beside else 1)),
             "queue_ms": mean_packets(run) * scenario.rtt_ms / scenario.bdp_packets(),
             "drops": int(run.summary()["drops"].sum()),

@@ -65,7 +65,7 @@ def _measure(run: Run) -> Rows:
     return [
         {
             "beside": "half" if beside else "nothing",
-            "tolerance": 0 if scenario.module_parameters else 32,
+            "tolerance": 0 if scenario.module_parameters else 64,
             "queue_packets": scenario.bottlenecks[0].queue_packets,
             "used_percent": 100 * float(mbps[0]) / spare,
             "dropped_percent": 100 * summary.packets("drop", 0) / arrived,

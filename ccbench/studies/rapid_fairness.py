@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ccbench.run import Run
 
 _DURATION_S = 60.0
-_QUICK_MBPS, _QUICK_PART = 50.0, 0.2
+_QUICK_MBPS, _QUICK_PART = 50.0, 0.1
 _TOGETHER = {"two at once": 2, "four at once": 4}
 _LATE = {"one 10 s later": (0.0, 10.0), "one every 5 s": (0.0, 5.0, 10.0, 15.0)}
 _UNLIKE = "60 and 120 ms"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _OTHERS = ("cubic", "bbr", "reno")
 _DURATION_S, _HEAD_S = 60.0, 5.0
-_QUICK_MBPS, _QUICK_PART = 50.0, 0.2
+_QUICK_MBPS, _QUICK_PART = 50.0, 0.1
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:

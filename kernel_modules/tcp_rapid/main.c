@@ -74,7 +74,7 @@ static unsigned int start_kbps = 850;
 static unsigned int min_kbps = 100;
 static unsigned int min_length = 5;
 static unsigned int decrease = 8;
-static unsigned int tolerance = 32;
+static unsigned int tolerance = 64;
 static unsigned int drain_rtts = 1;
 static bool push = true;
 
