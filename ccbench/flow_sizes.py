@@ -17,7 +17,7 @@ Where the papers leave room:
 - **"pareto"** is the simplest one with that mean and those bounds: a single bounded Pareto
   distribution, of index 1.833. Its largest of 100,000 flows is about 6 MB, and elastic flows are
   always there: other traffic than the paper's, to compare with.
-- **"web"** stands for RAPID's transfers (Konda and Kaur 2009, section IV-B), which an empirical
+- **"web"** stands for RAPID's transfers (Konda and Kaur, section IV-B), which an empirical
   generator of those days made, from data that the paper does not give. These are the sizes of files
   on web servers as Barford and Crovella ("Generating representative web workloads for network and
   server performance evaluation", SIGMETRICS 1998) fitted them: 93 % lognormal, and above 133 KB a

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool, bool]:
-    """Give tests in real time the machine to themselves: no other worker tests meanwhile."""
-    is_realtime = "realtime" in item.path.parts
+    """Give those that are marked so the machine to themselves: no other worker tests meanwhile."""
+    is_alone = item.get_closest_marker("alone") is not None
     with (item.config.rootpath / "pyproject.toml").open() as shared:
-        fcntl.flock(shared, fcntl.LOCK_EX if is_realtime else fcntl.LOCK_SH)
+        fcntl.flock(shared, fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
         return (yield)
 
 

@@ -42,6 +42,7 @@ def ask(web: Any, folder: Path, *words: str) -> tuple[dict[str, Any], Path]:
     pytest.fail(f"unknown in {_ATTEMPTS} attempts: {json.dumps(row, indent=1)}")
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("server", "settings"),
     [
@@ -72,6 +73,7 @@ def test_label(
     assert (own / "traces.png").exists()
 
 
+@pytest.mark.alone
 def test_http_1(tmp_path: Path, web_server: Callable[..., Any]) -> None:
     """Without TLS it is HTTP/1.1 over one connection; whoever is asked is told what asks."""
     options = ("--setting", SETTINGS[0].name, "--contact", "me@example.com")
