@@ -54,7 +54,7 @@ class QueueSummary:
 
     Examples
     --------
-    >>> run.queue_summary.counts.query("event == 'drop'")  # doctest: +SKIP
+    >>> summarised.queue_summary.counts.query("event == 'drop'")  # doctest: +SKIP
     """
 
     occupancy: pd.DataFrame = field(repr=False)

@@ -7,6 +7,7 @@ import doctest
 import importlib
 import pkgutil
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,7 @@ def names() -> dict[str, Any]:
         "scenario": scenario,
         "solo": emulate.run(experiment.solo, store=None),
         "scenarios": [scenario],
+        "summarised": emulate.run(replace(scenario, queue_log="summary"), store=None),
     }
 
 
