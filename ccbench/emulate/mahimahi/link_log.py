@@ -89,7 +89,8 @@ class LinkLog:
                 io.StringIO(text[header.end() :]), sep=" ", names=list(_COLUMNS), dtype=_COLUMNS
             )
         except ValueError as error:
-            raise EngineError(f"{path} is no log of mm-link ({error})") from error
+            reason = " ".join(str(error).split())  # pandas ends some with a new line
+            raise EngineError(f"{path} is no log of mm-link ({reason})") from error
         if unknown := set(lines["kind"]) - _KINDS:
             raise EngineError(f"{path} is no log of mm-link (kind {min(unknown)!r})")
         if not lines["time_ms"].is_monotonic_increasing:
