@@ -103,7 +103,6 @@ def _measure(run: Run) -> Rows:
     from_s = scenario.duration_s / 2
     table = scenario.flow_table()
     done = run.completions
-    mbps = run.throughput(1).loc[from_s + 1e-6 :].mean()
     rapid = table.index[table["cca"] == "rapid"]
     counted = (table["kind"] == "bytes") & (done["start_ns"] >= from_s * 1e9)
     finished = counted & (done["end_ns"] >= 0)
@@ -111,8 +110,8 @@ def _measure(run: Run) -> Rows:
     least, middle, most = quantile_packets(run, 0.5, 0.9, 0.99)
     common = {
         "rapid": bool(len(rapid)),
-        "tcp_mbps": float(mbps[table["kind"] == "bytes"].sum()),
-        "rapid_mbps": float(mbps[rapid].sum()),
+        "tcp_mbps": _carried_mbps(run, table.index[table["kind"] == "bytes"], from_s),
+        "rapid_mbps": _carried_mbps(run, rapid, from_s),
         "mean_packets": mean_packets(run),
         "p50_packets": least,
         "p90_packets": middle,
@@ -126,6 +125,16 @@ def _measure(run: Run) -> Rows:
             response_s.index, table["size_bytes"][response_s.index], response_s, strict=True
         )
     ]
+
+
+def _carried_mbps(run: Run, flows: pd.Index[int], from_s: float) -> float:
+    """Return what some of many flows got together, without a column for each."""
+    samples = run.flows[run.flows["flow"].isin(flows)]
+    total, before = (
+        part.groupby("flow")["throughput_bytes"].last().sum()
+        for part in (samples, samples[samples["time_ns"] <= from_s * 1e9])
+    )
+    return float(total - before) * 8e-6 / (run.scenario.duration_s - from_s)
 
 
 def _conclude(table: pd.DataFrame) -> Findings:

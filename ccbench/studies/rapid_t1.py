@@ -115,7 +115,9 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 ours=float(first["HighSpeed", "load ends"]),
                 published="about 666",
                 accepted=(600, 733),
-                note=f"a new transfer takes {new['HighSpeed']:.1f}",
+                note="Linux grows once for each ACK, and has one for every two packets; RFC 3649's "
+                "rule takes 674 with one for each, and 1346 then; a new transfer takes "
+                f"{new['HighSpeed']:.1f}",
             ),
             Comparison(
                 what="RAPID, a new transfer, round trips",
