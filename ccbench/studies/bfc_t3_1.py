@@ -24,8 +24,8 @@ _PUBLISHED = {"bfc": (37.3, 1.2), "hpcc": (22.9, 23.9), "dcqcn": (10.0, 30.4)}
 #: link shared. Base RTTs are 8 μs. The thesis does not say how many servers send the short flows:
 #: with one their packets wait for each other there, and not at the link. Its "single packet" delay
 #: is taken for that of flows of a single packet.
-#: Both readings were chosen after others had been run: with 31 senders, and the delay measured at the
-#: link, BFC has 229 μs. So agreement here is weak evidence.
+#: Both readings were chosen after others had been run: with 31 senders, and the delay measured at
+#: the link, BFC has 229 μs. So agreement here is weak evidence.
 _LONG, _SHORT, _RECEIVER = range(3)
 _NETWORK = clos(racks=3, servers_per_rack=1, spines=1)
 
