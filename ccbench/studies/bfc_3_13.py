@@ -5,34 +5,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ccbench.bfc.case import Case
 from ccbench.bfc.scheme import scheme
-from ccbench.bfc.workload import Incast, Workload
-from ccbench.studies.bfc_slowdown import NETWORK
-from ccbench.studies.bfc_sweep import at, figure, measure
+from ccbench.bfc.workload import Incast
+from ccbench.studies.bfc_sweep import SCHEMES, at, case_of, figure, measure, ratio
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_SCHEMES = ("bfc", "bfc-128", "hpcc", "dctcp", "ideal-fq")
+    from ccbench.bfc.case import Case
+
 _DEGREES = (10, 50, 100, 200, 500, 1000, 2000)
 
 
 def _cases(*, quick: bool) -> tuple[Case, ...]:
     return tuple(
-        Case(
-            name=f"{degree}",
-            topology=NETWORK,
-            workload=Workload(
-                sizes="facebook", load=0.55, incast=Incast(degree=degree, total_mb=20)
-            ),
-            scheme=scheme(name),
-            duration_s=5e-4 if quick else 1e-2,
-            drain_s=1e-3 if quick else 5e-3,
-        )
+        case_of(degree, scheme(name), quick=quick, incast=Incast(degree=degree, total_mb=20))
         for degree in (_DEGREES[1:5:3] if quick else _DEGREES)
-        for name in _SCHEMES
+        for name in SCHEMES
     )
 
 
@@ -43,15 +33,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what="p99 slowdown of short flows, HPCC by BFC, degrees up to 200",
-                ours=at(table, "short_p99", "hpcc", low=0, high=200)
-                / at(table, "short_p99", "bfc", low=0, high=200),
+                ours=ratio(table, "short_p99", "hpcc", "bfc", low=0, high=200),
                 published="above 1",
                 accepted=(1, 1000),
             ),
             Comparison(
                 what="the same, degrees from 1000",
-                ours=at(table, "short_p99", "hpcc", low=1000, high=2000)
-                / at(table, "short_p99", "bfc", low=1000, high=2000),
+                ours=ratio(table, "short_p99", "hpcc", "bfc", low=1000, high=2000),
                 published="below 1",
                 accepted=(0, 1),
             ),

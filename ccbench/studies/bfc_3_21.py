@@ -5,30 +5,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ccbench.bfc.case import Case
 from ccbench.bfc.scheme import scheme
-from ccbench.bfc.workload import Workload
-from ccbench.studies.bfc_slowdown import INCAST, NETWORK
-from ccbench.studies.bfc_sweep import at, figure, measure
+from ccbench.studies.bfc_slowdown import INCAST
+from ccbench.studies.bfc_sweep import at, case_of, figure, measure
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ccbench.bfc.case import Case
 
 _SCHEMES = ("bfc", "bfc-stochastic")
 
 
 def _cases(*, quick: bool) -> tuple[Case, ...]:
     return tuple(
-        Case(
-            name=f"{INCAST.degree}",
-            topology=NETWORK,
-            workload=Workload(sizes="facebook", load=0.55, incast=INCAST),
-            scheme=scheme(name),
-            duration_s=5e-4 if quick else 1e-2,
-            drain_s=1e-3 if quick else 5e-3,
-        )
-        for name in _SCHEMES
+        case_of(INCAST.degree, scheme(name), quick=quick, incast=INCAST) for name in _SCHEMES
     )
 
 

@@ -6,15 +6,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ccbench.bfc.case import Case
 from ccbench.bfc.scheme import scheme
-from ccbench.bfc.workload import Workload
-from ccbench.studies.bfc_slowdown import INCAST, NETWORK
-from ccbench.studies.bfc_sweep import at, figure, measure
+from ccbench.studies.bfc_slowdown import INCAST
+from ccbench.studies.bfc_sweep import at, case_of, figure, measure
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ccbench.bfc.case import Case
 
 #: Entries for each queue.
 _SIZES = (1, 10, 100, 1000)
@@ -22,13 +22,8 @@ _SIZES = (1, 10, 100, 1000)
 
 def _cases(*, quick: bool) -> tuple[Case, ...]:
     return tuple(
-        Case(
-            name=f"{entries}",
-            topology=NETWORK,
-            workload=Workload(sizes="facebook", load=0.55, incast=INCAST),
-            scheme=replace(scheme("bfc"), table_per_queue=entries),
-            duration_s=5e-4 if quick else 1e-2,
-            drain_s=1e-3 if quick else 5e-3,
+        case_of(
+            entries, replace(scheme("bfc"), table_per_queue=entries), quick=quick, incast=INCAST
         )
         for entries in _SIZES
     )

@@ -7,19 +7,39 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from ccbench.studies.bfc_slowdown import SHORT_BYTES
+from ccbench.bfc.case import Case
+from ccbench.bfc.workload import Workload
+from ccbench.studies.bfc_slowdown import NETWORK, SHORT_BYTES
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ccbench.bfc.case import Case
+    from ccbench.bfc.scheme import Scheme
     from ccbench.bfc.simulation import Simulation
+    from ccbench.bfc.workload import Incast
     from ccbench.studies.study import Rows
 
-__all__ = ["LONG_BYTES", "at", "figure", "measure"]
+__all__ = ["LONG_BYTES", "SCHEMES", "at", "case_of", "figure", "measure", "ratio"]
+
+#: Those of figures 3-12 and 3-13.
+SCHEMES = ("bfc", "bfc-128", "hpcc", "dctcp", "ideal-fq")
 
 #: From this size on flows are long.
 LONG_BYTES = 3e6
+
+
+def case_of(
+    setting: float, scheme: Scheme, *, quick: bool, load: float = 0.55, incast: Incast | None = None
+) -> Case:
+    """Return Facebook's flows on the thesis's network, at one value of the setting."""
+    return Case(
+        name=f"{setting:g}",
+        topology=NETWORK,
+        workload=Workload(sizes="facebook", load=load, incast=incast),
+        scheme=scheme,
+        duration_s=5e-4 if quick else 1e-2,
+        drain_s=1e-3 if quick else 5e-3,
+    )
 
 
 def measure(case: Case, result: Simulation) -> Rows:
@@ -46,6 +66,13 @@ def at(table: pd.DataFrame, column: str, scheme: str, *, low: float, high: float
     """Return the mean of a column for a scheme over the settings from `low` to `high`."""
     part = table[(table["scheme"] == scheme) & table["setting"].between(low, high)]
     return float(part[column].mean())
+
+
+def ratio(  # noqa: PLR0913 - what, of whom, by whom, and where
+    table: pd.DataFrame, column: str, scheme: str, by: str, *, low: float, high: float
+) -> float:
+    """Return :func:`at` for one scheme by that for another one."""
+    return at(table, column, scheme, low=low, high=high) / at(table, column, by, low=low, high=high)
 
 
 def figure(table: pd.DataFrame, setting: str, *, log: bool) -> Figure:
