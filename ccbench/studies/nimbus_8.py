@@ -59,7 +59,7 @@ _SHORT = "up to 15 KB"
 @cache
 def _flows(seed: int, stop_s: float) -> Flow:
     """Return the mix of a seed, which takes a moment to draw."""
-    mix = FlowMix(sizes="heavy-tailed", load_mbps=LINK_MBPS / 2, stop_s=stop_s, seed=seed)
+    mix = FlowMix(sizes="caida", load_mbps=LINK_MBPS / 2, stop_s=stop_s, seed=seed)
     return Flow(kind="bytes", cca="cubic", arrivals=mix.arrivals(), label="mix")
 
 
