@@ -204,7 +204,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
     def of(what: str, at: object = None) -> pd.DataFrame:
         """Return a row for each seed, a column for each CCA."""
         rows = table[(table["what"] == what) & ((table["at"] == at) | (at is None))]
-        return rows.pivot_table(index="seed", columns="cca", values="value")
+        return rows.pivot_table(index="seed", columns="cca", values="value", dropna=False)
 
     def compared(
         what: str,

@@ -142,11 +142,11 @@ class TestAccuracy:
 class TestStudies:
     @pytest.mark.parametrize("name", _NAMES)
     def test_quick(self, name: str) -> None:
-        """Quick versions are short, full ones have five seeds; a name says what each run is."""
+        """Quick versions are short, full ones have five seeds or more; names tell runs apart."""
         study: Study = studies.get(name)  # type: ignore[assignment]
         quick, full = (study.scenarios(quick=quick) for quick in (True, False))
         assert sum(scenario.duration_s for scenario in quick) < 1_000
-        assert {scenario.seed for scenario in full} == {1, 2, 3, 4, 5}
+        assert {scenario.seed for scenario in full} >= {1, 2, 3, 4, 5}
         assert len({scenario.name for scenario in full}) == len(full)
 
     @pytest.mark.parametrize("name", ["nimbus-7", "nimbus-13"])
