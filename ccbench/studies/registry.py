@@ -82,6 +82,7 @@ _NAMES = (
     "nimbus-d1",
     "nimbus-d2",
     "nimbus-26",
+    "nimbus-d4",
     "nimbus-d5",
     "bfc-t3.1",
     "bfc-3.4",
