@@ -60,6 +60,7 @@ __all__ = [
     "draw_bars",
     "fair_shares_mbps",
     "judged",
+    "mode_accuracy_percent",
     "phased",
     "pulser",
     "seeds",
@@ -265,6 +266,23 @@ def accuracy_percent(seen: pd.DataFrame, from_s: float = SETTLED_S) -> float:
     """
     late = seen[seen.index >= from_s]
     return 100 * float((late["is_elastic"] == (late["elastic_share"] > 0)).mean())
+
+
+def mode_accuracy_percent(run: Run, from_s: float = SETTLED_S) -> float:
+    """Return the accuracy where the cross traffic is the same throughout, without a log of packets.
+
+    The truth is then what the scenario says: elastic if any of the others is a TCP flow.
+
+    Parameters
+    ----------
+    run : Run
+        One whose first flow tells its mode, NimbusCC or Copa.
+    from_s : float
+        In seconds.
+    """
+    column, competitive = _COMPETITIVE[run.scenario.flows[0].cca.partition("_")[0]]
+    says_elastic = run.cca_info(0).loc[from_s:, column] == competitive
+    return 100 * float((says_elastic == (category_of(run.scenario) != "inelastic")).mean())
 
 
 def category_of(scenario: Scenario) -> str:

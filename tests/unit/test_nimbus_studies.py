@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from ccbench.studies.nimbus_testbed import (
     category_of,
     cross_traffic,
     fair_shares_mbps,
+    mode_accuracy_percent,
     phased,
     pulser,
     shared,
@@ -27,6 +29,7 @@ from ccbench.studies.nimbus_testbed import (
 from ccbench.traffic import FlowMix
 
 if TYPE_CHECKING:
+    from ccbench.run import Run
     from ccbench.studies import Study
 
 _NAMES = [name for name in studies.names() if name.startswith("nimbus-")]
@@ -152,6 +155,19 @@ class TestAccuracy:
         )
         worst = worst_case(rows, ["rtt_ms"])
         assert (worst.name, worst.tolist()) == ("10", [99.0, 1.0])
+
+    @pytest.mark.parametrize(
+        ("category", "expected"), [("elastic", 25.0), ("mix", 25.0), ("inelastic", 75.0)]
+    )
+    def test_by_mode(self, category: str, expected: float) -> None:
+        """Without packets, the mode is judged by what the scenario says of the cross traffic."""
+        own = Flow(cca="nimbus")
+        scenario = shared(own, *cross_traffic(category), duration_s=20, seed=1, name="")
+        # Competitive until 12.5 s; what comes before 10 s does not count.
+        times = np.arange(201) / 10
+        told = pd.DataFrame({"mode": (times > 12.5).astype(int)}, index=times).drop(index=10.0)
+        run = cast("Run", SimpleNamespace(scenario=scenario, cca_info=lambda _: told))
+        assert mode_accuracy_percent(run) == pytest.approx(expected)
 
 
 class TestStudies:
