@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,8 @@ import pandas as pd
 import pytest
 
 from ccbench import Flow, Run
-from ccbench.emulate.kernel.build import installed
-from tests.kernel.conftest import ask, dumbbell, run
+from ccbench.errors import EngineError
+from tests.kernel.conftest import dumbbell, run
 
 pytestmark = pytest.mark.kernel
 
@@ -178,26 +177,26 @@ class TestUnresponsive:
         assert waiting(result, 20).mean() > 0.3 * DEEP
 
 
-@pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """Load the module with these parameters in turn, and give what user programs are told."""
-    root = tmp_path_factory.mktemp("root")
-    shutil.copy(installed().module("tcp_copa"), root)
-    parameters = ("inverse_delta=0", "inverse_delta=1001", "inverse_delta=25")
-    (root / "parameters").write_text("".join(f"{line}\n" for line in parameters))
-    answer = ask("ask_copa.c", root)
-    lines = [line.split() for line in answer.splitlines()]
-    return {key: values for key, *values in lines if key in parameters}
-
-
 class TestModule:
-    def test_state(self, told: dict[str, list[str]]) -> None:
-        """A program reads mode, 1/delta and RTTs of its connection in the record of Vegas."""
-        size, default_mode, inverse_delta, standing_us, min_us = told["inverse_delta=25"]
-        assert ("16", "1", "25") == (size, default_mode, inverse_delta)
-        # Through the loopback device of a machine of infinite speed. Without any, it is 2^32 - 1.
-        assert ("0", "0") == (standing_us, min_us)
+    def test_state(self) -> None:
+        """Mode, 1/delta and RTTs of a flow are what it was told, and what its packets meet."""
+        result = copa_run(
+            Flow(cca="copa_default"),
+            duration_s=10,
+            module_parameters={"tcp_copa.inverse_delta": "25"},
+        )
+        state = result.cca_info(0).loc[5:]
+        assert (state["default_mode"] == 1).all()
+        assert (state["inverse_delta"] == 25).all()
+        assert (state["min_us"] >= 1e3 * RTT_MS).all()
+        assert (state["standing_us"] >= state["min_us"]).all()
 
-    def test_bad_parameter(self, told: dict[str, list[str]]) -> None:
+    @pytest.mark.parametrize("value", ["0", "1001"])
+    def test_bad_parameter(self, value: str) -> None:
         """1/delta below 1 or above 1000 is refused."""
-        assert ["refused"] == told["inverse_delta=0"] == told["inverse_delta=1001"]
+        with pytest.raises(EngineError, match="invalid for parameter `inverse_delta'"):
+            copa_run(
+                Flow(cca="copa"),
+                duration_s=1,
+                module_parameters={"tcp_copa.inverse_delta": value},
+            )
