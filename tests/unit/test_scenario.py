@@ -95,6 +95,10 @@ class TestFlow:
             ),
             ({"extra_rtt_ms": "20"}, "extra_rtt_ms is '20'"),
             ({"first_bottleneck": 8}, "first_bottleneck is 8; it must be a whole number at least"),
+            (
+                {"first_bottleneck": 2, "last_bottleneck": 1},
+                "last_bottleneck is 1; it must be a whole number at least 2",
+            ),
             ({"label": "two\nlines"}, "label is"),
             ({"arrivals": ((1, 10),)}, "arrivals is ((1.0, 10),); it must be left out"),
             ({"kind": "bytes", "arrivals": ((2, 9), (1, 9))}, "arrivals[1].start_s is 1.0"),
@@ -230,6 +234,10 @@ class TestScenario:
             (
                 {"flows": (Flow(first_bottleneck=1),)},
                 "flows[0].first_bottleneck is 1; it must be at most 0",
+            ),
+            (
+                {"flows": (Flow(last_bottleneck=1),)},
+                "flows[0].last_bottleneck is 1; it must be at most 0",
             ),
             (
                 {"flows": (Flow(kind="bytes", arrivals=((1, 1), (60, 1))),)},
