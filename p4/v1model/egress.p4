@@ -27,7 +27,6 @@ control BfcEgress(inout switch_headers_t hdr, inout metadata_t meta,
     apply {
         if (standard.instance_type == INSTANCE_INGRESS_CLONE ||
             standard.instance_type == INSTANCE_EGRESS_CLONE) {
-            truncate(HEADER_BYTES);
             recirculate_preserving_field_list(CARRIED);
         } else if (meta.is_data) {
             leave_queue.apply(standard.egress_port, meta.queue, meta.length);

@@ -138,6 +138,10 @@ class Machine:
         """Return a cell of a register."""
         return self._registers[self.program.register(register)][index]
 
+    def read_all(self, register: str) -> list[int]:
+        """Return all cells of a register."""
+        return list(self._registers[self.program.register(register)])
+
     def write(self, register: str, index: int, value: int) -> None:
         """Set a cell of a register."""
         self._registers[self.program.register(register)][index] = value
@@ -195,10 +199,10 @@ class Machine:
             return [], following
         data = self._deparse(state)
         if state.recirculate is not None:
+            # BMv2 forgets where and when the packet came, and to truncate it.
             kept = self._kept(state, state.recirculate)
-            again = self._ingress(data, 0, 0, _RECIRCULATED, kept)  # BMv2 forgets port and time
-            return [], following + again
-        return [Sent(waiting.port, data)], following
+            return [], following + self._ingress(data, 0, 0, _RECIRCULATED, kept)
+        return [Sent(waiting.port, data[: state.truncate])], following
 
     def value(self, waiting: Waiting, name: str) -> int:
         """Return a field of a waiting packet's metadata, without what p4c puts around its name.
@@ -321,7 +325,7 @@ class Machine:
                     bits = bits << width | state.fields[name, each]
                     size += width
                 data += bits.to_bytes(size // 8, "big")
-        return (data + state.payload)[: state.truncate]
+        return data + state.payload
 
     def _run(self, name: str, state: _State) -> None:
         pipeline = self.program.pipelines[name]
