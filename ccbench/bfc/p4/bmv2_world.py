@@ -17,6 +17,7 @@ import sys
 import time
 from collections import Counter, deque
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ccbench.bfc.p4.driven import Driven, Twins
 from ccbench.bfc.p4.form import (
@@ -30,7 +31,6 @@ from ccbench.bfc.p4.form import (
     read_message,
     refresh_packet,
 )
-from ccbench.bfc.p4.interpreter import Sent
 from ccbench.bfc.p4.live import Live, live
 from ccbench.bfc.p4.paced import INTERVAL_NS, PACKETS_PER_S
 from ccbench.bfc.p4.program import Program
@@ -38,6 +38,9 @@ from ccbench.bfc.switch import Bitmap, Packet, Signal
 from ccbench.bfc.vectors import Departure, Refresh, Scenario, check, loads
 from ccbench.emulate.realtime.namespaces import call, set_sysctls
 from ccbench.errors import CcbenchError
+
+if TYPE_CHECKING:
+    from ccbench.bfc.p4.interpreter import Sent
 
 _DRIVERS = (DRIVER_PORT, HOLDING_PORT)
 _NUMBER = 4  # the last bytes of a packet say which one it is
@@ -88,7 +91,9 @@ def _step(program: Program, scenario: Scenario, switch: Live) -> str | None:
     for register in program.registers:
         found, right = switch.read_all(register), interpreted.machine.read_all(register)
         if found != right:
-            different = [i for i, pair in enumerate(zip(found, right, strict=True)) if len({*pair}) > 1]
+            different = [
+                i for i, pair in enumerate(zip(found, right, strict=True)) if len({*pair}) > 1
+            ]
             return f"register {register} differs from the interpreter's in cells {different}"
     return None
 

@@ -68,7 +68,7 @@ class Board(Protocol):
         """Return what the switch has sent since the last call; wait for it a moment at most."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Held:
     """A packet that waits at the driver.
 
@@ -103,8 +103,18 @@ class Held:
     @classmethod
     def read(cls, data: bytes) -> Held:
         """Read what the switch sends to the driver's holding port."""
-        *numbers, flags = _HELD.unpack_from(data)
-        return cls(*numbers, bool(flags & 2), bool(flags & 1), data)
+        port, queue, upstream_queue, ingress_port, length, entry, flags = _HELD.unpack_from(data)
+        return cls(
+            port=port,
+            queue=queue,
+            upstream_queue=upstream_queue,
+            ingress_port=ingress_port,
+            length=length,
+            entry=entry,
+            sampled=bool(flags & 2),
+            counted=bool(flags & 1),
+            data=data,
+        )
 
 
 class Driven:

@@ -8,7 +8,6 @@ import select
 import socket
 import subprocess
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench.bfc.p4.form import RECIRCULATION_PORT, RECIRCULATION_SESSION
@@ -17,6 +16,7 @@ from ccbench.emulate.realtime.namespaces import call
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from ccbench.bfc.p4.program import Program
 
