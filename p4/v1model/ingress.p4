@@ -46,7 +46,7 @@ control Enqueue(inout switch_headers_t hdr, inout metadata_t meta,
 }
 
 // A recirculated header: becomes a pause, or counts its packet out and becomes a resume if need be.
-control Return(inout switch_headers_t hdr, inout metadata_t meta,
+control ComeBack(inout switch_headers_t hdr, inout metadata_t meta,
                inout standard_metadata_t standard, in clock_t now) {
     Forget() forget;
     CountResume() count_resume;
@@ -80,7 +80,7 @@ control BfcIngress(inout switch_headers_t hdr, inout metadata_t meta,
                    inout standard_metadata_t standard) {
     Clock() clock;
     Enqueue() enqueue;
-    Return() come_back;
+    ComeBack() come_back;
     Release() release;
     Messages() messages;
     clock_t arrived;
