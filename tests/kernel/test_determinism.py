@@ -79,9 +79,7 @@ class TestClock:
 
 
 class TestMachine:
-    def test_standing_still(
-        self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_standing_still(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
         """A guest that the machine stops for a while and lets go on gives the same packets."""
         guests: list[subprocess.Popen[bytes]] = []
         start = subprocess.Popen

@@ -66,8 +66,11 @@ def written(tmp_path: Path, program: Callable[..., str]) -> dict[str, list[str]]
     program("traffic", *mix)
     paths = [path for path in tmp_path.rglob("*") if path.suffix in {".parquet", ".csv"}]
     found = {path.name: columns(path) for path in paths if "bfc" not in path.parts}
-    inside = {f"bfc/{path.name}": columns(path) for path in (tmp_path / "bfc" / "bfc").iterdir()
-              if path.suffix == ".parquet"}
+    inside = {
+        f"bfc/{path.name}": columns(path)
+        for path in (tmp_path / "bfc" / "bfc").iterdir()
+        if path.suffix == ".parquet"
+    }
     found["run.json"] = list(json.loads((tmp_path / "run" / "run.json").read_text()))
     found["training.parquet"] = columns(PACKAGED)
     assert found["claims.csv"][2:] == found["results.csv"]
@@ -83,7 +86,14 @@ def test_columns(written: dict[str, list[str]]) -> None:
 
 def test_units() -> None:
     """Where a name ends with a unit, the table has that unit."""
-    units = {"s": "s", "ms": "ms", "us": "µs", "ns": "ns", "mbps": "Mbit/s", "bps": "bit/s"}
+    units = {
+        "s": "s",
+        "ms": "ms",
+        "us": "\N{MICRO SIGN}s",
+        "ns": "ns",
+        "mbps": "Mbit/s",
+        "bps": "bit/s",
+    }
     units |= {"bytes": "bytes", "packets": "packets"}
     for name, said in re.findall(r"^\| `\w+_([a-z]+)` \| ([^|]*) \|", _PAGE, re.MULTILINE):
         if name in units:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import nbformat
@@ -15,6 +14,7 @@ from tests.documentation import CHECKOUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 _NOTEBOOKS = sorted((CHECKOUT / "examples" / "notebooks").glob("*.ipynb"))
 
