@@ -161,7 +161,7 @@ class Study:
     engines: tuple[str, ...] = ()
     references: Scenarios | None = None
 
-    @cached_property
+    @property
     def run_count(self) -> int:
         """Number of different runs.
 
@@ -170,19 +170,20 @@ class Study:
         MissingRequirement
             If what runs depends on something that is not installed, such as recorded links.
         """
-        return len(self._runs)
-
-    @cached_property
-    def virtual_hours(self) -> float:
-        """Length of all runs together, in hours of their own time; raises as `run_count` does."""
-        return sum(scenario.duration_s for scenario in self._runs) / 3600
+        return self._size[0]
 
     @property
-    def _runs(self) -> list[Scenario]:
-        """The scenarios, each as often as it runs."""
+    def virtual_hours(self) -> float:
+        """Length of all runs together, in hours of their own time; raises as `run_count` does."""
+        return self._size[1]
+
+    @cached_property
+    def _size(self) -> tuple[int, float]:
+        """Number and hours: together, as some scenarios take seconds to make, and not kept."""
         compared_with = self.references(quick=False) if self.references is not None else ()
         once = [*set(self.scenarios(quick=False))] * max(1, len(self.engines))
-        return [*set(compared_with), *once]
+        runs = [*set(compared_with), *once]
+        return len(runs), sum(scenario.duration_s for scenario in runs) / 3600
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
