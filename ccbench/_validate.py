@@ -107,7 +107,10 @@ def within(where: str) -> Iterator[None]:
 def number(field: str, value: object, allowed: Range, *, example: float) -> float:
     """Return `value` as a float if it is a finite number within `allowed`."""
     if isinstance(value, numbers.Real) and not _is_bool(value):
-        result = float(value) + 0.0  # + 0.0 turns -0.0 into 0.0: equal, but printed differently
+        try:
+            result = float(value) + 0.0  # which turns -0.0 into 0.0: equal, but printed differently
+        except OverflowError:  # a whole number of hundreds of digits
+            result = math.inf
         if math.isfinite(result) and result in allowed:
             return result
     step = f"write for example {_last(field)} = {example:g}"

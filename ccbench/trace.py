@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
+from operator import le
 from pathlib import Path
 
 from ccbench import _validate
@@ -52,8 +53,9 @@ class Trace:
     def __post_init__(self) -> None:
         _validate.one_line("name", self.name)
         times = tuple(self.opportunities_ms)
-        # Recorded traces have a million entries: most need no more than this glance.
-        if any(type(time) is not int or not 0 <= time <= _LATEST_MS for time in times):
+        # Recorded traces have a million entries: most need no more than this glance, in which
+        # Python looks at none of them by itself.
+        if set(map(type, times)) != {int} or min(times) < 0 or max(times) > _LATEST_MS:
             allowed = Range(0, _LATEST_MS)
             times = tuple(
                 _validate.whole(f"opportunities_ms[{i}]", time, allowed, example=1)
@@ -62,10 +64,10 @@ class Trace:
         if not times or times[-1] == 0:
             form = "a list of times in ms, the last above 0"
             raise _validate.bad("opportunities_ms", times, form, "add delivery opportunities")
-        for i, (before, time) in enumerate(pairwise(times), start=1):
-            if time < before:
-                name, form = f"opportunities_ms[{i}]", f"at least {before}, the time before it"
-                raise _validate.bad(name, time, form, "sort the times")
+        if not all(map(le, times, islice(times, 1, None))):
+            i = next(i for i, (before, time) in enumerate(pairwise(times), 1) if time < before)
+            name, form = f"opportunities_ms[{i}]", f"at least {times[i - 1]}, the time before it"
+            raise _validate.bad(name, times[i], form, "sort the times")
         object.__setattr__(self, "opportunities_ms", times)
 
     @property

@@ -161,7 +161,7 @@ class Study:
     engines: tuple[str, ...] = ()
     references: Scenarios | None = None
 
-    @cached_property
+    @property
     def run_count(self) -> int:
         """Number of different runs.
 

@@ -65,6 +65,9 @@ _FAILED = "ccbench: failed: "
 #: What the console says when there is no room for records (ENOSPC).
 _HOST_FULL = "cannot write results to the host: error -28"
 
+#: What the console says of a step that gives a bottleneck its qdisc.
+_BAD_QDISC = re.compile(r"netlink bottleneck(\d+)-(\w+) [0-9a-f]+: (.*)")
+
 #: What the console says of a module's parameter, after which Linux may go on without it.
 _BAD_PARAMETER = re.compile("(invalid|too large) for parameter `")
 
@@ -201,7 +204,18 @@ def _reason(lines: list[str], status: int, memory_mb: int) -> str:
                 "or the RTT, or start fewer flows"
             )
         if line.startswith(_FAILED):
-            return f"the virtual kernel cannot do this: {line.removeprefix(_FAILED)}"
+            return _failed_step(line.removeprefix(_FAILED))
         if "Kernel panic" in line:
             return f"the virtual kernel panicked: {line[line.index('Kernel panic') :]}"
     return f"the virtual kernel ended early, with exit status {status}"
+
+
+def _failed_step(said: str) -> str:
+    """Say which step of the plan has failed; the bytes of a request would tell nobody anything."""
+    if qdisc := _BAD_QDISC.fullmatch(said):
+        number, name, reason = qdisc.groups()
+        return (
+            f"bottlenecks[{number}].qdisc_options has what Linux's {name} refuses ({reason}): "
+            "change it"
+        )
+    return f"the virtual kernel cannot do this: {said}"
