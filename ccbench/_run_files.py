@@ -9,7 +9,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ccbench import _atomic, _frames
+from ccbench import _atomic, _frames, _json
 from ccbench.errors import DamagedRun, InputError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def load(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
         If a file is missing, differs from what was written, or has another format.
     """
     try:
-        document = json.loads((folder / _DESCRIPTION).read_bytes())
+        document = _json.loads((folder / _DESCRIPTION).read_bytes())
         stated = document.pop("sha256")
         kind = document["format"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ccbench import _atomic, _validate
+from ccbench import _atomic, _json, _validate
 from ccbench.classify.classifier import CCAClassifier
 from ccbench.classify.setting import Setting
 from ccbench.classify.threshold import Threshold, choose_threshold, chosen_before
 from ccbench.classify.training import Sample, Variation
+from ccbench.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -146,19 +147,22 @@ class TrainingSet:
         """
         try:
             table = pq.read_table(path)
-            about = json.loads((table.schema.metadata or {})[_KEY])
+            about = _json.loads((table.schema.metadata or {})[_KEY])
             if about["format"] != _FORMAT:
                 message = f"a file of format {_FORMAT}"
                 raise _validate.bad(str(path), about["format"], message, "make it again")
-            return cls(
-                samples=tuple(_sample(row) for row in table.to_pylist()),
-                thresholds={
-                    Setting(**one["setting"]): Threshold(**one["threshold"])
-                    for one in about["thresholds"]
-                },
-                provenance=about["provenance"],
-            )
-        except (OSError, pa.ArrowException, KeyError, TypeError) as error:
+            with _validate.within(f"training set {path}: "):
+                return cls(
+                    samples=tuple(_sample(row) for row in table.to_pylist()),
+                    thresholds={
+                        Setting(**one["setting"]): Threshold(**one["threshold"])
+                        for one in about["thresholds"]
+                    },
+                    provenance=about["provenance"],
+                )
+        except InputError:
+            raise
+        except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
             step = f"name a file that a training set was saved to ({error})"
             raise _validate.bad("training set", str(path), "one of ccbench", step) from error
 

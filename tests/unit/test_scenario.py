@@ -446,6 +446,26 @@ class TestDocuments:
             ("rtt_ms", '"rtt\\nms"', r"'rtt\nms' is not a setting; did you mean rtt_ms?"),
             ("rtt_ms", "seed = -1\nrtt_ms", "at least 0 and at most 9223372036854775807"),
             ("rtt_ms", "sysctls = 5\nrtt_ms", "sysctls is 5; it must be a table"),
+            ("rtt_ms", f"sysctls.{'a.' * 5000}b = 1\nrtt_ms", "shorten its dotted names"),
+            ("rtt_ms = 50.0", f"rtt_ms = 1{'0' * 400}", "at most 10000"),
+            ("rtt_ms = 50.0", f"rtt_ms = 1{'0' * 5000}", "thousands of digits: shorten it"),
+            ("rtt_ms", f"seed = 0x{'f' * 5000}\nrtt_ms", "seed is too large to be shown (int)"),
+            ('cca = "cubic"', 'arrivals = "a\\u0000b"', "embedded null byte"),
+            (
+                "bandwidth_mbps = 12.0",
+                'trace = {name = "a", opportunities_ms = 12}',
+                "trace.opportunities_ms is 12; it must be a list of times",
+            ),
+            (
+                "rtt_ms",
+                "module_parameters = {'a.b' = [1]}\nrtt_ms",
+                "module_parameters.a.b is [1]",
+            ),
+            (
+                "rtt_ms",
+                "module_parameters = {'a.b' = 1.0}\nrtt_ms",  # and not Y, which equals it
+                "module_parameters.a.b is 1.0",
+            ),
         ],
     )
     def test_bad(self, tmp_path: Path, old: str, new: str, message: str) -> None:
