@@ -52,7 +52,10 @@ def save(
         for table, frame in tables.items():
             path = temporary / f"{table}.parquet"
             _frames.write(frame, path)
-            files[path.name] = {"bytes": path.stat().st_size, "sha256": file_digest(path.read_bytes())}
+            files[path.name] = {
+                "bytes": path.stat().st_size,
+                "sha256": file_digest(path.read_bytes()),
+            }
         document = sealed({"format": FORMAT, **description, "files": files})
         text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
         (temporary / _DESCRIPTION).write_text(text, encoding="utf-8")
@@ -70,8 +73,10 @@ def load(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
         document = unsealed((folder / _DESCRIPTION).read_bytes())
         kind = document["format"]
     except ChangedError as error:
-        message = f"{folder / _DESCRIPTION} was changed: run the scenario again"
-        raise DamagedRun(message) from error
+        kind = error.document.get("format")  # another one may have another digest
+        if kind == FORMAT:
+            message = f"{folder / _DESCRIPTION} was changed: run the scenario again"
+            raise DamagedRun(message) from error
     except (OSError, ValueError, KeyError) as error:
         message = f"{folder / _DESCRIPTION} cannot be read ({error!r}): run the scenario again"
         raise DamagedRun(message) from error

@@ -17,7 +17,17 @@ _SEAL = "sha256"
 
 
 class ChangedError(ValueError):
-    """A document is not as it was written."""
+    """A document or a file is not as it was written.
+
+    Attributes
+    ----------
+    document : dict
+        What there is now; empty for a file.
+    """
+
+    def __init__(self, message: str, document: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.document = document or {}
 
 
 def file_digest(data: bytes) -> str:
@@ -54,7 +64,7 @@ def unsealed(text: bytes) -> dict[str, Any]:
         raise ValueError("it is no object with a digest")
     stated = document.pop(_SEAL)
     if stated != _digest(document):
-        raise ChangedError("it was changed")
+        raise ChangedError("it was changed", document)
     return document
 
 

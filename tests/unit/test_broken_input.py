@@ -35,6 +35,7 @@ _TRACE = _ROOT / "examples" / "varying-link.trace"
 _SCENARIOS = sorted((_ROOT / "examples").glob("*.toml"))
 _SPACE = _ROOT / "examples" / "raygen" / "space.toml"
 
+
 class TestText:
     """Files that people write."""
 
