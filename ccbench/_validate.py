@@ -75,7 +75,8 @@ def bad(field: str, value: object, allowed: str, step: str) -> InputError:
     if len(shown) > _SHOWN_CHARACTERS:  # what a path ends with tells most
         half = (_SHOWN_CHARACTERS - 3) // 2
         shown = f"{shown[:half]}...{shown[-half:]}"
-    return InputError(f"{field} is {shown}; it must be {allowed}: {step}")
+    # A step may quote another library's error, which may be of several lines.
+    return InputError(" ".join(f"{field} is {shown}; it must be {allowed}: {step}".splitlines()))
 
 
 def unknown_key(name: str, known: Iterable[str]) -> InputError:

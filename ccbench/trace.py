@@ -148,8 +148,11 @@ class Trace:
         15.0
         """
         path = Path(path)
-        lines = _validate.text_file(path, "file").splitlines()
+        text = _validate.text_file(path, "file")
+        lines = text.splitlines()
         try:
+            if "_" in text:  # Python takes 1_0 for 10; Mahimahi does not
+                raise ValueError
             times = tuple(map(int, lines))
         except ValueError:  # some line is empty or wrong
             times = tuple(_line_ms(path, i, s) for i, s in enumerate(lines, 1) if s.strip())
@@ -163,6 +166,8 @@ class Trace:
 
 def _line_ms(path: Path, number: int, line: str) -> int:
     try:
+        if "_" in line:
+            raise ValueError
         return int(line)
     except ValueError:
         form, step = "a whole number of milliseconds", "correct the line"

@@ -448,7 +448,6 @@ class TestDocuments:
             ("rtt_ms", "sysctls = 5\nrtt_ms", "sysctls is 5; it must be a table"),
             ("rtt_ms", f"sysctls.{'a.' * 5000}b = 1\nrtt_ms", "shorten its dotted names"),
             ("rtt_ms = 50.0", f"rtt_ms = 1{'0' * 400}", "at most 10000"),
-            ("rtt_ms = 50.0", f"rtt_ms = 1{'0' * 5000}", "thousands of digits: shorten it"),
             ("rtt_ms", f"seed = 0x{'f' * 5000}\nrtt_ms", "seed is too large to be shown (int)"),
             ('cca = "cubic"', 'arrivals = "a\\u0000b"', "embedded null byte"),
             (
