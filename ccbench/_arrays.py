@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ccbench._validate import Range
 
-__all__ = ["broadcastable", "numbers"]
+__all__ = ["broadcastable", "check_increasing", "numbers"]
 
 
 def numbers(
@@ -35,6 +35,19 @@ def numbers(
     for value in np.asarray(values, dtype=object).flat:
         _validate.number(field, value, allowed, example=example)
     return np.asarray(values, dtype=float)
+
+
+def check_increasing(field: str, values: NDArray[np.float64], step: str) -> None:
+    """Make sure that each of `values`, shape (n,), is above the one before it.
+
+    Raises
+    ------
+    InputError
+        For the first one that is not.
+    """
+    if np.any(early := np.diff(values) <= 0):
+        allowed = f"above the one before, {values[:-1][early][0]:g}"
+        raise _validate.bad(field, float(values[1:][early][0]), allowed, step)
 
 
 def broadcastable(**arrays: NDArray[np.float64]) -> tuple[int, ...]:

@@ -13,15 +13,16 @@ import difflib
 import math
 import numbers
 import re
+from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ccbench.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
+    from collections.abc import Iterator
 
 __all__ = [
     "Range",
@@ -31,9 +32,11 @@ __all__ = [
     "number",
     "one_line",
     "one_of",
+    "several",
     "text",
     "text_file",
     "unknown_key",
+    "user_path",
     "whole",
     "within",
 ]
@@ -65,11 +68,15 @@ class Range:
 
 def bad(field: str, value: object, allowed: str, step: str) -> InputError:
     """Make the error for `value` of `field`: what it is, what it must be, what to do."""
-    shown = repr(value)
+    try:
+        shown = repr(value)
+    except (RecursionError, ValueError):  # nested too deeply, or a number of 5000 digits
+        shown = f"too large to be shown ({type(value).__name__})"
     if len(shown) > _SHOWN_CHARACTERS:  # what a path ends with tells most
         half = (_SHOWN_CHARACTERS - 3) // 2
         shown = f"{shown[:half]}...{shown[-half:]}"
-    return InputError(f"{field} is {shown}; it must be {allowed}: {step}")
+    # A step may quote another library's error, which may be of several lines.
+    return InputError(" ".join(f"{field} is {shown}; it must be {allowed}: {step}".splitlines()))
 
 
 def unknown_key(name: str, known: Iterable[str]) -> InputError:
@@ -107,7 +114,10 @@ def within(where: str) -> Iterator[None]:
 def number(field: str, value: object, allowed: Range, *, example: float) -> float:
     """Return `value` as a float if it is a finite number within `allowed`."""
     if isinstance(value, numbers.Real) and not _is_bool(value):
-        result = float(value) + 0.0  # + 0.0 turns -0.0 into 0.0: equal, but printed differently
+        try:
+            result = float(value) + 0.0  # which turns -0.0 into 0.0: equal, but printed differently
+        except OverflowError:  # a whole number of hundreds of digits
+            result = math.inf
         if math.isfinite(result) and result in allowed:
             return result
     step = f"write for example {_last(field)} = {example:g}"
@@ -143,6 +153,23 @@ def one_line(field: str, value: object) -> str:
     return text(field, value, r"[^\r\n]*", "one line of text", example="my first")
 
 
+def several(field: str, values: object, allowed: str, step: str) -> tuple[Any, ...]:
+    """Return `values` as a tuple if there can be several of them: a word is one."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise bad(field, values, allowed, step)
+    return tuple(values)
+
+
+def user_path(field: str, text: str) -> Path:
+    """Return the path that `text` is, with the home folder in the place of a ``~``."""
+    path = Path(text)
+    try:
+        return path.expanduser()
+    except RuntimeError:  # of a user who is not there
+        step = "write out the whole path"
+        raise bad(field, text, f"a path; nobody has the home {path.parts[0]}", step) from None
+
+
 def text_file(path: Path, what: str) -> str:
     """Return the content of a text file that the user has named; `what` it should be, for people.
 
@@ -157,6 +184,8 @@ def text_file(path: Path, what: str) -> str:
         reason = error.strerror
     except UnicodeDecodeError as error:
         reason = f"byte {error.start} is not UTF-8"
+    except ValueError as error:  # its name has a NUL
+        reason = str(error)
     raise InputError(f"{what} {path} cannot be read ({reason}): name a text file")
 
 

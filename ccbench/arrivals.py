@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from ccbench import _validate
@@ -33,17 +32,15 @@ def checked(arrivals: object) -> Arrivals:
         If it is not a sequence of pairs in order of their start.
     """
     example = "write for example arrivals = [[0.5, 20000]]"
-    pair_form = "a pair [start_s, size_bytes]"
-    if not isinstance(arrivals, Iterable) or isinstance(arrivals, str):
-        raise _validate.bad("arrivals", arrivals, "a list of pairs [start_s, size_bytes]", example)
-    arrivals = tuple(arrivals)
-    if _is_normal(arrivals):  # of 100,000 flows, most need no more than this glance
-        return arrivals
+    form = "[start_s, size_bytes]"
+    pairs = _validate.several("arrivals", arrivals, f"a list of pairs {form}", example)
+    if _is_normal(pairs):  # of 100,000 flows, most need no more than this glance
+        return pairs
     result: list[tuple[float, int]] = []
     earliest = 0.0
-    for i, pair in enumerate(arrivals):
+    for i, pair in enumerate(pairs):
         if not isinstance(pair, tuple | list) or len(pair) != len(_COLUMNS):
-            raise _validate.bad(f"arrivals[{i}]", pair, pair_form, example)
+            raise _validate.bad(f"arrivals[{i}]", pair, f"a pair {form}", example)
         start = f"arrivals[{i}].start_s"
         start_s = _validate.number(start, pair[0], Range(0, _LATEST_S), example=0.5)
         if start_s < earliest:
@@ -111,6 +108,8 @@ def to_csv(arrivals: Arrivals) -> str:
 def _pair(path: Path, line: int, row: list[str]) -> tuple[float, int]:
     try:
         start_s, size_bytes = row
+        if "_" in f"{start_s}{size_bytes}":  # Python takes 1_0 for 10; no other program does
+            raise ValueError
         return float(start_s), int(size_bytes)
     except ValueError:
         field = f"arrivals file {path} line {line}"

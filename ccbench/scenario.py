@@ -272,7 +272,7 @@ class Scenario:
         readers: _fields.Readers = {
             "flows": read_flows,
             "bottlenecks": read_bottlenecks,
-            "sysctls": _read_settings,
+            "sysctls": lambda value: _read_settings("sysctls", value),
             "module_parameters": _read_module_parameters,
         }
         return _fields.build(cls, data, readers)
@@ -405,16 +405,24 @@ def _checked_module_parameters(parameters: Any) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(checked.items()))
 
 
-def _read_settings(value: object) -> object:
+def _read_settings(field: str, value: object) -> object:
     """Flatten the table and make its numbers strings.
 
     TOML reads an unquoted ``net.ipv4.tcp_sack = 0`` as a number in a table in a table.
     """
+    try:
+        return _flattened(value)
+    except RecursionError:
+        allowed = "a table of names and values"
+        raise _validate.bad(field, value, allowed, "shorten its dotted names") from None
+
+
+def _flattened(value: object) -> object:
     if not isinstance(value, Mapping):
         return value
     flat: dict[str, object] = {}
     for name, item in value.items():
-        inner = _read_settings(item)
+        inner = _flattened(item)
         if isinstance(inner, dict):
             flat.update({f"{name}.{rest}": setting for rest, setting in inner.items()})
         else:
@@ -425,7 +433,8 @@ def _read_settings(value: object) -> object:
 
 def _read_module_parameters(value: object) -> object:
     """Read them as settings, with true and false as the kernel writes them."""
-    flat = _read_settings(value)
+    flat = _read_settings("module_parameters", value)
     if not isinstance(flat, dict):
         return flat
-    return {name: {True: "Y", False: "N"}.get(item, item) for name, item in flat.items()}
+    letters = {True: "Y", False: "N"}
+    return {n: letters[item] if isinstance(item, bool) else item for n, item in flat.items()}

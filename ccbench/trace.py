@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
+from operator import le
 from pathlib import Path
 
 from ccbench import _validate
@@ -51,21 +52,22 @@ class Trace:
 
     def __post_init__(self) -> None:
         _validate.one_line("name", self.name)
-        times = tuple(self.opportunities_ms)
-        # Recorded traces have a million entries: most need no more than this glance.
-        if any(type(time) is not int or not 0 <= time <= _LATEST_MS for time in times):
+        form, step = "a list of times in ms, the last above 0", "add delivery opportunities"
+        times = _validate.several("opportunities_ms", self.opportunities_ms, form, step)
+        # Recorded traces have a million entries: most need no more than this glance, in which
+        # Python looks at none of them by itself.
+        if set(map(type, times)) != {int} or min(times) < 0 or max(times) > _LATEST_MS:
             allowed = Range(0, _LATEST_MS)
             times = tuple(
                 _validate.whole(f"opportunities_ms[{i}]", time, allowed, example=1)
                 for i, time in enumerate(times)
             )
         if not times or times[-1] == 0:
-            form = "a list of times in ms, the last above 0"
-            raise _validate.bad("opportunities_ms", times, form, "add delivery opportunities")
-        for i, (before, time) in enumerate(pairwise(times), start=1):
-            if time < before:
-                name, form = f"opportunities_ms[{i}]", f"at least {before}, the time before it"
-                raise _validate.bad(name, time, form, "sort the times")
+            raise _validate.bad("opportunities_ms", times, form, step)
+        if not all(map(le, times, islice(times, 1, None))):
+            i = next(i for i, (before, time) in enumerate(pairwise(times), 1) if time < before)
+            name, form = f"opportunities_ms[{i}]", f"at least {times[i - 1]}, the time before it"
+            raise _validate.bad(name, times[i], form, "sort the times")
         object.__setattr__(self, "opportunities_ms", times)
 
     @property
@@ -101,12 +103,19 @@ class Trace:
             Length of the windows in seconds. A rest of the period that fills none is left out; of
             a shorter period, which repeats, there is one window.
 
+        Raises
+        ------
+        InputError
+            If `window_s` is not above 0.
+
         Examples
         --------
         >>> Trace(name="slowing down", opportunities_ms=(500, 1000, 2000)).rates_mbps()
         (0.024, 0.012)
         """
-        count = max(1, int(self.duration_s / window_s))
+        above_0 = Range(0, low_open=True)
+        window_s = _validate.number("window_s", window_s, above_0, example=1)
+        count = max(1, int(round(self.duration_s / window_s, 9)))  # 0.3 / 0.1 is below 3
         totals = [self.capacity_bytes(i * window_s) for i in range(count + 1)]
         return tuple((after - before) * 8e-6 / window_s for before, after in pairwise(totals))
 
@@ -119,7 +128,8 @@ class Trace:
         7500.0
         """
         times = self.opportunities_ms
-        periods, rest_ms = divmod(duration_s * 1e3, times[-1])
+        # 0.57 * 100 is below 57, and must not lose what there is at that millisecond.
+        periods, rest_ms = divmod(round(duration_s * 1e3, 6), times[-1])
         return OPPORTUNITY_BYTES * (periods * len(times) + bisect_right(times, rest_ms))
 
     @classmethod
@@ -138,8 +148,11 @@ class Trace:
         15.0
         """
         path = Path(path)
-        lines = _validate.text_file(path, "file").splitlines()
+        text = _validate.text_file(path, "file")
+        lines = text.splitlines()
         try:
+            if "_" in text:  # Python takes 1_0 for 10; Mahimahi does not
+                raise ValueError
             times = tuple(map(int, lines))
         except ValueError:  # some line is empty or wrong
             times = tuple(_line_ms(path, i, s) for i, s in enumerate(lines, 1) if s.strip())
@@ -153,6 +166,8 @@ class Trace:
 
 def _line_ms(path: Path, number: int, line: str) -> int:
     try:
+        if "_" in line:
+            raise ValueError
         return int(line)
     except ValueError:
         form, step = "a whole number of milliseconds", "correct the line"

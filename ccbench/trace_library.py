@@ -51,7 +51,7 @@ def paths() -> dict[str, Path]:
     folders = [PACKAGE_FOLDER] if PACKAGE_FOLDER.is_dir() else []
     own = os.environ.get("CCBENCH_TRACES")
     if own:
-        folder = Path(own).expanduser()
+        folder = _validate.user_path("CCBENCH_TRACES", own)
         if not folder.is_dir():
             step = "export CCBENCH_TRACES=FOLDER, or unset it"
             raise _validate.bad("CCBENCH_TRACES", own, "a folder of trace files", step)

@@ -125,13 +125,8 @@ class Wifi:
 
 
 def _numbers(field: str, values: Any, allowed: Range, example: float) -> tuple[float, ...]:
-    if isinstance(values, str):
-        raise _validate.bad(field, values, "a list of numbers", f"write {field} = [{example}]")
-    try:
-        several = tuple(values)
-    except TypeError:
-        step = f"write {field} = [{example}]"
-        raise _validate.bad(field, values, "a list of numbers", step) from None
+    step = f"write {field} = [{example}]"
+    several = _validate.several(field, values, "a list of numbers", step)
     return tuple(
         _validate.number(f"{field}[{i}]", value, allowed, example=example)
         for i, value in enumerate(several)

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ccbench import _validate
-from ccbench._arrays import broadcastable, numbers
+from ccbench._arrays import broadcastable, check_increasing, numbers
 from ccbench._validate import Range
 
 if TYPE_CHECKING:
@@ -230,10 +230,8 @@ def smoothed_link_rate_mbps(  # noqa: PLR0913 - what was sent, and how it is ave
     if times.ndim != 1:
         step = "call it once for each link"
         raise _validate.bad("the shape of ack_times_ms", times.shape, "(n,)", step)
-    if np.any(later := np.diff(times) <= 0):
-        allowed = f"above the one before, {times[:-1][later][0]:g}"
-        step = "sort the block ACKs by time; two cannot arrive at once"
-        raise _validate.bad("ack_times_ms", float(times[1:][later][0]), allowed, step)
+    step = "sort the block ACKs by time; two cannot arrive at once"
+    check_increasing("ack_times_ms", times, step)
     window_ms = _validate.number("window_ms", window_ms, _POSITIVE, example=WINDOW_MS)
     if cap is not None:
         cap = _validate.number("cap", cap, _CAP, example=CAP)

@@ -24,10 +24,16 @@ if TYPE_CHECKING:
 
     from ccbench.errors import InputError
 
-__all__ = ["IpPacket", "read_capture"]
+__all__ = ["IPV4_BYTES", "IPV6_BYTES", "IpPacket", "read_capture"]
+
+#: Least sizes of IP headers; no packet is shorter.
+IPV4_BYTES, IPV6_BYTES = 20, 40
 
 #: More of a packet is not looked at: link header, IPv6 and TCP headers.
 _LOOKED_AT_BYTES = 128
+
+#: Later times, beyond the year 2262, are no times.
+_LATEST_NS = 2**63 - 1
 
 #: The first four bytes of a pcap file: byte order, and nanoseconds in the unit of time.
 _PCAP_MAGIC = {
@@ -163,6 +169,13 @@ class _Interface(NamedTuple):
     unit: tuple[int, int]  # seconds, as a fraction
     offset_s: int
 
+    def time_ns(self, units: int) -> int:
+        over, under = self.unit
+        time_ns = units * over * 1_000_000_000 // under + self.offset_s * 1_000_000_000
+        if not 0 <= time_ns <= _LATEST_NS:
+            raise _DamagedError(f"a packet has the time {time_ns} ns")
+        return time_ns
+
 
 def _pcapng(data: mmap.mmap) -> Iterator[_Frame]:
     order = "<"
@@ -187,11 +200,9 @@ def _pcapng(data: mmap.mmap) -> Iterator[_Frame]:
             if number >= len(interfaces):
                 raise _DamagedError(f"the packet at byte {start} is of no interface")
             one = interfaces[number]
-            over, under = one.unit
-            time_ns = ((high << 32) + low) * over * 1_000_000_000 // under
             first = start + 28
             seen = data[first : first + min(captured, _LOOKED_AT_BYTES)]
-            yield _Frame(time_ns + one.offset_s * 1_000_000_000, one.link, seen, length)
+            yield _Frame(one.time_ns((high << 32) + low), one.link, seen, length)
         elif kind in {_OLD_PACKET, _SIMPLE_PACKET}:
             raise _DamagedError("its packets are of a kind that has no times, or is obsolete")
 
@@ -231,11 +242,12 @@ def _ip(frame: _Frame) -> IpPacket | None:
     headers = data[size:]
     version = headers[0] >> 4 if headers else 0
     if version == 4:  # noqa: PLR2004 - IPv4
-        stated = int.from_bytes(headers[2:4], "big")
+        stated, least = int.from_bytes(headers[2:4], "big"), IPV4_BYTES
     elif version == 6:  # noqa: PLR2004 - IPv6
-        stated = int.from_bytes(headers[4:6], "big")
-        stated += 40 if stated else 0
+        stated, least = int.from_bytes(headers[4:6], "big"), IPV6_BYTES
+        stated += IPV6_BYTES if stated else 0
     else:
         return None
     # Packets that a network card has yet to divide may say 0.
-    return IpPacket(frame.time_ns, headers, stated or frame.length - size)
+    length = stated or frame.length - size
+    return IpPacket(frame.time_ns, headers, length) if length >= least else None

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ccbench import _validate
+from ccbench import _json, _validate
 from ccbench.classify.filters import Filters
 from ccbench.classify.relabel import ObservedTrace, Server
 from ccbench.classify.setting import Setting
@@ -103,8 +102,9 @@ def thresholds(folders: Iterable[Path]) -> dict[Setting, float]:
     """
     found: dict[Setting, float] = {}
     for folder in folders:
+        document = _document(folder)
         try:
-            limits = _document(folder)["limits"]
+            limits = document["limits"]
             known = {Setting.named(name): float(limit) for name, limit in limits.items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise _no_result(folder, error) from error
@@ -119,7 +119,7 @@ def thresholds(folders: Iterable[Path]) -> dict[Setting, float]:
 
 def _document(folder: Path) -> dict[str, Any]:
     try:
-        document = json.loads((folder / _RESULT).read_text(encoding="utf-8"))
+        document = _json.loads((folder / _RESULT).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise _no_result(folder, error) from error
     if not isinstance(document, dict):
@@ -134,8 +134,10 @@ def _server(folder: Path, groups: Mapping[str, str]) -> Server:
         group = groups.get(target) or document.get("group") or ""
         filters = Filters(**document.get("filters", {}))
         traces = [_trace(folder, one, filters) for one in document["traces"]]
-        label = document["label"]
-    except (KeyError, TypeError, AttributeError) as error:
+        label = _label(document)
+    except InputError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise _no_result(folder, error) from error
     return Server(
         target=target,
@@ -143,6 +145,13 @@ def _server(folder: Path, groups: Mapping[str, str]) -> Server:
         label=label,
         traces=tuple(trace for trace in traces if trace is not None),
     )
+
+
+def _label(document: Mapping[str, Any]) -> str | None:
+    label = document["label"]
+    if label is None or isinstance(label, str):
+        return label
+    raise TypeError(f"the label is {label!r}")
 
 
 def _no_result(folder: Path, error: Exception) -> InputError:
@@ -155,7 +164,7 @@ def _trace(folder: Path, document: Mapping[str, Any], filters: Filters) -> Obser
 
     One that has used too little of the link is invalid too, but may be like others (section 2.5.1).
     """
-    label, distance = document["label"], document.get("distance")
+    label, distance = _label(document), document.get("distance")
     if label is None and document.get("kind") not in _LIKE_OTHERS:
         return None
     setting = Setting.named(document["setting"])

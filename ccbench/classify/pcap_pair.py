@@ -25,7 +25,7 @@ import pandas as pd
 
 from ccbench import _validate
 from ccbench._frames import EVENT_DTYPE, EVENTS, QUEUE_COLUMNS
-from ccbench.classify.capture import read_capture
+from ccbench.classify.capture import IPV4_BYTES, IPV6_BYTES, read_capture
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ccbench.classify.capture import IpPacket
+    from ccbench.errors import InputError
 
 __all__ = ["queue_between"]
 
@@ -105,19 +106,22 @@ def _packets(path: Path) -> tuple[list[_Packet], bytes]:
 
 def _packet(packet: IpPacket, path: Path) -> _Packet:
     headers = packet.headers
-    if headers[0] >> 4 == _IPV4:
+    is_ipv4 = headers[0] >> 4 == _IPV4
+    if len(headers) < (IPV4_BYTES if is_ipv4 else IPV6_BYTES):
+        raise _cut_off(path)
+    if is_ipv4:
         start = (headers[0] & 0xF) * 4
         protocol, addresses = headers[9], headers[12:20]
         marks = headers[4:8]  # identification and fragment
         is_first = not int.from_bytes(headers[6:8], "big") & _FRAGMENT_OFFSET
     else:
-        start, protocol, addresses, marks, is_first = 40, headers[6], headers[8:40], b"", True
+        start, protocol, addresses = IPV6_BYTES, headers[6], headers[8:IPV6_BYTES]
+        marks, is_first = b"", True
     transport = headers[start : start + _TRANSPORT_BYTES]
     has_ports = is_first and protocol in {socket.IPPROTO_TCP, socket.IPPROTO_UDP}
     needed = min(_TRANSPORT_BYTES, packet.length - start)
     if len(transport) < needed:
-        allowed = "one with the headers of every packet"
-        raise _validate.bad("capture", str(path), allowed, "record with tcpdump -s 96 or more")
+        raise _cut_off(path)
     kind = bytes([protocol])
     return _Packet(
         time_ns=packet.time_ns,
@@ -126,6 +130,11 @@ def _packet(packet: IpPacket, path: Path) -> _Packet:
         flow=addresses + kind + (transport[:4] if has_ports else b""),
         identity=kind + marks + packet.length.to_bytes(4, "big") + transport[4 * has_ports :],
     )
+
+
+def _cut_off(path: Path) -> InputError:
+    allowed = "one with the headers of every packet"
+    return _validate.bad("capture", str(path), allowed, "record with tcpdump -s 96 or more")
 
 
 def _matched(

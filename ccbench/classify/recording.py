@@ -33,6 +33,9 @@ _NEAR = 0.15
 #: Captures, of which two are one recording.
 _CAPTURES = (".pcap", ".pcapng")
 
+#: Times are counted in nanoseconds, in 64 bits; more packets than that no queue holds.
+_LATEST_S, _LONGEST_QUEUE = 9e9, 1e9
+
 _CSV_COLUMNS = ("time_s", "occupancy_packets")
 
 
@@ -218,9 +221,10 @@ def _from_csv(path: Path) -> pd.DataFrame:
     except (OSError, ValueError, KeyError) as error:
         allowed = f"a CSV file with the columns {' and '.join(_CSV_COLUMNS)}, both numbers"
         raise _validate.bad("file", str(path), allowed, f"mend it ({error})") from error
-    fine = times_s.is_monotonic_increasing and (packets >= 0).all() and times_s.notna().all()
-    if not fine:
-        allowed = "in order of time, and no queue shorter than 0"
+    # Neither comparison is true of NaN.
+    fine = (times_s.abs() <= _LATEST_S).all() and packets.between(0, _LONGEST_QUEUE).all()
+    if not fine or not times_s.is_monotonic_increasing:
+        allowed = "finite times in their order, and queues of 0 packets or more"
         raise _validate.bad("file", str(path), allowed, "mend it")
     return pd.DataFrame({"time_ns": (times_s * 1e9).round(), "backlog_packets": packets}).astype(
         {"time_ns": "int64"}

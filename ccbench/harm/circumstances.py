@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,7 +16,7 @@ from ccbench.harm.performance import metrics_named
 from ccbench.scenario import Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 __all__ = [
     "NETWORKS",
@@ -259,6 +260,8 @@ def _load(
             raise InputError(f"{kind} is missing: head each of them with [[{kind}]]")
         found: list[_Named] = []
         for i, table in enumerate(tables):
+            if not isinstance(table, Mapping):
+                raise _validate.bad(f"{kind}[{i}]", table, "a table", f"head each with [[{kind}]]")
             with _validate.within(f"{kind}[{i}]."):
                 item = read(table, path.parent)
                 if any(item.name == other.name for other in found):

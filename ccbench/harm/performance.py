@@ -245,7 +245,7 @@ def metrics_named(names: Iterable[str]) -> tuple[Metric, ...]:
     """
     found: dict[str, Metric] = {}
     for name in names:
-        if name != "all" and name not in METRICS:
+        if name not in ("all", *METRICS):  # a tuple is asked, as the name may be anything
             hint = _validate.choice_hint(str(name), METRICS)
             raise InputError(f"metric = {name!r}: there are {', '.join(METRICS)}: {hint}")
         found.update(METRICS if name == "all" else {name: METRICS[name]})

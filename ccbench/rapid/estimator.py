@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ccbench import _validate
-from ccbench._arrays import numbers
+from ccbench._arrays import check_increasing, numbers
 from ccbench._validate import Range
 from ccbench.flow import MTU_BYTES
 
@@ -180,10 +180,7 @@ def _times(
         step = "give one time of receiving for each packet, inf where it was lost"
         field = "the shape of send_times_ns, receive_times_ns"
         raise _validate.bad(field, shapes, "(n,) for both", step)
-    if np.any(early := np.diff(sent) <= 0):
-        allowed = f"above the one before, {sent[:-1][early][0]:g}"
-        step = "sort the packets by the time of sending"
-        raise _validate.bad("send_times_ns", float(sent[1:][early][0]), allowed, step)
+    check_increasing("send_times_ns", sent, "sort the packets by the time of sending")
     if np.any(np.isneginf(received)):
         step = "write inf for a packet that was lost, nan for one of which nothing is known"
         raise _validate.bad("receive_times_ns", -math.inf, "a time, inf or nan", step)

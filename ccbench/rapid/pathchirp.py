@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ccbench import _validate
-from ccbench._arrays import numbers
+from ccbench._arrays import check_increasing, numbers
 from ccbench._validate import Range
 from ccbench.flow import MTU_BYTES
 
@@ -48,7 +48,7 @@ def pathchirp_mbps(
     Raises
     ------
     InputError
-        If a value is no finite number, or shapes differ.
+        If a value is no finite number, shapes differ, or times of sending do not increase.
 
     Examples
     --------
@@ -68,6 +68,7 @@ def pathchirp_mbps(
         raise _validate.bad(
             field, (sent.shape, received.shape), allowed, "give both times of each packet"
         )
+    check_increasing("send_times_ns", sent, "sort the packets by the time of sending")
     delays, gaps = received - sent, np.diff(sent)
     rates = packet_bytes * 8e3 / gaps
     estimates = np.full(gaps.size, np.nan)

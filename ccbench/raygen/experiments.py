@@ -68,6 +68,8 @@ def experiment(  # noqa: PLR0913 - all by keyword
     '1 bbr against 4 cubic, 40 ms, 100 Mbit/s, 333 packets (1 BDP)'
     """
     check_named(alpha=alpha, beta=beta)
+    above_0 = _validate.Range(0, low_open=True)
+    duration_s = _validate.number("duration_s", duration_s, above_0, example=180)
     workload = values.get("workload", "long")
     _validate.one_of("workload", workload, WORKLOADS)
     short = workload == "short"

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ccbench import _atomic, _validate
+from ccbench import _atomic, _json, _validate
 from ccbench.errors import CcbenchError, InputError
 from ccbench.raygen.config import SearchConfig
 
@@ -159,9 +159,15 @@ def read_folder(
             allowed = f"the folder of a search, which holds {SEARCH_JSON}"
             step = "name the one that `ccbench raygen` has written"
             raise _validate.bad("folder", str(path), allowed, step)
+        if not document:
+            allowed = f"a folder with a readable {SEARCH_JSON} (it is damaged)"
+            raise _validate.bad("folder", str(path), allowed, "repeat the search")
         with _validate.within(f"{path / SEARCH_JSON}: "):
             config = SearchConfig.from_dict(document["search"])
         experiments, claims = (_read_table(path / name) for name in (RESULTS_CSV, CLAIMS_CSV))
+        done = document["experiments_done"]
+        if (0 if experiments is None else len(experiments)) < done:
+            raise ValueError(f"{RESULTS_CSV} has fewer rows than the {done} of {SEARCH_JSON}")
     except (OSError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -175,7 +181,7 @@ def read_folder(
 def _read_json(folder: Path) -> Any:
     """Return what ``search.json`` holds, None if there is none, False if it is damaged."""
     try:
-        document = json.loads((folder / SEARCH_JSON).read_text(encoding="utf-8"))
+        document = _json.loads((folder / SEARCH_JSON).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except ValueError:

@@ -27,6 +27,9 @@ __all__ = ["Choice", "Gene", "Number", "Value", "read_gene"]
 #: What a gene has in one scenario.
 Value: TypeAlias = "float | str"
 
+#: More values than this are not told apart, and more decimals than that no number has.
+_MOST_STEPS, _MOST_PLACES = 10**15, 300
+
 _SCALES = '"log", "linear" or "choice"'
 
 
@@ -148,7 +151,8 @@ class Number(Gene):
     @property
     def size(self) -> int:
         """How many values it has."""
-        return round((self.high - self.low) * 10.0**self._places) + 1
+        steps = (self.high - self.low) * 10.0**self._places
+        return round(min(steps, _MOST_STEPS)) + 1
 
     def at(self, place: float) -> float:
         """Return the value that is `place` (0 to 1) of the way along the gene's scale."""
@@ -214,7 +218,8 @@ class Number(Gene):
         finest = self.low if self.scale == "log" else (self.high - self.low) / 10
         if self._quantity.whole or not finest:
             return usual
-        return max(usual, 1 - math.floor(math.log10(finest)))  # two digits of the smallest step
+        wanted = 1 - math.floor(math.log10(finest))  # two digits of the smallest step
+        return max(usual, min(wanted, _MOST_PLACES))
 
     def _ends(self) -> tuple[float, float]:
         """Return where the gene's scale starts and ends."""

@@ -58,6 +58,7 @@ class Quantity:
 
 _ABOVE_0 = Range(0, low_open=True)
 _COUNT = Range(1, 100_000)
+_START = Range(0, 1_000_000)
 
 #: The numbers that may be genes.
 NUMBERS: Mapping[str, Quantity] = MappingProxyType(
@@ -68,8 +69,8 @@ NUMBERS: Mapping[str, Quantity] = MappingProxyType(
         "queue_packets": Quantity(unit="packets", limits=_COUNT, example=100, whole=True),
         "alpha_flows": Quantity(unit="flows", limits=_COUNT, example=1, whole=True),
         "beta_flows": Quantity(unit="flows", limits=_COUNT, example=1, whole=True),
-        "alpha_start_s": Quantity(unit="s", limits=Range(0), example=10, whole=True),
-        "beta_start_s": Quantity(unit="s", limits=Range(0), example=10, whole=True),
+        "alpha_start_s": Quantity(unit="s", limits=_START, example=10, whole=True),
+        "beta_start_s": Quantity(unit="s", limits=_START, example=10, whole=True),
         "alpha_rtt_ratio": Quantity(unit="", limits=_ABOVE_0, example=2, decimals=2),
         "loss": Quantity(unit="", limits=Range(0, 1, high_open=True), example=0.01, decimals=5),
     }

@@ -180,6 +180,8 @@ class Space:
         InputError
             If it is not a space; the message starts with the place of the mistake.
         """
+        if not isinstance(document, Mapping):
+            raise _validate.bad("space", document, "a table", "head each gene with [[genes]]")
         for key in document:
             if key not in {"genes", "traces"}:
                 raise _validate.unknown_key(str(key), ["genes"])
@@ -191,12 +193,7 @@ class Space:
             with _validate.within(f"genes[{i}]: "):
                 genes.append(read_gene(table))
         if "traces" in document:
-            traces = [
-                Trace(
-                    name=t["name"], opportunities_ms=tuple(map(int, t["opportunities_ms"].split()))
-                )
-                for t in document["traces"]
-            ]
+            traces = _kept_traces(document["traces"])
         else:
             genes, traces = _read_traces(genes, Path(base_dir))
         return cls(tuple(genes), tuple(traces))
@@ -222,6 +219,20 @@ class Space:
             if "traces" in document:  # those are for search.json; here they are files
                 raise _validate.unknown_key("traces", ["genes"])
             return cls.from_dict(document, path.parent)
+
+
+def _kept_traces(tables: Any) -> list[Trace]:
+    """Read the traces that :meth:`Space.to_dict` has written."""
+    try:
+        return [
+            Trace(name=t["name"], opportunities_ms=tuple(map(int, t["opportunities_ms"].split())))
+            for t in tables
+        ]
+    except InputError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        allowed = f"a list of names and opportunities ({error!r})"
+        raise _validate.bad("traces", tables, allowed, "leave it as it was written") from error
 
 
 def _read_traces(genes: list[Gene], base_dir: Path) -> tuple[list[Gene], list[Trace]]:

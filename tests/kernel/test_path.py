@@ -508,6 +508,20 @@ class TestQdiscs:
         assert np.argmax(spacing_s > 0.002) == pytest.approx(40 / 0.9, abs=2)
         assert spacing_s[100:] == pytest.approx(1500 * 8 / 5e6, rel=1e-3)
 
+    @pytest.mark.parametrize(
+        ("qdisc", "option"), [("fq_codel", ("flows", 0)), ("hhf", ("non_hh_weight", 0))]
+    )
+    def test_refused_by_the_kernel(
+        self, engine: KernelEngine, qdisc: str, option: tuple[str, int]
+    ) -> None:
+        """What only the kernel knows to be wrong with a qdisc is said in words, not in bytes."""
+        link = Bottleneck(
+            bandwidth_mbps=10, queue_packets=100, qdisc=qdisc, qdisc_options=(option,)
+        )
+        message = rf"^bottlenecks\[0\]\.qdisc_options has what Linux's {qdisc} refuses \(Inv.*\)"
+        with pytest.raises(EngineError, match=message):
+            engine.run(replace(dumbbell(), bottlenecks=(link,)))
+
     def test_missing_option(self, engine: KernelEngine) -> None:
         """A token bucket without a rate, and a qdisc that is no queue, are bad input."""
         with pytest.raises(InputError, match=r"rate_mbps is missing"):

@@ -137,6 +137,11 @@ class TestReadCapture:
         (tmp_path / "a.pcap").write_bytes(arp)
         assert [] == list(read_capture(tmp_path / "a.pcap"))
 
+    def test_shorter_than_a_header(self, tmp_path: Path, write_pcap: Write) -> None:
+        """So is what says that it is IP and is shorter on the wire than IP's header."""
+        file = write_pcap(tmp_path / "a.pcap", [(0, bytes([0x45, *bytes(39)]), 3)])
+        assert [] == list(read_capture(file))
+
     @pytest.mark.parametrize(
         "content", [classic("<", 0xA1B23C4D, 1), pcapng("<", (9, b"\x09"), ticks=lambda t: t)]
     )
@@ -155,6 +160,14 @@ class TestReadCapture:
             (section("<") + block("<", 3, bytes(64)), "has no times"),
             (section("<") + bytes(40), "byte 28 begins no block"),
             (section("<") + interface("<", (9, b"")) + packet("<", 1), "record it with tcpdump"),
+            (
+                section("<") + interface("<", (14, struct.pack("<q", 2**62))) + packet("<", 1),
+                "a packet has the time 4611686018427387904",
+            ),
+            (
+                section("<") + interface("<", (14, struct.pack("<q", -9))) + packet("<", 1),
+                "a packet has the time -",
+            ),
         ],
     )
     def test_damaged(self, tmp_path: Path, content: bytes, message: str) -> None:
@@ -333,9 +346,12 @@ class TestQueueBetween:
         with pytest.raises(InputError, match="not of up to 65226 bytes"):
             queue_between(file, file)
 
-    def test_cut_headers(self, tmp_path: Path, tcp_headers: Headers, write_pcap: Write) -> None:
+    @pytest.mark.parametrize("kept_bytes", [24, 8, 1])
+    def test_cut_headers(
+        self, tmp_path: Path, tcp_headers: Headers, write_pcap: Write, kept_bytes: int
+    ) -> None:
         """And packets whose headers were not captured."""
-        file = write_pcap(tmp_path / "a.pcap", [(0, tcp_headers(1)[:24], 1500)])
+        file = write_pcap(tmp_path / "a.pcap", [(0, tcp_headers(1)[:kept_bytes], 1500)])
         with pytest.raises(InputError, match="tcpdump -s 96 or more"):
             queue_between(file, file)
 

@@ -198,13 +198,30 @@ class TestCommand:
         found = {one["target"]: len(one["traces"]) for one in document(folder)["servers"]}
         assert (found["slow"], found["many"]) == (2, 1)
 
-    @pytest.mark.parametrize("text", ["", "[]", '{"target": "x"}', '{"traces": [1]}'])
+    @pytest.mark.parametrize(
+        "text",
+        [
+            *("", "[]", '{"target": "x"}', '{"traces": [1]}', "[" * 100_000),
+            '{"target": "x", "limits": {}, "traces": [], "label": 5}',
+        ],
+        ids=range(6),
+    )
     def test_damaged(self, folder: Path, text: str) -> None:
         """So is one that is damaged."""
         (folder / "a" / "result.json").write_text(text, encoding="utf-8")
         done = cluster(folder)
         assert 2 == done.exit_code
         assert "it must be one of `ccbench classify`" in done.stderr
+
+    def test_damaged_distance(self, folder: Path) -> None:
+        """So is one with a distance that is no number."""
+        path = folder / "a" / "result.json"
+        document = json.loads(path.read_text(encoding="utf-8"))
+        document["traces"][0]["distance"] = "far"
+        path.write_text(json.dumps(document), encoding="utf-8")
+        done = cluster(folder)
+        assert 2 == done.exit_code
+        assert "could not convert string to float: 'far'" in done.stderr
 
     def test_empty(self, tmp_path: Path) -> None:
         """So is a folder without results."""

@@ -180,13 +180,20 @@ class TestRead:
         ("header", "level", "message"),
         [
             ("time,packets", 7, "the columns time_s and occupancy_packets"),
-            ("", -1, "no queue shorter than 0"),
+            ("", -1, "queues of 0 packets or more"),
         ],
     )
     def test_bad_csv(self, tmp_path: Path, header: str, level: int, message: str) -> None:
         """A CSV file that is none of ours is an input error."""
         with pytest.raises(InputError, match=message):
             read(csv(tmp_path / "a.csv", level, header=header), SETTINGS[0])
+
+    @pytest.mark.parametrize("row", ["inf,1", "1e300,1", "nan,1", "30,inf", "30,nan", "-1,1"])
+    def test_bad_numbers(self, tmp_path: Path, row: str) -> None:
+        """So is one with times or queues that there cannot be."""
+        (tmp_path / "a.csv").write_text(f"time_s,occupancy_packets\n0,1\n{row}\n")
+        with pytest.raises(InputError, match="finite times in their order"):
+            read(tmp_path / "a.csv", SETTINGS[0])
 
     def test_folder(self, tmp_path: Path) -> None:
         """So is a folder that nobody of us has written."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
@@ -100,6 +101,24 @@ class TestFile:
         (tmp_path / "broken").write_bytes(content)
         with pytest.raises(InputError, match=r"training set is '.*broken'"):
             TrainingSet.load(tmp_path / "broken")
+
+    @pytest.mark.parametrize(
+        "about",
+        [
+            b"{",
+            b"[" * 100_000,
+            b'{"format": 2, "thresholds": 5}',
+            b'{"format": 2, "thresholds": [{"setting": {"rtt_ms": "x"}}], "provenance": {}}',
+        ],
+    )
+    def test_damaged_description(self, known: TrainingSet, tmp_path: Path, about: bytes) -> None:
+        """So is one whose description was damaged, at whatever place."""
+        path = tmp_path / "broken"
+        known.save(path)
+        table = pq.read_table(path).replace_schema_metadata({b"ccbench training set": about})
+        pq.write_table(table, path)
+        with pytest.raises(InputError, match=r"training set .*broken"):
+            TrainingSet.load(path)
 
     def test_missing(self, tmp_path: Path) -> None:
         """So is one that is not there, and a folder."""

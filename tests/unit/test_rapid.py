@@ -353,3 +353,9 @@ class TestBadInput:
         """PathChirp takes no chirp with a loss."""
         with pytest.raises(InputError, match=r"^receive_times_ns is inf"):
             pathchirp_mbps([0, 1, 2], [1, math.inf, 3])
+
+    def test_pathchirp_out_of_order(self) -> None:
+        """Nor one whose packets leave at once or backwards: their rates would mean nothing."""
+        for sent in ([0, 1, 1, 2], [3, 2, 1, 0]):
+            with pytest.raises(InputError, match=r"^send_times_ns is .*above the one before"):
+                pathchirp_mbps(sent, [5, 6, 7, 8])

@@ -107,6 +107,8 @@ class TestSearchConfig:
             ({"population": 6}, "^population is 6; .* take 4 or 8"),
             ({"budget": 3}, "^budget is 3; it must be at least the population, 4"),
             ({"duration_s": 0}, "^duration_s is 0"),
+            ({"duration_s": -4}, "^duration_s is -4"),
+            ({"duration_s": "4"}, "^duration_s is '4'"),
             ({"seed": -1}, "^seed is -1"),
             ({"seed": 2**63 - 1}, f"^seed is {2**63 - 1}; .* at most {2**62}"),
             ({"budget": 10**9}, "^budget is 1000000000; .* at most 1000000"),
@@ -502,12 +504,16 @@ class TestFolder:
             SearchResult.load(tmp_path)
         assert len(str(refused.value).splitlines()) == 1
 
-    @pytest.mark.parametrize("content", ["", "[]", "{", "null"])
+    @pytest.mark.parametrize("content", ["", "[]", "{", "null", "[" * 100_000])
     def test_damaged(self, engine: Engine, tmp_path: Path, content: str) -> None:
         """So is one whose description cannot be read."""
         (tmp_path / SEARCH_JSON).write_text(content)
         with pytest.raises(InputError, match=r"^output folder is"):
             search(_config(), engine=engine, output_dir=tmp_path)
+        with pytest.raises(
+            InputError, match=r"^folder is .* readable search\.json \(it is damaged"
+        ):
+            SearchResult.load(tmp_path)
 
     def test_somebody_elses_results(self, engine: Engine, tmp_path: Path) -> None:
         """Results of something else are not overwritten."""

@@ -144,6 +144,13 @@ class TestNumber:
         rng = random.Random(1)
         assert len({gene.random(rng) for _ in range(500)}) > 50
 
+    @pytest.mark.parametrize("high", [1e-320, 1e308])
+    def test_numbers_at_the_ends_of_floats(self, high: float) -> None:
+        """A range that no scenario has is refused by the scenario; until then it is one."""
+        gene = Number(name="rtt_ms", low=0.9 * high, high=high)
+        assert gene.size >= 1
+        assert gene.low <= gene.at(0.5) <= gene.high
+
     def test_fixed_gene(self) -> None:
         """A gene whose ends are equal always has that value."""
         gene = Number(name="queue_bdp", low=1.0, high=1.0)
@@ -162,6 +169,7 @@ class TestNumber:
             ({"name": "loss", "low": 0, "high": 0.1}, r"^loss\.low is 0\.0; .*scale = \"linear\""),
             ({"name": "qdisc"}, r"^qdisc\.scale is 'log'; it must be \"choice\""),
             ({"decimals": -1}, r"^rtt_ms\.decimals is -1"),
+            ({"name": "alpha_start_s", "high": 10**400}, r"^alpha_start_s\.high is 1000"),
         ],
     )
     def test_bad_input(self, change: dict[str, Any], message: str) -> None:
@@ -298,6 +306,24 @@ class TestSpace:
 
 GENE = "[[genes]]\nname = '{}'\n{}\n"
 NETWORK = GENE.format("rtt_ms", "low = 10\nhigh = 20") + GENE.format("queue_bdp", "low=1\nhigh=1")
+
+
+class TestDict:
+    @pytest.mark.parametrize(
+        "document",
+        [
+            [],
+            "genes",
+            {"genes": [], "traces": 5},
+            {"genes": [], "traces": [{"name": "a", "opportunities_ms": [1]}]},
+            {"genes": [], "traces": [{"opportunities_ms": "1"}]},
+            {"genes": [], "traces": [{"name": "a", "opportunities_ms": "2 x"}]},
+        ],
+    )
+    def test_bad_input(self, document: Any) -> None:
+        """What is no space, as a damaged ``search.json`` may say, is an input error."""
+        with pytest.raises(InputError):
+            Space.from_dict(document)
 
 
 class TestFile:

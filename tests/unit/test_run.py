@@ -401,6 +401,12 @@ class TestFolder:
         with pytest.raises(DamagedRun, match=r"nothing.run\.json cannot be read"):
             Run.load(tmp_path / "nothing")
 
+    def test_nested_too_deeply(self, tmp_path: Path) -> None:
+        """Nor one whose description is nested without end."""
+        (tmp_path / "run.json").write_text("[" * 100_000)
+        with pytest.raises(DamagedRun, match="it is nested too deeply"):
+            Run.load(tmp_path)
+
     def test_other_format(self, tmp_path: Path) -> None:
         """A run in another version's format is refused with both versions."""
         make_run().save(tmp_path / "run")

@@ -226,6 +226,7 @@ class TestScenario:
             ({"flows": (Flow(count=10**6), Flow())}, "flows is 1000001"),
             ({"rtt_ms": 0}, "rtt_ms is 0; it must be a number at least 0.001 and at most 10000"),
             ({"duration_s": float("inf")}, "duration_s is inf"),
+            ({"rtt_ms": 10**400}, "rtt_ms is 1000000"),
             ({"seed": -1}, "seed is -1"),
             ({"sample_interval_ms": 0.5}, "sample_interval_ms is 0.5"),
             ({"ecn": 1}, "ecn is 1; it must be true or false"),
@@ -441,9 +442,29 @@ class TestDocuments:
             ('cca = "cubic"', 'arrivals = "no.file"', "flows[0].arrivals file"),
             ("rtt_ms =", "rtt_ms", "this is not valid TOML"),
             ("rtt_ms = 50.0", f"rtt_ms = {'[' * 5000}", "nested too deeply"),
+            ("rtt_ms = 50.0", f"rtt_ms = {'9' * 5000}", "more than 4300 digits"),
             ("rtt_ms", '"rtt\\nms"', r"'rtt\nms' is not a setting; did you mean rtt_ms?"),
             ("rtt_ms", "seed = -1\nrtt_ms", "at least 0 and at most 9223372036854775807"),
             ("rtt_ms", "sysctls = 5\nrtt_ms", "sysctls is 5; it must be a table"),
+            ("rtt_ms", f"sysctls.{'a.' * 5000}b = 1\nrtt_ms", "shorten its dotted names"),
+            ("rtt_ms = 50.0", f"rtt_ms = 1{'0' * 400}", "at most 10000"),
+            ("rtt_ms", f"seed = 0x{'f' * 5000}\nrtt_ms", "seed is too large to be shown (int)"),
+            ('cca = "cubic"', 'arrivals = "a\\u0000b"', "embedded null byte"),
+            (
+                "bandwidth_mbps = 12.0",
+                'trace = {name = "a", opportunities_ms = 12}',
+                "trace.opportunities_ms is 12; it must be a list of times",
+            ),
+            (
+                "rtt_ms",
+                "module_parameters = {'a.b' = [1]}\nrtt_ms",
+                "module_parameters.a.b is [1]",
+            ),
+            (
+                "rtt_ms",
+                "module_parameters = {'a.b' = 1.0}\nrtt_ms",  # and not Y, which equals it
+                "module_parameters.a.b is 1.0",
+            ),
         ],
     )
     def test_bad(self, tmp_path: Path, old: str, new: str, message: str) -> None:

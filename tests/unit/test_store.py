@@ -17,7 +17,7 @@ import pytest
 
 from ccbench.cache import cache_dir
 from ccbench.emulate import Store
-from ccbench.errors import CcbenchError
+from ccbench.errors import CcbenchError, InputError
 from ccbench.scenario import Bottleneck, Flow, Scenario
 
 if TYPE_CHECKING:
@@ -74,6 +74,12 @@ class TestCacheDir:
         monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path))
         assert cache_dir() == tmp_path
         assert Store().folder == tmp_path / "runs"
+
+    def test_nobody_s(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The home of a user who is not there cannot be it."""
+        monkeypatch.setenv("CCBENCH_CACHE", "~nobody-at-all/cache")
+        with pytest.raises(InputError, match="nobody has the home ~nobody-at-all"):
+            cache_dir()
 
     def test_default(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Otherwise it is in the user's cache folder, as the desktop's standard has it."""

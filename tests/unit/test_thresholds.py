@@ -248,6 +248,7 @@ class TestFiles:
             ("[[networks]]\nname=3\nrtt_ms=1\nbandwidth_mbps=1\nqueue_bdp=1", "name is 3"),
             ("[[networks]]\nrtt_ms=1\njitter_ms='x'\nbandwidth_mbps=1\nqueue_bdp=1", "jitter_ms"),
             ("networks", "TOML"),
+            ("networks = [1]", "networks[0] is 1; it must be a table"),
         ],
     )
     def test_bad_networks(self, tmp_path: Path, text: str, words: str) -> None:
@@ -267,6 +268,8 @@ class TestFiles:
             ("[[workloads]]\nname='a'\nmetrics=['x']", "'x': there are"),
             ("[[workloads]]\nname='a'\nmetrics='fct'", "workloads[0].metrics is 'fct'"),
             ("[[workloads]]\nname='a'\nmetrics=['fct']", "kind 'bulk' have"),
+            ("[[workloads]]\nname='a'\nmetrics=[['fct']]", "['fct']: there are"),
+            ("workloads = ['a']", "workloads[0] is 'a'; it must be a table"),
             ("[[workloads]]\nname=3\nmetrics=['goodput']", "workloads[0].name is 3"),
             (
                 "[[workloads]]\nname='a'\nmetrics=['goodput']\ncca='bbr'",

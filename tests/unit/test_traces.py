@@ -61,6 +61,18 @@ class TestFigures:
         assert [12, 1.2, 0] == pytest.approx(SLOWING.rates_mbps())
         assert [12, 12, 1.2, 1.2, 0, 0, 0.024] == pytest.approx(SLOWING.rates_mbps(0.5))
 
+    @pytest.mark.parametrize(("period_ms", "window_s"), [(300, 0.1), (57_000, 0.57)])
+    def test_rates_of_odd_windows(self, period_ms: int, window_s: float) -> None:
+        """Windows whose binary numbers are a little off lose nothing, and none of them is lost."""
+        steady = Trace(name="", opportunities_ms=tuple(range(1, period_ms + 1)))
+        rates = steady.rates_mbps(window_s)
+        assert [12] * round(period_ms / 1e3 / window_s) == pytest.approx(list(rates))
+
+    def test_rates_of_no_window(self) -> None:
+        """A window has a length."""
+        with pytest.raises(InputError, match="window_s is 0"):
+            SLOWING.rates_mbps(0)
+
     def test_rates_and_mean(self) -> None:
         """The mean over windows that fill the period is the mean rate."""
         rates = SLOWING.rates_mbps(0.5)
@@ -145,6 +157,12 @@ class TestFind:
         """A folder of traces that does not exist is a mistake, not an empty one."""
         monkeypatch.setenv("CCBENCH_TRACES", "/nowhere")
         with pytest.raises(InputError, match=r"CCBENCH_TRACES is '/nowhere'; it must be a folder"):
+            trace_library.paths()
+
+    def test_nobody_s_folder(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """So is one in the home of a user who is not there."""
+        monkeypatch.setenv("CCBENCH_TRACES", "~nobody-at-all/traces")
+        with pytest.raises(InputError, match="nobody has the home ~nobody-at-all"):
             trace_library.paths()
 
 

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ccbench import _atomic, _validate
+from ccbench import _atomic, _json, _validate
 from ccbench.emulate.realtime.recording import Recording
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class ServerFolder:
         if not path.exists():
             return None
         try:
-            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            found: dict[str, Any] = _json.loads(path.read_text(encoding="utf-8"))
             _ = found["label"], found["error"], [one["kind"] for one in found["traces"]]
         except (ValueError, KeyError, TypeError) as error:
             allowed = "a result as it was written"

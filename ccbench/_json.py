@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JSON that may have been damaged or made to do harm."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+__all__ = ["loads"]
+
+
+def loads(text: str | bytes) -> Any:
+    """Parse JSON; whatever is wrong with it is a ``ValueError``, also lists in lists without end.
+
+    Examples
+    --------
+    >>> loads("[" * 100_000)
+    Traceback (most recent call last):
+    ...
+    ValueError: it is nested too deeply
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
