@@ -102,7 +102,18 @@ def find_sources() -> Sources:
 
 
 def sources_dir() -> Path:
-    """Return the folder with the sources of ccbench's modules and the init."""
+    """Return the folder with the sources of ccbench's modules and the init.
+
+    Raises
+    ------
+    CcbenchError
+        If there is none: ccbench is not installed completely.
+
+    Examples
+    --------
+    >>> (sources_dir() / "init" / "init.c").is_file()
+    True
+    """
     package = Path(ccbench.__file__).parent
     for folder in (package / "kernel_modules", package.parent / "kernel_modules"):
         if (folder / "um.config").is_file():
