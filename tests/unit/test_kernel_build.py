@@ -528,8 +528,11 @@ class TestBuilder:
             self.builder(tmp_path).run(
                 ["sh", "-c", script], what="", folder=tmp_path, on_line=interrupt
             )
-        while alive(*pids):  # it is gone as soon as its new parent has noticed
+        deadline_s = time.monotonic() + 30
+        # It is gone as soon as its new parent has noticed.
+        while alive(*pids) and time.monotonic() < deadline_s:
             time.sleep(0.01)
+        assert not alive(*pids)
 
 
 class TestRecipe:
