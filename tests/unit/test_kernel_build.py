@@ -726,6 +726,14 @@ class TestBuild:
         assert count() == ["kernel", "modules"]
 
     @pytest.mark.usefixtures("sources")
+    def test_find(self, kernel: Path) -> None:
+        """A kernel is found by its version, in use or not, and by nothing else."""
+        slow, fast = building.build(kernel, hz=100), building.build(kernel, hz=1000)
+        assert (slow, fast) == (building.find(slow.version), building.find(fast.version))
+        for other in ("0" * 16, "", ".", "..", f"../builds/{slow.version}", slow.version[:8]):
+            assert building.find(other) is None
+
+    @pytest.mark.usefixtures("sources")
     def test_nothing_built(self) -> None:
         """With nothing built `installed` says how to build."""
         with pytest.raises(MissingRequirement, match="not built; run: ccbench kernel build"):
