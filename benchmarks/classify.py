@@ -232,6 +232,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.5, metavar="S", help="of each turn")
     parser.add_argument("--rounds", type=int, default=3, metavar="N")
     options = parser.parse_args()
+    if options.rounds < 1:
+        parser.error(f"--rounds is {options.rounds}; it must be at least 1: write --rounds 3")
     console = Console(width=110, highlight=False)
     console.print(f"{cores()} cores, load {os.getloadavg()[0]:.1f} at the start")
     console.print(compare_speed(options.seconds, options.rounds))

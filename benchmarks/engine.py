@@ -422,6 +422,8 @@ def main() -> int:
     options = parser.parse_args()
     if options.repeats < 1:
         parser.error(f"--repeats is {options.repeats}; it must be at least 1: write --repeats 3")
+    if not options.duration >= 1:  # else hardly a packet leaves the bottleneck
+        parser.error(f"--duration is {options.duration:g}; it must be at least 1: write more")
 
     out = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
     notes = [f"before: {machine()}"]

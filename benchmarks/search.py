@@ -40,9 +40,10 @@ SHORTER_S = 60.0
 class Cost:
     """What a search took.
 
-    Attributes
+    Parameters
     ----------
     runs : int
+        How many there were, each once.
     real_time_h : float
         Length of all runs one after the other, in hours of their own time.
     wall_s, guest_s, python_s : float

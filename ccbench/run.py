@@ -303,7 +303,8 @@ class Run:
         Returns
         -------
         float
-            0 to 1: IP bytes that the link carried, divided by those that it could have carried.
+            0 to 1: IP bytes that the link carried, divided by those that it could have carried. NaN
+            if it could carry nothing, as a trace whose first opportunity comes after the end.
 
         Raises
         ------
@@ -325,7 +326,8 @@ class Run:
             events = self.queue_events(bottleneck)
             carried = events.loc[events["event"] == "dequeue", "bytes"].sum()
         link = self.scenario.bottlenecks[bottleneck]
-        return float(carried) / link.capacity_bytes(self.scenario.duration_s)
+        could_carry = link.capacity_bytes(self.scenario.duration_s)
+        return float(carried) / could_carry if could_carry else math.nan
 
     def queueing_delay_ms(self, bottleneck: int = 0) -> float:
         """Return how long packets waited in a queue, in milliseconds, the mean over the run.

@@ -165,7 +165,8 @@ class Store:
         """Return how many runs the store holds and how large they are."""
         sizes = []
         for folder in self.folder.glob("??/[!.]*"):
-            with suppress(FileNotFoundError):  # removed by another process meanwhile
+            # Removed by another process meanwhile, or a file that is none of ours.
+            with suppress(FileNotFoundError, NotADirectoryError):
                 sizes.append(sum(file.stat().st_size for file in folder.iterdir()))
         return Usage(runs=len(sizes), size_bytes=sum(sizes))
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from ccbench.arrivals import Arrivals
     from ccbench.run import Run
 
+__all__ = ["LINK_MBPS", "poisson_arrivals"]
+
 LINK_MBPS = 96.0
 _LOADS_PERCENT = (6.25, 12.5, 25.0, 50.0)
 _RUNS = 10

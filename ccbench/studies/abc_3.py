@@ -23,6 +23,8 @@ from ccbench.studies.study import Comparison, Findings, Rows, Study
 if TYPE_CHECKING:
     from ccbench.run import Run
 
+__all__ = ["LINK_MBPS", "stage_indices"]
+
 LINK_MBPS = 24.0
 _FLOWS = 5
 _STAGE_S = 40

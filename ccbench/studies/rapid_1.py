@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     from ccbench.run import Run
 
+__all__ = ["scenarios"]
+
 #: When the constant flows come and go, in seconds.
 SCHEDULE_S = ((50.0, 400.0), (100.0, 150.0), (250.0, 350.0), (460.0, 462.0))
 DURATION_S = 600.0

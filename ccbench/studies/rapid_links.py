@@ -76,7 +76,13 @@ def bdp_packets(mbps: float = MBPS) -> int:
 
 
 def cbr(mbps: float, start_s: float = 0.0, stop_s: float | None = None) -> Flow:
-    """Return a constant flow."""
+    """Return a constant flow of the paper's packets.
+
+    Examples
+    --------
+    >>> cbr(200, stop_s=50).packet_bytes
+    1040
+    """
     return Flow(
         kind="cbr", rate_mbps=mbps, packet_bytes=PACKET_BYTES, start_s=start_s, stop_s=stop_s
     )
@@ -94,8 +100,26 @@ def network(  # noqa: PLR0913 - a network has this many numbers; all are named
 ) -> Scenario:
     """Return flows in the paper's network; its queues are summarised.
 
-    Unless told otherwise RAPID allows for no noise: as in ns-2, where times are exact, so that the
-    paper has none.
+    Parameters
+    ----------
+    *flows : Flow
+        What shares the link.
+    duration_s, mbps, loss : float
+        Length of the run, rate of the link and its random loss.
+    queue_packets : int, optional
+        Room of the queue; by default one bandwidth-delay product.
+    sysctls : dict, optional
+        Settings of the hosts besides those of all studies.
+    exact : bool
+        Whether RAPID allows for no noise: as in ns-2, where times are exact, so that the paper has
+        none. Otherwise it has its default tolerance.
+    **settings
+        Others of the :class:`~ccbench.scenario.Scenario`.
+
+    Examples
+    --------
+    >>> network(Flow(cca="rapid"), duration_s=9).bottlenecks[0].queue_packets
+    7212
     """
     packets = bdp_packets(mbps) if queue_packets is None else queue_packets
     changes = {"rtt_ms": RTT_MS, "sample_interval_ms": _SAMPLE_MS, **settings}
@@ -111,7 +135,13 @@ def network(  # noqa: PLR0913 - a network has this many numbers; all are named
 
 
 def scheme_of(scenario: Scenario) -> str:
-    """Return what the scenario's first flow is called."""
+    """Return what the scenario's first flow is called.
+
+    Examples
+    --------
+    >>> [scheme_of(network(Flow(cca="reno"), duration_s=9, sysctls=s)) for s in (NEWRENO, {})]
+    ['NewReno', 'Reno, SACK']
+    """
     cca = scenario.flows[0].cca
     if cca != "reno":
         return {"rapid": "RAPID", "highspeed": "HighSpeed"}.get(cca, cca.upper())

@@ -461,6 +461,33 @@ class TestNames:
         definition, _, registration = CCA.partition("static int")
         assert names.ccas([f"static int{registration}", definition]) == ("swift",)
 
+    @pytest.mark.parametrize(
+        "definition",
+        [
+            'static struct tcp_congestion_ops mine = { .name = "mine", };',
+            'static struct tcp_congestion_ops mine =\n{\n\t.name="mine",\n};',
+            'struct tcp_congestion_ops __read_mostly mine = {\n  .name = "mine"\n  } ;',
+            'static const struct  tcp_congestion_ops mine __ro_after_init={.name = "mine"};',
+        ],
+    )
+    def test_other_styles(self, definition: str) -> None:
+        """Somebody's own module is found however it is written."""
+        registration = "int start(void) { return tcp_register_congestion_control( &mine ); }"
+        assert names.ccas([definition, registration]) == ("mine",)
+
+    def test_no_definition(self) -> None:
+        """A pointer to a struct, and a function that takes one, define none."""
+        text = """
+struct tcp_congestion_ops *mine = &other;
+static int use(struct tcp_congestion_ops *mine)
+{
+	static const char text[] = { '.', 'n' };
+	return tcp_register_congestion_control(&mine);
+}
+static struct unrelated thing = { .name = "thing" };
+"""
+        assert names.ccas([text]) == ()
+
     def test_qdiscs(self) -> None:
         """Qdiscs in which no packet waits do not count."""
         assert names.qdiscs([QDISC, QDISC.replace("slow", "noqueue")]) == ("slow",)
@@ -528,8 +555,11 @@ class TestBuilder:
             self.builder(tmp_path).run(
                 ["sh", "-c", script], what="", folder=tmp_path, on_line=interrupt
             )
-        while alive(*pids):  # it is gone as soon as its new parent has noticed
+        deadline_s = time.monotonic() + 30
+        # It is gone as soon as its new parent has noticed.
+        while alive(*pids) and time.monotonic() < deadline_s:
             time.sleep(0.01)
+        assert not alive(*pids)
 
 
 class TestRecipe:
@@ -609,6 +639,21 @@ class TestOwnModules:
         assert "text\n" in list(found.module_texts())
         assert found.digest() != ours.digest()
 
+    @pytest.mark.usefixtures("sources")
+    def test_other_encoding(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A source need not be in UTF-8, as the compiler does not mind."""
+        folder = write(tmp_path / "tcp_mine", {"Kbuild": "obj-m := tcp_mine.o\n"})
+        (folder / "tcp_mine.c").write_bytes(b"/* na\xefve */\n" + CCA.encode())
+        monkeypatch.setenv("CCBENCH_MODULES", str(folder))
+        assert "swift" in names.ccas(guest.find_sources().module_texts())
+
+    @pytest.mark.usefixtures("sources")
+    def test_nowhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A folder that does not exist is said not to."""
+        monkeypatch.setenv("CCBENCH_MODULES", str(tmp_path / "nowhere"))
+        with pytest.raises(InputError, match=r"nowhere'; .*: there is none: correct the path$"):
+            guest.find_sources()
+
     @pytest.mark.parametrize(
         ("name", "rules", "message"),
         [
@@ -679,6 +724,14 @@ class TestBuild:
             building.installed()
         building.build(kernel)
         assert count() == ["kernel", "modules"]
+
+    @pytest.mark.usefixtures("sources")
+    def test_find(self, kernel: Path) -> None:
+        """A kernel is found by its version, in use or not, and by nothing else."""
+        slow, fast = building.build(kernel, hz=100), building.build(kernel, hz=1000)
+        assert (slow, fast) == (building.find(slow.version), building.find(fast.version))
+        for other in ("0" * 16, "", ".", "..", f"../builds/{slow.version}", slow.version[:8]):
+            assert building.find(other) is None
 
     @pytest.mark.usefixtures("sources")
     def test_nothing_built(self) -> None:

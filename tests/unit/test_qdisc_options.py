@@ -39,6 +39,22 @@ class TestNumbers:
             with pytest.raises(InputError, match=rf"^qdisc_options\.{name} is .*from 0 to "):
                 check_qdisc_options(qdisc, options_with(qdisc, name, value))
 
+    @pytest.mark.parametrize(("qdisc", "name"), NUMBERS)
+    def test_fractions(self, qdisc: str, name: str) -> None:
+        """What is counted is never rounded: half a packet is refused, half a millisecond is not."""
+        option = QDISCS[qdisc].options[name]
+        options = options_with(qdisc, name, 0.5)
+        if option.scale == 1:
+            with pytest.raises(InputError, match=rf"^qdisc_options\.{name} is 0\.5; .*a whole num"):
+                check_qdisc_options(qdisc, options)
+        else:
+            check_qdisc_options(qdisc, options)
+
+    def test_whole(self) -> None:
+        """A whole number may be written with a point."""
+        as_whole, as_float = (set_qdisc(2, "fq", 9, {"quantum": n}, 10) for n in (3000, 3000.0))
+        assert as_whole == as_float
+
     def test_certain_drop(self) -> None:
         """RED's probability may be 1, the most that the kernel can express."""
         message = set_qdisc(2, "red", 100, {"probability": 1}, 10)

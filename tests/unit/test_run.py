@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 import shutil
 from dataclasses import replace
@@ -246,6 +247,11 @@ class TestUtilisation:
         flows = table(FLOW_COLUMNS, time_ns=[1000 * MS], throughput_bytes=[3000])
         run = make_run(replace(SCENARIO, bottlenecks=(link,)), flows=flows)
         assert run.utilisation() == pytest.approx(2 / 3)
+
+    def test_no_capacity(self) -> None:
+        """Of a link that could carry nothing in that time there is no share."""
+        link = Bottleneck(trace=Trace(name="late", opportunities_ms=(60_000,)), queue_packets=10)
+        assert math.isnan(make_run(replace(SCENARIO, bottlenecks=(link,))).utilisation())
 
     def test_no_log(self) -> None:
         """Without a queue log, only the last link's utilisation is known."""

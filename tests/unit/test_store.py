@@ -198,6 +198,7 @@ class TestStore:
         assert (store.usage().runs, store.usage().size_bytes) == (0, 0)
         folders = [store.put(replace(result, scenario=replace(SCENARIO, seed=i))) for i in range(3)]
         size = sum(file.stat().st_size for folder in folders for file in folder.iterdir())
+        (folders[0].parent / "notes").touch()  # somebody else's
         assert (store.usage().runs, store.usage().size_bytes) == (3, size)
 
     def test_leftovers(self, store: Store, result: Run) -> None:

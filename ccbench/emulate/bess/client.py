@@ -176,7 +176,20 @@ class Bess:
 
 
 def compiled(protobuf: Path, target: Path) -> descriptor_pool.DescriptorPool:
-    """Return what the protocol files in a folder describe."""
+    """Return what the protocol files in a folder describe.
+
+    Parameters
+    ----------
+    protobuf : Path
+        The folder.
+    target : Path
+        Where the compiler is to write, which is read back.
+
+    Raises
+    ------
+    BessError
+        If they are not there, or cannot be compiled.
+    """
     compiler = [sys.executable, "-m", "grpc_tools.protoc", f"-I{protobuf}", "--include_imports"]
     found = subprocess.run(
         [*compiler, f"--descriptor_set_out={target}", *_PROTOCOL],

@@ -172,6 +172,11 @@ def queue_record(
     -------
     DataFrame
         Like ``queue`` of a Run, times as they are in the arrays.
+
+    Raises
+    ------
+    EngineError
+        If more have left than had come.
     """
     dropped = np.flatnonzero(~came_out)
     packets = np.concatenate([arrivals, arrivals[dropped], departures])

@@ -74,7 +74,13 @@ def connect(sysctls: Mapping[str, str]) -> dict[str, int]:
 
 
 def carried(pid: int) -> tuple[int, int]:
-    """Return how many packets a host, of which this is a process, has sent and received so far."""
+    """Return how many packets a host, of which this is a process, has sent and received so far.
+
+    Raises
+    ------
+    RuntimeError
+        If its wire is gone.
+    """
     for line in Path(f"/proc/{pid}/net/dev").read_text(encoding="utf-8").splitlines():
         name, _, counters = line.partition(":")
         if name.strip() == _DEVICE:

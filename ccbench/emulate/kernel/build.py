@@ -217,7 +217,8 @@ def find(version: str) -> KernelBuild | None:
         every machine, whatever its compiler.
     """
     path = _cache() / "builds" / version
-    return _load(path) if path.is_dir() else None
+    is_version = re.fullmatch(r"[0-9a-f]{16}", version)  # and no other path, such as ".."
+    return _load(path) if is_version and path.is_dir() else None
 
 
 def _tree_in_use(cache: Path, sources: Sources) -> KernelTree:

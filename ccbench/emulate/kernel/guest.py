@@ -78,7 +78,7 @@ class Sources:
         files = self.files()
         for target, file in files.items():
             if target.suffix == ".c" and target.parent / "Kbuild" in files:
-                yield file.read_text(encoding="utf-8")
+                yield file.read_text(encoding="utf-8", errors="replace")
 
 
 def find_sources() -> Sources:
@@ -102,7 +102,18 @@ def find_sources() -> Sources:
 
 
 def sources_dir() -> Path:
-    """Return the folder with the sources of ccbench's modules and the init."""
+    """Return the folder with the sources of ccbench's modules and the init.
+
+    Raises
+    ------
+    CcbenchError
+        If there is none: ccbench is not installed completely.
+
+    Examples
+    --------
+    >>> (sources_dir() / "init" / "init.c").is_file()
+    True
+    """
     package = Path(ccbench.__file__).parent
     for folder in (package / "kernel_modules", package.parent / "kernel_modules"):
         if (folder / "um.config").is_file():
@@ -115,6 +126,9 @@ def sources_dir() -> Path:
 
 def _check_own(folder: Path, taken: set[str]) -> None:
     """Raise an InputError if this is no folder of modules that can be added to `taken` ones."""
+    if not folder.is_dir():
+        allowed = "folders, with colons between them"
+        raise _validate.bad(OWN_MODULES, str(folder), allowed, "there is none: correct the path")
     if not re.fullmatch(r"[A-Za-z0-9_.-]+", folder.name) or folder.name in taken:
         allowed = "folders with names of their own, of letters, digits, dots, - and _"
         step = f"rename {folder.name}, as ccbench has one of this name or make cannot take it"

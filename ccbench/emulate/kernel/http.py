@@ -284,6 +284,7 @@ def _check_under_way(scenario: Scenario) -> None:
 
 
 def find(name: str) -> str | None:
+    """Return where a program is, or None if it is not installed."""
     return shutil.which(name, path=FOLDERS)
 
 

@@ -47,9 +47,10 @@ def _registered(sources: Iterable[str], function: str, struct: str, field: str) 
     # A struct may be defined in one file and registered in another; one that nobody registers (as
     # DCTCP's fallback) cannot be chosen by its name.
     text = "\n".join(sources)
-    registered = set(re.findall(rf"\b{function}\(&(\w+)\)", text))
+    registered = set(re.findall(rf"\b{function}\(\s*&\s*(\w+)\s*\)", text))
+    # Somebody's own module need not be in the kernel's coding style.
     definition = re.compile(
-        rf"^(?:static )?struct {struct} (\w+)[^=;{{]*= {{\n(.*?)^}};", re.MULTILINE | re.DOTALL
+        rf"\bstruct\s+{struct}\s+(?:__\w+\s+)*(\w+)[^=;{{]*=\s*{{(.*?)}}\s*;", re.DOTALL
     )
     names = set()
     for variable, body in definition.findall(text):

@@ -159,9 +159,13 @@ class _Option:
         elif self.allowed is not None:
             _validate.number(field_name, value, self.allowed, example=self.default)
         # Compared before it is multiplied: whole numbers in TOML may be longer than floats.
-        most = self.largest / self.scale
-        if isinstance(value, str) or not 0 <= value <= most:
-            allowed = f"a number from 0 to {most:.10g}"
+        most, must_be_whole = self.largest / self.scale, self.scale == 1
+        if (
+            isinstance(value, str)
+            or not 0 <= value <= most
+            or (must_be_whole and value != round(value))
+        ):
+            allowed = f"a {'whole ' if must_be_whole else ''}number from 0 to {most:.10g}"
             raise _validate.bad(field_name, value, allowed, "write one of these")
         return min(round(value * self.scale), _LARGEST_U32)
 

@@ -211,7 +211,7 @@ def _compiled(folder: Path) -> Iterator[str]:
     for compiled in sorted(folder.rglob("*.o")):
         file = compiled.with_suffix(".c")
         if file.is_file():
-            yield file.read_text(encoding="utf-8")
+            yield file.read_text(encoding="utf-8", errors="replace")
 
 
 def _prune(tree: Path) -> None:

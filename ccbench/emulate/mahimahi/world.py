@@ -41,7 +41,13 @@ _PATIENCE_S = 20.0
 
 
 def run(folder: Path, user: pwd.struct_passwd, scenario: Scenario) -> None:
-    """Run the scenario, the shells as `user`."""
+    """Run the scenario, the shells as `user`.
+
+    Raises
+    ------
+    RuntimeError
+        If a part of the path does not start, or does not end with the others.
+    """
     (bottleneck,) = scenario.bottlenecks
     prepare(folder)
     folder = HERE

@@ -92,6 +92,11 @@ def new_network() -> int:
     """Make a network namespace; return a process in it, which ends with this process's namespace.
 
     It is to be called where :func:`in_namespaces` has put this process.
+
+    Raises
+    ------
+    RuntimeError
+        If it cannot be made.
     """
     # It says when it is there, and then does nothing.
     process = subprocess.Popen(
@@ -104,7 +109,13 @@ def new_network() -> int:
 
 
 def set_sysctls(sysctls: Mapping[str, str]) -> None:
-    """Change settings of this network namespace; those of IPv6 only if it is there."""
+    """Change settings of this network namespace; those of IPv6 only if it is there.
+
+    Raises
+    ------
+    RuntimeError
+        If this kernel does not have one of the others, or refuses its value.
+    """
     for name, value in sysctls.items():
         path = Path("/proc/sys") / name.replace(".", "/")
         if not path.exists() and "ipv6" in name:

@@ -23,12 +23,8 @@ from ccbench.emulate.bess.engine import BessEngine
 from ccbench.errors import CcbenchError, EngineError, InputError, MissingRequirement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeAlias
-
     from ccbench import Run
-
-    StandIn: TypeAlias = Callable[[Path], Path]
+    from tests.realtime.bess.conftest import StandIn
 
 HERE = Path(__file__).parent
 
