@@ -42,14 +42,6 @@ static bool by_chance(u32 chance)
 	return get_random_u32() < chance;
 }
 
-static bool other_pulsers(const struct nimbus *nimbus)
-{
-	u32 bin = nimbus_bin(nimbus, nimbus->mode);
-
-	return nimbus_dft_magnitude(&nimbus->cross_dft, bin) >
-	       nimbus_dft_magnitude(&nimbus->receive_dft, bin);
-}
-
 /*
  * Is there a peak of more than a packet in the rates' window? Those are counted in whole
  * packets, which goes with the pulses where nothing else has any noise.
@@ -60,6 +52,16 @@ static bool is_peak(const struct nimbus *nimbus, u32 magnitude)
 	u64 packet = div_u64((u64)nimbus->packet_bytes * USEC_PER_SEC, window_us);
 
 	return 8ULL * magnitude >= (packet >> NIMBUS_SAMPLE_SHIFT) * NIMBUS_SAMPLES;
+}
+
+static bool other_pulsers(const struct nimbus *nimbus)
+{
+	u32 bin = nimbus_bin(nimbus, nimbus->mode);
+	u32 cross = nimbus_dft_magnitude(&nimbus->cross_dft, bin);
+
+	return nimbus->eta_percent >= nimbus->settings.threshold_percent &&
+	       is_peak(nimbus, cross) &&
+	       cross > nimbus_dft_magnitude(&nimbus->receive_dft, bin);
 }
 
 static enum nimbus_mode pulser(struct nimbus *nimbus)
