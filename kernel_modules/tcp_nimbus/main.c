@@ -240,8 +240,8 @@ static void nimbus_sample(struct sock *sk, struct nimbus *nimbus)
 	nimbus_dft_push(&nimbus->cross_dft, nimbus->cross >> NIMBUS_SAMPLE_SHIFT);
 	nimbus_dft_push(&nimbus->receive_dft, nimbus->rates.receive >> NIMBUS_SAMPLE_SHIFT);
 	nimbus->history[slot] = nimbus->base;
-	nimbus->smooth = nimbus_smoothed(nimbus, nimbus->base);
 	nimbus->samples++;
+	nimbus->smooth = nimbus_smoothed(nimbus);
 	nimbus_set_window(nimbus);
 	nimbus_set_mode(sk, nimbus, nimbus_begins(sk, nimbus) ? NIMBUS_DELAY :
 				    nimbus_choose(nimbus));

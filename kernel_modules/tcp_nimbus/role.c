@@ -16,11 +16,6 @@
 
 #include "nimbus.h"
 
-/* What a watcher's moving average takes of a new sample, in units of 2^-16: it leaves
- * a tenth of 5 Hz.
- */
-#define SMOOTH_WEIGHT	2034
-#define SMOOTH_BITS	16
 /* With kappa = 1, the probability of (5) of a flow that has the whole link to itself. */
 #define MOST_CHANCE	(U32_MAX / NIMBUS_SAMPLES)
 
@@ -123,9 +118,17 @@ enum nimbus_mode nimbus_choose(struct nimbus *nimbus)
 	return nimbus->role == NIMBUS_WATCHER ? watcher(nimbus) : pulser(nimbus);
 }
 
-u32 nimbus_smoothed(const struct nimbus *nimbus, u32 rate)
+/* Over a whole pulse: of what the pulses change nothing is left. */
+u32 nimbus_smoothed(const struct nimbus *nimbus)
 {
-	s64 change = ((s64)rate - nimbus->smooth) * SMOOTH_WEIGHT;
+	u32 bin = nimbus_bin(nimbus, nimbus->mode);
+	u32 count = min((NIMBUS_SAMPLES + bin / 2) / bin, nimbus->samples);
+	u64 sum = 0;
+	u32 i;
 
-	return nimbus->smooth + (change >> SMOOTH_BITS);
+	if (!count)
+		return nimbus->base;
+	for (i = 1; i <= count; i++)
+		sum += nimbus->history[(nimbus->samples - i) % NIMBUS_SAMPLES];
+	return div_u64(sum, count);
 }
