@@ -45,9 +45,9 @@ static void vegas_round(struct nimbus_delay *delay, const struct nimbus_ack *ack
 {
 	u64 queued = waiting(delay->window, delay->round_rtt_us, ack->min_rtt_us);
 
-	if (queued < VEGAS_ALPHA)
+	if (queued < VEGAS_ALPHA + ack->trough)
 		delay->window += CUBIC_PACKET;
-	else if (queued > VEGAS_BETA && delay->window > CUBIC_MIN_WINDOW)
+	else if (queued > VEGAS_BETA + ack->trough && delay->window > CUBIC_MIN_WINDOW)
 		delay->window -= CUBIC_PACKET;
 }
 
@@ -70,7 +70,7 @@ static void copa(struct nimbus_delay *delay, const struct nimbus_ack *ack)
 {
 	u32 standing_us = min(delay->round_rtt_us, ack->rtt_us);
 	bool up = waiting(delay->window, standing_us, ack->min_rtt_us) <=
-		  COPA_PACKETS * CUBIC_PACKET;
+		  COPA_PACKETS * CUBIC_PACKET + ack->trough;
 	u64 step;
 
 	if (up != delay->up)

@@ -26,6 +26,7 @@ struct nimbus_delay {
 /* What an ACK brings. */
 struct nimbus_ack {
 	u64	delivered;	/* in units of 2^-16 packets */
+	u64	trough;		/* what pulses take from the queue, in the same units */
 	u32	now_us;
 	u32	rtt_us;
 	u32	srtt_us;

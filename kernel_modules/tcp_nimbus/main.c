@@ -93,12 +93,17 @@ static u32 nimbus_rate_of(const struct nimbus *nimbus, u64 window)
 	return min_t(u64, div_u64(bytes * USEC_PER_SEC, nimbus->srtt_us), U32_MAX);
 }
 
-/* The window that has this rate in flight. */
-static u64 nimbus_window_of(const struct nimbus *nimbus, u32 rate)
+/* The window that has this rate in flight if the RTT is so long. */
+static u64 nimbus_window_in(const struct nimbus *nimbus, u32 rate, u32 rtt_us)
 {
-	u64 bytes = div_u64((u64)rate * nimbus->srtt_us, (u32)USEC_PER_SEC);
+	u64 bytes = div_u64((u64)rate * rtt_us, (u32)USEC_PER_SEC);
 
 	return div_u64(bytes << CUBIC_SHIFT, nimbus->packet_bytes);
+}
+
+static u64 nimbus_window_of(const struct nimbus *nimbus, u32 rate)
+{
+	return nimbus_window_in(nimbus, rate, nimbus->srtt_us);
 }
 
 /* ---- sending ----------------------------------------------------------- */
@@ -200,7 +205,9 @@ static void nimbus_set_mode(struct sock *sk, struct nimbus *nimbus, enum nimbus_
 		nimbus_competitive_resume(&nimbus->competitive,
 					  nimbus_window_of(nimbus, max(oldest, nimbus->base)));
 	else
-		nimbus_delay_resume(&nimbus->delay, nimbus->base, nimbus_window(nimbus),
+		nimbus_delay_resume(&nimbus->delay, nimbus->base,
+				    nimbus_window_in(nimbus, nimbus->base, tcp_min_rtt(tp) +
+						     nimbus->settings.target_us),
 				    tp->tcp_mstamp);
 	nimbus->mode = mode;
 	nimbus->mode_since = nimbus->samples;
@@ -215,6 +222,16 @@ static void nimbus_set_window(struct nimbus *nimbus)
 			    nimbus->window_us + div_s64(longer, NIMBUS_WINDOW_SHARE);
 }
 
+/*
+ * Where flows elect a pulser, the others are likely to control delay, too: a flow begins
+ * with the delay mode, and slow start is over when a queue is as long as that wants it.
+ */
+static bool nimbus_begins(const struct sock *sk, const struct nimbus *nimbus)
+{
+	return nimbus->settings.elect && nimbus_in_first_slow_start(nimbus) &&
+	       nimbus->srtt_us > tcp_min_rtt(tcp_sk(sk)) + nimbus->settings.target_us;
+}
+
 /* Every 10 ms: between two ACKs, the last rates hold. */
 static void nimbus_sample(struct sock *sk, struct nimbus *nimbus)
 {
@@ -223,10 +240,11 @@ static void nimbus_sample(struct sock *sk, struct nimbus *nimbus)
 	nimbus_dft_push(&nimbus->cross_dft, nimbus->cross >> NIMBUS_SAMPLE_SHIFT);
 	nimbus_dft_push(&nimbus->receive_dft, nimbus->rates.receive >> NIMBUS_SAMPLE_SHIFT);
 	nimbus->history[slot] = nimbus->base;
-	nimbus->smooth = nimbus_smoothed(nimbus, nimbus->base);
 	nimbus->samples++;
+	nimbus->smooth = nimbus_smoothed(nimbus);
 	nimbus_set_window(nimbus);
-	nimbus_set_mode(sk, nimbus, nimbus_choose(nimbus));
+	nimbus_set_mode(sk, nimbus, nimbus_begins(sk, nimbus) ? NIMBUS_DELAY :
+				    nimbus_choose(nimbus));
 	nimbus_set_pulses(nimbus, tcp_sk(sk)->tcp_clock_cache);
 }
 
@@ -265,6 +283,18 @@ static void nimbus_measure(struct sock *sk, struct nimbus *nimbus, const struct 
 	nimbus->cross = nimbus_rates_cross(&nimbus->rates, nimbus->link);
 }
 
+/*
+ * (1) holds for a queue that is not empty. A pulse adds a burst to what waits on average
+ * and takes as much away: half of it is above the mean, and half below.
+ */
+static u64 nimbus_trough(const struct nimbus *nimbus)
+{
+	u32 height = div_u64((u64)nimbus->link * nimbus->settings.pulse_permille, 1000);
+	u64 burst = nimbus_pulse_burst(nimbus->period_ns, height);
+
+	return div_u64((burst / 2) << CUBIC_SHIFT, nimbus->packet_bytes);
+}
+
 static void nimbus_follow(struct sock *sk, struct nimbus *nimbus, const struct rate_sample *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -273,6 +303,7 @@ static void nimbus_follow(struct sock *sk, struct nimbus *nimbus, const struct r
 			      rs->acked_sacked);
 	struct nimbus_ack ack = {
 		.delivered = delivered,
+		.trough = nimbus_trough(nimbus),
 		.now_us = tp->tcp_mstamp,
 		.rtt_us = max(nimbus->rtt_us, 1U),
 		.srtt_us = nimbus->srtt_us,

@@ -78,6 +78,6 @@ static inline u32 nimbus_least_rate(const struct nimbus *nimbus)
 /* Once for each sample: which role the flow has, and which mode it ought to be in. */
 enum nimbus_mode nimbus_choose(struct nimbus *nimbus);
 /* Once for each sample: what a watcher sends at. */
-u32 nimbus_smoothed(const struct nimbus *nimbus, u32 rate);
+u32 nimbus_smoothed(const struct nimbus *nimbus);
 
 #endif /* _TCP_NIMBUS_H */

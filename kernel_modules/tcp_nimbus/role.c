@@ -16,11 +16,6 @@
 
 #include "nimbus.h"
 
-/* What a watcher's moving average takes of a new sample, in units of 2^-16: it leaves
- * a tenth of 5 Hz.
- */
-#define SMOOTH_WEIGHT	2034
-#define SMOOTH_BITS	16
 /* With kappa = 1, the probability of (5) of a flow that has the whole link to itself. */
 #define MOST_CHANCE	(U32_MAX / NIMBUS_SAMPLES)
 
@@ -42,14 +37,6 @@ static bool by_chance(u32 chance)
 	return get_random_u32() < chance;
 }
 
-static bool other_pulsers(const struct nimbus *nimbus)
-{
-	u32 bin = nimbus_bin(nimbus, nimbus->mode);
-
-	return nimbus_dft_magnitude(&nimbus->cross_dft, bin) >
-	       nimbus_dft_magnitude(&nimbus->receive_dft, bin);
-}
-
 /*
  * Is there a peak of more than a packet in the rates' window? Those are counted in whole
  * packets, which goes with the pulses where nothing else has any noise.
@@ -60,6 +47,16 @@ static bool is_peak(const struct nimbus *nimbus, u32 magnitude)
 	u64 packet = div_u64((u64)nimbus->packet_bytes * USEC_PER_SEC, window_us);
 
 	return 8ULL * magnitude >= (packet >> NIMBUS_SAMPLE_SHIFT) * NIMBUS_SAMPLES;
+}
+
+static bool other_pulsers(const struct nimbus *nimbus)
+{
+	u32 bin = nimbus_bin(nimbus, nimbus->mode);
+	u32 cross = nimbus_dft_magnitude(&nimbus->cross_dft, bin);
+
+	return nimbus->eta_percent >= nimbus->settings.threshold_percent &&
+	       is_peak(nimbus, cross) &&
+	       cross > nimbus_dft_magnitude(&nimbus->receive_dft, bin);
 }
 
 static enum nimbus_mode pulser(struct nimbus *nimbus)
@@ -121,9 +118,17 @@ enum nimbus_mode nimbus_choose(struct nimbus *nimbus)
 	return nimbus->role == NIMBUS_WATCHER ? watcher(nimbus) : pulser(nimbus);
 }
 
-u32 nimbus_smoothed(const struct nimbus *nimbus, u32 rate)
+/* Over a whole pulse: of what the pulses change nothing is left. */
+u32 nimbus_smoothed(const struct nimbus *nimbus)
 {
-	s64 change = ((s64)rate - nimbus->smooth) * SMOOTH_WEIGHT;
+	u32 bin = nimbus_bin(nimbus, nimbus->mode);
+	u32 count = min((NIMBUS_SAMPLES + bin / 2) / bin, nimbus->samples);
+	u64 sum = 0;
+	u32 i;
 
-	return nimbus->smooth + (change >> SMOOTH_BITS);
+	if (!count)
+		return nimbus->base;
+	for (i = 1; i <= count; i++)
+		sum += nimbus->history[(nimbus->samples - i) % NIMBUS_SAMPLES];
+	return div_u64(sum, count);
 }
