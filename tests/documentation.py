@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 CHECKOUT = Path(__file__).parents[1]
 DOCS = CHECKOUT / "docs"
 
-#: Words after `sh` that say who can run a block: those with time; root; the owner of a server.
-MARKS = frozenset({"expensive", "root", "network"})
+#: Words after `sh` that say who can run a block: those with time; root; the owner of a server; who
+#: has the file that it names.
+MARKS = frozenset({"expensive", "root", "network", "yours"})
 
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _INDENTED = re.compile(r"^    (\S[^\n]*)$", re.MULTILINE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from ccbench.emulate._workspace import workspace
 from ccbench.emulate.mahimahi.command import record
 from ccbench.emulate.mahimahi.engine import MahimahiEngine
 from ccbench.errors import InputError
+from tests.documentation import DOCS, blocks, commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,6 +104,22 @@ def test_command(folder: Path) -> None:
     size, user = map(int, (folder / "said").read_text().split())
     assert _FILE_BYTES == size
     assert user != 0
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="the page's command needs curl")
+def test_page(tmp_path: Path) -> None:
+    """The command of docs/how-to/shell.md works, with a server of ours in place of example.com."""
+    (block,) = (b for b in blocks(DOCS / "how-to" / "shell.md") if b.language == "sh")
+    ((_, *words),) = commands(block.text)
+    cut = words.index("--")
+    asked = " ".join(words[cut + 1 :]).replace("https://example.com", "http://$MAHIMAHI_BASE:8000")
+    assert "$MAHIMAHI_BASE" in asked
+    (tmp_path / "file").write_bytes(os.urandom(_FILE_BYTES))
+    patient = f'cd "$(mktemp -d)" && until {asked}; do sleep 0.1; done && wc -c file'
+    done = shell(tmp_path, *words[:cut], "--", "sh", "-c", patient)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [str(_FILE_BYTES), "file"]
+    assert (tmp_path / "recorded" / "shell.json").is_file()
 
 
 def test_queue(queue: pd.DataFrame) -> None:
