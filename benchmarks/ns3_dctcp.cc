@@ -16,6 +16,8 @@
 //   without averaging) and never drops. Below the queue disc the device keeps one packet more, which is
 //   counted, as is done there.
 // - An ACK for every packet, alpha 1 at first, gain 1/16.
+// - The window is cut at once ("classic recovery"). By default ns-3 lowers it over a round trip (PRR):
+//   then marks still come when that is over, and it cuts a second time.
 //
 // Only the second half of the time is measured: ns-3 begins with slow start, the simulator does not.
 //
@@ -40,6 +42,7 @@
 #include "ns3/simulator.h"
 #include "ns3/string.h"
 #include "ns3/tcp-dctcp.h"
+#include "ns3/tcp-recovery-ops.h"
 #include "ns3/traffic-control-helper.h"
 #include "ns3/uinteger.h"
 
@@ -95,6 +98,8 @@ main(int argc, char** argv)
     }
 
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpDctcp::GetTypeId()));
+    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType",
+                       TypeIdValue(TcpClassicRecovery::GetTypeId()));
     Config::SetDefault("ns3::TcpDctcp::DctcpShiftG", DoubleValue(1.0 / 16));
     Config::SetDefault("ns3::TcpSocketBase::UseEcn", StringValue("On"));
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));

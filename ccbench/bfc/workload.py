@@ -81,7 +81,7 @@ class Incast:
         >>> round(1e6 * Incast(degree=100, total_mb=20).interval_s(clos()))
         500
         """
-        return self.total_mb * 8e6 / (self.load * topology.incast_capacity_gbps * 1e9)
+        return self.total_mb * 8e6 / (self.load * topology.capacity_gbps * 1e9)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,7 @@ class Workload:
     sizes : str
         Distribution of their sizes (:data:`ccbench.bfc.flow_sizes.NAMES`).
     load : float
-        Share of the topology's capacity that they take, headers included; 0 for none.
+        Share of the topology's capacity that their payload takes; 0 for none.
     arrivals : str
         Times between flows, anywhere in the network: ``lognormal`` (bursty) or ``poisson``.
     sigma : float
@@ -213,7 +213,7 @@ class Workload:
         if self.load == 0:
             return flow_table(())
         sizes = flow_sizes.get(self.sizes)
-        mean_gap_s = wire_bytes(sizes) * 8 / (self.load * topology.capacity_gbps * 1e9)
+        mean_gap_s = sizes.mean_bytes * 8 / (self.load * topology.capacity_gbps * 1e9)
         expected = duration_s / mean_gap_s
         if expected > _MOST_FLOWS:
             step = "simulate less time or fewer servers"
@@ -260,19 +260,19 @@ def _mice(
     return _table(start_s, source, destination, np.full(count, mice.bytes), "background")
 
 
-def wire_bytes(sizes: flow_sizes.FlowSizes) -> float:
-    """Return what a flow takes on a link on average, headers included.
+def payload_share(sizes: flow_sizes.FlowSizes) -> float:
+    """Return the share of the bytes on a link that is payload, not headers, without ACKs.
 
     Examples
     --------
-    >>> round(wire_bytes(flow_sizes.get("websearch")) / flow_sizes.get("websearch").mean_bytes, 3)
-    1.048
+    >>> round(payload_share(flow_sizes.get("websearch")), 3)
+    0.954
     """
     sample = sizes.at((np.arange(200_000) + 0.5) / 200_000)
     packets = float(np.ceil(sample / PAYLOAD_BYTES).mean())
     # The tail is long: its bytes come from the distribution, not from the sample.
     packets += (sizes.mean_bytes - float(sample.mean())) / PAYLOAD_BYTES
-    return sizes.mean_bytes + HEADER_BYTES * packets
+    return sizes.mean_bytes / (sizes.mean_bytes + HEADER_BYTES * packets)
 
 
 def _incast(
