@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
     from ccbench.bfc.topology import Topology
 
-__all__ = ["ARRIVALS", "KINDS", "KIND_DTYPE", "Incast", "Mice", "Workload", "flow_table"]
+__all__ = [
+    "ARRIVALS",
+    "KINDS",
+    "KIND_DTYPE",
+    "Incast",
+    "Mice",
+    "Workload",
+    "flow_table",
+    "payload_share",
+]
 
 #: How flows follow one another.
 ARRIVALS = ("lognormal", "poisson")
@@ -127,6 +136,8 @@ class Workload:
         Incast besides.
     long_flows : tuple of (int, int)
         Source and destination of flows that begin at once and never end.
+    transfers : tuple of (int, int, int)
+        Source, destination and bytes of flows that begin at once.
     mice : tuple of Mice
         Small flows besides.
     receiver, sender : int, optional
@@ -151,6 +162,7 @@ class Workload:
     sigma: float = 2.0
     incast: Incast | None = None
     long_flows: tuple[tuple[int, int], ...] = ()
+    transfers: tuple[tuple[int, int, int], ...] = ()
     mice: tuple[Mice, ...] = ()
     receiver: int | None = None
     sender: int | None = None
@@ -167,6 +179,11 @@ class Workload:
         for flow in self.long_flows:
             for end in flow:
                 whole("long_flows", end, Range(0), example=0)
+        object.__setattr__(self, "transfers", tuple(map(tuple, self.transfers)))
+        for source, destination, size in self.transfers:
+            whole("transfers", source, Range(0), example=0)
+            whole("transfers", destination, Range(0), example=1)
+            whole("transfers", size, Range(1), example=1_500_000)
         for field in ("receiver", "sender"):
             if getattr(self, field) is not None:
                 whole(field, getattr(self, field), Range(0), example=0)
@@ -203,6 +220,8 @@ class Workload:
         tables += [_mice(mice, topology, duration_s, draws) for mice in self.mice]
         if self.long_flows:
             tables.append(flow_table((0.0, *flow, 0, "long") for flow in self.long_flows))
+        if self.transfers:
+            tables.append(flow_table((0.0, *flow, "background") for flow in self.transfers))
         flows = pd.concat(tables, ignore_index=True)
         check_flows(flows, topology)
         return flows.sort_values("start_ps", kind="stable", ignore_index=True)

@@ -35,7 +35,7 @@ __all__ = [
 NETWORK = clos()
 #: 100 to 1, 20 MB together, 5 % of the load.
 INCAST = Incast(degree=100, total_mb=20, load=0.05)
-SCHEMES = ("bfc", "ideal-fq", "hpcc", "dctcp", "dcqcn")
+SCHEMES = ("bfc", "bfc-ns3", "ideal-fq", "hpcc", "dctcp", "dcqcn")
 #: The flow sizes at which one row ends and the next begins; the first are the short flows.
 EDGES = (3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6)
 SHORT_BYTES = EDGES[0]
