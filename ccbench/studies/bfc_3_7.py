@@ -91,8 +91,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 published="15",
                 accepted=(11, 19),
                 unit="KB",
-                note="The thesis's switch has small queues more that cannot be paused; the delay of "
-                "its links is not known.",
+                note="The thesis's switch has small queues besides that cannot be paused; the "
+                "delay of its links is not known.",
             ),
             Comparison(
                 what="mean queue, largest threshold by smallest",

@@ -22,8 +22,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
     short = {"kind": "background", "up_to_bytes": SHORT_BYTES}
     p99 = {name: value(table, "p99", scheme=name, **short) for name in set(table["scheme"])}
     note = (
-        "BFC as the thesis writes it. In the authors' simulator a flow of one packet pauses nothing, "
-        "and its threshold is higher: bfc-ns3."
+        "BFC as the thesis writes it. In the authors' simulator a flow of one packet pauses "
+        "nothing, and the threshold is higher: bfc-ns3."
     )
     return Findings(
         table=table,

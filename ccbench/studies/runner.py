@@ -170,10 +170,8 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
     if quick and full:
         raise _validate.bad("full", full, "left out beside quick", "leave out one of the two")
     if isinstance(study, SimulationStudy):
-        if full:
-            raise _no_full_version(study, full=full)
-        simulate = partial(_simulated, study, quick=quick, jobs=jobs, report=on_progress)
-        return simulate(store=store, fresh=fresh)
+        simulate = partial(_simulated, study, quick=quick, full=full, jobs=jobs)
+        return simulate(store=store, fresh=fresh, report=on_progress)
     engine = resolve(engine)
     engines = [engine]
     report = on_progress or _silent
@@ -221,6 +219,7 @@ def _simulated(  # noqa: PLR0913 - as those of run_study
     study: SimulationStudy,
     *,
     quick: bool,
+    full: bool,
     jobs: int | None,
     store: Store | None,
     fresh: bool,
@@ -230,6 +229,8 @@ def _simulated(  # noqa: PLR0913 - as those of run_study
     from ccbench.bfc.case import run_cases  # noqa: PLC0415 - only these studies need it
     from ccbench.bfc.store import SimulationStore, core_version  # noqa: PLC0415
 
+    if full:
+        raise _no_full_version(study, full=full)
     kept = None
     if store is not None:
         kept = SimulationStore(store.root and store.root / "simulations")
