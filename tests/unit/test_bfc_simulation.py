@@ -414,6 +414,14 @@ class TestWorkload:
             assert 100 == event["source"].nunique()
             assert 20_000_000 == event["bytes"].sum()
 
+    def test_transfers(self) -> None:
+        """Flows of given sizes all begin at once."""
+        transfers = ((0, 1, 1500), (2, 1, 700))
+        flows = Workload(load=0, transfers=transfers).flows(star(servers=3), 1e-3, 1)
+        rows = flows[["source", "destination", "bytes"]].itertuples(index=False, name=None)
+        assert transfers == tuple(rows)
+        assert [0, 0] == flows["start_ps"].tolist()
+
     def test_payload_share(self) -> None:
         """Small flows spend more of what they take on headers."""
         shares = [payload_share(flow_sizes.get(name)) for name in ("google", "websearch")]
