@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench.bfc import case as bfc_case
 from ccbench.bfc.case import Case, run_cases
 from ccbench.bfc.scheme import scheme
+from ccbench.bfc.simulation import simulate
 from ccbench.bfc.store import SimulationStore, case_key
 from ccbench.bfc.topology import star
 from ccbench.bfc.workload import Workload
@@ -43,13 +43,12 @@ def store(tmp_path: Path) -> SimulationStore:
 def count(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Return a list that gets the duration of each simulation that is made."""
     made: list[float] = []
-    real = bfc_case.simulate
 
     def counted(*args: object, **settings: object) -> Simulation:
         made.append(float(args[3]))  # type: ignore[arg-type]
-        return real(*args, **settings)  # type: ignore[arg-type]
+        return simulate(*args, **settings)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(bfc_case, "simulate", counted)
+    monkeypatch.setattr("ccbench.bfc.case.simulate", counted)
     return made
 
 
