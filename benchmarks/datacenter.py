@@ -1,27 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how fast the simulator of data centres runs.
+"""Measure how fast the simulator of data centres runs, beside ns-3 on a case that both can run.
 
     .venv/bin/python benchmarks/datacenter.py
 
-A Clos network at 60 % load, 16 to 1024 servers, under each of the schemes asked for, on one core;
-every simulation in a process of its own. CPU time counts, so that a busy machine disturbs little.
-What grows with the traffic (the table of flows, given and returned) is counted apart from what the
-simulation itself needs: the greatest number of packets and flows that it held at once.
+First long DCTCP flows to one receiver, here and in ns-3 (``ns3_dctcp.cc``, compiled against the
+ns-3 that is installed, or that ``NS3_PREFIX`` names; left out, with a note, where there is none):
+queue and throughput side by side, and ratios of the speeds. Then a Clos network at 60 % load: 10 ms
+of the thesis's 128 servers, and how the cost grows from 16 to 1024 servers.
 
-ns-3 is not started from here yet: its side of a common case, DCTCP flows to one receiver, is
-``ns3_dctcp.cc``, to be compiled as its Debian package (libns3-dev) has it.
+Every simulation runs on one core in a process of its own. CPU time counts, so that a busy machine
+disturbs little, and ratios are of one run. What grows with the traffic (the table of flows, given
+and returned) is counted apart from what the simulation itself needs: the greatest number of packets
+and flows that it held at once.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
+from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
+from typing import TYPE_CHECKING, TypeVar
 
 from rich import box
 from rich.console import Console
@@ -29,24 +37,59 @@ from rich.table import Table
 
 from ccbench.bfc.scheme import scheme
 from ccbench.bfc.simulation import simulate
-from ccbench.bfc.topology import Topology, clos
-from ccbench.bfc.workload import Workload
-from ccbench.errors import InputError
+from ccbench.bfc.topology import Topology, clos, star
+from ccbench.bfc.workload import HEADER_BYTES, PAYLOAD_BYTES, Workload, flow_table
+from ccbench.errors import InputError, MissingRequirement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Result = TypeVar("Result")
 
 #: Racks, servers in each, spines: all 2 to 1 oversubscribed.
 NETWORKS = ((2, 8, 4), (4, 16, 8), (8, 16, 8), (16, 16, 8), (32, 16, 8), (64, 16, 8))
 #: The thesis's network.
 COMMON = (8, 16, 8)
+SENDERS = (2, 4, 8)
+#: The common case: as the program for ns-3 has it.
+GBPS, DELAY_US, THRESHOLD_PACKETS, COMMON_S = 10.0, 10.0, 40, 0.04
+FULL_BYTES = PAYLOAD_BYTES + HEADER_BYTES
+
+NS3_SOURCE = Path(__file__).with_name("ns3_dctcp.cc")
+NS3_LIBRARIES = ("applications", "point-to-point", "internet", "traffic-control", "network", "core")
+NS3_REMEDY = "apt-get install g++ libns3-dev, or set NS3_PREFIX to the folder of an ns-3"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measurement:
-    """What one simulation took.
+class Dumbbell:
+    """Long DCTCP flows to one receiver, here or in ns-3.
 
     Parameters
     ----------
     cpu_s : float
-        CPU time of the simulation without the making of its traffic.
+        CPU time of the simulation once all is set up.
+    events : int
+        As the simulator counts them.
+    queue_packets : float
+        Mean queue at the bottleneck in the second half of the time.
+    utilisation : float
+        Share of the bottleneck used in that time.
+    """
+
+    cpu_s: float
+    events: int
+    queue_packets: float
+    utilisation: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """What a simulation of a Clos network took.
+
+    Parameters
+    ----------
+    cpu_s, wall_s : float
+        CPU and wall time of the simulation without the making of its traffic.
     events : int
         Arrivals, ends of transmissions, timers and starts of flows.
     packets, flows : int
@@ -58,6 +101,7 @@ class Measurement:
     """
 
     cpu_s: float
+    wall_s: float
     events: int
     packets: int
     flows: int
@@ -65,15 +109,81 @@ class Measurement:
     memory_mb: float
 
 
+def measure_common(senders: int) -> Dumbbell:
+    """Simulate the common case here; to be called in a process of its own."""
+    threshold_kb = THRESHOLD_PACKETS * FULL_BYTES / 1e3
+    chosen = replace(
+        scheme("dctcp"), pfc=False, ecn_kb=(threshold_kb, threshold_kb), ecn_probability=1.0
+    )
+    flows = flow_table((0.0, sender, senders, 0, "long") for sender in range(senders))
+    network = star(servers=senders + 1, gbps=GBPS, delay_us=DELAY_US)
+    start_s = time.process_time()
+    result = simulate(network, flows, chosen, COMMON_S, drain_s=0, sample_interval_s=1e-6)
+    cpu_s = time.process_time() - start_s
+    half = len(result.samples) // 2
+    late = result.samples["delivered_bytes"].iloc[half:]
+    goodput_gbps = (late.iloc[-1] - late.iloc[0]) * 8 / (late.index[-1] - late.index[0]) / 1e9
+    return Dumbbell(
+        cpu_s=cpu_s,
+        events=result.summary["events"],
+        queue_packets=float(result.buffers.iloc[half:, 0].mean()) / FULL_BYTES,
+        utilisation=goodput_gbps * FULL_BYTES / PAYLOAD_BYTES / GBPS,
+    )
+
+
+def build_ns3(directory: Path) -> Path:
+    """Compile the program for ns-3 and return where it is.
+
+    Raises
+    ------
+    MissingRequirement
+        If there is no compiler or no ns-3 that it compiles with.
+    """
+    if shutil.which("g++") is None:
+        raise MissingRequirement(f"ns-3 is not measured: there is no g++ ({NS3_REMEDY})")
+    program = directory / NS3_SOURCE.stem
+    places = []
+    prefix = os.environ.get("NS3_PREFIX")
+    if prefix:
+        libraries = sorted(Path(prefix).glob("lib*/**/libns3-core.so"))
+        if not libraries:
+            reason = f"NS3_PREFIX is {prefix}, where there is no lib/libns3-core.so"
+            raise MissingRequirement(f"ns-3 is not measured: {reason}")
+        folder = libraries[0].parent
+        places = [f"-I{prefix}/include", f"-L{folder}", f"-Wl,-rpath-link,{folder}"]
+        # Not a run path: libraries that the libraries need are not looked for there.
+        os.environ["LD_LIBRARY_PATH"] = str(folder)
+    named = [f"-lns3-{library}" for library in NS3_LIBRARIES]
+    command = ["g++", "-O3", "-DNDEBUG", str(NS3_SOURCE), "-o", str(program), *places, *named]
+    compiled = subprocess.run(command, capture_output=True, text=True, check=False)
+    if compiled.returncode != 0:
+        reason = compiled.stderr.partition("\n")[0]
+        raise MissingRequirement(f"ns-3 is not measured ({NS3_REMEDY}): {reason}")
+    return program
+
+
+def measure_ns3(program: Path, senders: int) -> Dumbbell:
+    """Simulate the common case in ns-3."""
+    options = {
+        "gbps": GBPS,
+        "delay_us": DELAY_US,
+        "duration_s": COMMON_S,
+        "senders": senders,
+        "threshold_packets": THRESHOLD_PACKETS,
+    }
+    command = [str(program), *(f"--{name}={value}" for name, value in options.items())]
+    return Dumbbell(**json.loads(subprocess.check_output(command)))
+
+
 def measure(network: tuple[int, int, int], name: str, sizes: str, duration_s: float) -> Measurement:
     """Simulate a Clos network at 60 % load; to be called in a process of its own."""
     topology = _topology(network)
     flows = Workload(sizes=sizes, load=0.6).flows(topology, duration_s, seed=1)
-    start_s = time.process_time()
+    start_s, wall_s = time.process_time(), time.monotonic()
     result = simulate(topology, flows, scheme(name), duration_s, drain_s=0)
-    cpu_s = time.process_time() - start_s
     return Measurement(
-        cpu_s=cpu_s,
+        cpu_s=time.process_time() - start_s,
+        wall_s=time.monotonic() - wall_s,
         events=result.summary["events"],
         packets=result.summary["peak_packets"],
         flows=result.summary["peak_flows"],
@@ -87,8 +197,53 @@ def _topology(network: tuple[int, int, int]) -> Topology:
     return clos(racks=racks, servers_per_rack=servers, spines=spines)
 
 
+def _apart(function: Callable[..., Result], *arguments: object) -> Result:
+    """Call a function in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
+
+
+def compare(out: Console) -> None:
+    """Print the common case here beside ns-3's."""
+    table = Table(box=box.SIMPLE_HEAD, title=f"DCTCP, {COMMON_S * 1e3:g} ms, K = 40 packets")
+    for heading in ("senders", "simulator", "queue\npackets", "link used\n%", "events\nM"):
+        table.add_column(heading, justify="right")
+    for heading in ("CPU s", "events/s\nM", "events/s\nratio", "time\nratio", "queue\ndiffers"):
+        table.add_column(heading, justify="right")
+    note = None
+    with tempfile.TemporaryDirectory(prefix="ccbench-") as directory:
+        try:
+            program = build_ns3(Path(directory))
+        except MissingRequirement as missing:
+            program, note = None, str(missing)
+        for senders in SENDERS:
+            ours = _apart(measure_common, senders)
+            theirs = None if program is None else measure_ns3(program, senders)
+            ratios: tuple[str, ...] = ()
+            if theirs is not None:
+                rates = ours.events / ours.cpu_s / (theirs.events / theirs.cpu_s)
+                queue = ours.queue_packets / theirs.queue_packets - 1
+                ratios = (
+                    f"{rates:.1f}",
+                    f"{theirs.cpu_s / ours.cpu_s:.0f}",
+                    f"{100 * queue:+.1f} %",
+                )
+            for name, one in (("ccbench", ours), ("ns-3", theirs)):
+                if one is not None:
+                    table.add_row(
+                        f"{senders}",
+                        *(name, f"{one.queue_packets:.1f}", f"{100 * one.utilisation:.1f}"),
+                        *(f"{one.events / 1e6:.2f}", f"{one.cpu_s:.3f}"),
+                        f"{one.events / one.cpu_s / 1e6:.2f}",
+                        *(ratios if name == "ccbench" else ()),
+                    )
+    out.print(table)
+    if note is not None:
+        out.print(note)
+
+
 def main() -> int:
-    """Measure everything and print the table; return the exit status."""
+    """Measure everything and print it; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument(
         "--duration", type=float, default=1.0, metavar="MS", help="virtual ms (default: 1)"
@@ -96,31 +251,34 @@ def main() -> int:
     parser.add_argument("--schemes", default="bfc,dctcp,hpcc", help="(default: %(default)s)")
     parser.add_argument("--workload", default="google,facebook", help="(default: %(default)s)")
     options = parser.parse_args()
-    table = Table(box=box.SIMPLE_HEAD)
-    headings = ("servers", "scheme", "workload", "events\nM", "CPU s\nper ms", "events/s\nM")
-    for heading in (*headings, "packets\nat most", "flows\nat most", "flows\nin all", "memory\nMB"):
+    out = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
+    compare(out)
+    table = Table(box=box.SIMPLE_HEAD, title="Clos networks at 60 % load")
+    headings = ("servers", "scheme", "workload", "virtual\nms", "events\nM", "CPU s", "wall s")
+    for heading in (*headings, "CPU s\nper ms", "events/s\nM", "packets\nat most"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for network in NETWORKS:
-        for name in options.schemes.split(",") if network == COMMON else ("bfc",):
-            for sizes in options.workload.split(",") if network == COMMON else ("facebook",):
-                try:
-                    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-                        cost = pool.submit(
-                            measure, network, name, sizes, options.duration * 1e-3
-                        ).result()
-                except InputError as error:
-                    parser.error(str(error))
-                table.add_row(
-                    f"{network[0] * network[1]}",
-                    *(name, sizes, f"{cost.events / 1e6:.1f}"),
-                    f"{cost.cpu_s / options.duration:.2f}",
-                    f"{cost.events / cost.cpu_s / 1e6:.1f}",
-                    *(f"{number:,}" for number in (cost.packets, cost.flows, cost.all_flows)),
-                    f"{cost.memory_mb:.0f}",
-                )
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    for heading in ("flows\nat most", "flows\nin all", "memory\nMB"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    schemes, workloads = options.schemes.split(","), options.workload.split(",")
+    cases = [(COMMON, schemes[0], sizes, 10.0) for sizes in workloads]
+    cases += [(COMMON, name, sizes, options.duration) for name in schemes for sizes in workloads]
+    cases += [(network, schemes[0], workloads[-1], options.duration) for network in NETWORKS]
+    for network, name, sizes, virtual_ms in cases:
+        try:
+            cost = _apart(measure, network, name, sizes, virtual_ms * 1e-3)
+        except InputError as error:
+            parser.error(str(error))
+        table.add_row(
+            f"{network[0] * network[1]}",
+            *(name, sizes, f"{virtual_ms:g}", f"{cost.events / 1e6:.1f}"),
+            *(f"{cost.cpu_s:.2f}", f"{cost.wall_s:.1f}", f"{cost.cpu_s / virtual_ms:.2f}"),
+            f"{cost.events / cost.cpu_s / 1e6:.1f}",
+            *(f"{number:,}" for number in (cost.packets, cost.flows, cost.all_flows)),
+            f"{cost.memory_mb:.0f}",
+        )
+    out.print(table)
     load = ", ".join(f"{value:.2f}" for value in os.getloadavg())
-    print(f"load of the machine: {load} (1, 5, 15 min)")
+    out.print(f"load of the machine: {load} (1, 5, 15 min)")
     return 0
 
 

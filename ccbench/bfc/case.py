@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ccbench.bfc.scheme import Scheme
     from ccbench.bfc.simulation import Simulation
+    from ccbench.bfc.store import SimulationStore
     from ccbench.bfc.topology import Topology
     from ccbench.bfc.workload import Workload
 
@@ -32,7 +33,7 @@ class Case:
     ----------
     name : str
         Tells cases of a study apart.
-    topology, workload, scheme, duration_s, seed, drain_s, queue_delays
+    topology, workload, scheme, duration_s, seed, drain_s, sample_interval_s, queue_delays
         As there.
     """
 
@@ -43,6 +44,7 @@ class Case:
     duration_s: float
     seed: int = 1
     drain_s: float = 5e-3
+    sample_interval_s: float = 1e-5
     queue_delays: bool = False
 
 
@@ -50,11 +52,13 @@ class _Stopped(Exception):
     """Another case has failed, or the user has stopped them all."""
 
 
-def run_cases(
+def run_cases(  # noqa: PLR0913 - choices that are independent, all by keyword
     cases: Sequence[Case],
     measure: Callable[[Case, Simulation], Result],
     *,
     jobs: int | None = None,
+    store: SimulationStore | None = None,
+    fresh: bool = False,
     on_progress: Callable[[float], None] | None = None,
 ) -> list[Result]:
     """Simulate cases side by side, and return what is measured in each, in their order.
@@ -67,6 +71,10 @@ def run_cases(
         Called with each case and its result, which is then dropped.
     jobs : int, optional
         Simulations at once; as many as there are cores if left out.
+    store : SimulationStore, optional
+        Where results are kept, and taken from if they are there.
+    fresh : bool
+        Whether to simulate even what the store has.
     on_progress : callable, optional
         Called with the share that is done, 0 to 1.
 
@@ -92,6 +100,9 @@ def run_cases(
             raise _Stopped
 
     def run(case: Case) -> Result:
+        kept = None if store is None or fresh else store.get(case)
+        if kept is not None:
+            return measure(case, kept)
         result = simulate(
             case.topology,
             case.workload,
@@ -99,9 +110,12 @@ def run_cases(
             case.duration_s,
             case.seed,
             drain_s=case.drain_s,
+            sample_interval_s=case.sample_interval_s,
             queue_delays=case.queue_delays,
             progress=watch,
         )
+        if store is not None:
+            store.put(case, result)
         return measure(case, result)
 
     measured = []

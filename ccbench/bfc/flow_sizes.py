@@ -7,9 +7,12 @@
 ``websearch`` web search at Microsoft; Alizadeh et al. (DCTCP), SIGCOMM 2010
 ============= =======================================================================
 
-The points of ``google`` and ``facebook`` are those that Homa's authors published with their
-simulator (PlatformLab/HomaSimulation); those of ``websearch`` are the ones in use since DCTCP, here
-from HPCC's simulator. Between two points sizes are equally likely.
+``google`` is as BFC's authors have it (prateshg/BFC_NS3_NSDI2022): W3 with its smallest flows, a
+third, taken for 101 to 110 bytes. Its points are known at powers of two; between these, the
+reciprocal of the size is uniform. The file named Google_AllRPC in the simulator of Homa's authors
+is another one: half of its flows have up to 4 bytes. The points of ``facebook`` are from that
+simulator (PlatformLab/HomaSimulation); those of ``websearch`` are in use since DCTCP, here from
+HPCC's. Between two points of a file sizes are equally likely.
 
 References
 ----------

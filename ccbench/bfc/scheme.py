@@ -15,6 +15,12 @@ Where the thesis (section 3.6.2.1) leaves room:
   thesis, on data and ACKs.
 - BFC has no PFC and no end-to-end control: the thesis reports drops for it, and caps windows only
   in some of its variants. Pause bitmaps are not sent, as no frame is ever lost here.
+- A queue that is empty but paused is given to no flow as long as another is empty: it would wait.
+  The thesis speaks of empty queues only; the authors' simulator does so too.
+- The authors' simulator (prateshg/BFC_NS3_NSDI2022) differs from the thesis in more: a packet
+  pauses its upstream queue only if its flow has another one in the switch, so that a flow of one
+  packet never does; the threshold is 1.5 1-hop BDPs; queues stay a flow's own for 6 μs; a port has
+  7200 entries of the flow table. ``bfc-ns3`` is BFC like that, ``bfc`` is the thesis's.
 - A sender's network card has a queue for each flow that has something to send, as cards for RDMA
   do, and pauses each alone. With no more queues than a switch's port has, the many small flows to
   the receiver of an incast soon hold all of them.
@@ -65,6 +71,8 @@ class Scheme:
         Entries of the flow table for each queue.
     pause_threshold_hops : float
         BFC's threshold in 1-hop BDPs at a queue's drain rate.
+    pause_packets : int
+        How many packets a flow must have in a switch before one of them pauses where it came from.
     sticky_hops : float
         How long a queue stays a flow's own, in 1-hop RTTs.
     sampling : float
@@ -113,6 +121,7 @@ class Scheme:
     nic_queues: int = 0
     table_per_queue: int = 100
     pause_threshold_hops: float = 1.0
+    pause_packets: int = 1
     sticky_hops: float = 2.0
     sampling: float = 1.0
     incast_label: bool = False
@@ -139,6 +148,7 @@ class Scheme:
             "table_per_queue": whole(
                 "table_per_queue", self.table_per_queue, Range(1, 100_000), example=100
             ),
+            "pause_packets": whole("pause_packets", self.pause_packets, Range(1, 1000), example=1),
             "nic_queues": whole("nic_queues", self.nic_queues, Range(0, 65_536), example=32),
             "hpcc_stages": whole("hpcc_stages", self.hpcc_stages, Range(0, 1000), example=5),
         }
@@ -188,6 +198,14 @@ SCHEMES = {
     for known in (
         _BFC,
         replace(_BFC, name="bfc-128", queues=128),
+        replace(
+            _BFC,
+            name="bfc-ns3",
+            pause_packets=2,
+            pause_threshold_hops=1.5,
+            sticky_hops=3.0,
+            table_per_queue=225,
+        ),
         replace(_BFC, name="bfc-nic", control="window", nic_backpressure=False),
         replace(_BFC, name="bfc-sampling", sampling=0.5),
         replace(_BFC, name="bfc-cc", control="delay"),

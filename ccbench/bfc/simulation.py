@@ -334,6 +334,7 @@ def _settings(scheme: Scheme, topology: Topology) -> dict[str, Any]:
         "nic_queues": scheme.nic_queues,
         "table_entries": scheme.table_per_queue * scheme.queues,
         "pause_threshold_hops": scheme.pause_threshold_hops,
+        "pause_packets": scheme.pause_packets,
         "sticky_hops": scheme.sticky_hops,
         "sampling": scheme.sampling,
         "incast_label": scheme.incast_label,

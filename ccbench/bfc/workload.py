@@ -22,7 +22,16 @@ if TYPE_CHECKING:
     from ccbench.bfc.topology import Topology
     from ccbench.flow_sizes import FlowSizes
 
-__all__ = ["ARRIVALS", "KINDS", "KIND_DTYPE", "Incast", "Mice", "Workload", "flow_table"]
+__all__ = [
+    "ARRIVALS",
+    "KINDS",
+    "KIND_DTYPE",
+    "Incast",
+    "Mice",
+    "Workload",
+    "flow_table",
+    "payload_share",
+]
 
 #: How flows follow one another.
 ARRIVALS = ("lognormal", "poisson")
@@ -82,7 +91,7 @@ class Incast:
         >>> round(1e6 * Incast(degree=100, total_mb=20).interval_s(clos()))
         500
         """
-        return self.total_mb * 8e6 / (self.load * topology.incast_capacity_gbps * 1e9)
+        return self.total_mb * 8e6 / (self.load * topology.capacity_gbps * 1e9)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +128,7 @@ class Workload:
     sizes : str
         Distribution of their sizes (:data:`ccbench.bfc.flow_sizes.NAMES`).
     load : float
-        Share of the topology's capacity that they take, headers included; 0 for none.
+        Share of the topology's capacity that their payload takes; 0 for none.
     arrivals : str
         Times between flows, anywhere in the network: ``lognormal`` (bursty) or ``poisson``.
     sigma : float
@@ -128,6 +137,8 @@ class Workload:
         Incast besides.
     long_flows : tuple of (int, int)
         Source and destination of flows that begin at once and never end.
+    transfers : tuple of (int, int, int)
+        Source, destination and bytes of flows that begin at once.
     mice : tuple of Mice
         Small flows besides.
     receiver, sender : int, optional
@@ -152,6 +163,7 @@ class Workload:
     sigma: float = 2.0
     incast: Incast | None = None
     long_flows: tuple[tuple[int, int], ...] = ()
+    transfers: tuple[tuple[int, int, int], ...] = ()
     mice: tuple[Mice, ...] = ()
     receiver: int | None = None
     sender: int | None = None
@@ -168,6 +180,11 @@ class Workload:
         for flow in self.long_flows:
             for end in flow:
                 whole("long_flows", end, Range(0), example=0)
+        object.__setattr__(self, "transfers", tuple(map(tuple, self.transfers)))
+        for source, destination, size in self.transfers:
+            whole("transfers", source, Range(0), example=0)
+            whole("transfers", destination, Range(0), example=1)
+            whole("transfers", size, Range(1), example=1_500_000)
         for field in ("receiver", "sender"):
             if getattr(self, field) is not None:
                 whole(field, getattr(self, field), Range(0), example=0)
@@ -204,6 +221,8 @@ class Workload:
         tables += [_mice(mice, topology, duration_s, draws) for mice in self.mice]
         if self.long_flows:
             tables.append(flow_table((0.0, *flow, 0, "long") for flow in self.long_flows))
+        if self.transfers:
+            tables.append(flow_table((0.0, *flow, "background") for flow in self.transfers))
         flows = pd.concat(tables, ignore_index=True)
         check_flows(flows, topology)
         return flows.sort_values("start_ps", kind="stable", ignore_index=True)
@@ -214,7 +233,7 @@ class Workload:
         if self.load == 0:
             return flow_table(())
         sizes = flow_sizes.get(self.sizes)
-        mean_gap_s = wire_bytes(sizes) * 8 / (self.load * topology.capacity_gbps * 1e9)
+        mean_gap_s = sizes.mean_bytes * 8 / (self.load * topology.capacity_gbps * 1e9)
         expected = duration_s / mean_gap_s
         if expected > _MOST_FLOWS:
             step = "simulate less time or fewer servers"
@@ -261,19 +280,19 @@ def _mice(
     return _table(start_s, source, destination, np.full(count, mice.bytes), "background")
 
 
-def wire_bytes(sizes: FlowSizes) -> float:
-    """Return what a flow takes on a link on average, headers included.
+def payload_share(sizes: FlowSizes) -> float:
+    """Return the share of the bytes on a link that is payload, not headers, without ACKs.
 
     Examples
     --------
-    >>> round(wire_bytes(flow_sizes.get("websearch")) / flow_sizes.get("websearch").mean_bytes, 3)
-    1.048
+    >>> round(payload_share(flow_sizes.get("websearch")), 3)
+    0.954
     """
     sample = sizes.at((np.arange(200_000) + 0.5) / 200_000)
     packets = float(np.ceil(sample / PAYLOAD_BYTES).mean())
     # The tail is long: its bytes come from the distribution, not from the sample.
     packets += (sizes.mean_bytes - float(sample.mean())) / PAYLOAD_BYTES
-    return sizes.mean_bytes + HEADER_BYTES * packets
+    return sizes.mean_bytes / (sizes.mean_bytes + HEADER_BYTES * packets)
 
 
 def _incast(

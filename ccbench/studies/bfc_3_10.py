@@ -45,6 +45,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 note="DCQCN 'is worst on latency for small flow sizes'.",
             ),
             Comparison(
+                what="time in which a port has at most 32 active flows, BFC",
+                ours=value(table, "few_active_percent", scheme="bfc"),
+                published="99",
+                accepted=(99, 100),
+                unit="%",
+            ),
+            Comparison(
                 what="time that PFC stopped ports, most of any scheme",
                 ours=float(table["paused_percent"].max()),
                 published="never",

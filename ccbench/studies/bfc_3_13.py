@@ -20,7 +20,13 @@ _DEGREES = (10, 50, 100, 200, 500, 1000, 2000)
 
 def _cases(*, quick: bool) -> tuple[Case, ...]:
     return tuple(
-        case_of(degree, scheme(name), quick=quick, incast=Incast(degree=degree, total_mb=20))
+        case_of(
+            degree,
+            scheme(name),
+            quick=quick,
+            incast=Incast(degree=degree, total_mb=20),
+            duration_s=4e-3,
+        )
         for degree in (_DEGREES[1:5:3] if quick else _DEGREES)
         for name in SCHEMES
     )

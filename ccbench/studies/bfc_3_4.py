@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
+from ccbench.bfc import flow_sizes
 from ccbench.bfc.case import Case
 from ccbench.bfc.scheme import scheme
 from ccbench.bfc.topology import star
-from ccbench.bfc.workload import Workload
+from ccbench.bfc.workload import Workload, payload_share
 from ccbench.studies.study import Comparison, Findings, Rows, SimulationStudy
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ _POLICIES = {
     "fifo": replace(scheme("ideal-fq"), name="fifo", assignment="single", window_bdp=1e5),
 }
 _QUEUES = 32
+#: Headers count in the load here: it is that of the link.
+_PAYLOAD = payload_share(flow_sizes.get("google"))
 
 
 def _cases(*, quick: bool) -> tuple[Case, ...]:
@@ -42,7 +45,7 @@ def _cases(*, quick: bool) -> tuple[Case, ...]:
         Case(
             name=f"{gbps:g}G, load {load:g}",
             topology=star(servers=_SENDERS + 1, gbps=gbps),
-            workload=Workload(sizes="google", load=load, receiver=_SENDERS),
+            workload=Workload(sizes="google", load=load * _PAYLOAD, receiver=_SENDERS),
             scheme=_POLICIES[policy],
             # As many flows at each rate.
             duration_s=(0.005 if quick else 0.05) * 100 / gbps,
@@ -62,7 +65,7 @@ def _measure(case: Case, result: Simulation) -> Rows:
         {
             "policy": case.scheme.name,
             "gbps": case.topology.capacity_gbps,
-            "load": case.workload.load,
+            "load": round(case.workload.load / _PAYLOAD, 6),
             "mean": float((counts * numbers).sum() / counts.sum()),
             **{
                 f"p{100 * level:g}": int(numbers[np.searchsorted(share, level)])

@@ -15,17 +15,15 @@ if TYPE_CHECKING:
 
 
 def _cases(*, quick: bool) -> tuple[Case, ...]:
-    return cases("google", ("100x20MB",), quick=quick, duration_s=2e-3, seeds=(1,))
+    return cases("google", ("100x20MB",), quick=quick, duration_s=5e-3, seeds=(1,))
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
     short = {"kind": "background", "up_to_bytes": SHORT_BYTES}
     p99 = {name: value(table, "p99", scheme=name, **short) for name in set(table["scheme"])}
     note = (
-        "Most of these flows are a single packet of a few bytes: 500,000 begin in a millisecond. "
-        "Those to the receiver of an incast wait at its switch and so pause a queue each; they "
-        "hold all 31 queues of the ports on the way, and others wait behind them. With 128 queues "
-        "that does not happen (`ccbench bfc simulate --scheme bfc-128`)."
+        "BFC as the thesis writes it. In the authors' simulator a flow of one packet pauses "
+        "nothing, and the threshold is higher: bfc-ns3."
     )
     return Findings(
         table=table,
@@ -33,12 +31,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             *(
                 Comparison(
-                    what=f"p99 slowdown of flows up to 3 KB, {other} by BFC",
-                    ours=p99[other] / p99["bfc"],
+                    what=f"p99 slowdown of flows up to 3 KB, {other} by {of}",
+                    ours=p99[other] / p99[of],
                     published="5 to 30" if other == "hpcc" else "5 or more",
                     accepted=(5, 30) if other == "hpcc" else (5, 1000),
-                    note=note,
+                    note=note if of == "bfc" else "",
                 )
+                for of in ("bfc", "bfc-ns3")
                 for other in ("hpcc", "dctcp", "dcqcn")
             ),
             Comparison(

@@ -35,10 +35,11 @@ __all__ = [
 NETWORK = clos()
 #: 100 to 1, 20 MB together, 5 % of the load.
 INCAST = Incast(degree=100, total_mb=20, load=0.05)
-SCHEMES = ("bfc", "ideal-fq", "hpcc", "dctcp", "dcqcn")
+SCHEMES = ("bfc", "bfc-ns3", "ideal-fq", "hpcc", "dctcp", "dcqcn")
 #: The flow sizes at which one row ends and the next begins; the first are the short flows.
 EDGES = (3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6)
 SHORT_BYTES = EDGES[0]
+_QUEUES = 32
 #: Load and incast with and without incast, 60 % together.
 TRAFFIC: dict[str, dict[str, Any]] = {
     "none": {"load": 0.6, "incast": None},
@@ -75,6 +76,7 @@ def measure(case: Case, result: Simulation) -> Rows:
         "buffer_p99_mb": float(result.buffers.quantile(0.99).max()) / 1e6,
         "paused_percent": 100 * result.paused_share(),
         "dropped_packets": result.summary["dropped_packets"],
+        "few_active_percent": 100 * _few_active(result),
     }
     rows = []
     for kind, edges in (("background", EDGES), ("incast", ())):
@@ -89,6 +91,13 @@ def measure(case: Case, result: Simulation) -> Rows:
                     }
                 )
     return rows
+
+
+def _few_active(result: Simulation) -> float:
+    """Return how often a port of a switch has no more active flows than BFC's ports have queues."""
+    counts = result.active_flows
+    few = counts["flows"] <= _QUEUES
+    return float(counts["count"][few].sum() / counts["count"].sum())
 
 
 def value(table: pd.DataFrame, column: str, **where: object) -> float:

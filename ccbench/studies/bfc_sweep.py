@@ -28,8 +28,14 @@ SCHEMES = ("bfc", "bfc-128", "hpcc", "dctcp", "ideal-fq")
 LONG_BYTES = 3e6
 
 
-def case_of(
-    setting: float, scheme: Scheme, *, quick: bool, load: float = 0.55, incast: Incast | None = None
+def case_of(  # noqa: PLR0913 - what the studies change
+    setting: float,
+    scheme: Scheme,
+    *,
+    quick: bool,
+    load: float = 0.55,
+    incast: Incast | None = None,
+    duration_s: float = 1e-2,
 ) -> Case:
     """Return Facebook's flows on the thesis's network, at one value of the setting."""
     return Case(
@@ -37,7 +43,7 @@ def case_of(
         topology=NETWORK,
         workload=Workload(sizes="facebook", load=load, incast=incast),
         scheme=scheme,
-        duration_s=5e-4 if quick else 1e-2,
+        duration_s=5e-4 if quick else duration_s,
         drain_s=1e-3 if quick else 5e-3,
     )
 

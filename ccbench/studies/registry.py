@@ -86,6 +86,8 @@ _NAMES = (
     "nimbus-d5",
     "bfc-t3.1",
     "bfc-3.4",
+    "bfc-3.7",
+    "bfc-3.8",
     "bfc-3.9",
     "bfc-3.10",
     "bfc-3.11",

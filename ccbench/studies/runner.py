@@ -170,7 +170,8 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
     if quick and full:
         raise _validate.bad("full", full, "left out beside quick", "leave out one of the two")
     if isinstance(study, SimulationStudy):
-        return _simulated(study, quick=quick, full=full, jobs=jobs, report=on_progress)
+        simulate = partial(_simulated, study, quick=quick, full=full, jobs=jobs)
+        return simulate(store=store, fresh=fresh, report=on_progress)
     engine = resolve(engine)
     engines = [engine]
     report = on_progress or _silent
@@ -214,21 +215,27 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
     )
 
 
-def _simulated(
+def _simulated(  # noqa: PLR0913 - as those of run_study
     study: SimulationStudy,
     *,
     quick: bool,
     full: bool,
     jobs: int | None,
+    store: Store | None,
+    fresh: bool,
     report: Callable[[float], None] | None,
 ) -> StudyResult:
-    """Run a study of data centres: on this machine, and always anew, as no engine takes part."""
+    """Run a study of data centres on this machine, as far as the store does not have it."""
     from ccbench.bfc.case import run_cases  # noqa: PLC0415 - only these studies need it
+    from ccbench.bfc.store import SimulationStore, core_version  # noqa: PLC0415
 
     if full:
         raise _no_full_version(study, full=full)
+    kept = None
+    if store is not None:
+        kept = SimulationStore(store.root and store.root / "simulations")
     cases = study.cases(quick=quick)
-    rows = run_cases(cases, study.measure, jobs=jobs, on_progress=report)
+    rows = run_cases(cases, study.measure, jobs=jobs, store=kept, fresh=fresh, on_progress=report)
     findings = study.conclude(pd.DataFrame([row for of_one in rows for row in of_one]))
     release = version("ccbench")
     return StudyResult(
@@ -237,7 +244,7 @@ def _simulated(
         full=False,
         findings=findings,
         seeds=tuple(sorted({case.seed for case in cases})),
-        provenance={"ccbench": release, "engine": "bfc", "engine_version": release},
+        provenance={"ccbench": release, "engine": "bfc", "engine_version": core_version()},
     )
 
 

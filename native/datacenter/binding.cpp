@@ -81,6 +81,7 @@ Settings settings(const nb::dict& values) {
   named.read("nic_queues", s.nic_queues);
   named.read("table_entries", s.table_entries);
   named.read("pause_threshold_hops", s.pause_threshold_hops);
+  named.read("pause_packets", s.pause_packets);
   named.read("sticky_hops", s.sticky_hops);
   named.read("sampling", s.sampling);
   named.read("incast_label", s.incast_label);

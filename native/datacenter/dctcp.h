@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DCTCP (Alizadeh et al., SIGCOMM 2010), from a window of its own choice on: no slow start. The window
-// is cut by half the share of marked packets, and then stays as it is for a window of data, as TCP does
-// that reduces its window; else it grows by a packet in that time.
+// DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257), from a window of its own choice on: no slow start.
+// The window is cut by half the share of marked packets, and then stays as it is for a window of data,
+// as TCP does that reduces its window; else it grows by a packet in that time. Such a time ends with
+// the ACK of a packet that was sent after its begin, not with that of the last one before: the latter
+// still tells of the queue that the cut was for.
 
 #pragma once
 
@@ -22,14 +24,14 @@ inline void dctcp_ack(Flow& flow, bool marked, std::uint32_t packets, double pac
   DctcpState& state = flow.dctcp;
   ++state.acked;
   state.marked += marked;
-  const bool cut_before = flow.acked < state.cut_end;
+  const bool cut_before = flow.acked <= state.cut_end;
   if (marked && !cut_before) {
     flow.window_bytes = std::max(flow.window_bytes * (1 - state.alpha / 2), packet_bytes);
     state.cut_end = flow.next_number;
   } else if (!marked && !cut_before) {
     flow.window_bytes += packets * packet_bytes * packet_bytes / flow.window_bytes;
   }
-  if (flow.acked >= state.window_end) {
+  if (flow.acked > state.window_end) {
     const double share = static_cast<double>(state.marked) / state.acked;
     state.alpha += gain * (share - state.alpha);
     state.window_end = flow.next_number;

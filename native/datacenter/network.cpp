@@ -153,6 +153,7 @@ void Network::arrive(std::uint32_t index) {
         }
       } else {
         pause ? sender.data.pause(queue) : sender.data.resume(queue);
+        note_empty(sender, queue);
       }
       sender.counts.queue_pauses += pause;
       free_packet(id);

@@ -88,11 +88,13 @@ std::uint32_t Network::choose_queue(Port& port, Flow& flow, Packet& packet) {
   return queue;
 }
 
-// A queue without packets may be given to the next flow, unless it is set aside for incast.
+// A queue without packets may be given to the next flow, unless it is paused, so that the flow would
+// have to wait, or set aside for incast.
 void Network::note_empty(Port& port, std::uint32_t queue) {
   if (settings_.assignment < Assignment::per_flow) return;
   if (settings_.incast_label && queue == 0) return;
-  port.empty.set(queue);
+  if (port.data[queue].length > 0) return;
+  port.data[queue].paused ? port.empty.clear(queue) : port.empty.set(queue);
 }
 
 // BFC (3.3.3.2): a packet that comes to a queue longer than the threshold pauses the queue that it
@@ -102,6 +104,8 @@ void Network::backpressure(Port& port, Packet& packet) {
   const std::int64_t active = std::max<std::uint32_t>(port.data.active(), 1);
   if (port.data[packet.queue].bytes * active <= port.pause_bytes) return;
   if (settings_.assignment == Assignment::dynamic && !packet.sampled) return;
+  const Flow& flow = flows_[packet.flow];
+  if (flow.queued_at[packet.hop] < settings_.pause_packets) return;
   packet.counted = true;
   Port& from = ports_[packet.ingress];
   const std::uint16_t queue = packet.upstream_queue;
@@ -118,7 +122,7 @@ void Network::dequeued(std::uint32_t index, PacketId id) {
   at.used -= packet.bytes;
   from.buffered -= packet.bytes;
   if (--flow.queued_at[packet.hop] == 0) --port.active_flows;
-  if (port.data[packet.queue].length == 0) note_empty(port, packet.queue);
+  note_empty(port, packet.queue);
   if (settings_.assignment == Assignment::dynamic && packet.sampled) {
     port.table.dequeue(flow.hash, now_);
   }

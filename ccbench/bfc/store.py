@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The store of simulations: none is run twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ccbench import _atomic, _native
+from ccbench.bfc import simulation
+from ccbench.bfc.simulation import Simulation
+from ccbench.cache import cache_dir
+from ccbench.errors import CcbenchError, DamagedRun, InputError
+
+if TYPE_CHECKING:
+    from ccbench.bfc.case import Case
+
+__all__ = ["SimulationStore", "case_key", "core_version"]
+
+_log = logging.getLogger(__name__)
+
+#: What besides the compiled core decides what a simulation's result looks like.
+_SOURCES = ("simulation.py", "workload.py", "flow_sizes.py")
+
+
+@dataclass(frozen=True)
+class SimulationStore:
+    """Simulations by what they are simulations of.
+
+    Any number of processes may use a store at once; if two simulate the same, one result is kept.
+
+    Parameters
+    ----------
+    root : Path, optional
+        Its folder. Left out: ``simulations`` in the cache folder
+        (:func:`ccbench.cache.cache_dir`).
+
+    Examples
+    --------
+    >>> from ccbench.bfc.case import Case
+    >>> from ccbench.bfc.scheme import scheme
+    >>> from ccbench.bfc.topology import star
+    >>> from ccbench.bfc.workload import Workload
+    >>> case = Case(
+    ...     name="small",
+    ...     topology=star(servers=4),
+    ...     workload=Workload(load=0.1),
+    ...     scheme=scheme("bfc"),
+    ...     duration_s=1e-5,
+    ... )
+    >>> SimulationStore(Path("simulations")).get(case) is None
+    True
+    """
+
+    root: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The store's folder."""
+        return self.root if self.root is not None else cache_dir() / "simulations"
+
+    def get(self, case: Case) -> Simulation | None:
+        """Return the result of a case by this version of the simulator, or None.
+
+        A damaged one is removed with a warning in the log.
+        """
+        path = self._path(case)
+        if not path.is_dir():
+            return None
+        try:
+            return Simulation.load(path)
+        except DamagedRun as error:
+            _log.warning("removed a damaged simulation from the store: %s", error)
+            _atomic.remove(path)
+            return None
+
+    def put(self, case: Case, result: Simulation) -> None:
+        """Keep the result of a case, as a whole or not at all.
+
+        Raises
+        ------
+        CcbenchError
+            If the store cannot be written.
+        """
+        try:
+            result.save(self._path(case))
+        except (OSError, InputError) as error:
+            message = f"cannot write to the store {self.folder} ({error}): make room, or set"
+            raise CcbenchError(f"{message} CCBENCH_CACHE to another folder") from error
+
+    def _path(self, case: Case) -> Path:
+        key = case_key(case)
+        return self.folder / key[:2] / key
+
+
+def case_key(case: Case) -> str:
+    """Return the SHA-256 in hexadecimal of all that decides what a case's result looks like.
+
+    That is everything but the names of the case and of its scheme.
+    """
+    parts = asdict(case)
+    del parts["name"], parts["scheme"]["name"]
+    parts |= {"format": simulation.FORMAT, "core": core_version()}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@cache
+def core_version() -> str:
+    """Return the SHA-256 in hexadecimal of the simulator: the compiled core, and what feeds it."""
+    digest = hashlib.sha256(Path(_native.__file__).read_bytes())
+    package = resources.files("ccbench.bfc")
+    files = [package / name for name in _SOURCES]
+    files += sorted(
+        (file for file in (package / "data").iterdir() if file.name.endswith(".csv")),
+        key=lambda file: file.name,
+    )
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
