@@ -9,7 +9,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ccbench import _atomic, _frames, _json
+from ccbench import _atomic, _json
 from ccbench.errors import DamagedRun, InputError
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ def save(
     replace: bool,
 ) -> None:
     """Write a run's folder; see :meth:`ccbench.run.Run.save`."""
+    from ccbench import _frames  # noqa: PLC0415 - pandas, for those who only look into the store
+
     check_folder(folder)
     with _atomic.new_folder(folder, replace=replace) as temporary:
         files = {}
@@ -85,6 +87,8 @@ def load(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
 
 
 def _load_table(folder: Path, table: str, files: Mapping[str, Any]) -> pd.DataFrame:
+    from ccbench import _frames  # noqa: PLC0415 - likewise
+
     path = folder / f"{table}.parquet"
     try:
         data = path.read_bytes()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from ccbench import _validate
+from ccbench import _atomic, _validate
 from ccbench._validate import Range
 
 __all__ = ["Trace"]
@@ -155,8 +155,8 @@ class Trace:
             return cls(name=path.name, opportunities_ms=times)
 
     def to_file(self, path: str | Path) -> None:
-        """Write the trace as a Mahimahi trace file."""
-        Path(path).write_text("".join(f"{t}\n" for t in self.opportunities_ms), encoding="utf-8")
+        """Write the trace as a Mahimahi trace file, as a whole or not at all: a part is one too."""
+        _atomic.write_text(Path(path), "".join(f"{t}\n" for t in self.opportunities_ms))
 
 
 def _line_ms(path: Path, number: int, line: str) -> int:

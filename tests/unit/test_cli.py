@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -139,6 +140,18 @@ class TestProgram:
         first, second = ccbench("--version").stdout.splitlines()
         assert first == "ccbench 0.1.0"
         assert second == "virtual kernel: not built; run: ccbench kernel build"
+
+    def test_quick_to_start(self) -> None:
+        """What computes nothing does not wait for pandas, which takes most of a second."""
+        code = (
+            "import sys; from click.testing import CliRunner; from ccbench.cli.main import program;"
+            "[CliRunner().invoke(program, words.split()) for words in sys.argv[1:]];"
+            "sys.exit('pandas' in sys.modules)"
+        )
+        commands = ("--help", "--version", "kernel info", "run nowhere.toml", "model bfc")
+        model = "model bbr --bandwidth 9 --rtt 9 --queue 2bdp"
+        words = [sys.executable, "-c", code, *commands, model]
+        assert 0 == subprocess.run(words, check=False).returncode
 
     @pytest.mark.parametrize("command", [(), ("kernel",)])
     def test_nothing_to_do(self, command: tuple[str, ...]) -> None:
@@ -330,6 +343,14 @@ class TestRun:
         """What the engine cannot run is bad input."""
         scenario.write_text(SCENARIO.replace("even", "tahoe"))
         assert_refused(ccbench("run", scenario), "tahoe", "greedy")
+
+
+class TestTraffic:
+    def test_no_folder(self, tmp_path: Path) -> None:
+        """A file cannot be written where there is no folder, and nothing is drawn for it."""
+        file = tmp_path / "none" / "flows.csv"
+        result = ccbench("traffic", "--load", "1", "--duration", "9", "-o", str(file))
+        assert_refused(result, "--output", f"mkdir -p {file.parent}")
 
 
 class TestDoctor:

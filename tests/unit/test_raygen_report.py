@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from dataclasses import dataclass
 from functools import cached_property
+from html import unescape
 from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -188,6 +190,17 @@ class TestReport:
         claimed = map(reported.result.claimed, reported.result.claims["rank"])
         expected = [scenario for one in claimed for scenario in (one.competing, one.solo)]
         assert expected == [Scenario.load(path) for path in commands]
+
+    def test_commands_of_odd_folders(
+        self, made: Callable[..., tuple[SearchResult, Path]], engine: ArithmeticEngine
+    ) -> None:
+        """A shell takes what is to be copied apart as it was meant, whatever the folder's name."""
+        _, folder = made("it's mine")
+        page, *_ = report(folder, engine=engine, store=None)
+        commands = re.findall(r"<code>(ccbench run [^<]+)</code>", page.read_text())
+        words = [shlex.split(unescape(command)) for command in commands]
+        assert str(folder / "worst-1.toml") == words[0][2]
+        assert {3} == {len(some) for some in words}
 
     def test_all_experiments(self, reported: _Reported) -> None:
         """The last table has a row for each experiment, and its cells are what was measured."""
