@@ -61,6 +61,15 @@ def assert_refused(
         assert word in message
 
 
+def commands(group: click.Group, *path: str) -> list[tuple[str, ...]]:
+    """Return the words of a group, and of all commands in it."""
+    found = [path]
+    for name, one in group.commands.items():
+        inside = isinstance(one, click.Group)
+        found += commands(one, *path, name) if inside else [(*path, name)]
+    return found
+
+
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
     """Write a scenario file."""
@@ -101,32 +110,7 @@ def half_there(arithmetic: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) ->
 
 
 class TestProgram:
-    @pytest.mark.parametrize(
-        "command",
-        [
-            (),
-            ("doctor",),
-            ("kernel",),
-            ("kernel", "build"),
-            ("kernel", "info"),
-            ("run",),
-            ("shell",),
-            ("classify",),
-            ("classify-train",),
-            ("classify-cluster",),
-            ("traces", "list"),
-            ("harm",),
-            ("deployable",),
-            ("raygen",),
-            ("report",),
-            ("study",),
-            ("study", "list"),
-            ("study", "run"),
-            ("model",),
-            ("model", "bbr"),
-            ("elasticity",),
-        ],
-    )
+    @pytest.mark.parametrize("command", commands(cli.program), ids=" ".join)
     def test_help(self, command: tuple[str, ...]) -> None:
         """Every command explains itself with --help and -h."""
         for option in ("--help", "-h"):
@@ -532,7 +516,7 @@ class TestRaygen:
 
     def test_no_dask(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Without dask installed, --scheduler says how to install it."""
-        monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+        monkeypatch.setitem(sys.modules, "distributed", None)
         result = command("raygen", RAYGEN, scheduler="tcp://head:8786")
         assert_refused(result, "pip install 'ccbench[cluster]'", status=ExitStatus.FAILED)
 

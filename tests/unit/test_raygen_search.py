@@ -27,7 +27,7 @@ from ccbench.raygen import (
     search,
 )
 from ccbench.scenario import Scenario
-from tests.unit.conftest import assert_same
+from tests.unit.conftest import ArithmeticEngine, assert_same
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -380,10 +380,10 @@ class TestProgress:
             search(_config(), engine=engine, on_progress=interrupt)
 
 
-@pytest.fixture
-def result(engine: Engine) -> SearchResult:
-    """Give the result of a small search."""
-    return search(_config(budget=40), engine=engine, store=None)
+@pytest.fixture(scope="module")
+def result() -> SearchResult:
+    """Give the result of a small search, which nobody changes."""
+    return search(_config(budget=40), engine=ArithmeticEngine(), store=None)
 
 
 class TestSearchResult:
