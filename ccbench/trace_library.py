@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ccbench import _validate
 from ccbench.errors import MissingRequirement
-from ccbench.trace import Trace
+from ccbench.trace import Trace, name_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +58,7 @@ def paths() -> dict[str, Path]:
             raise _validate.bad("CCBENCH_TRACES", own, "a folder of trace files", step)
         folders.append(folder)  # later ones replace earlier ones
     files = (file for folder in folders for file in folder.iterdir())
-    found = {file.name: file for file in files if file.suffix in _SUFFIXES}
+    found = {name_of(file): file for file in files if file.suffix in _SUFFIXES}
     return dict(sorted(found.items()))
 
 
