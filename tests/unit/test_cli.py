@@ -65,8 +65,10 @@ def commands(group: click.Group, *path: str) -> list[tuple[str, ...]]:
     """Return the words of a group, and of all commands in it."""
     found = [path]
     for name, one in group.commands.items():
-        inside = isinstance(one, click.Group)
-        found += commands(one, *path, name) if inside else [(*path, name)]
+        if isinstance(one, click.Group):
+            found += commands(one, *path, name)
+        else:
+            found.append((*path, name))
     return found
 
 
