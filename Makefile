@@ -6,7 +6,7 @@ PYTEST_ARGS ?= -n auto
 DEMO_DIR ?= demo-results
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit lint docs format clean
+.PHONY: help demo test unit lint docs fuzz sanitize soak format clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,19 @@ lint: ## ruff, mypy and who imports whom
 docs: ## the site, in docs/_site
 	@scripts/bootstrap.sh dev
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_site
+
+fuzz: ## 10,000 damaged files and command lines of each kind (docs/reliability.md; an hour or more)
+	@scripts/bootstrap.sh dev
+	CCBENCH_EXAMPLES=10000 $(BIN)/pytest $(PYTEST_ARGS) tests/unit/test_broken_input.py tests/unit/test_broken_records.py
+
+sanitize: ## the tests of the compiled cores, under AddressSanitizer and UndefinedBehaviorSanitizer
+	@scripts/bootstrap.sh dev
+	scripts/sanitize.sh
+
+soak: ## programs killed 250 times and 2,000 runs in a row (docs/reliability.md; an hour or more)
+	@scripts/bootstrap.sh dev
+	@$(BIN)/ccbench kernel build
+	CCBENCH_KILLS=50 CCBENCH_RUNS=2000 $(BIN)/pytest tests/kernel/test_kills.py tests/kernel/test_soak.py
 
 format: ## let ruff put the code into its form
 	@scripts/bootstrap.sh dev

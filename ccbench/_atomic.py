@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import errno
+import fcntl
+import glob
+import os
 import shutil
 import uuid
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 __all__ = ["LEFTOVER", "new_file", "new_folder", "remove", "write_text"]
@@ -30,7 +33,7 @@ def new_folder(path: Path, *, replace: bool) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _beside(path)
-    temporary.mkdir()
+    lock = _begin(path, temporary, temporary.mkdir)
     try:
         yield temporary
         while True:  # until no other process has put its own there since we looked
@@ -45,6 +48,7 @@ def new_folder(path: Path, *, replace: bool) -> Iterator[Path]:
                 remove(path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+        _close(lock)
 
 
 @contextmanager
@@ -54,11 +58,13 @@ def new_file(path: Path) -> Iterator[Path]:
     It takes the place of a file that is there.
     """
     temporary = _beside(path)
+    lock = _begin(path, temporary, temporary.touch)
     try:
         yield temporary
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+        _close(lock)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -75,6 +81,53 @@ def remove(path: Path) -> None:
     except FileNotFoundError:
         return
     shutil.rmtree(aside, ignore_errors=True)
+
+
+def _begin(path: Path, temporary: Path, make: Callable[[], None]) -> int | None:
+    """Make what is to become `path`, locked, and remove what killed processes have left of it.
+
+    Returns the lock's descriptor; None where there are no such locks, as on some network drives.
+    """
+    try:
+        folder = _locked(path.parent, fcntl.LOCK_EX)
+    except OSError:
+        make()
+        return None
+    try:
+        for leftover in path.parent.glob(f".{glob.escape(path.name)}.{'?' * 32}.tmp"):
+            _remove_if_left(leftover)
+        make()
+        return _locked(temporary, fcntl.LOCK_SH)
+    finally:
+        os.close(folder)
+
+
+def _remove_if_left(leftover: Path) -> None:
+    """Remove what nobody writes to any more."""
+    with suppress(OSError):  # somebody does, or has just finished
+        lock = _locked(leftover, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            if leftover.is_dir():
+                shutil.rmtree(leftover, ignore_errors=True)
+            else:
+                leftover.unlink(missing_ok=True)
+        finally:
+            os.close(lock)
+
+
+def _locked(path: Path, operation: int) -> int:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, operation)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _close(lock: int | None) -> None:
+    if lock is not None:
+        os.close(lock)
 
 
 def _beside(path: Path) -> Path:

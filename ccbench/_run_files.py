@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ccbench import _atomic, _json
+from ccbench import _atomic
+from ccbench._sealed import ChangedError, file_digest, sealed, unsealed
 from ccbench.errors import DamagedRun, InputError
 
 if TYPE_CHECKING:
@@ -54,9 +54,11 @@ def save(
         for table, frame in tables.items():
             path = temporary / f"{table}.parquet"
             _frames.write(frame, path)
-            files[path.name] = {"bytes": path.stat().st_size, "sha256": _digest(path.read_bytes())}
-        document = {"format": FORMAT, **description, "files": files}
-        document["sha256"] = _document_digest(document)
+            files[path.name] = {
+                "bytes": path.stat().st_size,
+                "sha256": file_digest(path.read_bytes()),
+            }
+        document = sealed({"format": FORMAT, **description, "files": files})
         text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
         (temporary / _DESCRIPTION).write_text(text, encoding="utf-8")
 
@@ -70,17 +72,19 @@ def load(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
         If a file is missing, differs from what was written, or has another format.
     """
     try:
-        document = _json.loads((folder / _DESCRIPTION).read_bytes())
-        stated = document.pop("sha256")
+        document = unsealed((folder / _DESCRIPTION).read_bytes())
         kind = document["format"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except ChangedError as error:
+        kind = error.document.get("format")  # another one may have another digest
+        if kind == FORMAT:
+            message = f"{folder / _DESCRIPTION} was changed: run the scenario again"
+            raise DamagedRun(message) from error
+    except (OSError, ValueError, KeyError) as error:
         message = f"{folder / _DESCRIPTION} cannot be read ({error!r}): run the scenario again"
         raise DamagedRun(message) from error
     if kind != FORMAT:
         message = f"{folder} has format {kind}; this ccbench reads {FORMAT}: run the scenario again"
         raise DamagedRun(message)
-    if stated != _document_digest(document):
-        raise DamagedRun(f"{folder / _DESCRIPTION} was changed: run the scenario again")
     files = document["files"]
     written = [table for table in TABLES if f"{table}.parquet" in files]
     return document, {table: _load_table(folder, table, files) for table in written}
@@ -95,7 +99,7 @@ def _load_table(folder: Path, table: str, files: Mapping[str, Any]) -> pd.DataFr
     except OSError as error:
         message = f"{path} cannot be read ({error}): run the scenario again"
         raise DamagedRun(message) from error
-    if _digest(data) != files[path.name]["sha256"]:
+    if file_digest(data) != files[path.name]["sha256"]:
         stated = files[path.name]["bytes"]
         message = f"{path} was changed ({len(data)} bytes, {stated} were written)"
         raise DamagedRun(f"{message}: run the scenario again")
@@ -121,11 +125,3 @@ def check_folder(folder: Path) -> None:
     if strangers:
         message = f"{folder} holds {strangers[0]}, and saving a run there would remove it"
         raise InputError(f"{message}: name another folder")
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _document_digest(document: Mapping[str, Any]) -> str:
-    return _digest(json.dumps(document, sort_keys=True, separators=(",", ":")).encode())

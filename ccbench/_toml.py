@@ -24,8 +24,8 @@ def loads(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"this is not valid TOML ({error}): correct it there") from None
-    except ValueError:  # Python reads no number of more than 4300 digits
-        raise InputError("a number in this TOML has thousands of digits: shorten it") from None
+    except ValueError:  # Python reads whole numbers of up to 4300 digits
+        raise InputError("a number has more than 4300 digits: write a shorter one") from None
     except RecursionError:
         raise InputError("this is nested too deeply for a scenario: write it flat") from None
 

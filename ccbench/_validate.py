@@ -76,7 +76,8 @@ def bad(field: str, value: object, allowed: str, step: str) -> InputError:
     if len(shown) > _SHOWN_CHARACTERS:  # what a path ends with tells most
         half = (_SHOWN_CHARACTERS - 3) // 2
         shown = f"{shown[:half]}...{shown[-half:]}"
-    return InputError(f"{field} is {shown}; it must be {allowed}: {step}")
+    # A step may quote another library's error, which may be of several lines.
+    return InputError(" ".join(f"{field} is {shown}; it must be {allowed}: {step}".splitlines()))
 
 
 def unknown_key(name: str, known: Iterable[str]) -> InputError:
@@ -115,8 +116,8 @@ def number(field: str, value: object, allowed: Range, *, example: float) -> floa
     """Return `value` as a float if it is a finite number within `allowed`."""
     if isinstance(value, numbers.Real) and not _is_bool(value):
         try:
-            result = float(value) + 0.0  # + 0.0 turns -0.0 into 0.0: equal, but printed differently
-        except OverflowError:  # a whole number beyond all floats
+            result = float(value) + 0.0  # which turns -0.0 into 0.0: equal, but printed differently
+        except OverflowError:  # a whole number of hundreds of digits
             result = math.inf
         if math.isfinite(result) and result in allowed:
             return result

@@ -108,6 +108,8 @@ def to_csv(arrivals: Arrivals) -> str:
 def _pair(path: Path, line: int, row: list[str]) -> tuple[float, int]:
     try:
         start_s, size_bytes = row
+        if "_" in f"{start_s}{size_bytes}":  # Python takes 1_0 for 10; no other program does
+            raise ValueError
         return float(start_s), int(size_bytes)
     except ValueError:
         field = f"arrivals file {path} line {line}"

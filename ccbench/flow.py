@@ -90,6 +90,9 @@ class Flow:
     first_bottleneck : int
         Position of the bottleneck at which these flows join the path, 0 to 7; they do not pass
         those before it. Cross traffic of one link of several in a row.
+    last_bottleneck : int, optional
+        Position of the bottleneck after which they leave the path, at least `first_bottleneck`.
+        Left out, the path's last.
     delayed_acks : bool
         For TCP: whether the receiver is one that keeps asking, as a web browser is, and so delays
         its ACKs whenever TCP allows it. Left out, it only takes what comes, and Linux often
@@ -131,6 +134,7 @@ class Flow:
     packet_bytes: int = MTU_BYTES
     extra_rtt_ms: float = 0.0
     first_bottleneck: int = 0
+    last_bottleneck: int | None = None
     delayed_acks: bool = False
     arrivals: Arrivals = ()
     label: str = field(default="", compare=False)
@@ -154,6 +158,12 @@ class Flow:
             "arrivals": arrivals.checked(self.arrivals),
             "label": _validate.one_line("label", self.label),
         }
+        if self.last_bottleneck is not None:
+            first = whole("first_bottleneck", self.first_bottleneck, _FIRST_BOTTLENECK, example=1)
+            behind = Range(first, _FIRST_BOTTLENECK.high)
+            values["last_bottleneck"] = whole(
+                "last_bottleneck", self.last_bottleneck, behind, example=first
+            )
         if self.stop_s is not None:
             values["stop_s"] = number("stop_s", self.stop_s, _SECONDS, example=30)
         values["bitrates_mbps"] = self._checked_bitrates()

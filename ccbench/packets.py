@@ -33,7 +33,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 def delivered(run: Run) -> pd.DataFrame:
-    """Return every packet that left the last bottleneck's queue, with its delays.
+    """Return every packet that left the queue of its flow's last bottleneck, with its delays.
 
     Parameters
     ----------
@@ -63,12 +63,19 @@ def delivered(run: Run) -> pd.DataFrame:
         message = "qdisc = 'choke' drops packets from the middle, so that delays of single packets"
         raise InputError(f"{message} are not known: choose another qdisc, or no metric of delay")
     flows = run.scenario.flow_table()
-    joins = flows["first_bottleneck"].to_numpy()
+    joins, leaves = (flows[f"{end}_bottleneck"].to_numpy() for end in ("first", "last"))
     log = _Log(run, 0, links[0])
     # Of the packets that a link has taken: when they came to the first queue, and what they waited.
     arrival_ns = log.enqueued_ns[log.enqueue_of]
     waited_ns = log.dequeued_ns - arrival_ns
+    base_ms = (run.scenario.rtt_ms + flows["extra_rtt_ms"].to_numpy()) / 2
+    parts = []
     for number, link in enumerate(links[1:], start=1):
+        goes_on = leaves[log.dequeued_flow] >= number
+        if not goes_on.all():
+            times_ns = arrival_ns[~goes_on], waited_ns[~goes_on]
+            parts.append(_delays(log, links[number - 1], ~goes_on, times_ns, base_ms))
+            arrival_ns, waited_ns = arrival_ns[goes_on], waited_ns[goes_on]
         log = _Log(run, number, link)
         arrives = log.is_enqueue | log.is_loss
         # A link keeps the order: the k-th that it took is the k-th to come out or to be lost.
@@ -78,20 +85,41 @@ def delivered(run: Run) -> pd.DataFrame:
         before_ns[:, crossed] = arrival_ns[:out], waited_ns[:out]
         arrival_ns, waited_ns = before_ns[:, log.is_enqueue[arrives]][:, log.enqueue_of]
         waited_ns += log.dequeued_ns - log.enqueued_ns[log.enqueue_of]
-    link = links[-1]
-    on_link_ns = np.zeros(log.dequeued_ns.size)
+    everything = np.ones(log.dequeued_ns.size, dtype=bool)
+    last = _delays(log, links[-1], everything, (arrival_ns, waited_ns), base_ms)
+    if not parts:
+        return last.reset_index(drop=True)
+    return pd.concat([*parts, last]).sort_index(kind="stable").reset_index(drop=True)
+
+
+def _delays(
+    log: _Log,
+    link: Bottleneck,
+    leaves: npt.NDArray[np.bool_],
+    times_ns: tuple[IntArray, IntArray],
+    base_ms: npt.NDArray[np.float64],
+) -> pd.DataFrame:
+    """Return the rows of those packets of a log that leave the path there; index: when they do.
+
+    `times_ns` are when they came to their first queue, and what they have waited.
+    """
+    arrival_ns, waited_ns = times_ns
+    flow, size, left_ns = (
+        x[leaves] for x in (log.dequeued_flow, log.dequeued_bytes, log.dequeued_ns)
+    )
+    on_link_ns = np.zeros(left_ns.size)
     if link.bandwidth_mbps is not None:
-        on_link_ns = log.dequeued_bytes * 8e3 / link.bandwidth_mbps
-    extra_ms = flows["extra_rtt_ms"].to_numpy()[log.dequeued_flow]
-    passed_ms = (log.dequeued_ns - arrival_ns + on_link_ns) / 1e6
+        on_link_ns = size * 8e3 / link.bandwidth_mbps
+    passed_ms = (left_ns - arrival_ns + on_link_ns) / 1e6
     return pd.DataFrame(
         {
-            "flow": log.dequeued_flow,
-            "bytes": log.dequeued_bytes,
+            "flow": flow,
+            "bytes": size,
             "arrival_s": arrival_ns / 1e9,
             "queueing_ms": waited_ns / 1e6,
-            "one_way_ms": passed_ms + (run.scenario.rtt_ms + extra_ms) / 2,
-        }
+            "one_way_ms": passed_ms + base_ms[flow],
+        },
+        index=left_ns,
     )
 
 

@@ -143,10 +143,13 @@ class Scenario:
             raise _validate.bad("flows", self.flow_count, allowed, step)
         for i, flow in enumerate(self.flows):
             self._check_times(f"flows[{i}]", flow)
-            if flow.first_bottleneck >= len(self.bottlenecks):
-                name, last = f"flows[{i}].first_bottleneck", len(self.bottlenecks) - 1
-                allowed, step = f"at most {last}, the last one's position", "join the path earlier"
-                raise _validate.bad(name, flow.first_bottleneck, allowed, step)
+            for name, position, step in (
+                ("first_bottleneck", flow.first_bottleneck, "join the path earlier"),
+                ("last_bottleneck", flow.last_bottleneck or 0, "leave it out"),
+            ):
+                if position >= len(self.bottlenecks):
+                    allowed = f"at most {len(self.bottlenecks) - 1}, the last one's position"
+                    raise _validate.bad(f"flows[{i}].{name}", position, allowed, step)
         sized = tuple(map(self._with_queue_packets, range(len(self.bottlenecks))))
         object.__setattr__(self, "bottlenecks", sized)
 
@@ -174,8 +177,8 @@ class Scenario:
         DataFrame
             Index ``flow`` from 0; columns ``group`` (position in `flows`), ``label``, ``kind``,
             ``cca``, ``start_s``, ``stop_s`` (`duration_s` where the flow has none), ``size_bytes``
-            (missing where the kind has none), ``rate_mbps`` (likewise), ``extra_rtt_ms`` and
-            ``first_bottleneck``.
+            (missing where the kind has none), ``rate_mbps`` (likewise), ``extra_rtt_ms``,
+            ``first_bottleneck`` and ``last_bottleneck`` (the path's last where the flow has none).
 
         Examples
         --------
@@ -199,6 +202,12 @@ class Scenario:
                 "rate_mbps": pd.Series([flow.rate_mbps for flow in self.flows], dtype="float64"),
                 "extra_rtt_ms": [flow.extra_rtt_ms for flow in self.flows],
                 "first_bottleneck": [flow.first_bottleneck for flow in self.flows],
+                "last_bottleneck": [
+                    len(self.bottlenecks) - 1
+                    if flow.last_bottleneck is None
+                    else flow.last_bottleneck
+                    for flow in self.flows
+                ],
             }
         )
         counts = [flow.flow_count for flow in self.flows]

@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
+from operator import le
 from pathlib import Path
 
 from ccbench import _atomic, _validate
@@ -54,8 +55,9 @@ class Trace:
         _validate.one_line("name", self.name)
         form, step = "a list of times in ms, the last above 0", "add delivery opportunities"
         times = _validate.several("opportunities_ms", self.opportunities_ms, form, step)
-        # Recorded traces have a million entries: most need no more than this glance.
-        if any(type(time) is not int or not 0 <= time <= _LATEST_MS for time in times):
+        # Recorded traces have a million entries: most need no more than this glance, in which
+        # Python looks at none of them by itself.
+        if set(map(type, times)) != {int} or min(times) < 0 or max(times) > _LATEST_MS:
             allowed = Range(0, _LATEST_MS)
             times = tuple(
                 _validate.whole(f"opportunities_ms[{i}]", time, allowed, example=1)
@@ -63,10 +65,10 @@ class Trace:
             )
         if not times or times[-1] == 0:
             raise _validate.bad("opportunities_ms", times, form, step)
-        for i, (before, time) in enumerate(pairwise(times), start=1):
-            if time < before:
-                name, form = f"opportunities_ms[{i}]", f"at least {before}, the time before it"
-                raise _validate.bad(name, time, form, "sort the times")
+        if not all(map(le, times, islice(times, 1, None))):
+            i = next(i for i, (before, time) in enumerate(pairwise(times), 1) if time < before)
+            name, form = f"opportunities_ms[{i}]", f"at least {times[i - 1]}, the time before it"
+            raise _validate.bad(name, times[i], form, "sort the times")
         object.__setattr__(self, "opportunities_ms", times)
 
     @property
@@ -147,8 +149,11 @@ class Trace:
         15.0
         """
         path = Path(path)
-        lines = _validate.text_file(path, "file").splitlines()
+        text = _validate.text_file(path, "file")
+        lines = text.splitlines()
         try:
+            if "_" in text:  # Python takes 1_0 for 10; Mahimahi does not
+                raise ValueError
             times = tuple(map(int, lines))
         except ValueError:  # some line is empty or wrong
             times = tuple(_line_ms(path, i, s) for i, s in enumerate(lines, 1) if s.strip())
@@ -173,6 +178,8 @@ def name_of(path: Path) -> str:
 
 def _line_ms(path: Path, number: int, line: str) -> int:
     try:
+        if "_" in line:
+            raise ValueError
         return int(line)
     except ValueError:
         form, step = "a whole number of milliseconds", "correct the line"

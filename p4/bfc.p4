@@ -2,7 +2,7 @@
 // Backpressure flow control on v1model, the architecture of BMv2's simple_switch.
 //
 //   ingress: choose a queue, count the packet in, pause the upstream queue     (assign, backpressure)
-//   queues:  by standard_metadata.priority; run BMv2 with --priority-queues 8
+//   queues:  by standard_metadata.priority, with --priority-queues 8; or the driver's     (pause_queue)
 //   egress:  count the queue's bytes down, name the queue, copy the header                   (egress)
 //   ingress: the recirculated header counts the packet out, and resumes                     (ingress)
 //
@@ -19,6 +19,7 @@
 #include "v1model/sizes.p4"
 #include "v1model/metadata.p4"
 #include "v1model/queues.p4"
+#include "v1model/clock.p4"
 #include "v1model/assign.p4"
 #include "v1model/backpressure.p4"
 #include "v1model/pause_queue.p4"
@@ -26,25 +27,38 @@
 #include "v1model/ingress.p4"
 #include "v1model/egress.p4"
 
-parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta,
+parser Parse(packet_in packet, out switch_headers_t hdr, inout metadata_t meta,
              inout standard_metadata_t standard) {
     WireParser() wire;
+
     state start {
-        wire.apply(packet, hdr);
+        transition select(standard.ingress_port) {
+            HOLDING_PORT: held;
+            default: on_the_wire;
+        }
+    }
+
+    state held {
+        packet.extract(hdr.held);
+        transition on_the_wire;
+    }
+
+    state on_the_wire {
+        wire.apply(packet, hdr.wire);
         transition accept;
     }
 }
 
 // No header that a switch changes has a checksum.
-control Verify(inout headers_t hdr, inout metadata_t meta) {
+control Verify(inout switch_headers_t hdr, inout metadata_t meta) {
     apply {}
 }
 
-control Compute(inout headers_t hdr, inout metadata_t meta) {
+control Compute(inout switch_headers_t hdr, inout metadata_t meta) {
     apply {}
 }
 
-control Deparse(packet_out packet, in headers_t hdr) {
+control Deparse(packet_out packet, in switch_headers_t hdr) {
     apply {
         packet.emit(hdr);
     }

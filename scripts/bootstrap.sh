@@ -22,6 +22,7 @@ stop() {
 }
 
 have() { command -v "$1" >/dev/null; }
+apt_install() { DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "$@"; }
 # Each check tries what will really be done, wherever the tool came from.
 has_venv() { python3 -c 'import ensurepip, venv' 2>/dev/null; }
 has_cxx() { printf '#include <thread>\nint main() {}' | g++ -std=c++17 -x c++ -o /dev/null - 2>/dev/null; }
@@ -76,29 +77,29 @@ if [ "$(id -u)" -eq 0 ] && have apt-get; then
   fi
   if [ ${#missing[@]} -gt 0 ]; then
     say "installing ${missing[*]}"
-    DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]}"
+    apt_install "${missing[@]}"
     check_system
     [ ${#missing[@]} -eq 0 ] || stop "still missing after the installation: ${missing[*]}"
   fi
   if [ "$extras" = dev ] && lacks_browser; then
     say "installing chromium and chromium-driver (the tests look at the report)"
-    DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends chromium chromium-driver ||
+    apt_install chromium chromium-driver ||
       say "they cannot be installed: the tests in a browser will be skipped"
   fi
   if [ "$extras" = dev ] && ! have ethtool; then
     say "installing ethtool (the tests of the engine bess need it)"
-    DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends ethtool ||
+    apt_install ethtool ||
       say "it cannot be installed: these tests will be skipped"
   fi
   if [ "$extras" = dev ] && ! { have nginx && have h2load && have openssl; }; then
     say "installing nginx-light, nghttp2-client and openssl (tests classify real web servers)"
-    DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends nginx-light nghttp2-client openssl ||
+    apt_install nginx-light nghttp2-client openssl ||
       say "they cannot be installed: these tests will be skipped"
   fi
   if [ "$extras" = dev ] && ! ls /usr/src/linux-headers-*/Module.symvers >/dev/null 2>&1; then
     say "installing kernel headers (a test compiles modules for ordinary kernels)"
-    DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends linux-headers-amd64 ||
-      DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends linux-headers-generic ||
+    apt_install linux-headers-amd64 ||
+      apt_install linux-headers-generic ||
       say "they cannot be installed: this test will be skipped"
   fi
   if [ "$extras" = dev ] && ! have mm-link; then

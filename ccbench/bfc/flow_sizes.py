@@ -18,62 +18,16 @@ B. Montazeri et al., "Homa", SIGCOMM 2018, figure 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from ccbench import _validate
+from ccbench.flow_sizes import FlowSizes, Points
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-__all__ = ["NAMES", "FlowSizes", "get"]
+__all__ = ["NAMES", "get"]
 
 #: Names of the distributions.
 NAMES = ("google", "facebook", "websearch")
-
-
-@dataclass(frozen=True, eq=False)
-class FlowSizes:
-    """A distribution of flow sizes.
-
-    Parameters
-    ----------
-    size_bytes : ndarray, shape (n,)
-        Sizes in ascending order.
-    cdf : ndarray, shape (n,)
-        The share of flows up to each size; the last is 1.
-    """
-
-    size_bytes: npt.NDArray[np.float64]
-    cdf: npt.NDArray[np.float64]
-
-    def at(self, share: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-        """Return the sizes up to which shares of the flows are, at least 1 byte.
-
-        Examples
-        --------
-        >>> get("websearch").at(np.array([0.0, 0.15, 0.4])).tolist()
-        [1, 10000, 50000]
-        """
-        sizes = np.interp(share, self.cdf, self.size_bytes)
-        return np.maximum(np.rint(sizes), 1).astype(np.int64)
-
-    @property
-    def mean_bytes(self) -> float:
-        """The mean size.
-
-        Examples
-        --------
-        >>> round(get("websearch").mean_bytes)
-        1711250
-        """
-        shares = np.diff(self.cdf, prepend=0.0)
-        middles = np.append(self.size_bytes[0], (self.size_bytes[1:] + self.size_bytes[:-1]) / 2)
-        return float(shares @ middles)
 
 
 @cache
@@ -84,8 +38,13 @@ def get(name: str) -> FlowSizes:
     ------
     InputError
         If there is none of that name.
+
+    Examples
+    --------
+    >>> round(get("websearch").mean_bytes), get("websearch").at([0.0, 0.15, 0.4]).tolist()
+    (1711250, [1, 10000, 50000])
     """
     _validate.one_of("sizes", name, NAMES)
     text = (resources.files("ccbench.bfc") / "data" / f"{name}.csv").read_text(encoding="utf-8")
-    points = np.array([line.split(",") for line in text.splitlines()[1:]], dtype=float)
-    return FlowSizes(points[:, 0], points[:, 1])
+    points = (line.split(",") for line in text.splitlines()[1:])
+    return FlowSizes(((1.0, Points(tuple((float(size), float(up_to)) for size, up_to in points))),))

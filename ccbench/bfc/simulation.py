@@ -9,7 +9,6 @@ its packets having been counted.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -20,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ccbench import _atomic, _native, _validate
+from ccbench._sealed import check_files, file_digest, sealed, unsealed
 from ccbench._validate import Range
 from ccbench.bfc.scheme import ASSIGNMENTS, CONTROLS, Scheme
 from ccbench.bfc.workload import HEADER_BYTES, PAYLOAD_BYTES, Workload, check_flows
@@ -147,14 +147,14 @@ class Simulation:
             for name in _TABLES:
                 file = temporary / f"{name}.parquet"
                 getattr(self, name).to_parquet(file, compression="zstd")
-                files[file.name] = hashlib.sha256(file.read_bytes()).hexdigest()
+                files[file.name] = file_digest(file.read_bytes())
             document = {
                 "format": FORMAT,
                 "summary": dict(self.summary),
                 "provenance": dict(self.provenance),
                 "files": files,
             }
-            text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+            text = json.dumps(sealed(document), indent=1, ensure_ascii=False) + "\n"
             (temporary / _DESCRIPTION).write_text(text, encoding="utf-8")
 
     @classmethod
@@ -168,13 +168,11 @@ class Simulation:
         """
         path = Path(folder)
         try:
-            document = json.loads((path / _DESCRIPTION).read_text(encoding="utf-8"))
+            document = unsealed((path / _DESCRIPTION).read_bytes())
             if document["format"] != FORMAT:
                 message = f"{path} has format {document['format']}; this ccbench reads {FORMAT}"
                 raise DamagedRun(f"{message}: simulate it again")
-            for name, digest in document["files"].items():
-                if hashlib.sha256((path / name).read_bytes()).hexdigest() != digest:
-                    raise DamagedRun(f"{path / name} was changed: simulate it again")
+            check_files(path, document["files"])
             tables = {name: pd.read_parquet(path / f"{name}.parquet") for name in _TABLES}
         except (OSError, ValueError, KeyError, TypeError) as error:
             message = f"{path} cannot be read as a simulation ({error!r}): simulate it again"

@@ -164,6 +164,9 @@ def clos(  # noqa: PLR0913 - named, and all have defaults
     _validate.whole("spines", spines, _COUNT, example=8)
     core_gbps = gbps if spine_gbps is None else spine_gbps
     servers = racks * servers_per_rack
+    # Before the links are made, which takes long if there are millions.
+    _validate.whole("servers (racks * servers_per_rack)", servers, _COUNT, example=128)
+    _validate.whole("links to spines (racks * spines)", racks * spines, _COUNT, example=64)
     links = [
         Link(server, servers + server // servers_per_rack, gbps, delay_us)
         for server in range(servers)

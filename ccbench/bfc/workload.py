@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ccbench.bfc.topology import Topology
+    from ccbench.flow_sizes import FlowSizes
 
 __all__ = ["ARRIVALS", "KINDS", "KIND_DTYPE", "Incast", "Mice", "Workload", "flow_table"]
 
@@ -260,7 +261,7 @@ def _mice(
     return _table(start_s, source, destination, np.full(count, mice.bytes), "background")
 
 
-def wire_bytes(sizes: flow_sizes.FlowSizes) -> float:
+def wire_bytes(sizes: FlowSizes) -> float:
     """Return what a flow takes on a link on average, headers included.
 
     Examples

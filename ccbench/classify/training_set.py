@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ccbench import _atomic, _json, _validate
+from ccbench import _atomic, _validate
+from ccbench._sealed import ChangedError, file_digest, sealed, unsealed
 from ccbench.classify.classifier import CCAClassifier
 from ccbench.classify.setting import Setting
 from ccbench.classify.threshold import Threshold, choose_threshold, chosen_before
@@ -130,7 +131,8 @@ class TrainingSet:
         table = pa.Table.from_pylist(rows)
         traces = pa.array([row["trace"] for row in rows], pa.list_(pa.uint16()))
         table = table.set_column(table.column_names.index("trace"), "trace", traces)
-        table = table.replace_schema_metadata({_KEY: json.dumps(about)})
+        about["samples"] = _digest(table)
+        table = table.replace_schema_metadata({_KEY: json.dumps(sealed(about))})
         with _atomic.new_file(path) as temporary:
             pq.write_table(
                 table, temporary, compression="zstd", compression_level=19, use_dictionary=["cca"]
@@ -147,10 +149,12 @@ class TrainingSet:
         """
         try:
             table = pq.read_table(path)
-            about = _json.loads((table.schema.metadata or {})[_KEY])
+            about = unsealed((table.schema.metadata or {})[_KEY])
             if about["format"] != _FORMAT:
                 message = f"a file of format {_FORMAT}"
                 raise _validate.bad(str(path), about["format"], message, "make it again")
+            if _digest(table) != about["samples"]:
+                raise ChangedError("its samples were changed")
             with _validate.within(f"training set {path}: "):
                 return cls(
                     samples=tuple(_sample(row) for row in table.to_pylist()),
@@ -248,6 +252,17 @@ def _counts(sample: Sample) -> list[int]:
         allowed = f"whole numbers of packets from 0 to {_LARGEST_BACKLOG}"
         raise _validate.bad("trace", max(counts), allowed, "leave this sample out")
     return counts
+
+
+def _digest(table: pa.Table) -> str:
+    """Return the SHA-256 of the samples in a table, however its file has them."""
+    traces = table["trace"].combine_chunks()
+    parts = [
+        repr(table.drop_columns("trace").to_pylist()).encode(),
+        repr(traces.value_lengths().to_pylist()).encode(),
+        traces.flatten().to_numpy(zero_copy_only=False).tobytes(),
+    ]
+    return file_digest(b"".join(parts))
 
 
 def _sample(row: dict[str, Any]) -> Sample:

@@ -51,13 +51,7 @@ def compile_(*, compiler: str | None, output: Path | None) -> None:
     click.echo(f"{folder / 'bfc.p4'} -> {output or sources.COMPILED}")
 
 
-_seed_option = click.option(
-    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Which scenarios."
-)
-
-
-@p4.command()
-@click.option(
+_random_option = click.option(
     "--random",
     "count",
     type=click.IntRange(0, 10_000),
@@ -65,6 +59,13 @@ _seed_option = click.option(
     show_default=True,
     help="Scenarios made by chance, beside those written by hand.",
 )
+_seed_option = click.option(
+    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Which scenarios."
+)
+
+
+@p4.command()
+@_random_option
 @_seed_option
 @json_option
 def test(*, count: int, seed: int, as_json: bool) -> ExitStatus:
@@ -88,26 +89,32 @@ def test(*, count: int, seed: int, as_json: bool) -> ExitStatus:
 
 
 @p4.command()
+@_random_option
 @click.option(
-    "--random",
-    "count",
-    type=click.IntRange(1, 1000),
-    default=2,
+    "--paced",
+    type=click.IntRange(0, 1000),
+    default=1,
     show_default=True,
-    help="How many scenarios, of some 10 s each.",
+    help="Scenarios in real time, of some 10 s each.",
 )
 @_seed_option
 @json_option
-def run(*, count: int, seed: int, as_json: bool) -> ExitStatus:
-    """Run the program on BMv2's simple_switch and put it to test vectors there, in real time.
+def run(*, count: int, paced: int, seed: int, as_json: bool) -> ExitStatus:
+    """Run the program on BMv2's simple_switch and put it to the test vectors there.
 
-    It needs root and BMv2. The switch and its interfaces are in namespaces of their own. BMv2
-    decides when packets leave, so the scenarios are made by chance such that every queue drains at
-    a steady rate.
+    It needs root and BMv2. The switch and its interfaces are in namespaces of their own.
+
+    The scenarios of `ccbench bfc p4 test` go step by step: the driver keeps the packets and sets
+    the clock. ccbench's interpreter runs beside BMv2; both must send the same bytes, and end with
+    the same registers. In paced scenarios BMv2's own queues and clock are at work, each queue at a
+    steady rate.
     """
     from ccbench.bfc.p4.bmv2 import check_all
+    from ccbench.bfc.p4.paced import paced_scenarios
+    from ccbench.bfc.vectors import random_scenarios, rules
 
-    return _show(check_all(count=count, seed=seed), as_json=as_json)
+    stepped = (*rules(), *random_scenarios(count, seed=seed))
+    return _show(check_all(stepped, paced_scenarios(paced, seed=seed)), as_json=as_json)
 
 
 def _show(wrong: dict[str, str | None], *, as_json: bool) -> ExitStatus:

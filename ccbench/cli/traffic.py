@@ -23,8 +23,9 @@ _SHORT_BYTES = 15_000
     metavar="NAME|BYTES",
     default="heavy-tailed",
     show_default=True,
-    help="How much the flows send: heavy-tailed (10 KB to 100 MB, mean 22 KB), pareto (the same "
-    "mean and bounds, few large ones), web (files on web servers), or a number of bytes.",
+    help="How much the flows send: heavy-tailed (10 KB to 100 MB, mean 22 KB), caida (flows of a "
+    "backbone router, to 100 MB, mean 21 KB), pareto (mean and bounds of the first, few large "
+    "ones), web (files on web servers), or a number of bytes.",
 )
 @click.option(
     "--load", type=positive, metavar="MBPS", required=True, help="Payload that they offer."

@@ -82,6 +82,6 @@ def _lock(folder: Path, operation: int) -> int:
 def _sweep(parent: Path) -> None:
     """Remove the folders that nobody holds."""
     for folder in parent.iterdir():
-        # The owner of a folder may just be using or removing it.
-        with suppress(BlockingIOError, FileNotFoundError), _alone(folder):
+        # The owner of a folder may just be using or removing it. What is no folder is not ours.
+        with suppress(BlockingIOError, FileNotFoundError, NotADirectoryError), _alone(folder):
             shutil.rmtree(folder)

@@ -165,6 +165,9 @@ def read_folder(
         with _validate.within(f"{path / SEARCH_JSON}: "):
             config = SearchConfig.from_dict(document["search"])
         experiments, claims = (_read_table(path / name) for name in (RESULTS_CSV, CLAIMS_CSV))
+        done = document["experiments_done"]
+        if (0 if experiments is None else len(experiments)) < done:
+            raise ValueError(f"{RESULTS_CSV} has fewer rows than the {done} of {SEARCH_JSON}")
     except (OSError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise

@@ -85,15 +85,14 @@ class SearchResult:
         """
         config, provenance, experiments, claims = read_folder(Path(folder))
         try:
-            return cls(
-                config=config,
-                experiments=_typed(experiments, experiments_table(config, ())),
-                claims=_typed(claims, claims_table(config, (), ())),
-                provenance=provenance,
-            )
+            experiments = _typed(experiments, experiments_table(config, ()))
+            claims = _typed(claims, claims_table(config, (), ()))
+            _check(experiments, claims)
         except (KeyError, ValueError) as error:
             allowed = f"a folder whose {RESULTS_CSV} and {CLAIMS_CSV} are as they were written"
-            raise _validate.bad("folder", str(folder), allowed, "repeat the search") from error
+            step = f"repeat the search ({error})"
+            raise _validate.bad("folder", str(folder), allowed, step) from error
+        return cls(config=config, experiments=experiments, claims=claims, provenance=provenance)
 
     @property
     def failed(self) -> pd.DataFrame:
@@ -209,6 +208,25 @@ def _table(config: SearchConfig, rows: list[dict[str, Any]], **more: float) -> p
         error="none was run",
     )
     return pd.DataFrame([{**more, **example.row}]).iloc[:0]
+
+
+def _check(experiments: pd.DataFrame, claims: pd.DataFrame) -> None:
+    """Raise a ValueError if tables that were read are not what a search writes."""
+    # While a search runs, some may be missing between those that are done.
+    if not (experiments["number"].is_monotonic_increasing and experiments["number"].is_unique):
+        raise ValueError(f"the rows of {RESULTS_CSV} are not in order")
+    if list(claims["rank"]) != list(range(1, len(claims) + 1)):
+        raise ValueError(f"a row of {CLAIMS_CSV} is missing")
+    for name, table in ((RESULTS_CSV, experiments), (CLAIMS_CSV, claims)):
+        if not table["number"].isin(experiments["number"]).all():
+            raise ValueError(f"{name} has a number that no experiment has")
+        fine = table[table["error"] == ""]
+        absolute, expected = fine["absolute_harm"], fine["expected_harm"]
+        relative = fine["relative_harm"]
+        possible = absolute.le(1) & expected.le(1) & (absolute - expected - relative).abs().le(1e-9)
+        if not possible.all():
+            number = fine["number"][~possible].iloc[0]
+            raise ValueError(f"the harm of number {number} in {name} is not possible")
 
 
 def _typed(words: pd.DataFrame | None, empty: pd.DataFrame) -> pd.DataFrame:

@@ -3,8 +3,7 @@
 
 A :class:`Study` says what to run, what to measure in a run, and what the publication states; a
 :class:`SearchStudy` says what to search for instead, a :class:`SimulationStudy` which data centres
-to simulate. :func:`run_study` runs one and sets our
-numbers beside the published ones.
+to simulate. :func:`run_study` runs one and sets our numbers beside the published ones.
 
 Examples
 --------

@@ -21,14 +21,13 @@ from matplotlib.figure import Figure
 
 from ccbench import packets
 from ccbench.scenario import Flow, Scenario
-from ccbench.studies.abc_links import ABC, COLOURS, PAPER, QUEUE_PACKETS, SCHEMES, router, scheme_of
-from ccbench.studies.abc_tradeoff import frontier
+from ccbench.studies.abc_links import ABC, PAPER, QUEUE_PACKETS, SCHEMES, router, scheme_of
+from ccbench.studies.abc_tradeoff import draw_tradeoff
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.wifi import Wifi
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from ccbench.run import Run
     from ccbench.studies.abc_links import Scheme
@@ -113,7 +112,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
     for (users, rows), axes in zip(table.groupby("users"), figure.subplots(1, 2), strict=True):
         means = rows.groupby("scheme", sort=False)[["throughput_mbps", "p95_ms"]].mean()
         who = "one user" if users == 1 else "two users"
-        _draw(axes, means)
+        draw_tradeoff(axes, means, "throughput_mbps", "throughput (Mbit/s)")
         axes.set_title(who)
         comparisons += _compared(means, who)
     return Findings(table=table, figure=figure, comparisons=tuple(comparisons))
@@ -167,23 +166,6 @@ def _compared(means: pd.DataFrame, who: str) -> list[Comparison]:
             ),
         ]
     return found
-
-
-def _draw(axes: Axes, means: pd.DataFrame) -> None:
-    for name, point in means.iterrows():
-        at = point["p95_ms"], point["throughput_mbps"]
-        colour = COLOURS.get(str(name), COLOURS[ABC.name])
-        mark = "*" if str(name).startswith(ABC.name) else "o"
-        axes.plot(*at, mark, color=colour, markersize=9)
-        axes.annotate(str(name), at, textcoords="offset points", xytext=(5, 5), fontsize="small")
-    others = means[~means.index.str.startswith(ABC.name)]
-    edge = others.iloc[frontier(list(others["p95_ms"]), list(others["throughput_mbps"]))]
-    axes.plot(edge["p95_ms"], edge["throughput_mbps"], "--", color="0.6", linewidth=1)
-    axes.set_xscale("log")
-    axes.invert_xaxis()
-    axes.set_xlabel("95th percentile of the delay (ms)")
-    axes.set_ylabel("throughput (Mbit/s)")
-    axes.grid(alpha=0.3)
 
 
 STUDY = Study(

@@ -36,31 +36,41 @@ def frontier(delays: Sequence[float], utilisations: Sequence[float]) -> list[int
     return kept
 
 
-def draw_tradeoff(axes: Axes, points: pd.DataFrame) -> None:
-    """Draw utilisation over the 95th percentile of the delay, and the others' Pareto frontier.
+def draw_tradeoff(
+    axes: Axes,
+    points: pd.DataFrame,
+    column: str = "utilisation_percent",
+    label: str = "utilisation (%)",
+) -> None:
+    """Draw what schemes carry over the 95th percentile of the delay, and the Pareto frontier.
+
+    That is the frontier of those that are not ABC. A variant of ABC without a colour of its own has
+    ABC's.
 
     Parameters
     ----------
     axes : Axes
         Where to.
     points : DataFrame
-        Index: schemes' names, ABC's among them; columns ``utilisation_percent`` and ``p95_ms``.
+        Index: schemes' names, ABC's among them; columns `column` and ``p95_ms``.
+    column, label : str
+        What they carry, and what to call it.
     """
     for name, point in points.iterrows():
-        at = point["p95_ms"], point["utilisation_percent"]
+        at = point["p95_ms"], point[column]
         axes.plot(
             *at,
             "*" if str(name).startswith(ABC.name) else "o",
-            color=COLOURS[str(name)],
+            color=COLOURS.get(str(name), COLOURS[ABC.name]),
             markersize=9,
         )
         axes.annotate(str(name), at, textcoords="offset points", xytext=(5, 5), fontsize="small")
-    edge = _edge(points)
-    axes.plot(edge["p95_ms"], edge["utilisation_percent"], "--", color="0.6", linewidth=1)
+    edge = _edge(points, column)
+    axes.plot(edge["p95_ms"], edge[column], "--", color="0.6", linewidth=1)
     axes.set_xscale("log")
     axes.invert_xaxis()  # as in the paper, better is up and to the right
     axes.set_xlabel("95th percentile of the delay (ms)")
-    axes.set_ylabel("utilisation (%)")
+    axes.set_ylabel(label)
     axes.grid(alpha=0.3)
 
 
@@ -126,6 +136,6 @@ def _others(points: pd.DataFrame) -> pd.DataFrame:
     return points[~points.index.str.startswith(ABC.name)]
 
 
-def _edge(points: pd.DataFrame) -> pd.DataFrame:
+def _edge(points: pd.DataFrame, column: str = "utilisation_percent") -> pd.DataFrame:
     others = _others(points)
-    return others.iloc[frontier(list(others["p95_ms"]), list(others["utilisation_percent"]))]
+    return others.iloc[frontier(list(others["p95_ms"]), list(others[column]))]

@@ -32,6 +32,8 @@ from ccbench.studies.nimbus_testbed import (
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 
@@ -44,6 +46,7 @@ _INTERVAL_S = 1.0
 #: against inelastic traffic in ms; what is accepted is as far off as schemes differ.
 _PUBLISHED = {
     "nimbus": ((-10, (-25, 15)), (0, (-5, 5)), (12, (8, 20))),
+    "nimbus_copa": ((-15, (-30, 10)), (-1, (-6, 4)), (14, (8, 22))),
     "cubic": ((12, (-15, 30)), (0, (-3, 3)), (78, (55, 100))),
     "bbr": ((61, (30, 100)), (-2, (-5, 5)), (56, (35, 75))),
     "vegas": ((-79, (-95, -60)), (-15, (-25, 0)), (3, (0, 8))),
@@ -63,7 +66,8 @@ def phases(step_s: float) -> list[Phase]:
     return [Phase(i * step_s, *level) for i, level in enumerate(_LEVELS)]
 
 
-def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+def alternating(ccas: Sequence[str], *, quick: bool) -> tuple[Scenario, ...]:
+    """Return a scenario with this cross traffic for each of these senders and each seed."""
     step_s = 2.0 if quick else _STEP_S
     duration_s = step_s * len(_LEVELS)
     return tuple(
@@ -74,12 +78,17 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
             seed=seed,
             name=f"{cca}, alternating cross traffic",
         )
-        for cca in CCAS
+        for cca in ccas
         for seed in seeds(quick=quick)
     )
 
 
-def _measure(run: Run) -> Rows:
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    return alternating([*CCAS, "nimbus_copa"], quick=quick)
+
+
+def over_time(run: Run) -> Rows:
+    """Return a row for each second: throughput, fair share, and what packets have waited."""
     step_s = run.scenario.duration_s / len(_LEVELS)
     mbps = run.throughput(_INTERVAL_S)[0]
     delay = delays_ms(run)
@@ -102,8 +111,20 @@ def _measure(run: Run) -> Rows:
     ]
 
 
-def _regions(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each run: deviations in percent, and the delay."""
+def regions(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each run of :func:`over_time`: deviations in percent, delays in ms.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The rows of several runs.
+
+    Returns
+    -------
+    DataFrame
+        Index ``cca`` and ``seed``; columns ``elastic_percent`` and ``inelastic_percent``, the
+        throughput off the fair share, ``delay_ms`` (inelastic traffic) and ``elastic_delay_ms``.
+    """
     sums = table.groupby(["cca", "seed", "is_elastic"], sort=False)[
         ["mbps", "share_mbps", "waited_ms", "packets"]
     ].sum()
@@ -120,7 +141,7 @@ def _regions(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    regions = _regions(table)
+    found = regions(table)
     what = (
         ("elastic_percent", "throughput off the fair share, elastic traffic", "%"),
         ("inelastic_percent", "the same, inelastic traffic", "%"),
@@ -129,21 +150,22 @@ def _conclude(table: pd.DataFrame) -> Findings:
     comparisons = [
         Comparison(
             what=f"{cca}: {words}",
-            ours=float(regions.loc[cca, column].mean()),
+            ours=float(found.loc[cca, column].mean()),
             published=f"{published:g}",
             accepted=accepted,
             unit=unit,
-            note=spread(regions.loc[cca, column]),
+            note=spread(found.loc[cca, column]),
         )
-        for cca in regions.index.unique("cca")
+        for cca in found.index.unique("cca")
         for (column, words, unit), (published, accepted) in zip(
             what, _PUBLISHED[str(cca)], strict=True
         )
     ]
-    return Findings(table=table, figure=_figure(table), comparisons=tuple(comparisons))
+    return Findings(table=table, figure=draw(table), comparisons=tuple(comparisons))
 
 
-def _figure(table: pd.DataFrame) -> Figure:
+def draw(table: pd.DataFrame) -> Figure:
+    """Return the picture of the first seed of each sender."""
     ccas = list(table["cca"].unique())
     figure = Figure(figsize=(8, 2 * len(ccas)), layout="constrained")
     grid = figure.subplots(len(ccas), sharex=True, squeeze=False)[:, 0]
@@ -166,6 +188,6 @@ STUDY = Study(
     title="Nimbus and others against cross traffic that is elastic, inelastic, and both",
     source=f"{PAPER}, Figure 7 and Table 1",
     scenarios=_scenarios,
-    measure=_measure,
+    measure=over_time,
     conclude=_conclude,
 )

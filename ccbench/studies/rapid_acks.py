@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow, Scenario
-from ccbench.studies.rapid_links import MBPS, PAPER, SMALL_BUFFERS, cbr, mean_packets, network
+from ccbench.studies.rapid_links import MBPS, PAPER, SMALL_BUFFERS, cbr, network
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _measure(run: Run) -> Rows:
             "beside": "half" if beside else "nothing",
             "tolerance": 0 if scenario.module_parameters else 64,
             "used_percent": 100 * float(mbps[0]) / (link / (2 if beside else 1)),
-            "queue_ms": mean_packets(run) * scenario.rtt_ms / scenario.bdp_packets(),
+            "queue_ms": run.queueing_delay_ms(),
             "drops": int(run.summary()["drops"].sum()),
         }
     ]

@@ -70,7 +70,7 @@ def _measure(run: Run) -> Rows:
             "used_percent": 100 * float(mbps[0]) / spare,
             "dropped_percent": 100 * summary.packets("drop", 0) / arrived,
             "mean_packets": mean_packets(run),
-            "queue_ms": mean_packets(run) * scenario.rtt_ms / scenario.bdp_packets(),
+            "queue_ms": run.queueing_delay_ms(),
         }
     ]
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from ccbench.harm import jain_index
 from ccbench.scenario import Flow, Scenario
-from ccbench.studies.rapid_links import MBPS, PAPER, RTT_MS, SMALL_BUFFERS, mean_packets, network
+from ccbench.studies.rapid_links import MBPS, PAPER, RTT_MS, SMALL_BUFFERS, network
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -60,7 +60,6 @@ def _measure(run: Run) -> Rows:
     scenario = run.scenario
     half = run.throughput(0.1).loc[scenario.duration_s / 2 :].mean()
     link = scenario.bottlenecks[0].mean_mbps
-    waits_ms = mean_packets(run) * scenario.rtt_ms / scenario.bdp_packets()
     table = scenario.flow_table()
     return [
         {
@@ -71,7 +70,7 @@ def _measure(run: Run) -> Rows:
             "mbps": float(half[flow]),
             "share_percent": 100 * float(half[flow]) / link,
             "jain": jain_index(half.to_numpy()),
-            "queue_ms": waits_ms,
+            "queue_ms": run.queueing_delay_ms(),
             "drops": int(run.summary()["drops"].sum()),
         }
         for flow in table.index

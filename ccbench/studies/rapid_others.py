@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from ccbench.harm import relative_harm
 from ccbench.scenario import Flow, Scenario
-from ccbench.studies.rapid_links import MBPS, PAPER, SMALL_BUFFERS, mean_packets, network
+from ccbench.studies.rapid_links import MBPS, PAPER, SMALL_BUFFERS, network
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _measure(run: Run) -> Rows:
             "first_mbps": float(mbps[0]),
             "second_mbps": float(mbps[1]) if len(ccas) > 1 else math.nan,
             "link_mbps": scenario.bottlenecks[0].mean_mbps,
-            "queue_ms": mean_packets(run) * scenario.rtt_ms / scenario.bdp_packets(),
+            "queue_ms": run.queueing_delay_ms(),
             "drops": int(run.summary()["drops"].sum()),
         }
     ]

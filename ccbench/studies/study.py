@@ -161,7 +161,7 @@ class Study:
     engines: tuple[str, ...] = ()
     references: Scenarios | None = None
 
-    @cached_property
+    @property
     def run_count(self) -> int:
         """Number of different runs.
 
@@ -170,19 +170,19 @@ class Study:
         MissingRequirement
             If what runs depends on something that is not installed, such as recorded links.
         """
-        return len(self._runs)
+        return len(self._durations_s)
 
     @cached_property
     def virtual_hours(self) -> float:
         """Length of all runs together, in hours of their own time; raises as `run_count` does."""
-        return sum(scenario.duration_s for scenario in self._runs) / 3600
+        return sum(self._durations_s) / 3600
 
-    @property
-    def _runs(self) -> list[Scenario]:
-        """The scenarios, each as often as it runs."""
+    @cached_property
+    def _durations_s(self) -> list[float]:
+        """How long each run is; scenarios are not kept, as some have 100,000 flows."""
         compared_with = self.references(quick=False) if self.references is not None else ()
         once = [*set(self.scenarios(quick=False))] * max(1, len(self.engines))
-        return [*set(compared_with), *once]
+        return [scenario.duration_s for scenario in (*set(compared_with), *once)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

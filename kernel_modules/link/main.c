@@ -36,6 +36,7 @@ static struct net_device *sender, *receiver;
 static struct ccbench_path_counters *counters;
 static u32 flow_count;
 static const u32 *first_bottleneck;	/* of each flow */
+static const u32 *last_bottleneck;	/* likewise */
 static u64 epoch_ns;
 
 /* ---- the clock -------------------------------------------------------- */
@@ -72,7 +73,8 @@ void path_deliver(struct sk_buff *skb)
 
 void path_forward(struct sk_buff *skb, const struct bottleneck *from)
 {
-	if (!from->last) {
+	if (!from->last &&
+	    !(skb->mark && from->index == last_bottleneck[ccbench_flow(skb->mark)])) {
 		bottleneck_receive(&bottlenecks[from->index + 1], skb);
 		return;
 	}
@@ -266,8 +268,12 @@ static int create_path(const void *cursor, const void *end)
 	first_bottleneck = take(&cursor, end, array_size(header->flows, sizeof(u32)));
 	if (!first_bottleneck)
 		return -EINVAL;
+	last_bottleneck = take(&cursor, end, array_size(header->flows, sizeof(u32)));
+	if (!last_bottleneck)
+		return -EINVAL;
 	for (i = 0; i < header->flows; i++)
-		if (first_bottleneck[i] >= header->bottlenecks)
+		if (last_bottleneck[i] >= header->bottlenecks ||
+		    first_bottleneck[i] > last_bottleneck[i])
 			return -EINVAL;
 	err = delay_create(header, extra_us);
 	if (err)

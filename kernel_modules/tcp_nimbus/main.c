@@ -56,6 +56,7 @@
 #define NIMBUS_TROUGH		4
 /* Packets that leave at once: as many as a delayed ACK makes others send. */
 #define NIMBUS_BURST		2
+#define NIMBUS_WINDOW_SHARE	128
 #define NIMBUS_WINDOW_NS	(5ULL * NSEC_PER_SEC)
 
 /* NULL until the connection is established: the ACK of the SYN comes before. */
@@ -205,6 +206,15 @@ static void nimbus_set_mode(struct sock *sk, struct nimbus *nimbus, enum nimbus_
 	nimbus->mode_since = nimbus->samples;
 }
 
+/* Not the RTT itself, which the pulses change. */
+static void nimbus_set_window(struct nimbus *nimbus)
+{
+	s64 longer = (s64)nimbus->srtt_us - nimbus->window_us;
+
+	nimbus->window_us = nimbus->settings.window_us ?:
+			    nimbus->window_us + div_s64(longer, NIMBUS_WINDOW_SHARE);
+}
+
 /* Every 10 ms: between two ACKs, the last rates hold. */
 static void nimbus_sample(struct sock *sk, struct nimbus *nimbus)
 {
@@ -215,6 +225,7 @@ static void nimbus_sample(struct sock *sk, struct nimbus *nimbus)
 	nimbus->history[slot] = nimbus->base;
 	nimbus->smooth = nimbus_smoothed(nimbus, nimbus->base);
 	nimbus->samples++;
+	nimbus_set_window(nimbus);
 	nimbus_set_mode(sk, nimbus, nimbus_choose(nimbus));
 	nimbus_set_pulses(nimbus, tcp_sk(sk)->tcp_clock_cache);
 }
@@ -249,7 +260,7 @@ static void nimbus_measure(struct sock *sk, struct nimbus *nimbus, const struct 
 		return;
 	nimbus->delivered = tp->delivered;
 	nimbus_rates_ack(&nimbus->rates, packets * nimbus->packet_bytes, tp->first_tx_mstamp,
-			 tp->tcp_mstamp, nimbus->settings.window_us ?: nimbus->srtt_us);
+			 tp->tcp_mstamp, nimbus->window_us);
 	nimbus_learn_link(nimbus);
 	nimbus->cross = nimbus_rates_cross(&nimbus->rates, nimbus->link);
 }
@@ -402,6 +413,7 @@ static void nimbus_init_with(struct sock *sk, enum nimbus_competitive_kind compe
 	nimbus->role = nimbus->settings.elect ? NIMBUS_WATCHER : NIMBUS_SILENT;
 	nimbus->link = min_t(u64, nimbus->settings.link_kbps * 125ULL, U32_MAX);
 	nimbus->srtt_us = max(tp->srtt_us >> 3, 1U);
+	nimbus->window_us = nimbus->settings.window_us ?: nimbus->srtt_us;
 	nimbus->packet_bytes = tp->mss_cache + tp->tcp_header_len + sizeof(struct iphdr);
 	nimbus->delivered = tp->delivered;
 	nimbus->gso_max_segs = sk->sk_gso_max_segs;

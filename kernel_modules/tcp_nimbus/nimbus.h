@@ -46,6 +46,7 @@ struct nimbus {
 	u32	packet_bytes;	/* on the wire */
 	u32	rtt_us;		/* the latest */
 	u32	srtt_us;
+	u32	window_us;	/* of S and R: the mean RTT of the last second or so */
 	u32	delivered;	/* packets, at the last ACK */
 	u16	gso_max_segs;	/* the socket's, before it was ours */
 

@@ -26,7 +26,7 @@
 
 static bool steady(const struct nimbus *nimbus)
 {
-	return nimbus->samples - nimbus->steady_since >= NIMBUS_SAMPLES;
+	return nimbus->height && nimbus->samples - nimbus->steady_since >= NIMBUS_SAMPLES;
 }
 
 /* Within the FFT's length. */

@@ -4,7 +4,8 @@
 #ifndef BFC_EGRESS_P4
 #define BFC_EGRESS_P4
 
-control BfcEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+control BfcEgress(inout switch_headers_t hdr, inout metadata_t meta,
+                  inout standard_metadata_t standard) {
     LeaveQueue() leave_queue;
     NameQueue() name_queue;
     bool speaks_bfc;
@@ -26,14 +27,14 @@ control BfcEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     apply {
         if (standard.instance_type == INSTANCE_INGRESS_CLONE ||
             standard.instance_type == INSTANCE_EGRESS_CLONE) {
-            truncate(HEADER_BYTES);
             recirculate_preserving_field_list(CARRIED);
         } else if (meta.is_data) {
             leave_queue.apply(standard.egress_port, meta.queue, meta.length);
             neighbour.apply();
-            name_queue.apply(hdr, meta.queue, speaks_bfc);
+            name_queue.apply(hdr.wire, meta.queue, speaks_bfc);
             if (meta.sampled == 1) {
                 meta.carried.task = TASK_DEQUEUE;
+                meta.carried.left = (clock_t)standard.egress_global_timestamp;
                 clone_preserving_field_list(CloneType.E2E, RECIRCULATION_SESSION, CARRIED);
             }
         }

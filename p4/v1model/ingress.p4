@@ -8,20 +8,82 @@ const bit<32> INSTANCE_INGRESS_CLONE = 1;
 const bit<32> INSTANCE_EGRESS_CLONE = 2;
 const bit<32> INSTANCE_RECIRCULATED = 4;
 
-control BfcIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+// A data packet: finds its queue, counts it in, and pauses its upstream queue if need be.
+control Enqueue(inout switch_headers_t hdr, inout metadata_t meta,
+                inout standard_metadata_t standard, in clock_t now) {
     Draw() draw;
     Assign() assign;
     JoinQueue() join_queue;
     IsBackpressured() is_backpressured;
     CountPause() count_pause;
-    CountResume() count_resume;
-    Forget() forget;
-    Messages() messages;
-    MakeSignal() make_signal;
+    Hold() hold;
     bit<32> number;
     bit<32> queue_length;
     bit<32> busy;
-    bool changes;
+    bool first;
+
+    apply {
+        draw.apply(number);
+        meta.sampled = (bit<1>)((bit<17>)(number >> 16) < meta.settings.sampled);
+        assign.apply(hdr.wire, meta, standard.egress_spec, now, number);
+        meta.is_data = true;
+        meta.length = standard.packet_length;
+        meta.carried.ingress_port = standard.ingress_port;
+        standard.priority = (bit<3>)meta.queue;
+        join_queue.apply(standard.egress_spec, meta.queue, meta.length, queue_length, busy);
+        is_backpressured.apply(hdr.wire, meta, standard.ingress_port, standard.egress_spec,
+                               queue_length, busy);
+        if (meta.carried.counted == 1) {
+            count_pause.apply(meta.carried, first);
+            if (first) {
+                // By way of the recirculation port: a clone made here always waits in queue 0.
+                meta.carried.task = TASK_PAUSE;
+                clone_preserving_field_list(CloneType.I2E, RECIRCULATION_SESSION, CARRIED);
+            }
+        }
+        hold.apply(hdr.held, meta, standard);
+    }
+}
+
+// A recirculated header: becomes a pause, or counts its packet out and becomes a resume if need be.
+control ComeBack(inout switch_headers_t hdr, inout metadata_t meta,
+               inout standard_metadata_t standard, in clock_t now) {
+    Forget() forget;
+    CountResume() count_resume;
+    MakeSignal() make_signal;
+    bit<4> kind;
+    bool tell;
+
+    apply {
+        kind = BFC_PAUSE;
+        tell = true;
+        if (meta.carried.task == TASK_DEQUEUE) {
+            kind = BFC_RESUME;
+            forget.apply(meta.carried.entry, now);
+            tell = false;
+            if (meta.carried.counted == 1) {
+                count_resume.apply(meta.carried, tell);
+            }
+        }
+        if (tell) {
+            make_signal.apply(hdr.wire, kind, meta.carried.upstream_queue);
+            standard.egress_spec = meta.carried.ingress_port;
+            standard.priority = (bit<3>)CONTROL_QUEUE;
+            truncate(HEADER_BYTES);
+        } else {
+            mark_to_drop(standard);
+        }
+    }
+}
+
+control BfcIngress(inout switch_headers_t hdr, inout metadata_t meta,
+                   inout standard_metadata_t standard) {
+    Clock() clock;
+    Enqueue() enqueue;
+    ComeBack() come_back;
+    Release() release;
+    Messages() messages;
+    clock_t arrived;
     clock_t now;
 
     action configure(bit<8> data_queues, bit<8> upstream_queues, bit<32> flow_entries,
@@ -50,7 +112,7 @@ control BfcIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     // Routing is not BFC's business; where a destination is, the driver says.
     table forward {
         key = {
-            hdr.ethernet.destination : exact;
+            hdr.wire.ethernet.destination : exact;
         }
         actions = {
             to_port;
@@ -61,50 +123,22 @@ control BfcIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 
     apply {
+        bool is_back = standard.instance_type == INSTANCE_RECIRCULATED;
         settings.apply();
-        now = (clock_t)standard.ingress_global_timestamp;
-        if (standard.instance_type == INSTANCE_RECIRCULATED) {
-            changes = true;
-            bit<4> kind = BFC_PAUSE;
-            if (meta.carried.task == TASK_DEQUEUE) {
-                kind = BFC_RESUME;
-                forget.apply(meta.carried.entry, now);
-                changes = false;
-                if (meta.carried.counted == 1) {
-                    count_resume.apply(meta.carried, changes);
-                }
-            }
-            meta.is_data = false;
-            if (changes) {
-                make_signal.apply(hdr, kind, meta.carried.upstream_queue);
-                standard.egress_spec = meta.carried.ingress_port;
-                standard.priority = (bit<3>)CONTROL_QUEUE;
-                truncate(HEADER_BYTES);
-            } else {
-                mark_to_drop(standard);
-            }
-        } else if (hdr.bfc.isValid() && hdr.bfc.kind != BFC_DATA) {
-            messages.apply(hdr, meta.settings, standard);
+        arrived = (clock_t)standard.ingress_global_timestamp;
+        if (is_back) {
+            arrived = meta.carried.left; // BMv2 gives it no time of arrival
+        }
+        clock.apply(arrived, now);
+        if (is_back) {
+            come_back.apply(hdr, meta, standard, now);
+        } else if (hdr.held.isValid()) {
+            release.apply(hdr.held, meta, standard);
+        } else if (hdr.wire.bfc.isValid() && hdr.wire.bfc.kind != BFC_DATA) {
+            messages.apply(hdr.wire, meta.settings, standard);
         } else if (forward.apply().hit && standard.egress_spec < PORTS &&
                    standard.ingress_port < PORTS) {
-            draw.apply(number);
-            meta.sampled = (bit<1>)((bit<17>)(number >> 16) < meta.settings.sampled);
-            assign.apply(hdr, meta, standard.egress_spec, now, number);
-            meta.is_data = true;
-            meta.length = standard.packet_length;
-            meta.carried.ingress_port = standard.ingress_port;
-            standard.priority = (bit<3>)meta.queue;
-            join_queue.apply(standard.egress_spec, meta.queue, meta.length, queue_length, busy);
-            is_backpressured.apply(hdr, meta, standard.ingress_port, standard.egress_spec,
-                                   queue_length, busy);
-            if (meta.carried.counted == 1) {
-                count_pause.apply(meta.carried, changes);
-                if (changes) {
-                    // By way of the recirculation port: a clone made here always waits in queue 0.
-                    meta.carried.task = TASK_PAUSE;
-                    clone_preserving_field_list(CloneType.I2E, RECIRCULATION_SESSION, CARRIED);
-                }
-            }
+            enqueue.apply(hdr, meta, standard, now);
         } else {
             mark_to_drop(standard);
         }

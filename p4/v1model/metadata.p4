@@ -17,6 +17,25 @@ struct carried_t {
     @field_list(CARRIED) bit<8> upstream_queue;
     @field_list(CARRIED) bit<32> entry; // in the flow table
     @field_list(CARRIED) bit<1> counted; // in the pause counter (counterIncr)
+    @field_list(CARRIED) clock_t left; // when it left: a recirculated packet has no time of arrival
+}
+
+// In front of the packets that wait at the driver, on its holding port only.
+header held_t {
+    bit<16> port; // where it is to leave
+    bit<8> queue;
+    bit<8> upstream_queue;
+    bit<16> ingress_port;
+    bit<16> length; // in the queue, in bytes
+    bit<32> entry;
+    bit<6> flags; // 0
+    bit<1> sampled;
+    bit<1> counted;
+}
+
+struct switch_headers_t {
+    held_t held;
+    headers_t wire;
 }
 
 // The parameters of the table `settings`.

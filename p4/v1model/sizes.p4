@@ -15,9 +15,10 @@
 typedef bit<9> port_t;
 typedef bit<32> clock_t; // microseconds; wraps after 71 minutes
 
-const port_t DRIVER_PORT = 510; // where the driver listens
+const port_t DRIVER_PORT = 510; // where the driver hears of pauses, and asks for bitmaps
+const port_t HOLDING_PORT = 508; // where it gets packets to hold, and gives them back
 const bit<8> CONTROL_QUEUE = 7; // the highest priority
 const bit<32> RECIRCULATION_SESSION = 1; // its port must be none that packets leave from
-const bit<32> HEADER_BYTES = 64; // what is left of packets that only carry news
+const bit<32> HEADER_BYTES = 64; // what is left of a packet that becomes a pause or resume
 
 #endif

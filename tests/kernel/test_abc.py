@@ -16,13 +16,12 @@ from ccbench.emulate.kernel import engine as engine_module
 from ccbench.emulate.kernel import plan as plan_module
 from ccbench.emulate.kernel import rtnetlink
 from ccbench.errors import EngineError, InputError
+from ccbench.harm import jain_index
 from ccbench.wifi import Wifi
 from tests.kernel.conftest import run
 from tests.kernel.test_path import attributes, events, read_back
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ccbench import Run
     from ccbench.emulate.kernel.engine import KernelEngine
 
@@ -102,11 +101,6 @@ def fifo_delays_s(result: Run) -> Any:
     left = rows[rows["event"].isin(["dequeue", "drop"])]
     waited = (left["time_ns"].to_numpy() - came[: len(left)]) / 1e9
     return waited[left["event"] == "dequeue"]
-
-
-def jain(rates: pd.Series) -> float:
-    """Return Jain's fairness index."""
-    return float(rates.sum() ** 2 / (len(rates) * (rates**2).sum()))
 
 
 def xstats_of(data: bytes) -> dict[str, int]:
@@ -271,7 +265,7 @@ class TestFairness:
     def test_additive_increase(self) -> None:
         """Flows that came later get as much (figure 3b)."""
         result = run(path(*self.FLOWS, duration_s=60))
-        assert jain(result.throughput(1.0).loc[45:].mean()) > 0.95
+        assert jain_index(result.throughput(1.0).loc[45:].mean().to_numpy()) > 0.95
 
     def test_window(self) -> None:
         """Flows are fairer if rates are measured over an RTT: over less, each part has its own."""
@@ -289,7 +283,7 @@ class TestFairness:
     def test_without(self) -> None:
         """Without additive increase they do not (figure 3a)."""
         result = run(path(*self.FLOWS, duration_s=60, sysctls=NO_INCREASE))
-        assert jain(result.throughput(1.0).loc[45:].mean()) < 0.6
+        assert jain_index(result.throughput(1.0).loc[45:].mean().to_numpy()) < 0.6
 
 
 class TestSeveralRouters:

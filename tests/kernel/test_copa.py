@@ -11,6 +11,7 @@ import pytest
 
 from ccbench import Flow, Run
 from ccbench.errors import EngineError
+from ccbench.harm import jain_index
 from tests.kernel.conftest import dumbbell, run
 
 pytestmark = pytest.mark.kernel
@@ -40,11 +41,6 @@ def mbps(result: Run, start_s: float, stop_s: float | None = None) -> np.ndarray
 def waiting(result: Run, start_s: float, stop_s: float | None = None) -> pd.Series:
     """Return the packets that wait in the queue, every 5 ms of a part of a run."""
     return result.occupancy(0.005).loc[start_s:stop_s]
-
-
-def fairness(rates: np.ndarray) -> float:
-    """Return Jain's index."""
-    return float(rates.sum() ** 2 / (len(rates) * (rates**2).sum()))
 
 
 @pytest.mark.parametrize("cca", ["copa", "copa_default"])
@@ -112,7 +108,7 @@ class TestSharing:
     def test_equal_flows(self, cca: str, flows: int) -> None:
         """Flows share equally, and each adds 1.25/delta packets to the queue."""
         result = copa_run(Flow(cca=cca, count=flows), duration_s=60)
-        assert fairness(mbps(result, 15)) > 0.99
+        assert jain_index(mbps(result, 15)) > 0.99
         mean = waiting(result, 15).mean()
         assert 1.25 * INVERSE_DELTA * flows == pytest.approx(mean, rel=0.25)
 
@@ -130,7 +126,7 @@ class TestSharing:
         """The target is a rate: flows of different RTTs share fairly, and the queue is short."""
         flows = [Flow(cca=cca, extra_rtt_ms=ms, start_s=i) for i, ms in enumerate(extra_rtts_ms)]
         result = copa_run(*flows, rtt_ms=40, duration_s=60)
-        assert fairness(mbps(result, 20)) > 0.95
+        assert jain_index(mbps(result, 20)) > 0.95
         assert waiting(result, 20).mean() < 2 * 1.25 * INVERSE_DELTA * len(flows)
 
 

@@ -3,8 +3,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,8 +21,6 @@ from ccbench.emulate.kernel import plan as plan_module
 from tests.kernel.conftest import dumbbell
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ccbench import Run
     from ccbench.emulate.kernel.engine import KernelEngine
 
@@ -74,7 +78,52 @@ class TestClock:
         assert slow.flows.equals(quick.flows)
 
 
+class TestMachine:
+    def test_standing_still(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A guest that the machine stops for a while and lets go on gives the same packets."""
+        guests: list[subprocess.Popen[bytes]] = []
+        start = subprocess.Popen
+
+        def noted(*args: Any, **settings: Any) -> subprocess.Popen[bytes]:
+            guests.append(start(*args, **settings))
+            return guests[-1]
+
+        scenario = replace(SCENARIO, duration_s=120)
+        undisturbed = engine.run(scenario)
+        monkeypatch.setattr("ccbench.emulate.kernel.boot.subprocess.Popen", noted)
+        with ThreadPoolExecutor(1) as executor:
+            stopped = executor.submit(engine.run, scenario)
+            while not guests:
+                time.sleep(0.001)
+            was_running = []
+            for _ in range(3):
+                time.sleep(0.03)
+                guests[0].send_signal(signal.SIGSTOP)  # of the guest itself, not of what it traces
+                was_running.append(guests[0].poll() is None)
+                time.sleep(0.2)
+                guests[0].send_signal(signal.SIGCONT)
+        assert all(was_running)
+        assert stopped.result().queue.equals(undisturbed.queue)
+        assert stopped.result().flows.equals(undisturbed.flows)
+
+
 class TestSeed:
+    @pytest.mark.usefixtures("own_store")
+    def test_script(self, tmp_path: Path) -> None:
+        """The proof of docs/determinism.md holds, in a folder with a space in its name."""
+        folder = tmp_path / "else where"
+        folder.mkdir()
+        script = Path(__file__).parents[2] / "examples" / "determinism.py"
+        done = subprocess.run(
+            [sys.executable, str(script)],
+            env={**os.environ, "TMPDIR": str(folder)},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        assert len(done.stdout.splitlines()) == 10
+
     def test_same_seed_same_bytes(self, engine: KernelEngine, tmp_path: Path) -> None:
         """Two runs of a scenario, also at the same time, are saved as the same bytes."""
         with ThreadPoolExecutor(2) as executor:

@@ -10,12 +10,13 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ccbench import Flow
+from ccbench import Bottleneck, Flow
 from ccbench.emulate.kernel import boot as boot_module
 from ccbench.emulate.kernel import engine as engine_module
 from ccbench.emulate.kernel import plan as plan_module
@@ -80,6 +81,11 @@ class TestErrors:
         """So is a qdisc, and an option that the qdisc does not take."""
         with pytest.raises(InputError, match=r"bottlenecks\[0\].qdisc = 'cobalt'"):
             engine.run(dumbbell(qdisc="cobalt"))
+        link = Bottleneck(
+            bandwidth_mbps=10, queue_packets=9, qdisc="pie", qdisc_options=(("flows", 3),)
+        )
+        with pytest.raises(InputError, match=r"bottlenecks\[0\].qdisc_options.flows: pie takes"):
+            engine.run(replace(dumbbell(), bottlenecks=(link,)))
 
     @pytest.mark.usefixtures("alone")
     def test_step_that_fails(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,6 +220,14 @@ class TestInterruption:
         (dead / "queue.bin").write_bytes(b"half")
         engine.run(dumbbell(duration_s=0.1))
         assert not workspaces()
+
+    def test_strangers_files_stay(self, engine: KernelEngine, alone: Path) -> None:
+        """A file that is none of ours where runs work disturbs no run, and stays."""
+        stranger = alone / f"ccbench-{os.getuid()}" / "notes"
+        stranger.parent.mkdir()
+        stranger.touch()
+        engine.run(dumbbell(duration_s=0.1))
+        assert [stranger] == workspaces()
 
     @pytest.mark.usefixtures("alone")
     def test_exception_in_on_progress_stops_the_run(self, engine: KernelEngine) -> None:

@@ -16,6 +16,7 @@ from ccbench.emulate.kernel import engine as engine_module
 from ccbench.emulate.kernel import plan as plan_module
 from ccbench.emulate.kernel import rtnetlink
 from ccbench.errors import EngineError, InputError
+from ccbench.packets import delivered
 from tests.kernel.conftest import dumbbell, run
 
 if TYPE_CHECKING:
@@ -326,6 +327,32 @@ class TestLink:
         assert (mbps.sum(axis=1) > 9.9).all()
         assert (mbps[1] > 5.5).all()
 
+    def test_leaving_early(self) -> None:
+        """Cross traffic of the first link is not seen at the second, and arrives all the same."""
+        links = tuple(Bottleneck(bandwidth_mbps=rate, queue_packets=100) for rate in (10, 8))
+        cross = (
+            Flow(kind="cbr", rate_mbps=6, last_bottleneck=0),
+            Flow(cca="reno", last_bottleneck=0, start_s=3),
+        )
+        scenario = Scenario(flows=(Flow(), *cross), bottlenecks=links, rtt_ms=30, duration_s=6)
+        result = run(scenario)
+        assert {0, 1, 2} == set(events(result, "enqueue", 0)["flow"])
+        assert {0} == set(events(result, "enqueue", 1)["flow"])
+        left = events(result, "dequeue", 0).groupby("flow")["bytes"].sum()
+        reached = result.flows.groupby("flow")["throughput_bytes"].last()
+        assert reached[[1, 2]].tolist() == pytest.approx(left[[1, 2]].tolist(), abs=1500)
+        assert reached[0] <= left[0]
+        # Their packets have waited in the first queue only, which 8 Mbit/s behind it do not slow.
+        passed = delivered(result)
+        assert np.bincount(passed["flow"]).tolist() == [
+            len(events(result, "dequeue", 1)),
+            *events(result, "dequeue", 0).groupby("flow").size()[[1, 2]],
+        ]
+        waited = passed.loc[passed["flow"] > 0, "queueing_ms"]
+        assert waited.max() <= 101 * 1500 * 8 / 10e3
+        mbps = result.throughput(1.0).iloc[1:]
+        assert (mbps.sum(axis=1) > 9.8).all()
+
 
 class TestDelay:
     def test_base_rtt(self) -> None:
@@ -480,6 +507,20 @@ class TestQdiscs:
         spacing_s = np.diff(times_s)
         assert np.argmax(spacing_s > 0.002) == pytest.approx(40 / 0.9, abs=2)
         assert spacing_s[100:] == pytest.approx(1500 * 8 / 5e6, rel=1e-3)
+
+    @pytest.mark.parametrize(
+        ("qdisc", "option"), [("fq_codel", ("flows", 0)), ("hhf", ("non_hh_weight", 0))]
+    )
+    def test_refused_by_the_kernel(
+        self, engine: KernelEngine, qdisc: str, option: tuple[str, int]
+    ) -> None:
+        """What only the kernel knows to be wrong with a qdisc is said in words, not in bytes."""
+        link = Bottleneck(
+            bandwidth_mbps=10, queue_packets=100, qdisc=qdisc, qdisc_options=(option,)
+        )
+        message = rf"^bottlenecks\[0\]\.qdisc_options has what Linux's {qdisc} refuses \(Inv.*\)"
+        with pytest.raises(EngineError, match=message):
+            engine.run(replace(dumbbell(), bottlenecks=(link,)))
 
     def test_missing_option(self, engine: KernelEngine) -> None:
         """A token bucket without a rate, and a qdisc that is no queue, are bad input."""

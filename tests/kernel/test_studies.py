@@ -177,3 +177,16 @@ class TestSearches:
         first = rows[(rows["generation"] == 1) & (rows["strategy"] != "sweep")]
         assert len(first) == 3
         assert (first["best"] == first["best"].iloc[0]).all()
+
+
+class TestNimbusMix:
+    def test_two_truths(self, table: Table) -> None:
+        """Flows that last are a part of those above the initial window, in every window."""
+        rows = table("nimbus-8")
+        elastic, lasting = (
+            rows[rows["what"] == f"{what}_share"].set_index("at")["value"]
+            for what in ("elastic", "lasting")
+        )
+        assert len(elastic)
+        assert (lasting <= elastic + 1e-9).all()
+        assert elastic.between(0, 1).all()

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -121,6 +123,14 @@ class TestTimes:
         samples = run(dumbbell(duration_s=2, sample_interval_ms=1)).flows
         assert np.allclose(np.diff(samples["time_ns"]), 1_000_000)
         assert len(samples) in (2000, 2001)
+
+    def test_every_sample(self) -> None:
+        """Samples are one interval apart, all of them, whatever the flows' timers do meanwhile."""
+        others = Flow(kind="rate", rate_mbps=24), Flow(kind="poisson", rate_mbps=20)
+        scenario = dumbbell(Flow(), *others, bandwidth_mbps=96, queue_packets=800, duration_s=20)
+        result = run(replace(scenario, jitter_ms=0.125, sample_interval_ms=10))
+        times = result.flows.loc[result.flows["flow"] == 0, "time_ns"]
+        assert np.array_equal(times, np.arange(1, 2001) * 10_000_000)
 
 
 class TestSizes:

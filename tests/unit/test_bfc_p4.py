@@ -12,12 +12,17 @@ import pytest
 from click.testing import CliRunner
 
 from ccbench.bfc.p4.bmv2 import check_all, missing
+from ccbench.bfc.p4.driven import Driven, Held, Twins
 from ccbench.bfc.p4.form import (
     DRIVER_PORT,
+    HOLDING_PORT,
     RECIRCULATION_PORT,
+    RECIRCULATION_SESSION,
     Interpreted,
+    configure,
     data_packet,
     message_packet,
+    queue_named,
     read_message,
     refresh_packet,
     table_entries,
@@ -34,7 +39,7 @@ from ccbench.bfc.p4.sources import (
     source_folder,
 )
 from ccbench.bfc.switch import Bitmap, Flow, Packet, Settings, Signal
-from ccbench.bfc.vectors import Scenario, check, random_scenarios, rules
+from ccbench.bfc.vectors import Departure, Scenario, check, random_scenarios, rules
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.main import program as cli
 from ccbench.errors import CcbenchError, InputError, MissingRequirement
@@ -44,6 +49,32 @@ if TYPE_CHECKING:
 
 SETTINGS = Settings(speeds_mbps=(8000,) * 3, queues=5, upstream_queues=8, hrtt_ns=3000)
 PACKET = Packet(flow=Flow(1, 2, 3, 4), ingress=0, egress=1, upstream_queue=5)
+
+
+class Desk:
+    """The interpreter as a driver knows a switch; here queues are empty as soon as one looks."""
+
+    def __init__(self, program: Program) -> None:
+        machine = Machine(program, {RECIRCULATION_SESSION: RECIRCULATION_PORT})
+        self.insert = machine.insert
+        self.set_default = machine.set_default
+        self.read = machine.read
+        self.write = machine.write
+        self._machine = machine
+        self._sent: list[Sent] = []
+
+    def send(self, port: int, data: bytes) -> None:
+        """Let a packet arrive, and go as far as it can."""
+        waiting = self._machine.ingress(data, port, 12_345)
+        while waiting:
+            sent, following = self._machine.egress(waiting.pop(0), 54_321)
+            self._sent += sent
+            waiting += following
+
+    def listen(self) -> list[Sent]:
+        """Return what has been sent."""
+        sent, self._sent = self._sent, []
+        return sent
 
 
 @pytest.fixture(scope="module", name="program")
@@ -69,10 +100,18 @@ class TestVectors:
             kinds = [signal.kind for step in scenario.steps for signal in step.answer.signals]
             assert kinds.count("pause") == kinds.count("resume") > 0
 
+    def test_a_driver_that_holds_the_packets(self, program: Program) -> None:
+        """With the driver for traffic manager the program decides and sends the same bytes."""
+        for scenario in (*rules(), *random_scenarios(2, packets=100, seed=4)):
+            driven = Driven(Desk(program), scenario.settings)
+            twins = Twins(driven, Interpreted(program, scenario.settings))
+            assert check(scenario, twins) is None
+
     @pytest.mark.skipif(missing() is not None, reason=str(missing()))
     def test_bmv2_agrees(self) -> None:
-        """On BMv2 the program does what it does in the interpreter."""
-        assert set(check_all(count=1).values()) == {None}
+        """On BMv2 the program answers, sends and counts what it does in the interpreter."""
+        stepped = (*rules(), *random_scenarios(2, packets=100))
+        assert set(check_all(stepped, paced_scenarios(1)).values()) == {None}
 
     def test_registers_end_at_zero(self, program: Program) -> None:
         """When all packets have left, nothing is counted: no leak in queues, flows or pauses."""
@@ -130,6 +169,7 @@ class TestProgram:
         assert sizes["QUEUE_TABLE"] == sizes["PORTS"] * sizes["QUEUES"]
         assert sizes["PAUSE_TABLE"] == sizes["PORTS"] * sizes["UPSTREAM_QUEUES"]
         assert f"DRIVER_PORT = {DRIVER_PORT};" in text
+        assert f"HOLDING_PORT = {HOLDING_PORT};" in text
 
     def test_no_stateful_update_that_egress_shares_has_a_branch(self, program: Program) -> None:
         """What ingress and egress both change is changed in one action, which BMv2 runs as one."""
@@ -231,6 +271,28 @@ class TestOnTheWire:
         assert form.machine.ingress(message_packet(Signal("pause", 0, 1)), 300, 0) == []
         assert not any(form.machine.read("busy_queues", port) for port in range(16))
 
+    def test_a_driver_can_stop_a_queue(self, program: Program) -> None:
+        """What the driver keeps does not leave; its queue counts as full until it is given back."""
+        desk = Desk(program)
+        driven = Driven(desk, SETTINGS)
+        driven.answer(0, PACKET)
+        driven.answer(0, Signal("pause", 1, 0))
+        held = Held.read(driven._held[0].data)
+        assert (held.port, held.queue, held.length) == (1, 0, PACKET.length_bytes)
+        assert desk.read("busy_queues", 1) == 1
+        assert desk.listen() == []
+        desk.send(HOLDING_PORT, held.data)
+        (left,) = desk.listen()
+        assert (left.port, queue_named(left)) == (1, 0)
+        assert desk.read("busy_queues", 1) == 0
+
+    def test_a_recirculated_header_says_when_its_packet_left(self, program: Program) -> None:
+        """A flow's sticky time starts when its packet left: BMv2 gives the header no time."""
+        form = self.machine(program)
+        form.answer(1_000_000, PACKET)
+        form.answer(9_000_000, Departure(0))
+        assert max(form.machine.read_all("flow_touched")) == 9000
+
     def test_messages_are_read_back(self) -> None:
         """What the driver writes is what it reads."""
         for message in (Signal("resume", 2, 31), Bitmap(2, frozenset({0, 31}))):
@@ -258,11 +320,7 @@ class TestInterpreter:
         path.write_text(text)
         form = Interpreted(program, SETTINGS)
         form.machine = Machine(Program.load(path), {1: RECIRCULATION_PORT})
-        for table, key, action, data in table_entries(SETTINGS):
-            if key is None:
-                form.machine.set_default(table, action, data)
-            else:
-                form.machine.insert(table, key, action, data)
+        configure(form.machine, SETTINGS)
         with pytest.raises(InputError, match=r"primitive .*count"):
             form.answer(0, PACKET)
 

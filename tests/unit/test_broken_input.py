@@ -7,15 +7,13 @@ exchanged, numbers made extreme. ``CCBENCH_EXAMPLES=10000`` has so many of each 
 
 from __future__ import annotations
 
-import os
-import re
 import string
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ccbench.classify.capture import read_capture
@@ -26,6 +24,7 @@ from ccbench.raygen.space import Space
 from ccbench.run import Run
 from ccbench.scenario import Scenario
 from ccbench.trace import Trace
+from tests.damage import WORDS, damages, refused_or_read, thorough
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,79 +35,13 @@ _TRACE = _ROOT / "examples" / "varying-link.trace"
 _SCENARIOS = sorted((_ROOT / "examples").glob("*.toml"))
 _SPACE = _ROOT / "examples" / "raygen" / "space.toml"
 
-_ASKED = os.environ.get("CCBENCH_EXAMPLES")
-
-_thorough = settings(
-    max_examples=int(_ASKED or 200),
-    derandomize=_ASKED is None,  # who only tests their change must not meet what others left
-    deadline=None,
-    database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-
-#: What is put in the place of a number or a word.
-_WORDS = (
-    *("0", "-1", "1e999", "nan", "-inf", "99999999999999999999", "1e-300", "0x10", "007", "true"),
-    *('""', "[]", "{}", "[[]]", "'", '"', "\\u0000", "é", "\x00", "\n", "#", "=", "-", "."),
-)
-
-
-@st.composite
-def damages(draw: st.DrawFn) -> Callable[[bytes], bytes]:
-    """Draw a way to damage a file: one to four changes, each anywhere in it."""
-    changes = draw(
-        st.lists(
-            st.tuples(
-                st.sampled_from(["byte", "cut", "double", "move", "word", "number", "end"]),
-                st.floats(0, 1),
-                st.floats(0, 1),
-                st.integers(0, 255),
-            ),
-            min_size=1,
-            max_size=4,
-        )
-    )
-
-    def damage(data: bytes) -> bytes:
-        for kind, first, second, value in changes:
-            at, other = sorted(int(part * len(data)) for part in (first, second))
-            word = _WORDS[value % len(_WORDS)].encode()
-            places = list(re.finditer(rb"[\d.]+" if kind == "number" else rb"\w+", data))
-            if kind == "byte":
-                data = data[:at] + bytes([value]) + data[at + 1 :]
-            elif kind == "cut":
-                data = data[:at] + data[other:]
-            elif kind == "double":
-                data = data[:other] + data[at:other] + data[other:]
-            elif kind == "move":
-                data = data[other:] + data[at:other] + data[:at]
-            elif kind == "end":
-                data = data[:at]
-            elif places:
-                place = places[int(first * (len(places) - 1))]
-                data = data[: place.start()] + word + data[place.end() :]
-        return data
-
-    return damage
-
-
-def refused_or_read(read: Callable[[Path], object], path: Path) -> None:
-    """Read a file; what is raised must be an error for people, of one line."""
-    try:
-        read(path)
-    except CcbenchError as error:
-        message = str(error)
-        assert message
-        assert "\n" not in message
-        assert "Traceback" not in message
-
 
 class TestText:
     """Files that people write."""
 
     @pytest.mark.parametrize("path", _SCENARIOS, ids=lambda path: path.stem)
     @given(damage=damages())
-    @_thorough
+    @thorough
     def test_scenario(self, tmp_path: Path, path: Path, damage: Callable[[bytes], bytes]) -> None:
         """A scenario that is read is one that can be written and read again, the same."""
         (tmp_path / "scenario.toml").write_bytes(damage(path.read_bytes()))
@@ -126,7 +59,7 @@ class TestText:
         refused_or_read(read, tmp_path / "scenario.toml")
 
     @given(damage=damages())
-    @_thorough
+    @thorough
     def test_space(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
         """A space of networks that is read is one that can be written and read again, the same."""
         (tmp_path / "space.toml").write_bytes(damage(_SPACE.read_bytes()))
@@ -138,7 +71,7 @@ class TestText:
         refused_or_read(read, tmp_path / "space.toml")
 
     @given(damage=damages())
-    @_thorough
+    @thorough
     def test_trace(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
         """A trace that is read has a rate."""
         (tmp_path / "link.trace").write_bytes(damage(_TRACE.read_bytes()[:2000]))
@@ -153,14 +86,14 @@ class TestRecords:
     """Files that programs write."""
 
     @given(damage=damages())
-    @_thorough
+    @thorough
     def test_mahimahi_log(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
         """A log of Mahimahi that is damaged is read or refused."""
         (tmp_path / "log").write_bytes(damage(_LOG.read_bytes()[:3000]))
         refused_or_read(LinkLog.read, tmp_path / "log")
 
     @given(damage=damages(), number=st.integers(0, 5))
-    @_thorough
+    @thorough
     def test_capture(
         self,
         tmp_path: Path,
@@ -180,7 +113,7 @@ class TestRecords:
         refused_or_read(read, path)
 
     @given(damage=damages(), table=st.sampled_from(["run.json", "flows.parquet", "queue.parquet"]))
-    @_thorough
+    @thorough
     def test_run(
         self,
         tmp_path: Path,
@@ -228,13 +161,13 @@ _QUICK = [name for name in _COMMANDS if name not in {"classify", "doctor", "kern
     words=st.lists(
         st.one_of(
             st.sampled_from(_OPTIONS),
-            st.sampled_from([word for word in _WORDS if "\x00" not in word]),
+            st.sampled_from([word for word in WORDS if "\x00" not in word]),
             st.text(string.printable, max_size=8),
         ),
         max_size=6,
     ),
 )
-@_thorough
+@thorough
 def test_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, words: list[str]
 ) -> None:

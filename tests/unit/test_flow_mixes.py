@@ -16,7 +16,7 @@ from scipy import integrate, stats
 from ccbench import Bottleneck, Flow, Run, Scenario, arrivals
 from ccbench.cli.main import program
 from ccbench.errors import InputError
-from ccbench.flow_sizes import SIZES, FlowSizes, LogNormal, PowerLaw, find
+from ccbench.flow_sizes import SIZES, FlowSizes, LogNormal, Points, PowerLaw, find
 from ccbench.traffic import FlowMix, divided
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _PIECES = [
     PowerLaw(100, 1e6, 0),
     LogNormal(1, 133e3, 11_600, 1.318),
     LogNormal(20e3, 30e3, 11_600, 0.5),
+    Points(((40, 0), (1500, 0.4), (1e6, 1))),
 ]
 _SCENARIO = """
 rtt_ms = 50
@@ -84,6 +85,33 @@ class TestFlowSizes:
         assert (sizes.low_bytes, sizes.high_bytes) == (10e3, 100e6)
         assert sizes.mean_bytes == pytest.approx(22e3, rel=1e-6)
 
+    def test_published_points(self) -> None:
+        """The authors' points are met, and with an even spread in between give the stated mean."""
+        sizes = SIZES["caida"]
+        points = [(1e4, 0.976), (1e5, 0.995), (1e6, 0.999), (5e6, 0.9998), (1e8, 1.0)]
+        assert [sizes.share_up_to(size) for size, _ in points] == [share for _, share in points]
+        # A mean of 100,000 has the standard deviation of one draw by the root of that: 22 KB are
+        # within it.
+        quantiles = sizes.quantile((np.arange(1_000_000) + 0.5) / 1_000_000)
+        error = quantiles.std() / math.sqrt(100_000)
+        assert abs(sizes.mean_bytes - 22e3) < error
+        assert sizes.mean_bytes == pytest.approx(quantiles.mean(), rel=1e-3)
+        # 100,000 of them offer half of 96 Mbit/s for the stated 360 s, within that error.
+        assert 100_000 / sizes.flows_per_s(48) == pytest.approx(360, rel=error / 22e3)
+
+    def test_points_in_order(self) -> None:
+        """Points that go back, or do not end with all flows, are refused."""
+        with pytest.raises(InputError, match=r"the size of points\[1\] is 10.*above 20"):
+            Points(((20, 0), (10, 1)))
+        with pytest.raises(InputError, match=r"the share of points\[1\] is 0.1.*at least 0.5"):
+            Points(((10, 0.5), (20, 0.1)))
+        with pytest.raises(InputError, match=r"the last share of points is 0.5"):
+            Points(((10, 0), (20, 0.5)))
+
+    def test_whole_bytes(self) -> None:
+        """A flow has at least one byte, even where the smallest measured size is 0."""
+        assert SIZES["caida"].at([0.0, 1.0]).tolist() == [1, 100_000_000]
+
     def test_heavy_tail_reaches_its_bound(self) -> None:
         """Without its bound the power law would have one flow of 100,000 beyond it."""
         (_, _), (share, tail) = SIZES["heavy-tailed"].pieces
@@ -111,7 +139,7 @@ class TestFlowSizes:
 
     def test_unknown(self) -> None:
         """A wrong name is answered with those that there are."""
-        with pytest.raises(InputError, match=r"one of heavy-tailed, pareto, web.*'web'"):
+        with pytest.raises(InputError, match=r"one of heavy-tailed, caida, pareto, web.*'web'"):
             find("webb")
 
 

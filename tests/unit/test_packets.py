@@ -164,6 +164,24 @@ class TestDelivered:
         assert [2, 2] == fates(run)["sent"].tolist()
         assert [0, 1] == fates(run)["lost"].tolist()
 
+    def test_leaving_early(self) -> None:
+        """A packet that leaves after the first link has waited there only; in order of leaving."""
+        events: Events = [
+            (0, "enqueue", 0, 0),
+            (0, "enqueue", 1, 0),
+            (2, "dequeue", 0, 0),
+            (2, "enqueue", 0, 1),
+            (5, "dequeue", 1, 0),
+            (9, "dequeue", 0, 1),
+        ]
+        run = run_of(events, bottlenecks=2)
+        flows = (Flow(), Flow(last_bottleneck=0))
+        run = replace(run, scenario=replace(run.scenario, flows=flows))
+        table = delivered(run)
+        assert [1, 0] == table["flow"].tolist()
+        assert [5, 2 + 7] == table["queueing_ms"].tolist()
+        assert [1, 1] == fates(run)["sent"].tolist()
+
     def test_empty(self) -> None:
         """No events, no packets."""
         assert delivered(run_of([])).empty

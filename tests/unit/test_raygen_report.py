@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import sys
@@ -285,6 +286,13 @@ class TestBaselines:
             report(folder, baselines=[other], engine=engine)
 
 
+def come_to(folder: Path, done: int) -> None:
+    """Let a search say that it has come as far."""
+    path = folder / "search.json"
+    document = {**json.loads(path.read_text()), "experiments_done": done}
+    path.write_text(json.dumps(document))
+
+
 @pytest.mark.usefixtures("svg_only")
 class TestUnfinished:
     def test_not_all_tried(self, made: Any, engine: Any) -> None:
@@ -295,6 +303,7 @@ class TestUnfinished:
             path.unlink()
         table = (folder / "results.csv").read_text().splitlines()
         (folder / "results.csv").write_text("\n".join(table[:15]) + "\n")
+        come_to(folder, 14)
         page = _Page(report(folder, engine=engine, store=None)[0])
         assert "Not finished. 14 of 16 networks were tried" in page.text
         assert "ccbench run" not in page.text  # there are no files to name yet
@@ -312,6 +321,8 @@ class TestUnfinished:
         _, folder = made()
         heading, *_ = (folder / "results.csv").read_text().splitlines()
         (folder / "results.csv").write_text(heading + "\n")
+        (folder / "claims.csv").unlink()
+        come_to(folder, 0)
         with pytest.raises(CcbenchError, match=r"no scenario of .* has been measured yet"):
             report(folder, engine=engine)
 

@@ -13,12 +13,17 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ccbench.bfc.p4.paced import paced_scenarios
 from ccbench.bfc.p4.sources import COMPILED, load_compiled
 from ccbench.bfc.vectors import dumps
 from ccbench.emulate.realtime.namespaces import in_namespaces
 from ccbench.errors import CcbenchError, MissingRequirement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ccbench.bfc.vectors import Scenario
 
 __all__ = ["check_all", "missing"]
 
@@ -38,15 +43,17 @@ def missing() -> str | None:
     return None
 
 
-def check_all(*, count: int = 2, seed: int = 1) -> dict[str, str | None]:
-    """Put paced scenarios to the program on BMv2, in real time: some 10 s each.
+def check_all(stepped: Iterable[Scenario], paced: Iterable[Scenario] = ()) -> dict[str, str | None]:
+    """Put scenarios to the program on BMv2.
 
     Parameters
     ----------
-    count : int
-        How many scenarios.
-    seed : int
-        Which ones.
+    stepped : iterable of Scenario
+        Scenarios to go through step by step, with the driver for traffic manager, side by side with
+        the interpreter; some 5 ms a step.
+    paced : iterable of Scenario
+        Scenarios of :func:`~ccbench.bfc.p4.paced.paced_scenarios`, to replay in real time with
+        BMv2's own queues; some 10 s each.
 
     Returns
     -------
@@ -64,13 +71,14 @@ def check_all(*, count: int = 2, seed: int = 1) -> dict[str, str | None]:
     if reason is not None:
         raise MissingRequirement(f"BMv2: {reason}")
     load_compiled()  # raises if it is not that of the sources
-    scenarios = tuple(paced_scenarios(count, seed=seed))
     with tempfile.TemporaryDirectory(prefix="ccbench-bmv2-") as scratch:
-        vectors = Path(scratch, "vectors.jsonl")
-        vectors.write_text(dumps(scenarios), encoding="utf-8")
+        files = []
+        for name, scenarios in (("stepped", stepped), ("paced", paced)):
+            files.append(Path(scratch, f"{name}.jsonl"))
+            files[-1].write_text(dumps(scenarios), encoding="utf-8")
         done = subprocess.run(  # noqa: S603 - our own module, in namespaces
             in_namespaces(
-                "ccbench.bfc.p4.bmv2_world", str(COMPILED), str(vectors), scratch, network=True
+                "ccbench.bfc.p4.bmv2_world", str(COMPILED), *map(str, files), scratch, network=True
             ),
             capture_output=True,
             text=True,

@@ -1,187 +1,139 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens in the namespaces of a run on BMv2: a program of its own, started by ``bmv2``.
 
-It replays paced scenarios. What the switch sends is compared as a whole: each packet's queue, as
-the packet names it; pauses in their order; resumes whatever their order, for queues that drain at
-the same time have none; bitmaps in their order.
+Stepped scenarios go packet by packet, with the driver for traffic manager, side by side with the
+interpreter: answers, bytes and at the end all registers must agree.
+
+Paced scenarios are replayed in real time, with BMv2's own queues and clock. There what the switch
+sends is compared as a whole: each packet's queue, as the packet names it; pauses in their order;
+resumes whatever their order, for queues that drain at the same time have none; bitmaps in their
+order.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
-import select
-import socket
-import subprocess
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ccbench.bfc.p4.driven import Driven, Twins
 from ccbench.bfc.p4.form import (
     DRIVER_PORT,
-    RECIRCULATION_PORT,
-    RECIRCULATION_SESSION,
+    HOLDING_PORT,
+    Interpreted,
+    configure,
     data_packet,
     message_packet,
     queue_named,
     read_message,
     refresh_packet,
-    table_entries,
 )
-from ccbench.bfc.p4.interpreter import Sent
+from ccbench.bfc.p4.live import Live, live
 from ccbench.bfc.p4.paced import INTERVAL_NS, PACKETS_PER_S
 from ccbench.bfc.p4.program import Program
 from ccbench.bfc.switch import Bitmap, Packet, Signal
-from ccbench.bfc.vectors import Departure, Refresh, Scenario, loads
+from ccbench.bfc.vectors import Departure, Refresh, Scenario, check, loads
 from ccbench.emulate.realtime.namespaces import call, set_sysctls
+from ccbench.errors import CcbenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from ccbench.bfc.p4.interpreter import Sent
 
-_ALL_PROTOCOLS = 0x0003
-_OUTGOING = 4  # a socket's copy of what others send
-_THRIFT_PORT = 9090
-_PATIENCE_S = 20.0
+_DRIVERS = (DRIVER_PORT, HOLDING_PORT)
 _NUMBER = 4  # the last bytes of a packet say which one it is
+_LATE_S = 0.1  # what paced scenarios can bear
+_SILENCE_S = 0.05  # after a scenario, to hear what should not come
 
 
 def main() -> None:
-    """Replay the scenarios of a file; print what is wrong with each as JSON."""
-    compiled, vectors, scratch = (Path(word) for word in sys.argv[1:4])
+    """Put the scenarios of two files to the switch; print what is wrong with each as JSON."""
+    compiled, stepped, paced, scratch = (Path(word) for word in sys.argv[1:5])
     call("ip", "link", "set", "lo", "up")
     set_sysctls({"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"})
     program = Program.load(compiled)
-    wrong = {}
-    for scenario in loads(vectors.read_text(encoding="utf-8")):
-        with _interfaces(scenario) as sockets, _switch(compiled, scenario, scratch):
-            _configure(program, scenario)
-            wrong[scenario.name] = _compare(scenario, _replay(scenario, sockets))
+    scenarios = deque(
+        (put, scenario)
+        for path, put in ((stepped, _step), (paced, _replay))
+        for scenario in loads(path.read_text(encoding="utf-8"))
+    )
+    ports = {*_DRIVERS}.union(*(range(_ports(scenario)) for _, scenario in scenarios))
+    wrong: dict[str, str | None] = {}
+    while scenarios:
+        with live(compiled, program, sorted(ports), scratch / "simple_switch.log") as switch:
+            fault = None
+            while scenarios and fault is None:  # a switch that errs is not used again
+                put, scenario = scenarios.popleft()
+                switch.reset()
+                fault = wrong[scenario.name] = put(program, scenario, switch)
     sys.stdout.write(json.dumps(wrong))
 
 
-def _ports(scenario: Scenario) -> tuple[int, ...]:
-    return (*range(len(scenario.settings.speeds_mbps)), DRIVER_PORT)
+def _ports(scenario: Scenario) -> int:
+    return len(scenario.settings.speeds_mbps)
 
 
-@contextlib.contextmanager
-def _interfaces(scenario: Scenario) -> Iterator[dict[int, socket.socket]]:
-    """Make an interface for each port of the switch, and a socket at its other end."""
-    sockets = {}
+def _step(program: Program, scenario: Scenario, switch: Live) -> str | None:
+    """Put a scenario to switch and interpreter step by step; return what is wrong, or None."""
+    driven = Driven(switch, scenario.settings)
+    interpreted = Interpreted(program, scenario.settings)
     try:
-        for port in _ports(scenario):
-            call("ip", "link", "add", f"s{port}", "type", "veth", "peer", "name", f"h{port}")
-            call("ip", "link", "set", f"s{port}", "up")
-            call("ip", "link", "set", f"h{port}", "up")
-            made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL_PROTOCOLS))
-            sockets[port] = made
-            made.bind((f"h{port}", 0))
-        yield sockets
-    finally:
-        for port, made in sockets.items():
-            made.close()
-            call("ip", "link", "delete", f"s{port}")
+        fault = check(scenario, Twins(driven, interpreted))
+    except CcbenchError as error:
+        fault = str(error)
+    if fault is not None:
+        return fault
+    late = switch.listen(_SILENCE_S)
+    if late:
+        return f"when all was over the switch sent {late}"
+    for register in program.registers:
+        found, right = switch.read_all(register), interpreted.machine.read_all(register)
+        if found != right:
+            different = [
+                i for i, pair in enumerate(zip(found, right, strict=True)) if len({*pair}) > 1
+            ]
+            return f"register {register} differs from the interpreter's in cells {different}"
+    return None
 
 
-@contextlib.contextmanager
-def _switch(compiled: Path, scenario: Scenario, scratch: Path) -> Iterator[None]:
-    """Have ``simple_switch`` run."""
-    wires = [word for port in _ports(scenario) for word in ("-i", f"{port}@s{port}")]
-    command = ["simple_switch", "--thrift-port", str(_THRIFT_PORT), *wires, str(compiled)]
-    with (scratch / "simple_switch.log").open("ab") as log:
-        process = subprocess.Popen(  # noqa: S603
-            [*command, "--", "--priority-queues", "8"], stdout=log, stderr=log
-        )
-        try:
-            deadline = time.monotonic() + _PATIENCE_S
-            while not _listening():
-                if process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"simple_switch does not start (status {process.poll()})")
-                time.sleep(0.1)
-            yield
-        finally:
-            process.terminate()
-            process.wait()
-
-
-def _listening() -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", _THRIFT_PORT), timeout=1).close()
-    except OSError:
-        return False
-    return True
-
-
-def _configure(program: Program, scenario: Scenario) -> None:
-    """Write tables, the seed, the recirculation session and the queues' rates."""
-    settings = scenario.settings
-    lines = [
-        f"mirroring_add {RECIRCULATION_SESSION} {RECIRCULATION_PORT}",
-        f"register_write {program.register('random_state')} 0 {settings.seed}",
-        "set_queue_depth 1000",
-    ]
-    for name, key, action, data in table_entries(settings):
-        table = program.table(name)
-        full = program.actions[program.action(table, action)]["name"]
-        values = " ".join(map(str, data))
-        if key is None:
-            lines.append(f"table_set_default {table['name']} {full} {values}")
-        else:
-            keys = " ".join(map(str, key))
-            lines.append(f"table_add {table['name']} {full} {keys} => {values}")
-    lines += [
-        f"set_queue_rate {PACKETS_PER_S} {port} {queue}"
-        for port in range(len(settings.speeds_mbps))
-        for queue in range(settings.data_queues)
-    ]
-    done = subprocess.run(  # noqa: S603
-        ["simple_switch_CLI", "--thrift-port", str(_THRIFT_PORT)],  # noqa: S607
-        input="\n".join(lines) + "\n",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    said = done.stdout + done.stderr
-    faults = [
-        line
-        for line in said.splitlines()
-        if line.lower().startswith(("error", "invalid", "unknown"))
-    ]
-    if done.returncode or faults:
-        raise RuntimeError(f"simple_switch_CLI: {(faults or said.splitlines() or ['nothing'])[0]}")
-
-
-def _replay(scenario: Scenario, sockets: dict[int, socket.socket]) -> list[Sent]:
-    """Let everything happen at its time but departures; return what the switch has sent."""
+def _replay(_: Program, scenario: Scenario, switch: Live) -> str | None:
+    """Let everything happen at its time but departures; return what is wrong, or None."""
+    configure(switch, scenario.settings)
+    switch.command("set_queue_depth 1000")
+    for port in range(_ports(scenario)):
+        for queue in range(scenario.settings.data_queues):
+            switch.command(f"set_queue_rate {PACKETS_PER_S} {port} {queue}")
     sent: list[Sent] = []
-    start = time.monotonic() + 0.2
+    # To BMv2 a queue whose rate has just been set has just sent a packet.
+    start = time.monotonic() + 2 * INTERVAL_NS / 1e9
+    late = 0.0
     number = 0
     for step in scenario.steps:
         happens = step.happens
-        _listen(sockets, sent, until=start + step.at_ns / 1e9)
+        _listen(switch, sent, until=start + step.at_ns / 1e9)
+        late = max(late, time.monotonic() - start - step.at_ns / 1e9)
         if isinstance(happens, Departure):
             continue
         if isinstance(happens, Packet):
             data = data_packet(happens)[:-_NUMBER] + number.to_bytes(_NUMBER, "big")
-            sockets[happens.ingress].send(data)
+            switch.send(happens.ingress, data)
             number += 1
         elif isinstance(happens, Refresh):
-            sockets[DRIVER_PORT].send(refresh_packet(happens.port))
+            switch.send(DRIVER_PORT, refresh_packet(happens.port))
         else:
-            sockets[happens.port].send(message_packet(happens))
-    _listen(sockets, sent, until=time.monotonic() + 2 * INTERVAL_NS / 1e9)
-    return sent
+            switch.send(happens.port, message_packet(happens))
+    _listen(switch, sent, until=time.monotonic() + 2 * INTERVAL_NS / 1e9)
+    fault = _compare(scenario, sent)
+    if fault is not None and late > _LATE_S:
+        return f"{fault}; but packets were sent up to {late:.2g} s late: the machine is too busy"
+    return fault
 
 
-def _listen(sockets: dict[int, socket.socket], sent: list[Sent], *, until: float) -> None:
-    ports = {made: port for port, made in sockets.items()}
+def _listen(switch: Live, sent: list[Sent], *, until: float) -> None:
     while (left := until - time.monotonic()) > 0:
-        ready, _, _ = select.select(list(ports), [], [], left)
-        for made in ready:
-            data, address = made.recvfrom(65_536)
-            if address[2] != _OUTGOING:
-                sent.append(Sent(ports[made], data))
+        sent += switch.listen(left)
 
 
 def _compare(scenario: Scenario, sent: list[Sent]) -> str | None:

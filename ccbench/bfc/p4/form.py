@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ccbench.bfc.p4.interpreter import Machine, Sent, Waiting
 from ccbench.bfc.switch import Bitmap, Packet, Settings, Signal, pause_threshold_bytes
@@ -12,26 +12,32 @@ from ccbench.bfc.vectors import Answer, Departure, Refresh
 from ccbench.errors import CcbenchError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ccbench.bfc.p4.program import Program
 
 __all__ = [
     "DRIVER_PORT",
+    "HOLDING_PORT",
     "RECIRCULATION_PORT",
     "RECIRCULATION_SESSION",
     "Interpreted",
     "TableEntry",
+    "configure",
     "data_packet",
     "message_packet",
+    "pause_counter_place",
     "queue_named",
+    "queues_of",
     "read_message",
     "refresh_packet",
     "table_entries",
 ]
 
-#: Where the driver listens: the twin of the constant in ``p4/v1model/sizes.p4``.
+#: Where the driver hears of pauses: the twin of the constant in ``p4/v1model/sizes.p4``.
 DRIVER_PORT = 510
+#: Where it gets packets to hold, as there.
+HOLDING_PORT = 508
 #: The mirroring session of the headers that go back to ingress, as there.
 RECIRCULATION_SESSION = 1
 #: Its egress port, from which nothing leaves.
@@ -66,6 +72,11 @@ class Interpreted:
     settings : Settings
         What the switch is configured with.
 
+    Attributes
+    ----------
+    sent : list of Sent
+        All that has left the switch.
+
     Raises
     ------
     InputError
@@ -74,12 +85,8 @@ class Interpreted:
 
     def __init__(self, program: Program, settings: Settings) -> None:
         self.machine = Machine(program, {RECIRCULATION_SESSION: RECIRCULATION_PORT})
-        for table, key, action, data in table_entries(settings):
-            if key is None:
-                self.machine.set_default(table, action, data)
-            else:
-                self.machine.insert(table, key, action, data)
-        self.machine.write("random_state", 0, settings.seed)
+        configure(self.machine, settings)
+        self.sent: list[Sent] = []
         self._held: list[Waiting] = []
 
     def answer(self, at_ns: int, happens: Packet | Departure | Signal | Bitmap | Refresh) -> Answer:
@@ -95,6 +102,7 @@ class Interpreted:
             leaving = self._held[happens.packet]
             left, waiting = self.machine.egress(leaving, time_us)
             _check_named(left, leaving)
+            self.sent += left
             sent, _ = self._settle(waiting, time_us)
             return Answer(signals=_signals(sent))
         if isinstance(happens, Refresh):
@@ -106,7 +114,7 @@ class Interpreted:
         sent, _ = self._settle(waiting, time_us)
         if [packet.port for packet in sent] != [DRIVER_PORT]:
             raise CcbenchError(f"{happens} did not reach the driver: {sent}")
-        return Answer(paused=_queues(self.machine.read("paused", happens.port)))
+        return Answer(paused=queues_of(self.machine.read("paused", happens.port)))
 
     def _settle(self, waiting: list[Waiting], time_us: int) -> tuple[list[Sent], list[Waiting]]:
         """Let everything go on that does not wait in a flow's queue."""
@@ -122,7 +130,42 @@ class Interpreted:
                 waiting += following
             else:
                 held.append(first)
+        self.sent += sent
         return sent, held
+
+
+class _Tables(Protocol):
+    """What can be configured: the interpreter, or a switch."""
+
+    def insert(self, table: str, key: Sequence[int], action: str, data: Sequence[int] = ()) -> None:
+        """Put an entry into a table."""
+
+    def set_default(self, table: str, action: str, data: Sequence[int] = ()) -> None:
+        """Set what a table does with packets that match no entry."""
+
+    def write(self, register: str, index: int, value: int) -> None:
+        """Set a cell of a register."""
+
+
+def configure(switch: _Tables, settings: Settings) -> None:
+    """Write a switch's tables, and the seed.
+
+    Raises
+    ------
+    InputError
+        If the settings exceed what the program is compiled for.
+    """
+    for table, key, action, data in table_entries(settings):
+        if key is None:
+            switch.set_default(table, action, data)
+        else:
+            switch.insert(table, key, action, data)
+    switch.write("random_state", 0, settings.seed)
+
+
+def pause_counter_place(ingress_port: int, upstream_queue: int) -> int:
+    """Return where in the register ``pause_counter`` an upstream queue is counted."""
+    return ingress_port * _MOST_UPSTREAM_QUEUES + upstream_queue
 
 
 def table_entries(settings: Settings) -> Iterator[TableEntry]:
@@ -212,7 +255,7 @@ def read_message(packet: Sent) -> Signal | Bitmap | None:
     kind, queue, _, _ = _BFC.unpack_from(packet.data, _ETHERNET.size)
     if kind == _BITMAP:
         (bits,) = struct.unpack_from("!I", packet.data, _ETHERNET.size + _BFC.size)
-        return Bitmap(packet.port, _queues(bits))
+        return Bitmap(packet.port, queues_of(bits))
     if kind in (_PAUSE, _RESUME):
         return Signal("pause" if kind == _PAUSE else "resume", packet.port, queue)
     return None
@@ -240,7 +283,8 @@ def _signals(sent: list[Sent]) -> tuple[Signal, ...]:
     return tuple(message for message in read if isinstance(message, Signal))
 
 
-def _queues(bits: int) -> frozenset[int]:
+def queues_of(bits: int) -> frozenset[int]:
+    """Return the queues of which a bitmap has the bits."""
     return frozenset(queue for queue in range(bits.bit_length()) if bits >> queue & 1)
 
 

@@ -138,6 +138,10 @@ class Machine:
         """Return a cell of a register."""
         return self._registers[self.program.register(register)][index]
 
+    def read_all(self, register: str) -> list[int]:
+        """Return all cells of a register."""
+        return list(self._registers[self.program.register(register)])
+
     def write(self, register: str, index: int, value: int) -> None:
         """Set a cell of a register."""
         self._registers[self.program.register(register)][index] = value
@@ -172,7 +176,12 @@ class Machine:
             Its clone, or what has become of it in ingress if it was recirculated.
         """
         state = waiting.state
-        state.fields[_STANDARD, "egress_port"] = waiting.port
+        for name, value in (
+            ("egress_port", waiting.port),
+            ("egress_spec", 0),  # 512, which does not fit
+            ("egress_global_timestamp", time_us),
+        ):
+            state.fields[_STANDARD, name] = value
         self._run("egress", state)
         following = []
         if state.clone is not None:
@@ -190,10 +199,10 @@ class Machine:
             return [], following
         data = self._deparse(state)
         if state.recirculate is not None:
+            # BMv2 forgets where and when the packet came, and to truncate it.
             kept = self._kept(state, state.recirculate)
-            again = self._ingress(data, waiting.port, time_us, _RECIRCULATED, kept)
-            return [], following + again
-        return [Sent(waiting.port, data)], following
+            return [], following + self._ingress(data, 0, 0, _RECIRCULATED, kept)
+        return [Sent(waiting.port, data[: state.truncate])], following
 
     def value(self, waiting: Waiting, name: str) -> int:
         """Return a field of a waiting packet's metadata, without what p4c puts around its name.
@@ -207,7 +216,8 @@ class Machine:
         found = [
             key
             for key in fields
-            if key[1].rstrip("0123456789").rpartition("metadata_t._")[2] == name
+            if key[0] in self.program.metadata
+            and key[1].rstrip("0123456789").rpartition("metadata_t._")[2] == name
         ]
         if len(found) != 1:
             raise InputError(f"field {name!r} is in the program {len(found)} times: name another")
@@ -216,28 +226,29 @@ class Machine:
     def _ingress(
         self, data: bytes, port: int, time_us: int, kind: int, kept: Mapping[tuple[str, str], int]
     ) -> list[Waiting]:
-        def arrive(instance: int, kept: Mapping[tuple[str, str], int]) -> _State:
+        def arrive(instance: int, at_us: int, kept: Mapping[tuple[str, str], int]) -> _State:
             state = _State({**self._blank(), **kept}, set(self.program.metadata))
             for name, value in (
                 ("ingress_port", port),
                 ("packet_length", len(data)),
                 ("instance_type", instance),
-                ("ingress_global_timestamp", time_us),
+                ("ingress_global_timestamp", at_us),
             ):
                 state.fields[_STANDARD, name] = value
             self._parse(state, data)
             return state
 
-        state = arrive(kind, kept)
+        state = arrive(kind, time_us, kept)
         self._run("ingress", state)
         waiting = []
         if state.clone is not None:  # of the packet as it arrived
             session, fields = state.clone
-            copy = arrive(_INGRESS_CLONE, self._kept(state, fields))
+            copy = arrive(_INGRESS_CLONE, 0, self._kept(state, fields))
             waiting.append(Waiting(self._session(session), 0, True, copy))  # noqa: FBT003
         out = state.fields[_STANDARD, "egress_spec"]
         if out != DROP_PORT:
             state.clone = None
+            state.fields[_STANDARD, "instance_type"] = _NORMAL
             queue = state.fields[_STANDARD, "priority"]
             waiting.append(Waiting(out, queue, False, state))  # noqa: FBT003
         return waiting
@@ -314,7 +325,7 @@ class Machine:
                     bits = bits << width | state.fields[name, each]
                     size += width
                 data += bits.to_bytes(size // 8, "big")
-        return (data + state.payload)[: state.truncate]
+        return data + state.payload
 
     def _run(self, name: str, state: _State) -> None:
         pipeline = self.program.pipelines[name]

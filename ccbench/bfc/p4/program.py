@@ -159,14 +159,14 @@ class Program:
         raise InputError(f"table {table['name']} has no action {name!r}: it has {table['actions']}")
 
     def register(self, name: str) -> str:
-        """Return the full name of a register.
+        """Return the full name of a register, given that or the last part of it.
 
         Raises
         ------
         InputError
             If there is no such register, or more than one.
         """
-        found = [full for full in self.registers if full.rpartition(".")[2] == name]
+        found = [full for full in self.registers if name in (full, full.rpartition(".")[2])]
         if len(found) != 1:
             raise InputError(
                 f"register {name!r} is in the program {len(found)} times: name another"

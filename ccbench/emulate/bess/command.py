@@ -15,7 +15,12 @@ from ccbench.emulate.bess.engine import BessEngine
 from ccbench.emulate.bess.pipeline import check_bottleneck
 from ccbench.emulate.bess.records import read_command
 from ccbench.emulate.engine import Check
-from ccbench.emulate.realtime.command import check_command, exit_status, run_session
+from ccbench.emulate.realtime.command import (
+    check_command,
+    check_link,
+    exit_status,
+    run_session,
+)
 from ccbench.emulate.realtime.host import forwarding_check, require, user_check
 
 if TYPE_CHECKING:
@@ -100,6 +105,7 @@ def record(  # noqa: PLR0913 - what runs where, and how
         recording.queue["backlog_packets"].max()
     """
     check_command(command)
+    check_link(bottleneck)
     rtt_ms = _validate.number("rtt_ms", rtt_ms, _RTT, example=80)
     check_bottleneck(bottleneck)
     engine = BessEngine(directory, user)

@@ -58,6 +58,8 @@ MEMORY_FOLDER = "/dev/shm"  # noqa: S108 - no name in it can be guessed: UML mak
 
 #: How often progress is reported, in seconds.
 _POLL_S = 0.1
+#: Between two looks no more time counts, in seconds: a busy machine may take as long.
+_MOST_POLL_S = 1.0
 _CONSOLE_LINES = 20
 _FINISHED = "ccbench: finished"
 _FAILED = "ccbench: failed: "
@@ -65,8 +67,14 @@ _FAILED = "ccbench: failed: "
 #: What the console says when there is no room for records (ENOSPC).
 _HOST_FULL = "cannot write results to the host: error -28"
 
+#: What the console says of a step that gives a bottleneck its qdisc.
+_BAD_QDISC = re.compile(r"netlink bottleneck(\d+)-(\w+) [0-9a-f]+: (.*)")
+
 #: What the console says of a module's parameter, after which Linux may go on without it.
 _BAD_PARAMETER = re.compile("(invalid|too large) for parameter `")
+
+#: What the console says of code that sleeps where it must not, after which Linux goes on.
+_FAULT = re.compile(r"\] (BUG: |bad: scheduling|softirq: huh)")
 
 #: What the console says when there is no memory: of the host's, or in the guest.
 _HOST_OUT_OF_MEMORY = "Bus error - the host"
@@ -132,7 +140,8 @@ def boot(  # noqa: PLR0913 - what, where and how, all by keyword
             _kill(process)
     lines = console.read_text(errors="replace").splitlines()
     refused = [line for line in lines if _BAD_PARAMETER.search(line)]
-    if _FINISHED in lines and not refused:
+    faults = [line for line in lines if _FAULT.search(line)]
+    if _FINISHED in lines and not refused and not faults:
         return
     if any(_HOST_FULL in line for line in lines):
         message = f"{directory.parent} is full, where runs keep their records until they are read"
@@ -140,6 +149,9 @@ def boot(  # noqa: PLR0913 - what, where and how, all by keyword
     if refused:
         said = refused[0].rpartition("] ")[2]  # without the kernel's time
         reason = f"one of module_parameters is refused: {said}"
+    elif faults and _FINISHED in lines:
+        said = faults[0].rpartition("] ")[2]
+        reason = f"the virtual kernel found a fault of its own, perhaps of a module: {said}"
     else:
         reason = _hang() if hung else _reason(lines, process.returncode, memory_mb)
     raise EngineError(reason, lines[-_CONSOLE_LINES:])
@@ -152,14 +164,18 @@ def _watch(
 ) -> bool:
     """Wait for the end of the process; False if the guest's clock has stopped."""
     seen = -1.0
-    moved = time.monotonic()
+    still_s, looked = 0.0, time.monotonic()
     # A descriptor that becomes readable when the process ends: it is noticed at once.
     with os.fdopen(os.pidfd_open(process.pid)) as ended:
         while not select.select([ended], [], [], _POLL_S)[0]:
             now_s = _progress_s(progress)
-            if now_s != seen:
-                seen, moved = now_s, time.monotonic()
-            elif time.monotonic() - moved > HANG_S:
+            # However long ago we looked: who was stopped meanwhile, as with the whole machine, has
+            # not seen the guest stand still.
+            passed_s = min(time.monotonic() - looked, _MOST_POLL_S)
+            looked = time.monotonic()
+            still_s = still_s + passed_s if now_s == seen else 0.0
+            seen = now_s
+            if still_s > HANG_S:
                 return False
             if on_progress is not None:
                 on_progress(max(now_s, 0.0))
@@ -201,7 +217,18 @@ def _reason(lines: list[str], status: int, memory_mb: int) -> str:
                 "or the RTT, or start fewer flows"
             )
         if line.startswith(_FAILED):
-            return f"the virtual kernel cannot do this: {line.removeprefix(_FAILED)}"
+            return _failed_step(line.removeprefix(_FAILED))
         if "Kernel panic" in line:
             return f"the virtual kernel panicked: {line[line.index('Kernel panic') :]}"
     return f"the virtual kernel ended early, with exit status {status}"
+
+
+def _failed_step(said: str) -> str:
+    """Say which step of the plan has failed; the bytes of a request would tell nobody anything."""
+    if qdisc := _BAD_QDISC.fullmatch(said):
+        number, name, reason = qdisc.groups()
+        return (
+            f"bottlenecks[{number}].qdisc_options has what Linux's {name} refuses ({reason}): "
+            "change it"
+        )
+    return f"the virtual kernel cannot do this: {said}"

@@ -190,8 +190,8 @@ def describe_link(scenario: Scenario) -> bytes:
     traces = [np.array(_steps(b), dtype="u4") for b in scenario.bottlenecks]
     table = scenario.flow_table()
     extra_us = np.round(table["extra_rtt_ms"].to_numpy() * 1e3).astype("u4")
-    first = table["first_bottleneck"].to_numpy().astype("u4")
-    return b"".join(part.tobytes() for part in (header, bottlenecks, *traces, extra_us, first))
+    ends = (table[f"{end}_bottleneck"].to_numpy().astype("u4") for end in ("first", "last"))
+    return b"".join(part.tobytes() for part in (header, bottlenecks, *traces, extra_us, *ends))
 
 
 def _bottleneck(bottleneck: Bottleneck) -> tuple[object, ...]:

@@ -128,6 +128,7 @@ class _Link(NamedTuple):
 
 
 _YES_NO = Range(0, 1)
+_LARGEST_U32 = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,8 @@ class _Option:
     """One option of a qdisc: the attribute or field that it becomes, and the factor from its unit.
 
     Options that are fields of a structure have no attribute, but a default value. One with
-    `choices` is one of these words, and becomes its place among them.
+    `choices` is one of these words, and becomes its place among them. `largest` is in the kernel's
+    unit.
     """
 
     attribute: int = 0
@@ -143,6 +145,7 @@ class _Option:
     default: float = 0
     allowed: Range | None = None
     choices: tuple[str, ...] = ()
+    largest: int = _LARGEST_U32
 
     def scaled(self, name: str, value: Value) -> int:
         field_name = f"qdisc_options.{name}"
@@ -155,12 +158,12 @@ class _Option:
             _validate.whole(field_name, value, self.allowed, example=round(self.default))
         elif self.allowed is not None:
             _validate.number(field_name, value, self.allowed, example=self.default)
-        if isinstance(value, str) or value < 0 or (scaled := round(value * self.scale)) >= 2**32:
-            message = (
-                f"qdisc_options.{name} = {value!r}: must be a number from 0 up: write a number"
-            )
-            raise InputError(message)
-        return scaled
+        # Compared before it is multiplied: whole numbers in TOML may be longer than floats.
+        most = self.largest / self.scale
+        if isinstance(value, str) or not 0 <= value <= most:
+            allowed = f"a number from 0 to {most:.10g}"
+            raise _validate.bad(field_name, value, allowed, "write one of these")
+        return min(round(value * self.scale), _LARGEST_U32)
 
     def encode(self, name: str, value: Value) -> bytes:
         return _attribute(self.attribute, struct.pack("=I", self.scaled(name, value)))
@@ -262,7 +265,7 @@ def _red(link: _Link, options: Mapping[str, int], unit: int) -> bytes:
     return (
         _attribute(1, parameters)
         + _attribute(2, table)
-        + _attribute(3, struct.pack("=I", min(options["probability"], 2**32 - 1)))
+        + _attribute(3, struct.pack("=I", options["probability"]))
     )
 
 
@@ -292,6 +295,8 @@ def _tbf(link: _Link, options: Mapping[str, int]) -> bytes:
 
 _US_PER_MS = 1000
 _BYTES_PER_MBIT = 1e6 / 8
+#: Of options that become a number of bytes.
+_MOST_PACKETS = _LARGEST_U32 // MTU_BYTES
 _FLAG = _Option  # a number as well: 0 or 1
 
 _CODEL = {
@@ -358,9 +363,9 @@ _HHF = {
 }
 _CHOKE = {
     # 0: a quarter of the queue, and a third of that.
-    "max_packets": _Option(),
-    "min_packets": _Option(),
-    "probability": _Option(scale=2**32, default=0.02),
+    "max_packets": _Option(largest=_MOST_PACKETS),
+    "min_packets": _Option(largest=_MOST_PACKETS),
+    "probability": _Option(scale=2**32, default=0.02, largest=2**32),
     "ecn": _FLAG(),
 }
 _RED = {**_CHOKE, "adaptive": _FLAG()}
@@ -395,7 +400,7 @@ _ABC = {
 }
 _TBF = {
     "rate_mbps": _Option(scale=_BYTES_PER_MBIT),
-    "burst_packets": _Option(default=10),
+    "burst_packets": _Option(default=10, largest=_MOST_PACKETS),
 }
 
 #: The qdiscs that can be a bottleneck's queue, by the names that scenarios use. The kernel has more

@@ -14,7 +14,12 @@ from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.rate import link_trace
 from ccbench.emulate.mahimahi.replay import replay
 from ccbench.emulate.mahimahi.shells import ANSWERS, DIRECTIONS, check_path, shells
-from ccbench.emulate.realtime.command import check_command, exit_status, run_session
+from ccbench.emulate.realtime.command import (
+    check_command,
+    check_link,
+    exit_status,
+    run_session,
+)
 from ccbench.emulate.realtime.host import forwarding_check, require
 from ccbench.emulate.realtime.namespaces import HERE
 from ccbench.emulate.realtime.recording import Recording
@@ -90,6 +95,7 @@ def record(  # noqa: PLR0913 - what runs where, and how
         recording.queue["backlog_packets"].max()
     """
     check_command(command)
+    check_link(bottleneck)
     _validate.one_of("direction", direction, DIRECTIONS)
     _validate.one_of("qdisc", bottleneck.qdisc, ("droptail",))
     rtt_ms = _validate.number("rtt_ms", rtt_ms, _RTT, example=80)

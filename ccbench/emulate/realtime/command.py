@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["check_command", "exit_status", "run_session"]
+    from ccbench.bottleneck import Bottleneck
+
+__all__ = ["check_command", "check_link", "exit_status", "run_session"]
 
 
 def check_command(command: Sequence[str]) -> None:
@@ -31,6 +33,22 @@ def check_command(command: Sequence[str]) -> None:
     """
     if not command:
         raise _validate.bad("command", list(command), "a program and its arguments", "name one")
+
+
+def check_link(bottleneck: Bottleneck) -> None:
+    """Check that a bottleneck is one that a command can be behind, whatever the engine.
+
+    Raises
+    ------
+    InputError
+        If its link is Wi-Fi, or its queue is as long as a scenario's round-trip time says.
+    """
+    if bottleneck.wifi is not None:
+        step = "write bandwidth_mbps, or run a scenario on the engine kernel"
+        raise _validate.bad("wifi", "there", "left out, as no link in real time is Wi-Fi", step)
+    if bottleneck.queue_packets is None:
+        allowed = "left out, as only a scenario knows a BDP"
+        raise _validate.bad("queue_bdp", bottleneck.queue_bdp, allowed, "write queue_packets")
 
 
 def run_session(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ccbench import _atomic, _frames, _validate
+from ccbench._sealed import check_files, file_digest, sealed, unsealed
 from ccbench.bottleneck import Bottleneck
 
 if TYPE_CHECKING:
@@ -71,8 +72,10 @@ class Recording:
         """Write it to a folder that is there: ``queue.parquet`` and ``shell.json``."""
         with _atomic.new_file(folder / _QUEUE) as temporary:
             _frames.write(self.queue, temporary)
+        files = {_QUEUE: file_digest((folder / _QUEUE).read_bytes())}
         with _atomic.new_file(folder / _ABOUT) as temporary:
-            document = {**self.summary(), "provenance": dict(self.provenance)}
+            about = {**self.summary(), "provenance": dict(self.provenance), "files": files}
+            document = sealed(about)
             temporary.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
     @staticmethod
@@ -90,7 +93,8 @@ class Recording:
             If that is damaged.
         """
         try:
-            about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+            about = unsealed((folder / _ABOUT).read_bytes())
+            check_files(folder, about["files"])
             queue = _frames.read((folder / _QUEUE).read_bytes())
             return cls(
                 status=about["exit_status"],

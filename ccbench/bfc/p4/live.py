@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""BMv2's ``simple_switch`` as a :class:`~ccbench.bfc.p4.driven.Board`: interfaces and its CLI."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+from ccbench.bfc.p4.form import RECIRCULATION_PORT, RECIRCULATION_SESSION
+from ccbench.bfc.p4.interpreter import Sent
+from ccbench.emulate.realtime.namespaces import call
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from ccbench.bfc.p4.program import Program
+
+__all__ = ["Live", "live"]
+
+_ALL_PROTOCOLS = 0x0003
+_OUTGOING = 4  # a socket's copy of what it has sent itself
+_THRIFT_PORT = 9090
+_PATIENCE_S = 20.0
+_MOMENT_S = 0.02
+_PROMPT = "RuntimeCmd: "
+_FAULTS = ("error", "invalid", "unknown")
+#: Room for a full packet with what the driver gets in front of it.
+_MTU = "9000"
+
+
+class Live:
+    """A running switch.
+
+    Parameters
+    ----------
+    program : Program
+        What it runs.
+    cli : subprocess.Popen
+        ``simple_switch_CLI``, just started, with pipes.
+    sockets : dict
+        Of each port the socket at the other end of its wire.
+    """
+
+    def __init__(
+        self, program: Program, cli: subprocess.Popen[str], sockets: dict[int, socket.socket]
+    ) -> None:
+        self._program = program
+        self._cli = cli
+        self._sockets = sockets
+        self._ports = {made: port for port, made in sockets.items()}
+        self._read_answer()
+
+    def command(self, line: str) -> str:
+        """Have the CLI do something and return what it says.
+
+        Raises
+        ------
+        RuntimeError
+            If it refuses, with its first word about that.
+        """
+        if self._cli.stdin is None:
+            raise RuntimeError("simple_switch_CLI has no input")
+        self._cli.stdin.write(line + "\n")
+        self._cli.stdin.flush()
+        said = self._read_answer()
+        for answer in said.splitlines():
+            if answer.lower().startswith(_FAULTS):
+                raise RuntimeError(f"simple_switch_CLI: {line}: {answer}")
+        return said
+
+    def reset(self) -> None:
+        """Forget all that has been configured or counted."""
+        for pipeline in self._program.pipelines.values():
+            for name, table in pipeline.tables.items():
+                if table["key"] and not table.get("entries"):
+                    self.command(f"table_clear {name}")
+        for register in self._program.registers:
+            self.command(f"register_reset {register}")
+        self.set_default("clock", "running")
+
+    def insert(self, table: str, key: Sequence[int], action: str, data: Sequence[int] = ()) -> None:
+        """Put an entry into a table."""
+        name, full = self._names(table, action)
+        self.command(f"table_add {name} {full} {_words(key)} => {_words(data)}")
+
+    def set_default(self, table: str, action: str, data: Sequence[int] = ()) -> None:
+        """Set what a table does with packets that match no entry."""
+        name, full = self._names(table, action)
+        self.command(f"table_set_default {name} {full} {_words(data)}")
+
+    def read(self, register: str, index: int) -> int:
+        """Return a cell of a register."""
+        said = self.command(f"register_read {self._program.register(register)} {index}")
+        return int(said.rpartition("=")[2])
+
+    def read_all(self, register: str) -> list[int]:
+        """Return all cells of a register."""
+        said = self.command(f"register_read {self._program.register(register)}")
+        return [int(number) for number in said.rpartition("=")[2].split(",")]
+
+    def write(self, register: str, index: int, value: int) -> None:
+        """Set a cell of a register."""
+        self.command(f"register_write {self._program.register(register)} {index} {value}")
+
+    def send(self, port: int, data: bytes) -> None:
+        """Let a packet arrive at a port."""
+        self._sockets[port].send(data)
+
+    def listen(self, seconds: float = _MOMENT_S) -> list[Sent]:
+        """Return what the switch has sent; wait for the first of it for so long at most."""
+        sent = []
+        ready, _, _ = select.select(list(self._ports), [], [], seconds)
+        for made in ready:
+            data, address = made.recvfrom(65_536)
+            if address[2] != _OUTGOING:
+                sent.append(Sent(self._ports[made], data))
+        return sent
+
+    def _names(self, table: str, action: str) -> tuple[str, str]:
+        found = self._program.table(table)
+        return found["name"], self._program.actions[self._program.action(found, action)]["name"]
+
+    def _read_answer(self) -> str:
+        """Read until the CLI asks for the next command."""
+        said = ""
+        while not said.endswith(_PROMPT):
+            read = self._cli.stdout.read(1) if self._cli.stdout else ""
+            if not read:
+                raise RuntimeError(f"simple_switch_CLI ends: {said.strip() or 'it says nothing'}")
+            said += read
+        return said.removesuffix(_PROMPT)
+
+
+@contextlib.contextmanager
+def live(compiled: Path, program: Program, ports: Iterable[int], log: Path) -> Iterator[Live]:
+    """Have a switch run, with an interface for each port, until the end of the block.
+
+    Parameters
+    ----------
+    compiled : Path
+        The file of the program.
+    program : Program
+        The same, read.
+    ports : iterable of int
+        The switch's ports.
+    log : Path
+        Where BMv2 writes what it has to say.
+
+    Raises
+    ------
+    RuntimeError
+        If the switch or its CLI does not start.
+    """
+    with (
+        _interfaces(ports) as sockets,
+        _simple_switch(compiled, sockets, log),
+        subprocess.Popen(  # noqa: S603
+            ["simple_switch_CLI", "--thrift-port", str(_THRIFT_PORT)],  # noqa: S607
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as cli,
+    ):
+        switch = Live(program, cli, sockets)
+        switch.command(f"mirroring_add {RECIRCULATION_SESSION} {RECIRCULATION_PORT}")
+        yield switch
+
+
+@contextlib.contextmanager
+def _interfaces(ports: Iterable[int]) -> Iterator[dict[int, socket.socket]]:
+    """Make an interface for each port of the switch, and a socket at its other end."""
+    sockets: dict[int, socket.socket] = {}
+    try:
+        for port in ports:
+            call("ip", "link", "add", f"s{port}", "type", "veth", "peer", "name", f"h{port}")
+            for end in (f"s{port}", f"h{port}"):
+                call("ip", "link", "set", end, "mtu", _MTU, "up")
+            made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL_PROTOCOLS))
+            sockets[port] = made
+            made.bind((f"h{port}", 0))
+        yield sockets
+    finally:
+        for port, made in sockets.items():
+            made.close()
+            call("ip", "link", "delete", f"s{port}")
+
+
+@contextlib.contextmanager
+def _simple_switch(compiled: Path, ports: Iterable[int], log: Path) -> Iterator[None]:
+    wires = [word for port in ports for word in ("-i", f"{port}@s{port}")]
+    command = ["simple_switch", "--thrift-port", str(_THRIFT_PORT), *wires, str(compiled)]
+    with log.open("ab") as written:
+        process = subprocess.Popen(  # noqa: S603
+            [*command, "--", "--priority-queues", "8"], stdout=written, stderr=written
+        )
+        try:
+            deadline = time.monotonic() + _PATIENCE_S
+            while not _listening():
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"simple_switch does not start (status {process.poll()})")
+                time.sleep(0.05)
+            yield
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _listening() -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", _THRIFT_PORT), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _words(numbers: Sequence[int]) -> str:
+    return " ".join(map(str, numbers))

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NimbusCC with other algorithms in its modes (Goyal et al. 2022, appendix D.3, Figure 26).
+
+NewReno with BasicDelay and CUBIC with Copa. Where the paper leaves room: the cross traffic is that
+of its Figure 7 (``nimbus-7``), and "low" delays are below a quarter of the buffer. MulTCP and FAST,
+which the authors have implemented and show nothing of, are not there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.studies.nimbus_7 import alternating, draw, over_time, regions
+from ccbench.studies.nimbus_testbed import PAPER, compared
+from ccbench.studies.study import Findings, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.scenario import Scenario
+
+_CCAS = {"nimbus_reno": "NewReno + BasicDelay", "nimbus_copa": "CUBIC + Copa"}
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    return alternating(list(_CCAS), quick=quick)
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    found = regions(table)
+    what = (
+        (
+            "elastic_percent",
+            "throughput off the fair share, elastic traffic",
+            "fair share",
+            25,
+            "%",
+        ),
+        ("inelastic_percent", "the same, inelastic traffic", "fair", 10, "%"),
+        ("delay_ms", "mean queueing delay, inelastic traffic", "low", 25, "ms"),
+    )
+    comparisons = tuple(
+        compared(
+            f"{name}: {words}",
+            found[column][cca],
+            published=published,
+            accepted=(0 if unit == "ms" else -limit, limit),
+            unit=unit,
+        )
+        for cca, name in _CCAS.items()
+        for column, words, published, limit, unit in what
+    )
+    return Findings(table=table, figure=draw(table), comparisons=comparisons)
+
+
+STUDY = Study(
+    name="nimbus-26",
+    title="NimbusCC with NewReno, and with Copa, in its modes",
+    source=f"{PAPER}, Figure 26",
+    scenarios=_scenarios,
+    measure=over_time,
+    conclude=_conclude,
+)

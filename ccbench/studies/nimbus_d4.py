@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two bottlenecks in a row (Goyal et al. 2022, appendix D.4, Table 4).
+
+192 Mbit/s, then 96 Mbit/s, each with elastic or inelastic cross traffic that crosses this link
+only. Where the paper leaves room: cross traffic is that of section 7.2, a NewReno flow or Poisson
+traffic of half the link; both queues have room for 2 BDP of their link; the status quo is CUBIC;
+NimbusCC is told the slower link's rate. Throughputs agree within 15 % of the status quo, as the
+text says of all of them, delays within a third of the table's, the lowest within 10 ms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from ccbench.scenario import Bottleneck, Flow
+from ccbench.studies.nimbus_testbed import (
+    LINK_MBPS,
+    PAPER,
+    QUEUE_BDP,
+    SETTLED_S,
+    compared,
+    cross_traffic,
+    delays_ms,
+    draw_bars,
+    seeds,
+    shared,
+)
+from ccbench.studies.study import Findings, Rows, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+_FIRST_MBPS = 2 * LINK_MBPS
+_STATUS_QUO = "cubic"
+#: Traffic on the first and the second link: throughput off the status quo in percent, delay in ms.
+_PUBLISHED = {
+    ("elastic", "elastic"): ("-3", ("146", (97, 195))),
+    ("inelastic", "elastic"): ("5", ("76", (51, 101))),
+    ("elastic", "inelastic"): ("-14", ("91", (61, 121))),
+    ("inelastic", "inelastic"): ("0", ("14", (4, 24))),
+}
+
+
+def scenario(cca: str, kinds: tuple[str, str], seed: int, duration_s: float) -> Scenario:
+    """Return a flow that passes both links, with cross traffic of these kinds on each.
+
+    Examples
+    --------
+    >>> one = scenario("cubic", ("elastic", "inelastic"), 1, 60.0)
+    >>> one.flow_table()[["kind", "first_bottleneck", "last_bottleneck"]].values.tolist()
+    [['bulk', 0, 1], ['bulk', 0, 0], ['poisson', 1, 1]]
+    """
+    (first,) = cross_traffic(kinds[0], link_mbps=_FIRST_MBPS)
+    (second,) = cross_traffic(kinds[1])
+    one = shared(
+        Flow(cca=cca),
+        duration_s=duration_s,
+        seed=seed,
+        name=f"{cca}, {kinds[0]} and {kinds[1]} traffic",
+    )
+    return replace(
+        one,
+        flows=(
+            *one.flows,
+            replace(first, last_bottleneck=0, label=kinds[0]),
+            replace(second, first_bottleneck=1, label=kinds[1]),
+        ),
+        bottlenecks=(Bottleneck(bandwidth_mbps=_FIRST_MBPS, queue_bdp=QUEUE_BDP), *one.bottlenecks),
+    )
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    return tuple(
+        scenario(cca, kinds, seed, 16.0 if quick else 120.0)
+        for cca in ("nimbus", _STATUS_QUO)
+        for kinds in _PUBLISHED
+        for seed in seeds(quick=quick)
+    )
+
+
+def _measure(run: Run) -> Rows:
+    own, first, second = run.scenario.flows
+    mode = run.cca_info(0).loc[SETTLED_S:]
+    is_nimbus = own.cca != _STATUS_QUO
+    return [
+        {
+            "cca": own.cca,
+            "first": first.label,
+            "second": second.label,
+            "seed": run.scenario.seed,
+            "mbps": float(run.summary()["throughput_mbps"].iloc[0]),
+            "delay_ms": float(delays_ms(run).mean()),
+            "competitive_percent": 100 * float((mode["mode"] == 0).mean()) if is_nimbus else 100.0,
+        }
+    ]
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    rows = table.set_index(["first", "second", "cca", "seed"])
+    comparisons = []
+    for (first, second), (off, (delay, accepted)) in _PUBLISHED.items():
+        case = rows.xs((first, second), level=("first", "second"))
+        mine, usual = (case.xs(cca, level="cca") for cca in ("nimbus", _STATUS_QUO))
+        words = f"{first}, then {second}"
+        comparisons += [
+            compared(
+                f"{words}: throughput by CUBIC's, less 1",
+                100 * (mine["mbps"] / usual["mbps"] - 1),
+                published=off,
+                accepted=(-15, 15),
+            ),
+            compared(
+                f"{words}: mean delay in both queues",
+                mine["delay_ms"],
+                published=delay,
+                accepted=accepted,
+                unit="ms",
+            ),
+        ]
+        if "elastic" in {first, second}:
+            comparisons.append(
+                compared(
+                    f"{words}: in competitive mode",
+                    mine["competitive_percent"],
+                    published="above 85",
+                    accepted=(85, 100),
+                )
+            )
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    named = table.assign(case=table["first"] + ",\n" + table["second"])
+    for axes, (column, unit) in zip(
+        figure.subplots(1, 2),
+        (("mbps", "throughput (Mbit/s)"), ("delay_ms", "delay in both queues (ms)")),
+        strict=True,
+    ):
+        draw_bars(axes, named.pivot_table(column, "case", "cca", sort=False), unit)
+        axes.set_xlabel("cross traffic on the first and the second link")
+    return Findings(table=table, figure=figure, comparisons=tuple(comparisons))
+
+
+STUDY = Study(
+    name="nimbus-d4",
+    title="NimbusCC over two bottlenecks in a row",
+    source=f"{PAPER}, Table 4",
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What NimbusCC takes cross traffic for (Goyal et al. 2022, Table 2).
+
+One flow beside NimbusCC. Traffic is classified as what NimbusCC takes it for in most of the time,
+from 10 s on. Where the paper leaves room: the application offers a quarter of the link over CUBIC,
+the constant stream is half of it. Linux has no PCC-Vivace and no congestion control with a fixed
+window.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from ccbench.scenario import Flow
+from ccbench.studies.nimbus_testbed import (
+    LINK_MBPS,
+    PAPER,
+    SETTLED_S,
+    compared,
+    seeds,
+    shared,
+    verdicts,
+)
+from ccbench.studies.study import Findings, Rows, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+_ELASTIC = ("cubic", "reno", "copa", "vegas", "bbr")
+_OTHERS = {
+    **{cca: Flow(cca=cca, label=cca) for cca in _ELASTIC},
+    "application": Flow(kind="rate", rate_mbps=LINK_MBPS / 4, label="application"),
+    "constant stream": Flow(kind="cbr", rate_mbps=LINK_MBPS / 2, label="constant stream"),
+}
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    return tuple(
+        shared(
+            Flow(cca="nimbus"),
+            other,
+            duration_s=16.0 if quick else 60.0,
+            seed=seed,
+            name=f"nimbus beside {name}",
+        )
+        for name, other in _OTHERS.items()
+        for seed in seeds(quick=quick)
+    )
+
+
+def _measure(run: Run) -> Rows:
+    seen = verdicts(run).loc[SETTLED_S:]
+    own, other = run.summary()["throughput_mbps"]
+    return [
+        {
+            "traffic": run.scenario.flows[1].label,
+            "seed": run.scenario.seed,
+            "elastic_percent": 100 * float(seen["is_elastic"].mean()),
+            "mbps": own,
+            "other_mbps": other,
+        }
+    ]
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    called = table.set_index(["traffic", "seed"])["elastic_percent"]
+    comparisons = tuple(
+        compared(
+            f"called elastic: {name}",
+            called[name],
+            published="Elastic" if name in _ELASTIC else "Inelastic",
+            accepted=(50, 100) if name in _ELASTIC else (0, 50),
+            unit="% of the time",
+        )
+        for name in _OTHERS
+    )
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    mean = called.groupby("traffic", sort=False).mean()
+    axes.bar(list(mean.index), mean)
+    axes.axhline(50, color="0.6", linestyle="--")
+    axes.set_ylabel("called elastic (% of the time)")
+    return Findings(table=table, figure=figure, comparisons=comparisons)
+
+
+STUDY = Study(
+    name="nimbus-t2",
+    title="What NimbusCC takes cross traffic for",
+    source=f"{PAPER}, Table 2",
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)

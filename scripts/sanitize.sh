@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Compiles native/ with AddressSanitizer and UndefinedBehaviorSanitizer, in build/sanitize, and runs
+# the tests of what it does with that in the place of the package's own. Needs g++, cmake and the
+# packages of `make unit`. Arguments go to pytest; without, the tests of all compiled cores run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+python=${PYTHON:-.venv/bin/python}
+build=build/sanitize
+tests=(tests/unit/test_dtw.py tests/unit/test_bfc_simulation.py tests/unit/test_classify_classifier.py)
+[ $# -eq 0 ] || tests=("$@")
+
+cmake -S native -B "$build" -DCMAKE_BUILD_TYPE=Release -DCCBENCH_SANITIZE=ON \
+  -Dnanobind_DIR="$("$python" -m nanobind --cmake_dir)" -DPython_EXECUTABLE="$(command -v "$python")"
+cmake --build "$build" --parallel
+
+# The interpreter itself is not sanitized: it must find the sanitizers loaded, and it leaks by design.
+preload="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.so)"
+ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 LD_PRELOAD=$preload \
+  "$python" - "$build"/_native.*.so -p no:cacheprovider "${tests[@]}" <<'PYTHON'
+import importlib.util
+import sys
+
+import ccbench
+
+path = sys.argv.pop(1)
+specification = importlib.util.spec_from_file_location("ccbench._native", path)
+ccbench._native = importlib.util.module_from_spec(specification)
+specification.loader.exec_module(ccbench._native)
+sys.modules["ccbench._native"] = ccbench._native
+
+import pytest
+
+sys.exit(pytest.main(sys.argv[1:]))
+PYTHON

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/engines.md says of every engine what it can run: held to what the engines refuse."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ccbench import Bottleneck, Flow, Scenario, Trace
+from ccbench.emulate.engine import ENGINES, get_engine
+from ccbench.errors import InputError, MissingRequirement
+from ccbench.wifi import Wifi
+from tests.documentation import DOCS
+
+pytestmark = pytest.mark.kernel
+
+_LINK = Bottleneck(bandwidth_mbps=10, queue_packets=63)
+_PLAIN = Scenario(flows=(Flow(),), bottlenecks=(_LINK,), rtt_ms=40, duration_s=20)
+
+
+def also(*flows: Flow, **settings: Any) -> list[Scenario]:
+    """Return the plain scenario with more flows and other settings."""
+    return [replace(_PLAIN, flows=(*_PLAIN.flows, *flows), **settings)]
+
+
+def over(**settings: Any) -> list[Scenario]:
+    """Return the plain scenario over another bottleneck."""
+    varying = {"trace", "wifi"} & set(settings)
+    settings = {**settings, "bandwidth_mbps": None} if varying else settings
+    return [replace(_PLAIN, bottlenecks=(replace(_LINK, **settings),))]
+
+
+#: The rows of the table, and the scenarios that they stand for.
+CASES: dict[str, list[Scenario]] = {
+    "constant rate, drop-tail queue of 63 packets": [_PLAIN],
+    "drop-tail queue of any length": over(queue_packets=64),
+    "CoDel, PIE": over(qdisc="codel") + over(qdisc="pie"),
+    "other queueing disciplines": over(qdisc="fq_codel") + over(qdisc="cake"),
+    "several bottlenecks in a row": [replace(_PLAIN, bottlenecks=(_LINK, _LINK))],
+    "link of varying rate (trace)": over(trace=Trace(name="even", opportunities_ms=(1, 2))),
+    "Wi-Fi": over(wifi=Wifi(bitrates_mbps=(13, 65))),
+    "random loss": over(loss=0.01),
+    "round trip of any length": also(rtt_ms=40.5),
+    "jitter above 1 ms": also(jitter_ms=2.0),
+    "ACKs in batches": also(ack_batch_ms=1.0),
+    "bulk flows with an extra delay": also(Flow(extra_rtt_ms=20)),
+    "other flows with an extra delay": also(Flow(kind="rate", rate_mbps=1, extra_rtt_ms=20)),
+    "short flows, flows at a rate, on/off, UDP": also(
+        Flow(kind="bytes", size_bytes=1000, count=20),
+        Flow(kind="rate", rate_mbps=1),
+        Flow(kind="onoff", on_s=1, off_s=1),
+        Flow(kind="cbr", rate_mbps=1),
+        Flow(kind="poisson", rate_mbps=1),
+    ),
+    "videos": also(Flow(kind="video", bitrates_mbps=(1, 2), segment_s=2, buffer_s=10)),
+    "100 bulk flows": also(Flow(count=99)),
+    "more than 1000 flows": also(Flow(kind="cbr", rate_mbps=0.001, count=1500)),
+    "congestion controls of ccbench's own": also(Flow(cca="rapid")),
+    "parameters of modules": also(module_parameters=(("tcp_cubic.hystart", "0"),)),
+    "queue logs that are summarised": also(queue_log="summary"),
+}
+
+
+def table() -> dict[str, dict[str, str]]:
+    """Return the rows of the page's second table: for each engine what it says."""
+    page = (DOCS / "engines.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\| (.*) \|$", page.partition("## What each can run")[2], re.MULTILINE)
+    _, *engines = (name.strip("` ") for name in lines[0].split("|"))
+    rows = ([cell.strip() for cell in line.split("|")] for line in lines[2:])
+    return {row[0]: dict(zip(engines, row[1:], strict=True)) for row in rows}
+
+
+def can(engine: str, scenario: Scenario) -> str:
+    """Return whether an engine takes a scenario: yes or no."""
+    try:
+        get_engine(engine).check(scenario)
+    except InputError:
+        return "no"
+    except MissingRequirement:
+        # The real-time engines look at the scenario before they look for themselves.
+        if engine == "kernel-http":
+            pytest.skip("nginx or h2load is not installed")
+    return "yes"
+
+
+def test_rows() -> None:
+    """The table is about all engines and has the rows that are looked at, no more."""
+    assert list(CASES) == list(table())
+    assert all(list(row) == list(ENGINES) for row in table().values())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_engine(engine: str) -> None:
+    """What the page says that an engine can run it takes, and the rest it refuses."""
+    said = {what: row[engine] for what, row in table().items() if row[engine] != "by build"}
+    found = {what: {can(engine, one) for one in CASES[what]} for what in said}
+    assert {what: {word} for what, word in said.items()} == found

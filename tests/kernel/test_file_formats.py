@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/file-formats.md names the columns that are written."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+
+from ccbench import Bottleneck, Flow, Scenario, emulate, raygen
+from ccbench.classify.training_set import PACKAGED
+from ccbench.wifi import Wifi
+from tests.documentation import DOCS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = [pytest.mark.kernel, pytest.mark.usefixtures("own_store")]
+
+_PAGE = (DOCS / "file-formats.md").read_text(encoding="utf-8")
+_NETWORKS = "[[networks]]\nbandwidth_mbps = 5\nrtt_ms = 20\nqueue_bdp = 1\n"
+_WORKLOADS = '[[workloads]]\nname = "download"\nmetrics = ["throughput"]\n'
+
+
+def documented() -> dict[str, list[str]]:
+    """Return what the page says of each file that it has a table of."""
+    sections = re.findall(r"^### `(.*?)`\n(.*?)(?=^##|\Z)", _PAGE, re.DOTALL | re.MULTILINE)
+    return {name: re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) for name, text in sections}
+
+
+def columns(path: Path) -> list[str]:
+    """Return the columns of a table, an index that has a name first."""
+    table = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
+    index = [] if table.index.name is None else [str(table.index.name)]
+    return index + [name for name in table.columns if not re.fullmatch("cca_info_[1-6]", name)]
+
+
+@pytest.fixture
+def written(tmp_path: Path, program: Callable[..., str]) -> dict[str, list[str]]:
+    """Write every kind of file, and return its columns or keys."""
+    wifi = Bottleneck(wifi=Wifi(bitrates_mbps=(13,)), queue_packets=50)
+    scenario = Scenario(flows=(Flow(),), bottlenecks=(wifi,), rtt_ms=20, duration_s=1)
+    emulate.run(scenario).save(tmp_path / "run")
+    emulate.run(replace(scenario, queue_log="summary")).save(tmp_path / "summary")
+    raygen.search(
+        alpha="bbr",
+        beta="cubic",
+        budget=4,
+        population=4,
+        duration_s=2,
+        output_dir=tmp_path / "search",
+    )
+    (tmp_path / "networks.toml").write_text(_NETWORKS)
+    (tmp_path / "workloads.toml").write_text(_WORKLOADS)
+    judge = ["deployable", "--alpha", "bbr", "--beta", "cubic", "--repetitions", 2]
+    files = ["--networks", tmp_path / "networks.toml", "--workloads", tmp_path / "workloads.toml"]
+    program(*judge, *files, "--duration", 2, "-o", tmp_path / "verdict")
+    small = ["--clos", "2x2x1", "--duration", 0.02, "--scheme", "bfc"]
+    program("bfc", "simulate", *small, "-o", tmp_path / "bfc")
+    mix = ["--sizes", 1000, "--load", 1, "--duration", 1, "-o", tmp_path / "flows.csv"]
+    program("traffic", *mix)
+    paths = [path for path in tmp_path.rglob("*") if path.suffix in {".parquet", ".csv"}]
+    found = {path.name: columns(path) for path in paths if "bfc" not in path.parts}
+    inside = {
+        f"bfc/{path.name}": columns(path)
+        for path in (tmp_path / "bfc" / "bfc").iterdir()
+        if path.suffix == ".parquet"
+    }
+    found["run.json"] = list(json.loads((tmp_path / "run" / "run.json").read_text()))
+    found["training.parquet"] = columns(PACKAGED)
+    assert found["claims.csv"][2:] == found["results.csv"]
+    found["claims.csv"] = found["claims.csv"][:2]
+    assert inside.pop("bfc/buffers.parquet")[0] == "time_s"
+    return {**found, **inside}
+
+
+def test_columns(written: dict[str, list[str]]) -> None:
+    """The page's tables have the columns of the files, in their order, and no file is missing."""
+    assert documented() == written
+
+
+def test_units() -> None:
+    """Where a name ends with a unit, the table has that unit."""
+    units = {
+        "s": "s",
+        "ms": "ms",
+        "us": "\N{MICRO SIGN}s",
+        "ns": "ns",
+        "mbps": "Mbit/s",
+        "bps": "bit/s",
+    }
+    units |= {"bytes": "bytes", "packets": "packets"}
+    for name, said in re.findall(r"^\| `\w+_([a-z]+)` \| ([^|]*) \|", _PAGE, re.MULTILINE):
+        if name in units:
+            assert units[name] == said.strip(), name

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that are killed at any moment lose nothing: the next one goes on, to the same bytes.
+
+``CCBENCH_KILLS=50`` kills each of them so often, not twice; ``make soak`` does that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import random
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench.bfc.simulation import Simulation
+from ccbench.cli.main import program
+from ccbench.raygen.result import SearchResult
+from ccbench.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.kernel
+
+_KILLS = int(os.environ.get("CCBENCH_KILLS", "2"))
+_EXAMPLES = Path(__file__).parents[2] / "examples"
+#: Processes that a killed program has started end within this time.
+_SOON_S = 20.0
+
+SCENARIO = """
+rtt_ms = 20
+duration_s = 20
+[[flows]]
+cca = "bbr"
+[[flows]]
+cca = "cubic"
+[[bottlenecks]]
+bandwidth_mbps = 40
+queue_bdp = 1
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, own_store: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a folder for everything: cache, temporary files and results."""
+    assert own_store.parent.is_relative_to(tmp_path)
+    work = tmp_path / "temporary"
+    work.mkdir()
+    monkeypatch.setenv("TMPDIR", str(work))
+    monkeypatch.setattr(tempfile, "tempdir", str(work))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def start(arguments: list[str]) -> int:
+    """Start the program in a process of its own; return its number."""
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 70
+    with suppress(BaseException), Path("said").open("ab", buffering=0) as said:
+        sys.stdout = sys.stderr = io.TextIOWrapper(said, write_through=True)
+        try:
+            program(arguments, prog_name="ccbench")
+        except SystemExit as end:
+            status = int(end.code or 0)
+    os._exit(status)
+
+
+def below(folder: Path) -> set[int]:
+    """Return the processes, but this one, that work below a folder or have files of it open."""
+    found = set()
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit() or int(process.name) == os.getpid():
+            continue
+        with suppress(OSError):
+            places = [process / "cwd", process / "exe", *(process / "fd").iterdir()]
+            for place in places:
+                with suppress(OSError):
+                    if place.readlink().is_relative_to(folder):
+                        found.add(int(process.name))
+    return found
+
+
+def nobody(folder: Path) -> bool:
+    """Wait a while until no process is at work below a folder."""
+    deadline = time.monotonic() + _SOON_S
+    while below(folder):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def wait(pid: int, seconds: float) -> int | None:
+    """Return the status of a process that ends in time."""
+    with os.fdopen(os.pidfd_open(pid)) as ended:
+        if not select.select([ended], [], [], seconds)[0]:
+            return None
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def digest(folder: Path) -> dict[str, str]:
+    """Return the names and digests of all files in a folder."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def survives(
+    here: Path, arguments: list[str], result: Path, check: Callable[[], None], seed: int
+) -> None:
+    """Kill a program again and again, and let it end; hold its result to one without kills.
+
+    Parameters
+    ----------
+    here : Path
+        Below it all processes work.
+    arguments : list of str
+        The command.
+    result : Path
+        The folder that it writes.
+    check : callable
+        Raises if what is there between two kills could not be used.
+    seed : int
+        Of the moments.
+    """
+    begin_s = time.monotonic()
+    assert wait(start(arguments), 600) == 0, (here / "said").read_text()
+    usual_s = time.monotonic() - begin_s
+    expected = digest(result)
+    assert expected
+    moments = random.Random(seed)
+    killed = 0
+    for attempt in range(20 * _KILLS):
+        if killed == _KILLS:
+            break
+        if not attempt % 5:  # from the beginning, else from where the last one was killed
+            shutil.rmtree(result, ignore_errors=True)
+            shutil.rmtree(here / "cache" / "runs", ignore_errors=True)
+        pid = start(arguments)
+        status = wait(pid, moments.uniform(0, 1.1 * usual_s))
+        if status is None:
+            os.kill(pid, signal.SIGKILL)
+            assert wait(pid, 60) == -signal.SIGKILL
+            killed += 1
+        else:
+            assert status == 0, (here / "said").read_text()
+            shutil.rmtree(result, ignore_errors=True)
+            shutil.rmtree(here / "cache" / "runs", ignore_errors=True)
+        assert nobody(here), below(here)
+        check()
+        for run in (here / "cache" / "runs").glob("??/[!.]*"):
+            Run.load(run)
+    assert killed == _KILLS
+    assert wait(start(arguments), 600) == 0, (here / "said").read_text()
+    assert digest(result) == expected
+    assert nobody(here)
+    work = here / "temporary" / f"ccbench-{os.getuid()}"
+    assert not work.exists() or not list(work.iterdir())
+
+
+def test_run(here: Path) -> None:
+    """A run."""
+    (here / "scenario.toml").write_text(SCENARIO)
+    result = here / "result"
+
+    def check() -> None:
+        if result.exists():
+            Run.load(result)
+
+    survives(here, ["run", "scenario.toml", "-o", "result"], result, check, seed=1)
+
+
+def test_search(here: Path) -> None:
+    """A search: its folder can be reported on at any time, and ends as if nothing had been."""
+    words = "raygen --alpha bbr --beta cubic --budget 4 --population 4 --duration 5 --jobs 2"
+    result = here / "found"
+
+    def check() -> None:
+        if (result / "search.json").exists():
+            SearchResult.load(result)
+
+    survives(here, [*words.split(), "-o", "found"], result, check, seed=2)
+
+
+def test_study(here: Path) -> None:
+    """A study."""
+    result = here / "results"
+
+    def check() -> None:
+        for table in result.glob("*.csv"):
+            assert table.read_text().endswith("\n")
+
+    words = ["study", "run", "rapid-fairness", "--quick", "-o", "results"]
+    survives(here, words, result, check, seed=3)
+
+
+def test_training(here: Path) -> None:
+    """Training: a training set is there as a whole or not at all."""
+    result = here / "trained"
+    result.mkdir()
+
+    def check() -> None:
+        result.mkdir(exist_ok=True)
+        assert {path.name for path in result.glob("[!.]*")} <= {"set.parquet"}
+
+    words = "classify-train --samples 1 --setting 5bw-35rtt-16q -o trained/set.parquet"
+    survives(here, words.split(), result, check, seed=4)
+
+
+def test_simulation(here: Path) -> None:
+    """A simulated data centre."""
+    words = "bfc simulate --clos 2x4x2 --duration 1 --scheme bfc,dctcp --seed 3 -o simulated"
+    result = here / "simulated"
+
+    def check() -> None:
+        for folder in result.glob("[!.]*"):
+            Simulation.load(folder)
+
+    survives(here, words.split(), result, check, seed=5)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The notebooks in examples/ run from their first cell to their last."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from tests.documentation import CHECKOUT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+_NOTEBOOKS = sorted((CHECKOUT / "examples" / "notebooks").glob("*.ipynb"))
+
+pytestmark = [
+    pytest.mark.kernel,
+    # Jupyter's own: of event loops, encryption and folders that are to move one day.
+    pytest.mark.filterwarnings("ignore"),
+]
+
+
+def read(path: Path) -> Any:
+    """Read a notebook."""
+    return nbformat.read(str(path), as_version=4)  # type: ignore[no-untyped-call]
+
+
+def said(notebook: Any) -> str:
+    """Return everything that the cells of a notebook have printed or given back."""
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    return "\n".join(str(output.get("text", output.get("data", ""))) for output in outputs)
+
+
+def _classify(text: str) -> None:
+    assert "→ htcp" in text
+    for cca in ("reno", "cubic", "bbr", "vegas", "westwood"):
+        assert f"'{cca}'" in text or cca in text
+    assert "unknown" in text
+
+
+def _harm(text: str) -> None:
+    assert "relative harm +0." in text
+
+
+def _raygen(text: str) -> None:
+    assert "best with fresh seeds" in text
+
+
+def _own_cca(text: str) -> None:
+    assert "packets added" in text
+    assert "aimd" in text
+
+
+_CHECKS: dict[str, Callable[[str], None]] = {
+    "classify": _classify,
+    "harm": _harm,
+    "own-cca": _own_cca,
+    "raygen": _raygen,
+}
+
+
+def test_all() -> None:
+    """There are these notebooks; they are kept without outputs, so that none is stale."""
+    assert [path.stem for path in _NOTEBOOKS] == sorted(_CHECKS)
+    for path in _NOTEBOOKS:
+        code = [cell for cell in read(path).cells if cell.cell_type == "code"]
+        assert all(not cell.outputs and cell.execution_count is None for cell in code), path
+
+
+@pytest.mark.parametrize("path", _NOTEBOOKS, ids=lambda path: path.stem)
+def test_runs(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """It runs, and shows figures and what its text speaks of."""
+    # A module of one's own is built into the cache; the others have the kernel as it is.
+    request.getfixturevalue("other_cache" if path.stem == "own-cca" else "own_store")
+    examples = tmp_path / "examples"
+    shutil.copytree(CHECKOUT / "examples", examples)
+    notebook = read(path)
+    folder = str(examples / "notebooks")
+    NotebookClient(notebook, timeout=180, resources={"metadata": {"path": folder}}).execute()
+    text = said(notebook)
+    assert "image/png" in text
+    _CHECKS[path.stem](text)

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that mean ill, or are broken: `ccbench classify` leaves them soon, and says why."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+import struct
+import subprocess
+import threading
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench.classify.web import site
+from ccbench.classify.web.manners import Manners
+from ccbench.classify.web.site import find_site
+from ccbench.classify.web.target import Target
+from ccbench.errors import ServerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    Talk = Callable[[socket.socket], None]
+
+#: One answer may take this long here, instead of 20 s.
+_PATIENCE_S = 1.0
+#: No question may take longer, with all its redirects; a busy machine needs some of it.
+_MOST_S = 15.0
+#: A server that nobody reads from gives up after this time.
+_SERVER_S = 5.0
+
+_OK = b"HTTP/1.1 200 OK\r\n"
+
+
+class Server:
+    """Serves one connection after the other, and counts them and the bytes that they took."""
+
+    def __init__(self, talk: Talk) -> None:
+        self._talk = talk
+        self.asked = 0
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.where = f"127.0.0.1:{self._listening.getsockname()[1]}"
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listening.accept()
+            except OSError:
+                return
+            self.asked += 1
+            with connection, suppress(OSError):  # whoever asked has gone
+                connection.settimeout(_SERVER_S)
+                self._talk(connection)
+
+    def close(self) -> None:
+        """Serve nobody any more."""
+        with suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+        self._thread.join(_MOST_S)
+        assert not self._thread.is_alive()
+
+
+@contextmanager
+def serving(talk: Talk) -> Iterator[Server]:
+    """Serve."""
+    server = Server(talk)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for no answer longer than this."""
+    monkeypatch.setattr(site, "_PATIENCE_S", _PATIENCE_S)
+
+
+def kind_of(url: str) -> str:
+    """Return why a server cannot be observed; nothing if it can. Never takes long."""
+    begin_s = time.monotonic()
+    try:
+        find_site(Target.named(url), Manners(pause_s=0))
+    except ServerError as error:
+        assert str(error).isprintable()
+        assert len(str(error)) < 500
+        return error.kind
+    finally:
+        assert time.monotonic() - begin_s < _MOST_S
+        assert not [thread for thread in threading.enumerate() if "Timer" in thread.name]
+    return ""
+
+
+def says(*parts: bytes) -> Talk:
+    """Return a talk that reads the question and says something."""
+
+    def talk(connection: socket.socket) -> None:
+        connection.recv(65536)
+        for part in parts:
+            connection.sendall(part)
+
+    return talk
+
+
+def forever(start: bytes, piece: bytes, pause_s: float = 0.0) -> Talk:
+    """Return a talk that says something and then never ends, whatever the other side does."""
+
+    def talk(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(start)
+        while True:
+            connection.sendall(piece)
+            time.sleep(pause_s)
+
+    return talk
+
+
+def reset(connection: socket.socket) -> None:
+    """Reset the connection after the question."""
+    connection.recv(65536)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+class TestAnswers:
+    """What servers say."""
+
+    @pytest.mark.parametrize(
+        ("status", "name"),
+        [(403, "Forbidden"), (429, "Too Many Requests"), (451, "No"), (500, ""), (999, "Denied")],
+    )
+    def test_banned(self, status: int, name: str) -> None:
+        """A server that bans says so with its status, and is asked once, not again."""
+        answer = f"HTTP/1.1 {status} {name}\r\nRetry-After: 9999\r\nContent-Length: 0\r\n\r\n"
+        with serving(says(answer.encode())) as server:
+            assert kind_of(f"http://{server.where}") == "status"
+        assert server.asked == 1
+
+    @pytest.mark.parametrize("talk", [reset, lambda _: None], ids=["reset", "closes"])
+    def test_gone(self, talk: Talk) -> None:
+        """One that resets or closes the connection gives no answer, and is asked once."""
+        with serving(talk) as server:
+            assert kind_of(f"http://{server.where}") in {"http", "timeout"}
+        assert server.asked == 1
+
+    @pytest.mark.parametrize(
+        "garbage",
+        [
+            *(
+                b"\x00" * 1000,
+                b"\xff\xfe" * 40_000,
+                b"HTTP/9.9 200 OK\r\n\r\n",
+                b"HTTP/1.1\r\n\r\n",
+            ),
+            *(b"HTTP/1.1 -5 OK\r\n\r\n", b"HTTP/1.1 99999 OK\r\n\r\n", b"HTTP/1.1 2x0 OK\r\n\r\n"),
+            b"HTTP/1.1 100 Continue\r\n\r\n" * 50_000,
+            _OK + b"x" * 100_000 + b": y\r\n\r\n",
+            _OK + b"a: b\r\n" * 100_000 + b"\r\n",
+            _OK + b"Content-Length: " + b"9" * 60_000 + b"\r\n\r\n",
+            _OK + b"Content-Length: -1\r\n\r\n",
+            _OK + b"Transfer-Encoding: chunked\r\n\r\nzzz\r\n",
+            _OK + b"Transfer-Encoding: chunked\r\n\r\n-5\r\n",
+            _OK + b"Transfer-Encoding: chunked\r\n\r\n" + b"f" * 5000 + b"\r\n",
+            b"HTTP/1.1 302 Found\r\nLocation: " + b"/x" * 40_000 + b"\r\n\r\n",
+            b"HTTP/1.1 302 Found\r\nLocation: http://[::1\r\n\r\n",
+            b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n",
+            b"HTTP/1.1 302 Found\r\nLocation: \xff\x00\x1b[2J\r\n\r\n",
+            b"HTTP/1.1 302 Found\r\n\r\n",
+        ],
+        ids=lambda garbage: repr(garbage[:44]),
+    )
+    def test_garbage(self, garbage: bytes) -> None:
+        """What is no answer is none, however much there is of it."""
+        with serving(says(garbage)) as server:
+            kind = kind_of(f"http://{server.where}")
+        # A length that is no number is as good as none: the page is what comes, here nothing.
+        assert kind in {"http", "timeout", "redirects", "status"} or b"-Length" in garbage
+
+    def test_length_too_large(self) -> None:
+        """A page that is said to be larger than it is is known by what is said: a download tells."""
+        with serving(says(_OK + b"Content-Length: 1000000\r\n\r\nshort")) as server:
+            assert kind_of(f"http://{server.where}") == ""
+
+    def test_redirects(self) -> None:
+        """A server that redirects for ever is asked six times at most."""
+        answer = b"HTTP/1.1 301 On\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n"
+        with serving(says(answer)) as server:
+            assert kind_of(f"http://{server.where}") == "redirects"
+        assert server.asked <= 6
+
+    @pytest.mark.parametrize(
+        "start",
+        [b"", b"HTTP/1.1 200", _OK, _OK + b"a: ", b"HTTP/1.1 301 On\r\nLocation: /"],
+        ids=repr,
+    )
+    def test_endless(self, start: bytes) -> None:
+        """Status, header or place without end is left after a bounded number of bytes."""
+        with serving(forever(start, b"x" * 65536)) as server:
+            assert kind_of(f"http://{server.where}") in {"http", "timeout"}
+
+    def test_endless_interim(self) -> None:
+        """Interim answers without end are left after a bounded time."""
+        with serving(forever(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)) as server:
+            assert kind_of(f"http://{server.where}") in {"http", "timeout"}
+
+    def test_endless_chunks(self) -> None:
+        """Of chunks without end, and of ones that drip, no more is read than says how large."""
+        start = _OK + b"Transfer-Encoding: chunked\r\n\r\n"
+        with serving(forever(start, b"1000\r\n" + bytes(4096) + b"\r\n")) as server:
+            assert kind_of(f"http://{server.where}") == ""
+        with serving(forever(start, b"1\r\nx\r\n", pause_s=0.02)) as server:
+            assert kind_of(f"http://{server.where}") in {"", "timeout"}
+
+    def test_endless_trailers(self) -> None:
+        """Trailers without end are left after a bounded number of them."""
+        start = _OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n"
+        with serving(forever(start, b"a: b\r\n" * 100)) as server:
+            assert kind_of(f"http://{server.where}") in {"http", "timeout"}
+
+    def test_drip(self) -> None:
+        """A status line that drips is left in time, also if redirects have come before it."""
+        with serving(forever(b"HTTP/1.1 30", b"1", pause_s=0.05)) as server:
+            assert kind_of(f"http://{server.where}") == "timeout"
+
+    def test_silent_redirects(self) -> None:
+        """Each redirect may take its time, and all together a bounded one."""
+
+        def talk(connection: socket.socket) -> None:
+            connection.recv(65536)
+            time.sleep(0.5)
+            connection.sendall(b"HTTP/1.1 302 On\r\nLocation: /a\r\nContent-Length: 0\r\n\r\n")
+
+        with serving(talk) as server:
+            assert kind_of(f"http://{server.where}") == "redirects"
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a certificate of another name, that nobody has signed, with its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    path = tmp_path_factory.mktemp("tls") / "server.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
+            *("-subj", "/CN=elsewhere.invalid", "-keyout", path, "-out", f"{path}.crt"),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    with path.open("a", encoding="ascii") as both:
+        both.write(path.with_name(f"{path.name}.crt").read_text(encoding="ascii"))
+    return path
+
+
+class TestTls:
+    """What goes wrong before a server says anything."""
+
+    def test_certificate(self, certificate: Path) -> None:
+        """A certificate that is not valid is named, with the option that asks all the same."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+
+        def talk(connection: socket.socket) -> None:
+            with context.wrap_socket(connection, server_side=True) as safe:
+                says(_OK + b"Content-Length: 5\r\n\r\nhello")(safe)
+
+        with serving(talk) as server:
+            with pytest.raises(ServerError, match="certificate.*--insecure") as caught:
+                find_site(Target.named(f"https://{server.where}"), Manners(pause_s=0))
+            assert caught.value.kind == "tls"
+            target = Target.named(f"https://{server.where}")
+            found = find_site(target, Manners(pause_s=0), verify=False)
+        assert found.body_bytes == 5
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            *(
+                b"",
+                b"HTTP/1.1 400 Bad Request\r\n\r\n",
+                b"\x15\x03\x03\x00\x02\x02\x28",
+                bytes(9000),
+            ),
+            *(b"\x16\x03\x03\xff\xff" + bytes(70_000), b"\x16\x03\x01\x00\x05hello"),
+        ],
+        ids=lambda said: repr(said[:12]),
+    )
+    def test_handshake(self, said: bytes) -> None:
+        """A handshake of TLS that fails, is refused or is garbage says that there is none."""
+        with serving(says(said)) as server:
+            assert kind_of(f"https://{server.where}") in {"tls", "timeout"}
+
+    def test_endless_handshake(self) -> None:
+        """One that never ends is left in time."""
+        alert = b"\x15\x03\x03\x00\x02\x01\x00"  # a warning, which is to be overheard
+        with serving(forever(b"", alert, pause_s=0.001)) as server:
+            assert kind_of(f"https://{server.where}") in {"tls", "timeout"}
