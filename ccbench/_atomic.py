@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-__all__ = ["LEFTOVER", "new_file", "new_folder", "remove"]
+__all__ = ["LEFTOVER", "new_file", "new_folder", "remove", "write_text"]
 
 #: Matches the names that folders have while they are written or removed.
 LEFTOVER = ".*.tmp"
@@ -65,6 +65,12 @@ def new_file(path: Path) -> Iterator[Path]:
     finally:
         temporary.unlink(missing_ok=True)
         _close(lock)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` to a file, in UTF-8, in place of what is there."""
+    with new_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def remove(path: Path) -> None:

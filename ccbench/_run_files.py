@@ -8,7 +8,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ccbench import _atomic, _frames
+from ccbench import _atomic
 from ccbench._sealed import ChangedError, file_digest, sealed, unsealed
 from ccbench.errors import DamagedRun, InputError
 
@@ -46,6 +46,8 @@ def save(
     replace: bool,
 ) -> None:
     """Write a run's folder; see :meth:`ccbench.run.Run.save`."""
+    from ccbench import _frames  # noqa: PLC0415 - pandas, for those who only look into the store
+
     check_folder(folder)
     with _atomic.new_folder(folder, replace=replace) as temporary:
         files = {}
@@ -89,6 +91,8 @@ def load(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
 
 
 def _load_table(folder: Path, table: str, files: Mapping[str, Any]) -> pd.DataFrame:
+    from ccbench import _frames  # noqa: PLC0415 - likewise
+
     path = folder / f"{table}.parquet"
     try:
         data = path.read_bytes()

@@ -13,7 +13,7 @@ import difflib
 import math
 import numbers
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,7 @@ __all__ = [
     "number",
     "one_line",
     "one_of",
+    "pairs",
     "several",
     "text",
     "text_file",
@@ -158,6 +159,14 @@ def several(field: str, values: object, allowed: str, step: str) -> tuple[Any, .
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise bad(field, values, allowed, step)
     return tuple(values)
+
+
+def pairs(field: str, settings: Any, step: str) -> Mapping[object, object]:
+    """Return a table, or the pairs of one, as a mapping."""
+    try:
+        return dict(settings)
+    except (TypeError, ValueError):
+        raise bad(field, settings, "a table", step) from None
 
 
 def user_path(field: str, text: str) -> Path:

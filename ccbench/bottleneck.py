@@ -179,11 +179,7 @@ class Bottleneck:
 
 
 def _checked_options(options: Any) -> tuple[tuple[str, Option], ...]:
-    try:
-        pairs: Mapping[object, object] = dict(options)
-    except (TypeError, ValueError):
-        example = "write for example {target_ms = 5}"
-        raise _validate.bad("qdisc_options", options, "a table", example) from None
+    pairs = _validate.pairs("qdisc_options", options, "write for example {target_ms = 5}")
     result: dict[str, Option] = {}
     allowed = "a name of lower-case letters, digits and _"
     for key, value in pairs.items():

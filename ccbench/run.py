@@ -190,6 +190,10 @@ class Run:
         """Return each flow's goodput over time: payload handed to the receiving application.
 
         Parameters, result and errors are those of :meth:`throughput`.
+
+        Examples
+        --------
+        >>> run.goodput().mean()  # doctest: +SKIP
         """
         return self._rates("delivered_bytes", interval_s)
 

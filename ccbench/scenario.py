@@ -13,15 +13,16 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import pandas as pd
-
-from ccbench import _fields, _toml, _validate
+from ccbench import _atomic, _fields, _toml, _validate
 from ccbench._validate import Range
 from ccbench.bottleneck import Bottleneck
 from ccbench.flow import MAX_FLOWS, MTU_BYTES, Flow
 from ccbench.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["MSS_BYTES", "MTU_BYTES", "Bottleneck", "Flow", "Scenario", "Trace"]
 
@@ -187,6 +188,8 @@ class Scenario:
         >>> list(scenario.flow_table()["label"])
         ['bbr', 'bbr', 'cbr']
         """
+        import pandas as pd  # noqa: PLC0415 - most of a second, for those who only read a scenario
+
         groups = pd.DataFrame(
             {
                 "group": range(len(self.flows)),
@@ -300,8 +303,8 @@ class Scenario:
         return cls.from_dict(_toml.loads(text), base_dir)
 
     def save(self, path: str | Path) -> None:
-        """Write the scenario to a TOML file."""
-        Path(path).write_text(self.to_toml(), encoding="utf-8")
+        """Write the scenario to a TOML file, as a whole or not at all."""
+        _atomic.write_text(Path(path), self.to_toml())
 
     @classmethod
     def load(cls, path: str | Path) -> Scenario:
@@ -374,17 +377,11 @@ def _checked_queue_log(queue_log: object) -> bool | str:
     raise _validate.bad("queue_log", queue_log, allowed, step)
 
 
-def _pairs(name: str, settings: Any, example: str) -> Mapping[object, object]:
-    try:
-        return dict(settings)
-    except (TypeError, ValueError):
-        raise _validate.bad(name, settings, "a table", f"write for example {example}") from None
-
-
 def _checked_sysctls(sysctls: Any) -> tuple[tuple[str, str], ...]:
     form = "the dotted name of a setting below net."
+    step = 'write for example {"net.ipv4.tcp_sack" = "0"}'
     checked = {}
-    for key, value in _pairs("sysctls", sysctls, '{"net.ipv4.tcp_sack" = "0"}').items():
+    for key, value in _validate.pairs("sysctls", sysctls, step).items():
         pattern = r"net(\.[A-Za-z0-9_-]+)+"
         name = _validate.text("sysctls", key, pattern, form, example="net.ipv4.tcp_sack")
         checked[name] = _validate.one_line(f"sysctls.{name}", value)
@@ -393,8 +390,9 @@ def _checked_sysctls(sysctls: Any) -> tuple[tuple[str, str], ...]:
 
 def _checked_module_parameters(parameters: Any) -> tuple[tuple[str, str], ...]:
     field, example = "module_parameters", "tcp_rapid.tolerance"
+    step = f'write for example {{"{example}" = 64}}'
     checked = {}
-    for key, value in _pairs(field, parameters, f'{{"{example}" = 64}}').items():
+    for key, value in _validate.pairs(field, parameters, step).items():
         form = "a module's name, a dot and a parameter's name"
         name = _validate.text(field, key, r"[a-z0-9_]+\.[A-Za-z0-9_]+", form, example=example)
         # The kernel takes parameters apart at spaces and quotes.

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from operator import le
 from pathlib import Path
 
-from ccbench import _validate
+from ccbench import _atomic, _validate
 from ccbench._validate import Range
 
-__all__ = ["Trace"]
+__all__ = ["Trace", "name_of"]
 
 #: Size of one delivery opportunity in bytes (Mahimahi's, and a full IP packet).
 OPPORTUNITY_BYTES = 1500
@@ -157,11 +158,22 @@ class Trace:
         except ValueError:  # some line is empty or wrong
             times = tuple(_line_ms(path, i, s) for i, s in enumerate(lines, 1) if s.strip())
         with _validate.within(f"{path}: "):
-            return cls(name=path.name, opportunities_ms=times)
+            return cls(name=name_of(path), opportunities_ms=times)
 
     def to_file(self, path: str | Path) -> None:
-        """Write the trace as a Mahimahi trace file."""
-        Path(path).write_text("".join(f"{t}\n" for t in self.opportunities_ms), encoding="utf-8")
+        """Write the trace as a Mahimahi trace file, as a whole or not at all: a part is one too."""
+        _atomic.write_text(Path(path), "".join(f"{t}\n" for t in self.opportunities_ms))
+
+
+def name_of(path: Path) -> str:
+    """Return the name of a trace file as text; what is not UTF-8 in it is replaced.
+
+    Examples
+    --------
+    >>> name_of(Path("links/umts.down"))
+    'umts.down'
+    """
+    return os.fsencode(path.name).decode(errors="replace")
 
 
 def _line_ms(path: Path, number: int, line: str) -> int:

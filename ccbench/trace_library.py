@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-
-import numpy as np
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from ccbench import _validate
 from ccbench.errors import MissingRequirement
-from ccbench.trace import Trace
+from ccbench.trace import Trace, name_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["find", "paths", "summary"]
 
@@ -57,7 +58,7 @@ def paths() -> dict[str, Path]:
             raise _validate.bad("CCBENCH_TRACES", own, "a folder of trace files", step)
         folders.append(folder)  # later ones replace earlier ones
     files = (file for folder in folders for file in folder.iterdir())
-    found = {file.name: file for file in files if file.suffix in _SUFFIXES}
+    found = {name_of(file): file for file in files if file.suffix in _SUFFIXES}
     return dict(sorted(found.items()))
 
 
@@ -110,6 +111,8 @@ def summary() -> pd.DataFrame:
     InputError
         If a file is no trace, or ``$CCBENCH_TRACES`` no folder.
     """
+    import pandas as pd  # noqa: PLC0415 - scenarios name traces, and need no table of them
+
     traces = {name: Trace.from_file(path) for name, path in paths().items()}
     if not traces:
         raise MissingRequirement(f"there are no traces here: {HOW_TO_INSTALL}")
@@ -119,6 +122,8 @@ def summary() -> pd.DataFrame:
 
 
 def _figures(trace: Trace) -> dict[str, float]:
+    import numpy as np  # noqa: PLC0415 - likewise
+
     low, high = np.percentile(trace.rates_mbps(), [5, 95])
     return {
         "duration_s": trace.duration_s,

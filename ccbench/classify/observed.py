@@ -13,6 +13,7 @@ from ccbench import _json, _validate
 from ccbench.classify.filters import Filters
 from ccbench.classify.relabel import ObservedTrace, Server
 from ccbench.classify.setting import Setting
+from ccbench.classify.web.folder import RESULT
 from ccbench.emulate.realtime.recording import Recording
 from ccbench.errors import InputError
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["read_groups", "read_servers", "server_folders", "thresholds"]
 
-_RESULT = "result.json"
 #: Groups of servers that no group is known of: where others have one, and where none has.
 _OTHERS, _ALL = "none", "all"
 #: Why invalid traces may be like valid ones all the same; of many connections, none is.
@@ -40,8 +40,8 @@ def server_folders(folders: Sequence[Path]) -> list[Path]:
     """
     found: list[Path] = []
     for folder in folders:
-        inside = sorted(path.parent for path in folder.glob(f"*/{_RESULT}"))
-        some = [folder] if (folder / _RESULT).is_file() else inside
+        inside = sorted(path.parent for path in folder.glob(f"*/{RESULT}"))
+        some = [folder] if (folder / RESULT).is_file() else inside
         if not some:
             step = "name what `ccbench classify HOST -o FOLDER` has written"
             raise _validate.bad("folder", str(folder), "one with results of servers", step)
@@ -111,7 +111,7 @@ def thresholds(folders: Iterable[Path]) -> dict[Setting, float]:
         for setting, limit in known.items():
             other = found.setdefault(setting, limit)
             if not math.isclose(other, limit, rel_tol=1e-6):
-                field = f"limit of {setting.name} in {folder / _RESULT}"
+                field = f"limit of {setting.name} in {folder / RESULT}"
                 step = "results of different training sets need --cut DISTANCE"
                 raise _validate.bad(field, limit, f"{other:g} as elsewhere", step)
     return found
@@ -119,7 +119,7 @@ def thresholds(folders: Iterable[Path]) -> dict[Setting, float]:
 
 def _document(folder: Path) -> dict[str, Any]:
     try:
-        document = _json.loads((folder / _RESULT).read_text(encoding="utf-8"))
+        document = _json.loads((folder / RESULT).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise _no_result(folder, error) from error
     if not isinstance(document, dict):
@@ -156,7 +156,7 @@ def _label(document: Mapping[str, Any]) -> str | None:
 
 def _no_result(folder: Path, error: Exception) -> InputError:
     step = f"observe the server again ({error!r})"
-    return _validate.bad("result", str(folder / _RESULT), "one of `ccbench classify`", step)
+    return _validate.bad("result", str(folder / RESULT), "one of `ccbench classify`", step)
 
 
 def _trace(folder: Path, document: Mapping[str, Any], filters: Filters) -> ObservedTrace | None:

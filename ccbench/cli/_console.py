@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-__all__ = ["made_by", "plain", "print_json", "print_pairs", "print_table"]
+__all__ = ["json_text", "made_by", "plain", "print_json", "print_pairs", "print_table"]
 
 #: Tables are no wider than this. Terminals are asked for nothing: most of our tables fit into 80
 #: columns, and of one that does not a terminal breaks lines, which is better than broken numbers.
@@ -20,7 +20,12 @@ _WIDTH = 140
 
 def print_json(document: Mapping[str, Any]) -> None:
     """Print `document` on standard output; NaN and infinities, unknown to JSON, become null."""
-    click.echo(json.dumps(plain(document), indent=2, allow_nan=False))
+    click.echo(json_text(document), nl=False)
+
+
+def json_text(document: Mapping[str, Any]) -> str:
+    """Return `document` as :func:`print_json` prints it: for files."""
+    return json.dumps(plain(document), indent=2, allow_nan=False) + "\n"
 
 
 def plain(value: Any) -> Any:

@@ -23,6 +23,7 @@ __all__ = [
     "bandwidth_option",
     "bess_dir_option",
     "beta_option",
+    "check_folder_of",
     "duration_option",
     "engine_named",
     "engine_options",
@@ -173,6 +174,13 @@ def make_folder(path: Path) -> None:
     except OSError as error:
         allowed = f"a folder that can be written ({error.strerror})"
         raise _validate.bad("output folder", str(path), allowed, "choose another one") from error
+
+
+def check_folder_of(output: Path) -> None:
+    """Make sure that a file can have its place: to be called before what takes long."""
+    if not output.absolute().parent.is_dir():
+        step = f"mkdir -p {output.parent}"
+        raise _validate.bad("--output", str(output), "in a folder that is there", step)
 
 
 bess_dir_option = click.option(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ccbench._progress import progress
-from ccbench.cli._console import plain, print_json, print_pairs, print_table
+from ccbench.cli._console import json_text, print_json, print_pairs, print_table
 from ccbench.cli._options import json_option, make_folder, positive
 
 if TYPE_CHECKING:
@@ -238,17 +238,13 @@ def _print(report: _Report) -> None:
 
 
 def _write(report: _Report, folder: Path) -> None:
-    import json
-
     from ccbench import _atomic, plots
 
     figures = {**_group_figures(report), **_unknown_figures(report)}
     with progress("{task.completed:.0f} of {task.total:.0f}") as bar:
         for name, figure in bar.track(figures.items(), description="drawing"):
             plots.save(figure, folder / f"{name}.png")
-    with _atomic.new_file(folder / "relabelled.json") as temporary:
-        text = json.dumps(plain(report.to_dict()), indent=2, allow_nan=False) + "\n"
-        temporary.write_text(text, encoding="utf-8")
+    _atomic.write_text(folder / "relabelled.json", json_text(report.to_dict()))
 
 
 def _group_figures(report: _Report) -> dict[str, Figure]:
@@ -280,9 +276,9 @@ def _group_figures(report: _Report) -> dict[str, Figure]:
 
 def _file_name(group: str) -> str:
     """Return a name that no other group has, and that is a file's."""
-    plain = re.sub(r"[^\w.-]+", "-", group)[:80]
+    safe = re.sub(r"[^\w.-]+", "-", group)[:80]
     digest = hashlib.sha256(group.encode()).hexdigest()[:8]
-    return plain if plain == group else f"{plain}-{digest}"
+    return safe if safe == group else f"{safe}-{digest}"
 
 
 def _unknown_figures(report: _Report) -> dict[str, Figure]:

@@ -13,6 +13,7 @@ import click
 from ccbench import _validate
 from ccbench._progress import progress
 from ccbench.cli._console import print_pairs, print_table
+from ccbench.cli._options import check_folder_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -91,9 +92,7 @@ def classify_train(
     from ccbench.classify.training import CCAS
     from ccbench.classify.training_set import PACKAGED, TrainingSet, extended
 
-    if not output.absolute().parent.is_dir():
-        step = f"mkdir -p {output.parent}"
-        raise _validate.bad("--output", str(output), "in a folder that is there", step)
+    check_folder_of(output)
     settings = tuple(map(Setting.named, dict.fromkeys(setting_names)))
     if training is not None and (more_ccas or not recorded):
         allowed = "left out, unless there is --recorded and no --cca"

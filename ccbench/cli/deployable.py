@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ccbench._progress import progress
-from ccbench.cli._console import made_by, print_json, print_pairs, print_table
+from ccbench.cli._console import json_text, made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
     alpha_option,
     beta_option,
@@ -156,16 +155,14 @@ def _document(result: Deployability) -> dict[str, object]:
 
 def _write(result: Deployability, folder: Path) -> None:
     from ccbench import _atomic
-    from ccbench.cli._console import plain
 
     texts = {
         "harms.csv": result.harms.to_csv(index=False),
         "cases.csv": result.cases.to_csv(index=False),
-        "deployable.json": json.dumps(plain(_document(result)), indent=2, allow_nan=False) + "\n",
+        "deployable.json": json_text(_document(result)),
     }
     for name, text in texts.items():
-        with _atomic.new_file(folder / name) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        _atomic.write_text(folder / name, text)
 
 
 def _print(result: Deployability, output: Path | None) -> None:

@@ -32,7 +32,7 @@ def doctor(*, engine: str, bess_dir: Path | None, as_json: bool) -> ExitStatus:
     chosen = engine_named(engine, bess_dir)
     checks = chosen.doctor()
     fine = all(check.ok for check in checks)
-    servers = _servers(chosen)
+    servers = _servers(chosen, checks)
     if as_json:
         shown = {"checks": [asdict(c) for c in checks], "servers": [asdict(c) for c in servers]}
         print_json({"engine": chosen.name, "ok": fine, **shown})
@@ -54,11 +54,11 @@ def _print(checks: Iterable[Check]) -> None:
             click.echo(f"         -> {check.remedy}")
 
 
-def _servers(engine: Engine) -> list[Check]:
+def _servers(engine: Engine, checks: Iterable[Check]) -> list[Check]:
     """Return what asking servers through this engine's links needs besides the engine."""
     if engine.name not in {"mahimahi", "bess"}:
         return []
     from ccbench.cli._servers import link_checks
 
-    own = {check.name for check in engine.doctor()}
+    own = {check.name for check in checks}
     return [check for check in link_checks(engine) if check.name not in own]

@@ -141,47 +141,41 @@ def harm(
             }
         )
         return
-    _print_circumstances(experiment)
-    if result is not None:
-        _print(result)
+    print_pairs({**_circumstances(experiment), **({} if result is None else _parts(result))})
     if parts:
         _print_metrics(parts)
     print_pairs({"made by": made_by(runs[1].provenance)})
 
 
-def _print_circumstances(experiment: Experiment) -> None:
+def _circumstances(experiment: Experiment) -> dict[str, str]:
     from ccbench import harm as library
 
     scenario = experiment.competing
     bottleneck = scenario.bottlenecks[0]
     alpha, beta = library.flow_names(experiment.alpha), library.flow_names(experiment.beta)
-    print_pairs(
-        {
-            "network        ": f"{bottleneck.mean_mbps:g} Mbit/s, {scenario.rtt_ms:g} ms, "
-            f"{bottleneck.qdisc} queue of {bottleneck.queue_packets} packets",
-            "flows          ": f"{alpha} (alpha) against {beta} (beta)",
-        }
-    )
+    return {
+        "network": f"{bottleneck.mean_mbps:g} Mbit/s, {scenario.rtt_ms:g} ms, "
+        f"{bottleneck.qdisc} queue of {bottleneck.queue_packets} packets",
+        "flows": f"{alpha} (alpha) against {beta} (beta)",
+    }
 
 
-def _print(result: HarmResult) -> None:
+def _parts(result: HarmResult) -> dict[str, str]:
     window = f"{result.from_s:g} to {result.to_s:g} s"
     if result.converged_at_s is None:
         window += " (throughput did not converge)"
     else:
         window += f" (converged at {result.converged_at_s:g} s)"
-    print_pairs(
-        {
-            "measured": window,
-            "beta alone": f"{result.solo_mbps:.2f} Mbit/s",
-            "beta with alpha": f"{result.competing_mbps:.2f} Mbit/s",
-            "alpha with beta": f"{result.alpha_mbps:.2f} Mbit/s",
-            "absolute harm": f"{result.absolute:.3f}",
-            "expected harm": f"{result.expected:.3f} (sharing by number of flows)",
-            "relative harm": f"{result.relative:+.3f} (absolute - expected)",
-            "Jain's index": f"{result.jain:.3f} (all flows, 1 is equal)",
-        }
-    )
+    return {
+        "measured": window,
+        "beta alone": f"{result.solo_mbps:.2f} Mbit/s",
+        "beta with alpha": f"{result.competing_mbps:.2f} Mbit/s",
+        "alpha with beta": f"{result.alpha_mbps:.2f} Mbit/s",
+        "absolute harm": f"{result.absolute:.3f}",
+        "expected harm": f"{result.expected:.3f} (sharing by number of flows)",
+        "relative harm": f"{result.relative:+.3f} (absolute - expected)",
+        "Jain's index": f"{result.jain:.3f} (all flows, 1 is equal)",
+    }
 
 
 def _print_metrics(parts: Sequence[MetricHarm]) -> None:

@@ -7,6 +7,7 @@ Every error that a person can do something about is one line on standard error a
 
 from __future__ import annotations
 
+import io
 import signal
 import sys
 from pathlib import Path
@@ -152,6 +153,9 @@ def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
 
 def main() -> NoReturn:
     """Run the program on ``sys.argv`` and exit."""
+    # A file's name that is not UTF-8, or a letter that the terminal lacks, is no reason to fail.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     # `kill` then unwinds the stack as Ctrl-C does: running kernels are stopped on the way out.
     signal.signal(signal.SIGTERM, _terminate)
     sys.exit(program(prog_name="ccbench"))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -154,14 +155,25 @@ def raygen(
             **(
                 {
                     "the worst, as a plot": str(folder / library.WORST_PNG),
-                    "to repeat the worst": f"ccbench run {folder / 'worst-1.toml'}",
+                    "to repeat the worst": _command("run", folder / "worst-1.toml"),
                 }
                 if (result.claims["error"] == "").any()
                 else {}
             ),
-            "a report to look at": f"ccbench report {folder}",
+            "a report to look at": _command("report", folder),
         }
     )
+
+
+def _command(name: str, path: Path) -> str:
+    """Return what to type into a shell.
+
+    Examples
+    --------
+    >>> _command("report", Path("my search"))
+    "ccbench report 'my search'"
+    """
+    return shlex.join(["ccbench", name, str(path)])
 
 
 def _print_claims(result: SearchResult) -> None:

@@ -66,7 +66,7 @@ def run(
         flows = [{ cca = "bbr" }, { cca = "cubic", count = 2, start_s = 5 }]
         bottlenecks = [{ bandwidth_mbps = 100, queue_bdp = 1.5 }]
     """  # noqa: D301 - click wants this sign itself
-    from ccbench import _run_files, emulate
+    from ccbench import _run_files
     from ccbench.scenario import Scenario
 
     if output is not None:
@@ -76,6 +76,9 @@ def run(
 
         plots.check_path(plot)
     loaded = Scenario.load(scenario)
+
+    from ccbench import emulate  # pandas is worth it only if something is run
+
     with progress("{task.completed:.0f} of {task.total:g} s") as bar:
         task = bar.add_task("running", total=loaded.duration_s)
         result = emulate.run(

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from ccbench.cli._console import print_json, print_pairs
-from ccbench.cli._options import json_option, positive
+from ccbench.cli._options import check_folder_of, json_option, positive
 
 __all__ = ["traffic"]
 
@@ -74,14 +74,15 @@ def traffic(
     from ccbench import _atomic, arrivals
     from ccbench.traffic import FlowMix
 
+    if output is not None:
+        check_folder_of(output)
     named: str | float = sizes
     with suppress(ValueError):
         named = float(sizes)
     mix = FlowMix(sizes=named, load_mbps=load, start_s=start, stop_s=start + duration, seed=seed)
     flows = mix.arrivals()
     if output is not None:
-        with _atomic.new_file(output) as temporary:
-            temporary.write_text(arrivals.to_csv(flows), encoding="utf-8")
+        _atomic.write_text(output, arrivals.to_csv(flows))
     drawn = np.array([size for _, size in flows])
     expected = mix.distribution
     document = {

@@ -17,12 +17,12 @@ from filelock import FileLock, Timeout
 from ccbench import _atomic, _run_files
 from ccbench.cache import cache_dir
 from ccbench.errors import CcbenchError, DamagedRun, InputError
-from ccbench.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ccbench.emulate.engine import Engine
+    from ccbench.run import Run
     from ccbench.scenario import Scenario
 
 __all__ = ["Store", "Usage", "run_key"]
@@ -89,6 +89,8 @@ class Store:
         path = self._path(scenario, engine)
         if not path.is_dir():
             return None
+        from ccbench.run import Run  # noqa: PLC0415 - pandas, for those who only ask what is there
+
         try:
             return replace(Run.load(path), scenario=scenario)
         except DamagedRun as error:

@@ -29,7 +29,6 @@ __all__ = [
 ]
 
 FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 def skipping(throughput: pd.DataFrame, seconds: float = 60.0) -> pd.Series[float]:
@@ -109,9 +108,8 @@ def near_fair_share(
     rows = max(1, round(hold_s / interval_s))
     everybody_s = float(_throughput.entries_s(throughput).max(skipna=False))
     together = throughput[throughput.index > everybody_s]
-    share_mbps = float(
-        together.mean().mean()
-    )  # NaN if a flow never enters: then nothing is near it
+    # NaN if a flow never enters: then nothing is near it.
+    share_mbps = float(together.mean().mean())
     near = (together - share_mbps).abs() <= tolerance * share_mbps
     held = near.rolling(rows).sum() == rows
     begins_s = held.apply(lambda flow: held.index[flow.argmax()] if flow.any() else math.nan)

@@ -62,7 +62,7 @@ class Assessment:
     repetitions : int
         Runs of each scenario, with seeds from `seed` on.
     leeway : float
-        By how much harm may exceed a bound, 0 or more.
+        By how much harm may exceed a bound, 0 to 1.
     seed : int
 
     Raises

@@ -59,9 +59,7 @@ def harm(solo: float, competing: float, *, less_is_better: bool = False) -> floa
         if not (math.isfinite(value) and value >= 0):
             raise _validate.bad(name, value, "a finite number of at least 0", "check the run")
     if less_is_better:
-        if (
-            solo == competing
-        ):  # also 0 and 0, such as no losses in either run: nothing changed, no harm
+        if solo == competing:  # also 0 and 0, such as no losses in either run
             return 0.0
         # No losses where there were some alone: better without bounds, as 0 is the best there is.
         return (competing - solo) / competing if competing > 0 else -math.inf

@@ -101,6 +101,16 @@ def empty_fraction(rate_ratio: ArrayLike, threshold: ArrayLike = 1.0) -> NDArray
 def worst_rate_ratio(threshold: ArrayLike = 1.0) -> NDArray[np.float64]:
     """Return the x at which a flow's queue is empty for the longest part of the time.
 
+    Parameters
+    ----------
+    threshold : array_like
+        As in :func:`empty_fraction`.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range.
+
     Examples
     --------
     >>> worst_rate_ratio([1, 4]).tolist()

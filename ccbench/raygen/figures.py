@@ -199,7 +199,8 @@ def _levels(result: SearchResult, baselines: Mapping[str, SearchResult]) -> dict
             f"best of {name}": float(other.experiments["relative_harm"].max())
             for name, other in baselines.items()
         }
-    if result.config.strategy == "sweep":
+    config = result.config
+    if config.strategy == "sweep" or config.initial != "random" or config.corners:
         return {}
     table = result.experiments
     first = table.loc[table["generation"] == 1, "relative_harm"]

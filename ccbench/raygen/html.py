@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -127,8 +128,7 @@ def report(  # noqa: PLR0913 - choices that are independent, all by keyword
     course = _course(result, others, pictures)
     landscape = _landscape(result, pairs, pictures)
     page = _page(result, cards, course=course, landscape=landscape)
-    with _atomic.new_file(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    _atomic.write_text(path, page)
     return path, *pictures.files
 
 
@@ -245,7 +245,7 @@ def _cards(
             title=experiment.describe(),
             row={"rank": rank, "found_harm": row["relative_harm"], **row},
             commands={
-                label: f"ccbench run {path}"
+                label: shlex.join(["ccbench", "run", str(path)])
                 for label, path in (
                     ("together", folder / f"worst-{rank}.toml"),
                     (f"{config.beta} alone", folder / f"worst-{rank}-solo.toml"),

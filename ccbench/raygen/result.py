@@ -106,22 +106,32 @@ class SearchResult:
     def experiment(self, number: int, seed: int | None = None) -> Experiment:
         """Return the experiment of this number, with the search's seed or another one.
 
+        Raises
+        ------
+        InputError
+            If there is none of this number.
+
         Examples
         --------
         >>> result.experiment(0).describe()  # doctest: +SKIP
         '1 bbr against 2 cubic, 188.6 ms, 36.3 Mbit/s, 1403 packets (2.5 BDP)'
         """
-        (row,) = self.experiments[self.experiments["number"] == number].to_dict("records")
+        row = _row("number", number, self.experiments)
         return self.config.experiment(self.config.space.chromosome(row), seed)
 
     def claimed(self, rank: int) -> Experiment:
         """Return the experiment of the claim of this rank, with the first of its fresh seeds.
 
+        Raises
+        ------
+        InputError
+            If there is no claim of this rank, as before the end of a search.
+
         Examples
         --------
         >>> result.claimed(1).competing.to_toml()  # doctest: +SKIP
         """
-        (row,) = self.claims[self.claims["rank"] == rank].to_dict("records")
+        row = _row("rank", rank, self.claims)
         return self.experiment(row["number"], self.config.fresh_seeds[0])
 
     def top_table(self) -> pd.DataFrame:
@@ -145,6 +155,16 @@ class SearchResult:
                 for experiment in [self.claimed(claim["rank"])]
             ],
         }
+
+
+def _row(name: str, value: int, table: pd.DataFrame) -> dict[Any, Any]:
+    """Return the row that has this value in a column of different ones."""
+    found: list[dict[Any, Any]] = table[table[name] == value].to_dict("records")
+    if not found:
+        numbers = table[name].tolist()
+        allowed = f"{min(numbers)} to {max(numbers)}" if numbers else "left out: there is none yet"
+        raise _validate.bad(name, value, allowed, f"look it up in the column {name}")
+    return found[0]
 
 
 def worst(evaluations: Iterable[Evaluation], n: int) -> tuple[Evaluation, ...]:

@@ -26,7 +26,9 @@ def shown(on_progress: Callable[[Progress], None] | None) -> Iterator[Callable[[
         task = bar.add_task("preparing", total=1.0, state="")
 
         def show(now: Progress) -> None:
-            harm = "" if now.best is None else f", harm up to {now.best.relative:+.3f}"
+            harm = ""
+            if now.best is not None and not now.best.error:
+                harm = f", harm up to {now.best.relative:+.3f}"
             failed = f", {now.failed} failed" if now.failed else ""
             generation = f"generation {now.generation}/{now.generations}"
             bar.update(

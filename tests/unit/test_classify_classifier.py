@@ -70,7 +70,7 @@ class TestPredict:
     def test_length(self, known: Any) -> None:
         """A threshold means the same for traces of any length."""
         classifier = CCAClassifier(thresholds=3.0).fit(*known)
-        short, long = flat(7, 30), flat(7, 30)
+        short, long = flat(7, 30), flat(7, 60)
         assert ["low", "low"] == classifier.predict([short, long]).tolist()
         distances, _ = classifier.kneighbors([flat(7, 60), flat(7, 30)])
         assert distances.ravel() == pytest.approx(3.0)

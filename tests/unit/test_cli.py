@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -60,6 +61,17 @@ def assert_refused(
         assert word in message
 
 
+def commands(group: click.Group, *path: str) -> list[tuple[str, ...]]:
+    """Return the words of a group, and of all commands in it."""
+    found = [path]
+    for name, one in group.commands.items():
+        if isinstance(one, click.Group):
+            found += commands(one, *path, name)
+        else:
+            found.append((*path, name))
+    return found
+
+
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
     """Write a scenario file."""
@@ -100,32 +112,7 @@ def half_there(arithmetic: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) ->
 
 
 class TestProgram:
-    @pytest.mark.parametrize(
-        "command",
-        [
-            (),
-            ("doctor",),
-            ("kernel",),
-            ("kernel", "build"),
-            ("kernel", "info"),
-            ("run",),
-            ("shell",),
-            ("classify",),
-            ("classify-train",),
-            ("classify-cluster",),
-            ("traces", "list"),
-            ("harm",),
-            ("deployable",),
-            ("raygen",),
-            ("report",),
-            ("study",),
-            ("study", "list"),
-            ("study", "run"),
-            ("model",),
-            ("model", "bbr"),
-            ("elasticity",),
-        ],
-    )
+    @pytest.mark.parametrize("command", commands(cli.program), ids=" ".join)
     def test_help(self, command: tuple[str, ...]) -> None:
         """Every command explains itself with --help and -h."""
         for option in ("--help", "-h"):
@@ -139,6 +126,18 @@ class TestProgram:
         first, second = ccbench("--version").stdout.splitlines()
         assert first == "ccbench 0.1.0"
         assert second == "virtual kernel: not built; run: ccbench kernel build"
+
+    def test_quick_to_start(self) -> None:
+        """What computes nothing does not wait for pandas, which takes most of a second."""
+        code = (
+            "import sys; from click.testing import CliRunner; from ccbench.cli.main import program;"
+            "[CliRunner().invoke(program, words.split()) for words in sys.argv[1:]];"
+            "sys.exit('pandas' in sys.modules)"
+        )
+        commands = ("--help", "--version", "kernel info", "run nowhere.toml", "model bfc")
+        model = "model bbr --bandwidth 9 --rtt 9 --queue 2bdp"
+        words = [sys.executable, "-c", code, *commands, model]
+        assert 0 == subprocess.run(words, check=False).returncode
 
     @pytest.mark.parametrize("command", [(), ("kernel",)])
     def test_nothing_to_do(self, command: tuple[str, ...]) -> None:
@@ -332,6 +331,14 @@ class TestRun:
         assert_refused(ccbench("run", scenario), "tahoe", "greedy")
 
 
+class TestTraffic:
+    def test_no_folder(self, tmp_path: Path) -> None:
+        """A file cannot be written where there is no folder, and nothing is drawn for it."""
+        file = tmp_path / "none" / "flows.csv"
+        result = ccbench("traffic", "--load", "1", "--duration", "9", "-o", str(file))
+        assert_refused(result, "--output", f"mkdir -p {file.parent}")
+
+
 class TestDoctor:
     @pytest.mark.usefixtures("half_there")
     def test_something_missing(self) -> None:
@@ -511,7 +518,7 @@ class TestRaygen:
 
     def test_no_dask(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Without dask installed, --scheduler says how to install it."""
-        monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+        monkeypatch.setitem(sys.modules, "distributed", None)
         result = command("raygen", RAYGEN, scheduler="tcp://head:8786")
         assert_refused(result, "pip install 'ccbench[cluster]'", status=ExitStatus.FAILED)
 

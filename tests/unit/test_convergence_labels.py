@@ -170,9 +170,10 @@ class TestEvaluate:
         table = evaluate(run, {"never": lambda shown: skipping(shown) * math.nan})
         assert table["from_s"].tolist() == [60]
         assert table["label_difference_percent"].isna().all()
-        assert table["steady_difference_percent"].tolist() == pytest.approx(
-            [100 * (1 - 130 / 3 / 50)], abs=30
-        )
+        # Of the 120 s behind that minute, 80 have 30 Mbit/s and 40 have the steady 50.
+        mean_mbps = (80 * 30 + 40 * 50) / 120
+        expected = pytest.approx([100 * (50 - mean_mbps) / 50])
+        assert table["steady_difference_percent"].tolist() == expected
 
     def test_methods(self) -> None:
         """Every method says something about every flow."""

@@ -128,9 +128,12 @@ class TestProgressFigure:
             lines["90th percentile of the first 10"]
         )
 
-    def test_sweep_has_no_random_generation(self) -> None:
-        """A sweep begins with nothing random to compare with."""
-        lines = _lines(progress_figure(_made([0.1] * 30, strategy="sweep"), {}).axes[0])
+    @pytest.mark.parametrize(
+        "settings", [{"strategy": "sweep"}, {"initial": "stratified"}, {"corners": True}]
+    )
+    def test_no_random_generation(self, settings: dict[str, Any]) -> None:
+        """A search that does not begin at random has nothing random to compare with."""
+        lines = _lines(progress_figure(_made([0.1] * 30, **settings), {}).axes[0])
         assert {"best so far", "90th percentile so far"} == set(lines)
 
     def test_baselines(self) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 from dataclasses import dataclass
 from functools import cached_property
+from html import unescape
 from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -116,7 +118,7 @@ class _Reported:
 def reported(tmp_path_factory: pytest.TempPathFactory) -> _Reported:
     """Give a search of 40 scenarios and its report, which takes seconds and is not changed."""
     engine = ArithmeticEngine()
-    folder = tmp_path_factory.mktemp("reported") / "found"
+    folder = tmp_path_factory.mktemp("reported") / "it's found"
     result = _search(folder, engine, budget=40, seed=7)
     before = set(folder.iterdir())
     files = report(folder, engine=engine, store=None)
@@ -184,11 +186,12 @@ class TestReport:
             assert claim["rtt_ms"] == float(row[7])
 
     def test_commands(self, reported: _Reported) -> None:
-        """The commands name files that hold the scenarios of the claims."""
-        commands = re.findall(r"<code>ccbench run ([^<]+)</code>", reported.page.html)
+        """The commands, as a shell takes them, name files that hold the claims' scenarios."""
+        commands = re.findall(r"<code>(ccbench run [^<]+)</code>", reported.page.html)
+        paths = [path for _, _, path in (shlex.split(unescape(one)) for one in commands)]
         claimed = map(reported.result.claimed, reported.result.claims["rank"])
         expected = [scenario for one in claimed for scenario in (one.competing, one.solo)]
-        assert expected == [Scenario.load(path) for path in commands]
+        assert expected == [Scenario.load(path) for path in paths]
 
     def test_all_experiments(self, reported: _Reported) -> None:
         """The last table has a row for each experiment, and its cells are what was measured."""

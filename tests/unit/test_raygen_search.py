@@ -7,6 +7,7 @@ import random
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from ccbench.raygen import (
     search,
 )
 from ccbench.scenario import Scenario
-from tests.unit.conftest import assert_same
+from tests.unit.conftest import ArithmeticEngine, assert_same
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -379,10 +380,10 @@ class TestProgress:
             search(_config(), engine=engine, on_progress=interrupt)
 
 
-@pytest.fixture
-def result(engine: Engine) -> SearchResult:
-    """Give the result of a small search."""
-    return search(_config(budget=40), engine=engine, store=None)
+@pytest.fixture(scope="module")
+def result() -> SearchResult:
+    """Give the result of a small search, which nobody changes."""
+    return search(_config(budget=40), engine=ArithmeticEngine(), store=None)
 
 
 class TestSearchResult:
@@ -406,6 +407,20 @@ class TestSearchResult:
         table = result.top_table()
         assert list(table.index) == [1, 2, 3, 4, 5]
         assert list(table["relative_harm"]) == list(result.claims["relative_harm"])
+
+    @pytest.mark.parametrize("number", [-1, 40])
+    def test_no_such_experiment(self, result: SearchResult, number: int) -> None:
+        """A number that no experiment has, and a rank that no claim has, are input errors."""
+        with pytest.raises(InputError, match=f"^number is {number}; it must be 0 to 39"):
+            result.experiment(number)
+        with pytest.raises(InputError, match=f"^rank is {number}; it must be 1 to 5"):
+            result.claimed(number)
+
+    def test_no_claim_yet(self, result: SearchResult) -> None:
+        """Before the end of a search there are no claims."""
+        unfinished = replace(result, claims=result.claims.iloc[:0])
+        with pytest.raises(InputError, match="there is none yet"):
+            unfinished.claimed(1)
 
     def test_json(self, result: SearchResult) -> None:
         """The document for machines is JSON, and its scenarios can be read back."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -104,6 +105,12 @@ class TestFind:
         near = Trace(name="near", opportunities_ms=(5,))
         near.to_file(tmp_path / "slowing.down")
         assert near == trace_library.find("slowing.down", tmp_path)
+
+    def test_name_that_is_no_text(self, own_folder: Path) -> None:
+        """A file whose name is not UTF-8 has one that can be printed, and hides no other."""
+        (own_folder / os.fsdecode(b"link\xff.trace")).write_text("12\n")
+        assert ["link\ufffd.trace", "slowing.down", "steady.trace"] == list(trace_library.paths())
+        assert "link\ufffd.trace" in traces_list().stdout
 
     def test_own_before_package(self, tmp_path: Path) -> None:
         """Of two traces of one name, the user's own counts."""

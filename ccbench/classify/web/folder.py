@@ -92,7 +92,5 @@ class ServerFolder:
     def finish(self, result: Mapping[str, Any]) -> None:
         """Keep the verdict: nothing more is to be asked."""
         self.path.mkdir(parents=True, exist_ok=True)
-        with _atomic.new_file(self.path / RESULT) as temporary:
-            temporary.write_text(
-                json.dumps(result, indent=2, allow_nan=False) + "\n", encoding="utf-8"
-            )
+        text = json.dumps(result, indent=2, allow_nan=False) + "\n"
+        _atomic.write_text(self.path / RESULT, text)

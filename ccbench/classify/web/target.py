@@ -14,6 +14,8 @@ from ccbench import _validate
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ccbench.errors import InputError
+
 __all__ = ["Target", "read_list"]
 
 _PORTS = {"http": 80, "https": 443}
@@ -159,5 +161,5 @@ def _path(name: str, parts: SplitResult) -> str:
     return path
 
 
-def _bad(name: str, step: str) -> Exception:
+def _bad(name: str, step: str) -> InputError:
     return _validate.bad("server", name, _ALLOWED, step)
