@@ -154,7 +154,8 @@ def survives(
         status = wait(pid, moments.uniform(0, 1.1 * usual_s))
         if status is None:
             os.kill(pid, signal.SIGKILL)
-            assert wait(pid, 60) == -signal.SIGKILL
+            status = wait(pid, 60)
+        if status == -signal.SIGKILL:
             killed += 1
         else:
             assert status == 0, (here / "said").read_text()
