@@ -17,15 +17,18 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ccbench import _toml
 from ccbench.bfc.simulation import Simulation
 from ccbench.cli.main import program
 from ccbench.raygen.result import SearchResult
 from ccbench.run import Run
+from ccbench.scenario import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +36,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kernel
 
 _KILLS = int(os.environ.get("CCBENCH_KILLS", "2"))
-_EXAMPLES = Path(__file__).parents[2] / "examples"
+#: From so many on, those that take long are done too.
+_MANY = 10
 #: Processes that a killed program has started end within this time.
 _SOON_S = 20.0
 
@@ -197,6 +201,7 @@ def test_search(here: Path) -> None:
     survives(here, [*words.split(), "-o", "found"], result, check, seed=2)
 
 
+@pytest.mark.skipif(_KILLS < _MANY, reason="takes a minute: make soak")
 def test_study(here: Path) -> None:
     """A study."""
     result = here / "results"
@@ -209,6 +214,7 @@ def test_study(here: Path) -> None:
     survives(here, words, result, check, seed=3)
 
 
+@pytest.mark.skipif(_KILLS < _MANY, reason="takes minutes: make soak")
 def test_training(here: Path) -> None:
     """Training: a training set is there as a whole or not at all."""
     result = here / "trained"
@@ -232,3 +238,53 @@ def test_simulation(here: Path) -> None:
             Simulation.load(folder)
 
     survives(here, words.split(), result, check, seed=5)
+
+
+def test_store(here: Path) -> None:
+    """Writes to a store: whatever is in it is whole, and what is missing comes with the next."""
+    scenario = Scenario.from_dict(_toml.loads(SCENARIO))
+    run = KernelEngine().run(replace(scenario, duration_s=5))
+    store = Store(here / "kept")
+    path = store.put(run)
+    expected = digest(path)
+    moments = random.Random(6)
+    for _ in range(10 * _KILLS):
+        pid = os.fork()
+        if not pid:
+            with suppress(BaseException):
+                while True:
+                    store.put(run, overwrite=True)
+            os._exit(70)
+        assert wait(pid, moments.uniform(0.01, 0.15)) is None
+        os.kill(pid, signal.SIGKILL)
+        assert wait(pid, 60) == -signal.SIGKILL
+        kept = store.get(run.scenario, KernelEngine())
+        assert kept is None or digest(path) == expected
+    store.put(run, overwrite=True)
+    assert digest(path) == expected
+    assert {path} == set((here / "kept").glob("*/*"))
+
+
+def test_modules(other_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiling modules: the next build is the same, and nothing half-built is found."""
+    monkeypatch.chdir(tmp_path)
+    expected = digest(installed().path / "root")
+    moments = random.Random(7)
+    killed = 0
+    begin_s = time.monotonic()
+    shutil.rmtree(other_cache / "builds")
+    installed()
+    usual_s = time.monotonic() - begin_s
+    while killed < _KILLS:
+        shutil.rmtree(other_cache / "builds")
+        pid = start(["kernel", "info"])
+        if wait(pid, moments.uniform(0, usual_s)) is not None:
+            continue
+        os.kill(pid, signal.SIGKILL)
+        wait(pid, 60)
+        killed += 1
+        assert nobody(other_cache), below(other_cache)
+        for folder in (other_cache / "builds").glob("[!.]*"):
+            assert digest(folder / "root") == expected
+    assert digest(installed().path / "root") == expected
+    assert not list((other_cache / "builds").glob(".*"))

@@ -109,7 +109,7 @@ def metronome(tmp_path_factory: pytest.TempPathFactory) -> KernelEngine:
 
 
 class TestPacing:
-    @pytest.mark.parametrize("mbps", [1.0, 13.7, 480.0])
+    @pytest.mark.parametrize("mbps", [1.0, 13.7, 22.0])
     def test_gaps(self, metronome: KernelEngine, mbps: float) -> None:
         """TCP's own pacing leaves the time between two packets that the pace asks for."""
         bytes_per_s = round(mbps * 1e6 / 8)
