@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,8 +55,9 @@ def test_runs_in_a_row(engine: KernelEngine, alone: Path, tmp_path: Path) -> Non
         if i % 10 == 9:
             memory_mb.append(resident_mb())
             files.append(descriptors())
-    print(f"{_RUNS} runs in {time.monotonic() - begin_s:.0f} s: {memory_mb[0]:.0f} MB after 10,")
-    print(f"{memory_mb[-1]:.0f} MB at the end; files {files[0]} and {files[-1]}")
+    took_s = time.monotonic() - begin_s
+    said = f"{_RUNS} runs in {took_s:.0f} s: {memory_mb[0]:.0f} to {memory_mb[-1]:.0f} MB"
+    sys.stdout.write(f"{said}, {files[0]} to {files[-1]} open files\n")
     settled = len(memory_mb) // 3
     assert max(memory_mb[settled:]) - memory_mb[settled] < 10
     assert len(set(files)) == 1

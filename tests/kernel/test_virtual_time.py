@@ -70,7 +70,7 @@ class TestRoundTrip:
         ("rtt_ms", "bandwidth_mbps"), [(1.0, 100.0), (40.0, 12.0), (333.3, 7.7)]
     )
     def test_min_rtt(self, rtt_ms: float, bandwidth_mbps: float) -> None:
-        """The shortest round trip that TCP has measured is the path's and a packet's on the link."""
+        """The shortest round trip that TCP has seen is the path's and a packet's on the link."""
         result = run(dumbbell(rtt_ms=rtt_ms, bandwidth_mbps=bandwidth_mbps, duration_s=5))
         seen_us = result.flows["min_rtt_us"]
         # Of the handshake, whose packets are short: SYN and SYN ACK of 60 bytes, or 52 of an ACK.
