@@ -24,13 +24,18 @@ _CCBENCH = [sys.executable, "-c", "from ccbench.cli.main import main; main()"]
 _HOME = "Zoë's öffentliche Dateien – 測試"
 
 
-def ccbench(folder: Path, *words: str, before: tuple[str, ...] = (), **environment: str) -> str:
+def ccbench(
+    folder: Path, *words: str, before: tuple[str, ...] = (), tmp: Path | None = None
+) -> str:
     """Run the program in a folder; return its status and all that it says."""
     done = subprocess.run(
         [*before, *_CCBENCH, *words],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": f"{_ROOT}:{os.environ.get('PYTHONPATH', '')}"}
-        | environment,
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{_ROOT}:{os.environ.get('PYTHONPATH', '')}",
+            **({} if tmp is None else {"TMPDIR": str(tmp)}),
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -80,17 +85,17 @@ def small(folder: Path, size: str) -> tuple[str, ...]:
 def test_full(scenario: Path, own_store: Path, what: str) -> None:
     """Where there is no room, one line says where; with room the same command works."""
     (scenario / "small").mkdir()
-    environment = {"TMPDIR": str(scenario / "small")} if what == "workspace" else {}
+    tmp = scenario / "small" if what == "workspace" else None
     output = "small/result" if what == "output" else "result"
     if what == "store":
         own_store.symlink_to(scenario / "small")
     before = small(scenario / "small", "300k")
-    said = ccbench(scenario, "run", "scenario.toml", "-o", output, before=before, **environment)
+    said = ccbench(scenario, "run", "scenario.toml", "-o", output, before=before, tmp=tmp)
     assert said.startswith("1: ccbench:"), said
     assert "\n" not in said
     assert "fault of ccbench" not in said
     assert "room" in said or "No space" in said
-    said = ccbench(scenario, "run", "scenario.toml", "-o", output, **environment)
+    said = ccbench(scenario, "run", "scenario.toml", "-o", output, tmp=tmp)
     assert said.startswith("0:"), said
     assert Run.load(scenario / output).scenario.flow_count == 2
 

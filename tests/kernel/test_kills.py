@@ -26,7 +26,7 @@ import pytest
 from ccbench import _toml
 from ccbench.bfc.simulation import Simulation
 from ccbench.cli.main import program
-from ccbench.emulate.kernel.build import installed
+from ccbench.emulate.kernel.build import installed, ready
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.store import Store
 from ccbench.raygen.result import SearchResult
@@ -292,3 +292,23 @@ def test_modules(other_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
             assert digest(folder / "root") == expected
     assert digest(installed().path / "root") == expected
     assert not list((other_cache / "builds").glob(".*"))
+
+
+@pytest.mark.skipif(_KILLS < _MANY, reason="takes minutes: make soak")
+def test_kernel_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiling the kernel: nobody finds half a tree, and the next build clears it away."""
+    source = next(iter((installed().path.parents[1] / "sources").glob("linux-source-*")), None)
+    if source is None:
+        pytest.skip("the cache has no source of the kernel's")
+    monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    moments = random.Random(8)
+    for _ in range(_KILLS // 5):
+        pid = start(["kernel", "build", "--source", str(source)])
+        assert wait(pid, moments.uniform(1, 40)) is None, (tmp_path / "said").read_text()
+        os.kill(pid, signal.SIGKILL)
+        wait(pid, 60)
+        assert nobody(tmp_path / "cache"), below(tmp_path / "cache")
+        assert not list((tmp_path / "cache" / "kernel" / "trees").glob("[!.]*"))
+        assert len(list((tmp_path / "cache" / "kernel" / "trees").iterdir())) <= 1
+        assert ready() is None
