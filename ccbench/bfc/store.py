@@ -26,7 +26,7 @@ __all__ = ["SimulationStore", "case_key", "core_version"]
 _log = logging.getLogger(__name__)
 
 #: What besides the compiled core decides what a simulation's result looks like.
-_SOURCES = ("simulation.py", "workload.py", "flow_sizes.py")
+_SOURCES = ("bfc/simulation.py", "bfc/workload.py", "bfc/flow_sizes.py", "flow_sizes.py")
 
 
 @dataclass(frozen=True)
@@ -114,10 +114,10 @@ def case_key(case: Case) -> str:
 def core_version() -> str:
     """Return the SHA-256 in hexadecimal of the simulator: the compiled core, and what feeds it."""
     digest = hashlib.sha256(Path(_native.__file__).read_bytes())
-    package = resources.files("ccbench.bfc")
+    package = resources.files("ccbench")
     files = [package / name for name in _SOURCES]
     files += sorted(
-        (file for file in (package / "data").iterdir() if file.name.endswith(".csv")),
+        (file for file in (package / "bfc" / "data").iterdir() if file.name.endswith(".csv")),
         key=lambda file: file.name,
     )
     for file in files:
