@@ -71,6 +71,7 @@ def load(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
     DamagedRun
         If a file is missing, differs from what was written, or has another format.
     """
+    document: dict[str, Any] = {}
     try:
         document = unsealed((folder / _DESCRIPTION).read_bytes())
         kind = document["format"]

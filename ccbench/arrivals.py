@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from ccbench import _validate
@@ -106,12 +107,10 @@ def to_csv(arrivals: Arrivals) -> str:
 
 
 def _pair(path: Path, line: int, row: list[str]) -> tuple[float, int]:
-    try:
+    with suppress(ValueError):
         start_s, size_bytes = row
-        if "_" in f"{start_s}{size_bytes}":  # Python takes 1_0 for 10; no other program does
-            raise ValueError
-        return float(start_s), int(size_bytes)
-    except ValueError:
-        field = f"arrivals file {path} line {line}"
-        allowed = "two numbers, start_s and size_bytes"
-        raise _validate.bad(field, ",".join(row), allowed, "correct the line") from None
+        if "_" not in f"{start_s}{size_bytes}":  # Python takes 1_0 for 10; no other program does
+            return float(start_s), int(size_bytes)
+    field = f"arrivals file {path} line {line}"
+    allowed = "two numbers, start_s and size_bytes"
+    raise _validate.bad(field, ",".join(row), allowed, "correct the line")

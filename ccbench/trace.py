@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_right
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from operator import le
@@ -151,11 +153,10 @@ class Trace:
         path = Path(path)
         text = _validate.text_file(path, "file")
         lines = text.splitlines()
-        try:
-            if "_" in text:  # Python takes 1_0 for 10; Mahimahi does not
-                raise ValueError
-            times = tuple(map(int, lines))
-        except ValueError:  # some line is empty or wrong
+        times: tuple[int, ...] = ()
+        with suppress(ValueError):
+            times = () if "_" in text else tuple(map(int, lines))  # Python takes 1_0 for 10
+        if not times:  # some line is empty or wrong
             times = tuple(_line_ms(path, i, s) for i, s in enumerate(lines, 1) if s.strip())
         with _validate.within(f"{path}: "):
             return cls(name=name_of(path), opportunities_ms=times)
@@ -177,10 +178,7 @@ def name_of(path: Path) -> str:
 
 
 def _line_ms(path: Path, number: int, line: str) -> int:
-    try:
-        if "_" in line:
-            raise ValueError
-        return int(line)
-    except ValueError:
+    if not re.fullmatch(r"\s*[+-]?\d{1,20}\s*", line, re.ASCII):
         form, step = "a whole number of milliseconds", "correct the line"
-        raise _validate.bad(f"{path} line {number}", line, form, step) from None
+        raise _validate.bad(f"{path} line {number}", line, form, step)
+    return int(line)

@@ -65,7 +65,7 @@ __all__ = ["classify_train"]
 )
 @click.option(
     "--samples",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, 10_000),
     default=2,
     show_default=True,
     help="Runs of each congestion control in each setting and variation.",

@@ -165,9 +165,7 @@ def read_folder(
         with _validate.within(f"{path / SEARCH_JSON}: "):
             config = SearchConfig.from_dict(document["search"])
         experiments, claims = (_read_table(path / name) for name in (RESULTS_CSV, CLAIMS_CSV))
-        done = document["experiments_done"]
-        if (0 if experiments is None else len(experiments)) < done:
-            raise ValueError(f"{RESULTS_CSV} has fewer rows than the {done} of {SEARCH_JSON}")
+        _check_rows(experiments, document["experiments_done"])
     except (OSError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -176,6 +174,12 @@ def read_folder(
     own = {"search", "experiments_done", "experiments_planned"}
     provenance = {name: value for name, value in document.items() if name not in own}
     return config, provenance, experiments, claims
+
+
+def _check_rows(experiments: pd.DataFrame | None, done: int) -> None:
+    """Raise a ValueError if rows are missing: the table is written before the number."""
+    if (0 if experiments is None else len(experiments)) < done:
+        raise ValueError(f"{RESULTS_CSV} has fewer rows than the {done} of {SEARCH_JSON}")
 
 
 def _read_json(folder: Path) -> Any:

@@ -99,7 +99,7 @@ class TestStopped:
         monkeypatch.setattr(boot_module, "HANG_S", 1.0)
         clock = time.monotonic
         jump = [0.0]
-        monkeypatch.setattr(boot_module.time, "monotonic", lambda: clock() + jump[0])
+        monkeypatch.setattr(time, "monotonic", lambda: clock() + jump[0])
 
         def sleep(_: float) -> None:
             jump[0] += 1000.0

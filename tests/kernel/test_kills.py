@@ -17,15 +17,21 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ccbench import _toml
 from ccbench.bfc.simulation import Simulation
 from ccbench.cli.main import program
+from ccbench.emulate.kernel.build import installed, ready
+from ccbench.emulate.kernel.engine import KernelEngine
+from ccbench.emulate.store import Store
 from ccbench.raygen.result import SearchResult
 from ccbench.run import Run
+from ccbench.scenario import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +39,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kernel
 
 _KILLS = int(os.environ.get("CCBENCH_KILLS", "2"))
-_EXAMPLES = Path(__file__).parents[2] / "examples"
+#: From so many on, those that take long are done too.
+_MANY = 10
 #: Processes that a killed program has started end within this time.
 _SOON_S = 20.0
 
@@ -154,7 +161,8 @@ def survives(
         status = wait(pid, moments.uniform(0, 1.1 * usual_s))
         if status is None:
             os.kill(pid, signal.SIGKILL)
-            assert wait(pid, 60) == -signal.SIGKILL
+            status = wait(pid, 60)
+        if status == -signal.SIGKILL:
             killed += 1
         else:
             assert status == 0, (here / "said").read_text()
@@ -196,6 +204,7 @@ def test_search(here: Path) -> None:
     survives(here, [*words.split(), "-o", "found"], result, check, seed=2)
 
 
+@pytest.mark.skipif(_KILLS < _MANY, reason="takes a minute: make soak")
 def test_study(here: Path) -> None:
     """A study."""
     result = here / "results"
@@ -208,6 +217,7 @@ def test_study(here: Path) -> None:
     survives(here, words, result, check, seed=3)
 
 
+@pytest.mark.skipif(_KILLS < _MANY, reason="takes minutes: make soak")
 def test_training(here: Path) -> None:
     """Training: a training set is there as a whole or not at all."""
     result = here / "trained"
@@ -231,3 +241,74 @@ def test_simulation(here: Path) -> None:
             Simulation.load(folder)
 
     survives(here, words.split(), result, check, seed=5)
+
+
+def test_store(here: Path) -> None:
+    """Writes to a store: whatever is in it is whole, and what is missing comes with the next."""
+    scenario = Scenario.from_dict(_toml.loads(SCENARIO))
+    run = KernelEngine().run(replace(scenario, duration_s=5))
+    store = Store(here / "kept")
+    path = store.put(run)
+    expected = digest(path)
+    moments = random.Random(6)
+    for _ in range(10 * _KILLS):
+        pid = os.fork()
+        if not pid:
+            with suppress(BaseException):
+                while True:
+                    store.put(run, overwrite=True)
+            os._exit(70)
+        assert wait(pid, moments.uniform(0.01, 0.15)) is None
+        os.kill(pid, signal.SIGKILL)
+        assert wait(pid, 60) == -signal.SIGKILL
+        kept = store.get(run.scenario, KernelEngine())
+        assert kept is None or digest(path) == expected
+    store.put(run, overwrite=True)
+    assert digest(path) == expected
+    assert {path} == set((here / "kept").glob("*/*"))
+
+
+@pytest.mark.skipif(_KILLS < _MANY, reason="takes minutes: make soak")
+def test_modules(other_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiling modules: the next build is the same, and nothing half-built is found."""
+    monkeypatch.chdir(tmp_path)
+    expected = digest(installed().path / "root")
+    moments = random.Random(7)
+    killed = 0
+    begin_s = time.monotonic()
+    shutil.rmtree(other_cache / "builds")
+    installed()
+    usual_s = time.monotonic() - begin_s
+    while killed < _KILLS // 5:  # each is a build of half a minute
+        shutil.rmtree(other_cache / "builds")
+        pid = start(["kernel", "info"])
+        if wait(pid, moments.uniform(0, usual_s)) is not None:
+            continue
+        os.kill(pid, signal.SIGKILL)
+        wait(pid, 60)
+        killed += 1
+        assert nobody(other_cache), below(other_cache)
+        for folder in (other_cache / "builds").glob("[!.]*"):
+            assert digest(folder / "root") == expected
+    assert digest(installed().path / "root") == expected
+    assert not list((other_cache / "builds").glob(".*"))
+
+
+@pytest.mark.skipif(_KILLS < _MANY, reason="takes minutes: make soak")
+def test_kernel_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiling the kernel: nobody finds half a tree, and the next build clears it away."""
+    source = next(iter((installed().path.parents[1] / "sources").glob("linux-source-*")), None)
+    if source is None:
+        pytest.skip("the cache has no source of the kernel's")
+    monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    moments = random.Random(8)
+    for _ in range(_KILLS // 5):
+        pid = start(["kernel", "build", "--source", str(source)])
+        assert wait(pid, moments.uniform(1, 40)) is None, (tmp_path / "said").read_text()
+        os.kill(pid, signal.SIGKILL)
+        wait(pid, 60)
+        assert nobody(tmp_path / "cache"), below(tmp_path / "cache")
+        assert not list((tmp_path / "cache" / "kernel" / "trees").glob("[!.]*"))
+        assert len(list((tmp_path / "cache" / "kernel" / "trees").iterdir())) <= 1
+        assert ready() is None

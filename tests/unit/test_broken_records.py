@@ -102,13 +102,13 @@ class TestCaptures:
 
         refused_or_read(check, path)
 
-    @given(damage=damages(), is_first=st.booleans())
+    @given(damage=damages(), which=st.integers(0, 1))
     @thorough
     def test_pair(
         self,
         tmp_path: Path,
         damage: Callable[[bytes], bytes],
-        is_first: bool,
+        which: int,
         write_pcap: WritePcap,
         tcp_headers: Callable[..., bytes],
     ) -> None:
@@ -117,7 +117,7 @@ class TestCaptures:
         before = write_pcap(tmp_path / "before.pcap", packets)
         later = [(at + 5_000_000, headers, length) for at, headers, length in packets]
         after = write_pcap(tmp_path / "after.pcap", later)
-        broken = before if is_first else after
+        broken = (before, after)[which]
         broken.write_bytes(damage(broken.read_bytes()))
 
         def check(_: Path) -> None:
@@ -387,7 +387,7 @@ class TestTables:
         path.write_bytes(damage((_EXAMPLES / "deployable" / path.name).read_bytes()))
         shutil.copy(_EXAMPLES / "varying-link.trace", tmp_path)
         load = load_networks if name == "networks" else load_workloads
-        refused_or_read(lambda file: load(file), path)
+        refused_or_read(load, path)
 
     @given(damage=damages())
     @thorough

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -772,7 +773,21 @@ class TestBuild:
 
     @pytest.mark.usefixtures("sources")
     def test_cache_with_spaces(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A cache folder in which make cannot work is refused, and named."""
+        """For a cache folder in which make cannot work, kernels are built in another of ours."""
+        monkeypatch.setattr(building, "_SPARE", tmp_path)
+        folders = []
+        for name in ("my cache", "your cache", "my cache"):
+            monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path / name))
+            folders.append(building._cache())
+        assert folders[0] == folders[2] != folders[1]
+        assert " " not in folders[0].name
+        assert folders[0].parent.stat().st_mode & 0o777 == 0o700
+
+    @pytest.mark.usefixtures("sources")
+    def test_nowhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """If that is somebody else's, the cache folder is refused, and named."""
+        monkeypatch.setattr(building, "_SPARE", tmp_path)
+        (tmp_path / f"ccbench-{os.getuid()}").symlink_to("/")
         monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path / "my cache"))
         with pytest.raises(InputError, match=r"my cache.*: .*export CCBENCH_CACHE="):
             building.build()

@@ -24,6 +24,7 @@ import re
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
@@ -39,7 +40,6 @@ from ccbench.errors import CcbenchError, InputError, MissingRequirement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from ccbench.emulate.kernel.guest import Sources
 
@@ -52,6 +52,9 @@ _TREES_KEPT = 3
 
 #: The part of a build's time that is spent on the kernel tree.
 _TREE_PART = 0.95
+
+#: Where kernels are that cannot be built in the cache folder; unlike /tmp, this stays.
+_SPARE = Path("/var/tmp")  # noqa: S108 - a folder of our own in it, which is looked at
 
 _TRY_THIS = "run: ccbench kernel build"
 
@@ -294,12 +297,30 @@ def _use(path: Path, cache: Path) -> None:
 
 def _cache() -> Path:
     cache = cache_dir() / "kernel"
-    if re.search(r"[\s:]", str(cache)):
+    return _elsewhere(cache) if re.search(r"[\s:]", str(cache)) else cache
+
+
+def _elsewhere(cache: Path) -> Path:
+    """Return a folder in the place of one whose path make does not take, for spaces or colons.
+
+    Raises
+    ------
+    InputError
+        If somebody else has made it.
+    """
+    parent = _SPARE / f"ccbench-{os.getuid()}"
+    try:
+        parent.mkdir(mode=0o700, exist_ok=True)
+        is_ours = not parent.is_symlink() and parent.stat().st_uid == os.getuid()
+    except OSError:
+        is_ours = False
+    if not is_ours:
         raise InputError(
-            f"no kernel can be built in {cache}, as make takes no spaces and colons: choose "
-            "another folder, for example: export CCBENCH_CACHE=/var/tmp/ccbench"
+            f"no kernel can be built in {cache}, as make takes no spaces and colons, nor in "
+            f"{parent}, which is not yours: choose another folder, for example: "
+            "export CCBENCH_CACHE=/srv/ccbench"
         )
-    return cache
+    return parent / hashlib.sha256(str(cache).encode()).hexdigest()[:16]
 
 
 def _builder(cache: Path, name: str, jobs: int) -> Builder:

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine that has no room, lets nobody write, or is used by many at once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from ccbench.emulate.kernel.build import installed
+from ccbench.emulate.store import Store
+from ccbench.run import Run
+from tests.kernel.test_kills import SCENARIO
+
+pytestmark = pytest.mark.kernel
+
+_ROOT = Path(__file__).parents[2]
+_CCBENCH = [sys.executable, "-c", "from ccbench.cli.main import main; main()"]
+_HOME = "Zoë's öffentliche Dateien – 測試"
+
+
+def ccbench(
+    folder: Path, *words: str, before: tuple[str, ...] = (), tmp: Path | None = None
+) -> str:
+    """Run the program in a folder; return its status and all that it says."""
+    done = subprocess.run(
+        [*before, *_CCBENCH, *words],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{_ROOT}:{os.environ.get('PYTHONPATH', '')}",
+            **({} if tmp is None else {"TMPDIR": str(tmp)}),
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    return f"{done.returncode}: {done.stdout.strip()}"
+
+
+@pytest.fixture
+def scenario(tmp_path: Path, own_store: Path) -> Path:
+    """Give a folder with a scenario, of which the store has nothing."""
+    assert not own_store.exists()
+    (tmp_path / "scenario.toml").write_text(SCENARIO)
+    return tmp_path
+
+
+def digest(run: Path) -> str:
+    """Return the SHA-256 of a run's log."""
+    return hashlib.sha256((run / "queue.parquet").read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("count", [2, 8])
+def test_one_store(scenario: Path, own_store: Path, count: int) -> None:
+    """Many processes that want the same run from one store all get it, and it is made once."""
+
+    def one(number: int) -> str:
+        return ccbench(scenario, "run", "scenario.toml", "-o", f"result-{number}")
+
+    with ThreadPoolExecutor(count) as pool:
+        said = list(pool.map(one, range(count)))
+    assert all(line.startswith("0:") for line in said), said
+    assert len({digest(scenario / f"result-{number}") for number in range(count)}) == 1
+    assert Store(own_store).usage().runs == 1
+    assert not list(own_store.rglob(".*"))
+
+
+def small(folder: Path, size: str) -> tuple[str, ...]:
+    """Return what a command begins with that is to find a folder of a size, as root."""
+    before = ("unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o size={size} none "$0" && "$@"')
+    if subprocess.run([*before, str(folder), "true"], capture_output=True, check=False).returncode:
+        pytest.skip("mounting takes root")
+    return (*before, str(folder))
+
+
+@pytest.mark.parametrize("what", ["store", "output", "workspace"])
+def test_full(scenario: Path, own_store: Path, what: str) -> None:
+    """Where there is no room, one line says where; with room the same command works."""
+    (scenario / "small").mkdir()
+    tmp = scenario / "small" if what == "workspace" else None
+    output = "small/result" if what == "output" else "result"
+    if what == "store":
+        own_store.symlink_to(scenario / "small")
+    before = small(scenario / "small", "300k")
+    said = ccbench(scenario, "run", "scenario.toml", "-o", output, before=before, tmp=tmp)
+    assert said.startswith("1: ccbench:"), said
+    assert "\n" not in said
+    assert "fault of ccbench" not in said
+    assert "room" in said or "No space" in said
+    said = ccbench(scenario, "run", "scenario.toml", "-o", output, tmp=tmp)
+    assert said.startswith("0:"), said
+    assert Run.load(scenario / output).scenario.flow_count == 2
+
+
+def test_read_only_cache(scenario: Path) -> None:
+    """A cache that cannot be written is named, and what can be set instead."""
+    cache = Path(os.environ["CCBENCH_CACHE"])
+    before = ("unshare", "--mount", "sh", "-c", 'mount --bind -o ro "$0" "$0" && "$@"', str(cache))
+    if subprocess.run([*before, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("mounting takes root")
+    said = ccbench(scenario, "run", "scenario.toml", before=before)
+    assert said.startswith("1: ccbench:"), said
+    assert "CCBENCH_CACHE" in said
+    assert "\n" not in said
+
+
+def test_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a home directory of spaces and letters beyond ASCII modules are built and run."""
+    tree = Path(installed().path.parents[1] / "current").resolve()
+    home = tmp_path / _HOME
+    (home / "spare").mkdir(parents=True)
+    monkeypatch.delenv("CCBENCH_CACHE")
+    script = f"""
+import os
+from pathlib import Path
+from ccbench.cache import cache_dir
+from ccbench.cli.main import main
+from ccbench.emulate.kernel import build
+
+assert " " in str(cache_dir()), cache_dir()
+build._SPARE = Path({str(tmp_path)!r})
+kernel = build._cache()
+(kernel / "trees").mkdir(parents=True)
+(kernel / "trees" / {tree.name!r}).symlink_to({str(tree)!r})
+(kernel / "current").symlink_to("trees/" + {tree.name!r})
+build.os.link = build.os.symlink  # the tree may lie on another disk
+main()
+"""
+    (home / "szenario é.toml").write_text(SCENARIO)
+    done = subprocess.run(
+        [sys.executable, "-c", script, "run", "szenario é.toml", "-o", "Ergebnis ä"],
+        cwd=home,
+        env={
+            **os.environ,
+            "HOME": str(home),
+            "XDG_CACHE_HOME": "",
+            "TMPDIR": str(home / "spare"),
+            "PYTHONPATH": f"{_ROOT}:{os.environ.get('PYTHONPATH', '')}",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert Run.load(home / "Ergebnis ä").scenario.flow_count == 2
