@@ -74,7 +74,7 @@ def sent_mbps(result: Run, start_s: float, step_s: float = 0.01) -> np.ndarray:
     events = result.queue
     mine = events[(events["event"] == "enqueue") & (events["flow"] == 0)]
     edges = np.arange(start_s, result.scenario.duration_s, step_s)
-    sent, _ = np.histogram(mine["time_ns"] / 1e9, edges, weights=mine["bytes"])
+    sent, _ = np.histogram(mine["time_ns"] / 1e9, edges, weights=mine["bytes"].astype(float))
     return np.asarray(sent * 8e-6 / step_s)
 
 
