@@ -41,6 +41,7 @@ def dtw_nearest(
 def dtw_lower_bound(
     x: npt.NDArray[np.float32], y: npt.NDArray[np.float32], window: int
 ) -> float: ...
+
 class DatacenterSwitch:
     def __init__(
         self,

@@ -18,7 +18,7 @@ Where the thesis leaves room:
 - A packet's own length counts in the length of its queue, and its queue among the active ones,
   when it is compared with the threshold. If no queue is active, since all that hold packets are
   paused, the threshold is that of one.
-- Of several empty queues the next one after that assigned last is taken, in turn ("a rotating
+- Of several empty queues the next one after that found empty last is taken, in turn ("a rotating
   starting point", section 3.4). The lowest would hand a flow's queue to the next comer while the
   flow, within its sticky time, still holds on to it.
 - The flow table counts packets, as the pseudocode does; queue lengths count bytes, as the threshold
@@ -576,9 +576,12 @@ class Switch:
         if entry.queue is None or gone:
             queues = self.settings.data_queues
             in_turn = [(port.turn + i) % queues for i in range(queues)]
-            empty = (queue for queue in in_turn if port.lengths_bytes[queue] == 0)
-            entry.queue = next(empty, draw * queues >> 16)
-            port.turn = (entry.queue + 1) % queues
+            empty = [queue for queue in in_turn if port.lengths_bytes[queue] == 0]
+            if empty:
+                entry.queue = empty[0]
+                port.turn = (entry.queue + 1) % queues
+            else:
+                entry.queue = draw * queues >> 16
         entry.touched_ns = time_ns
         return entry.queue
 
