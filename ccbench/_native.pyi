@@ -55,10 +55,10 @@ class DatacenterSwitch:
     def enqueue(
         self,
         now_ps: int,
-        hash: int,
+        flow_hash: int,
         ingress: int,
         egress: int,
-        bytes: int,
+        length_bytes: int,
         upstream_queue: int,
         sampled: bool,
         random_queue: int,

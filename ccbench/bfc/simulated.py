@@ -102,10 +102,10 @@ class Simulated:
         number, queue = self._switch.enqueue(
             now_ps=now_ps,
             # The simulator takes the part of the table that a hash falls into.
-            hash=-(-(packet.flow.entry(entries) << 32) // entries),
+            flow_hash=-(-(packet.flow.entry(entries) << 32) // entries),
             ingress=packet.ingress,
             egress=packet.egress,
-            bytes=packet.length_bytes,
+            length_bytes=packet.length_bytes,
             upstream_queue=packet.upstream_queue,
             sampled=sampled,
             random_queue=(draw & 0xFFFF) * self._settings.data_queues >> 16,

@@ -119,10 +119,10 @@ def pause_threshold_bytes(hrtt_ns: int, speed_mbps: float, active: int) -> int:
 
 
 def draws(seed: int) -> Iterator[int]:
-    """Return what a switch draws, packet by packet: Marsaglia's 32-bit xorshift numbers (13, 17, 5).
+    """Return what a switch draws for each packet: Marsaglia's 32-bit xorshift numbers (13, 17, 5).
 
-    The upper half of a number says whether the packet is sampled, the lower half which queue it gets
-    if none is empty.
+    The upper half of a number says whether the packet is sampled, the lower half which queue it
+    gets if none is empty.
 
     Examples
     --------

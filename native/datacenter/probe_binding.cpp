@@ -50,8 +50,8 @@ void bind_probe(nb::module_& module) {
                               {sampled, random_queue});
              return std::tuple(id, self.queue(id));
            },
-           arg("now_ps"), arg("hash"), arg("ingress"), arg("egress"), arg("bytes"),
-           arg("upstream_queue"), arg("sampled"), arg("random_queue"))
+           arg("now_ps"), arg("flow_hash"), arg("ingress"), arg("egress"),
+           arg("length_bytes"), arg("upstream_queue"), arg("sampled"), arg("random_queue"))
       .def("dequeue", &Probe::dequeue, arg("now_ps"), arg("packet"))
       .def("receive",
            [](Probe& self, Time now_ps, bool pause, std::uint32_t port, std::uint32_t queue) {
