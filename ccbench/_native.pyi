@@ -41,6 +41,33 @@ def dtw_nearest(
 def dtw_lower_bound(
     x: npt.NDArray[np.float32], y: npt.NDArray[np.float32], window: int
 ) -> float: ...
+
+class DatacenterSwitch:
+    def __init__(
+        self,
+        queues: int,
+        table_entries: int,
+        sticky_hops: float,
+        sampling: float,
+        rates_mbps: list[int],
+        delay_ps: int,
+    ) -> None: ...
+    def enqueue(
+        self,
+        now_ps: int,
+        flow_hash: int,
+        ingress: int,
+        egress: int,
+        length_bytes: int,
+        upstream_queue: int,
+        sampled: bool,
+        random_queue: int,
+    ) -> tuple[int, int]: ...
+    def dequeue(self, now_ps: int, packet: int) -> None: ...
+    def receive(self, now_ps: int, pause: bool, port: int, queue: int) -> None: ...
+    def paused(self, port: int) -> list[int]: ...
+    def sent(self) -> list[tuple[bool, int, int]]: ...
+
 def datacenter_simulate(
     settings: dict[str, Any],
     hosts: int,

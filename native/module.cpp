@@ -95,4 +95,5 @@ NB_MODULE(_native, module) {
              arg("out").noconvert(), arg("indices").noconvert());
   module.def("dtw_lower_bound", &dtw_lower_bound, arg("x"), arg("y"), arg("window"));
   ccbench::datacenter::bind(module);
+  ccbench::datacenter::bind_probe(module);
 }

@@ -18,7 +18,7 @@ Where the thesis leaves room:
 - A packet's own length counts in the length of its queue, and its queue among the active ones,
   when it is compared with the threshold. If no queue is active, since all that hold packets are
   paused, the threshold is that of one.
-- Of several empty queues the next one after that assigned last is taken, in turn ("a rotating
+- Of several empty queues the next one after that found empty last is taken, in turn ("a rotating
   starting point", section 3.4). The lowest would hand a flow's queue to the next comer while the
   flow, within its sticky time, still holds on to it.
 - The flow table counts packets, as the pseudocode does; queue lengths count bytes, as the threshold
@@ -41,11 +41,14 @@ from __future__ import annotations
 import zlib
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ccbench import _validate
 from ccbench._validate import Range
 from ccbench.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = [
     "EVERY_PACKET",
@@ -56,6 +59,7 @@ __all__ = [
     "Settings",
     "Signal",
     "Switch",
+    "draws",
     "pause_threshold_bytes",
 ]
 
@@ -112,6 +116,25 @@ def pause_threshold_bytes(hrtt_ns: int, speed_mbps: float, active: int) -> int:
     speed_mbps = _validate.number("speed_mbps", speed_mbps, _SPEED, example=100_000)
     active = _validate.whole("active", active, _INDEX, example=1)
     return int(hrtt_ns * speed_mbps / 8000 / max(1, active))
+
+
+def draws(seed: int) -> Iterator[int]:
+    """Return what a switch draws for each packet: Marsaglia's 32-bit xorshift numbers (13, 17, 5).
+
+    The upper half of a number says whether the packet is sampled, the lower half which queue it
+    gets if none is empty.
+
+    Examples
+    --------
+    >>> next(draws(1))
+    270369
+    """
+    x = seed
+    while True:
+        x ^= x << 13 & 0xFFFFFFFF
+        x ^= x >> 17
+        x ^= x << 5 & 0xFFFFFFFF
+        yield x
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -393,7 +416,7 @@ class Switch:
         # Those that no flow has come to yet are left out.
         self._flow_table = [defaultdict[int, _Entry](_Entry) for _ in ports]
         self._pause_counter = [[0] * settings.upstream_queues for _ in ports]
-        self._random = settings.seed
+        self._draws = draws(settings.seed)
         self._arrived = 0
         self._within: dict[int, Queued] = {}
 
@@ -421,7 +444,7 @@ class Switch:
         self._check_port("egress", packet.egress)
         _validate.whole("length_bytes", packet.length_bytes, _LENGTH, example=1000)
         _validate.whole("time_ns", time_ns, _TIME, example=0)
-        draw = self._draw()
+        draw = next(self._draws)
         sampled = (draw >> 16) < self.settings.sampled
         entry = (
             self.settings.flow_entries
@@ -553,9 +576,12 @@ class Switch:
         if entry.queue is None or gone:
             queues = self.settings.data_queues
             in_turn = [(port.turn + i) % queues for i in range(queues)]
-            empty = (queue for queue in in_turn if port.lengths_bytes[queue] == 0)
-            entry.queue = next(empty, draw * queues >> 16)
-            port.turn = (entry.queue + 1) % queues
+            empty = [queue for queue in in_turn if port.lengths_bytes[queue] == 0]
+            if empty:
+                entry.queue = empty[0]
+                port.turn = (entry.queue + 1) % queues
+            else:
+                entry.queue = draw * queues >> 16
         entry.touched_ns = time_ns
         return entry.queue
 
@@ -580,15 +606,6 @@ class Switch:
         if step == -1 and counters[queue] == 0:
             return (Signal("resume", packet.ingress, queue),)
         return ()
-
-    def _draw(self) -> int:
-        """Return the next of Marsaglia's 32-bit xorshift numbers (13, 17, 5)."""
-        x = self._random
-        x ^= x << 13 & 0xFFFFFFFF
-        x ^= x >> 17
-        x ^= x << 5 & 0xFFFFFFFF
-        self._random = x
-        return x
 
     def _is_data_queue(self, queue: int) -> bool:
         return 0 <= queue < self.settings.data_queues

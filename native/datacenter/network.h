@@ -39,6 +39,8 @@ class Network {
   Results run(const std::function<void(Time)>& poll);
 
  private:
+  friend class Probe;
+
   // network.cpp: time passes.
   void dispatch(std::uint32_t source);
   void fire(std::uint32_t slot, Timer timer);

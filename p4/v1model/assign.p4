@@ -90,15 +90,15 @@ control Assign(in headers_t hdr, inout metadata_t meta, in port_t port, in clock
             bit<32> empty = ~busy & (((bit<32>)1 << meta.settings.data_queues) - 1);
             if (empty != 0) {
                 first_empty.apply(empty, start, assigned);
+                start = assigned + 1;
+                if (start == meta.settings.data_queues) {
+                    start = 0;
+                }
+                next_in_turn.write((bit<32>)port, start);
             } else {
                 assigned = (bit<8>)((number & 0xFFFF) * (bit<32>)meta.settings.data_queues >> 16);
             }
             assigned = assigned + 1;
-            start = assigned;
-            if (start == meta.settings.data_queues) {
-                start = 0;
-            }
-            next_in_turn.write((bit<32>)port, start);
         }
         flow_size.write(entry, size + (bit<16>)meta.sampled);
         flow_queue.write(entry, assigned);
