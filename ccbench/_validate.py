@@ -155,10 +155,13 @@ def text_file(path: Path, what: str) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")  # some editors put a mark in front
     except OSError as error:
-        reason = error.strerror
+        reason = error.strerror or str(error)
     except UnicodeDecodeError as error:
         reason = f"byte {error.start} is not UTF-8"
-    raise InputError(f"{what} {path} cannot be read ({reason}): name a text file")
+    except ValueError:  # there is a zero in it
+        reason = "there is no such name"
+    shown = str(path) if str(path).isprintable() else repr(str(path))
+    raise InputError(f"{what} {shown} cannot be read ({reason}): name a text file")
 
 
 def _shown(limit: float) -> str:
