@@ -190,12 +190,13 @@ def text_file(path: Path, what: str) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")  # some editors put a mark in front
     except OSError as error:
-        reason = error.strerror
+        reason = error.strerror or str(error)
     except UnicodeDecodeError as error:
         reason = f"byte {error.start} is not UTF-8"
     except ValueError as error:  # its name has a NUL
         reason = str(error)
-    raise InputError(f"{what} {path} cannot be read ({reason}): name a text file")
+    shown = str(path) if str(path).isprintable() else repr(str(path))
+    raise InputError(f"{what} {shown} cannot be read ({reason}): name a text file")
 
 
 def _shown(limit: float) -> str:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from ccbench.classify.capture import read_capture
 from ccbench.cli.main import program
 from ccbench.emulate.mahimahi.link_log import LinkLog
+from ccbench.errors import InputError
 from ccbench.raygen.space import Space
 from ccbench.run import Run
 from ccbench.scenario import Scenario
@@ -242,3 +243,17 @@ def test_damaged_line(
         else:
             words[at:at] = words[at : at + 1]
     answered(*words)
+
+
+@pytest.mark.parametrize("name", ["a\\u0000b", "a\\nb", "\\u001b[2J"])
+def test_names_of_files(name: str) -> None:
+    """A name that no file can have is refused in one line that can be printed."""
+    text = f"""
+        rtt_ms = 40
+        duration_s = 5
+        flows = [{{kind = "bytes", arrivals = "{name}"}}]
+        bottlenecks = [{{bandwidth_mbps = 5, queue_bdp = 1}}]
+    """
+    with pytest.raises(InputError, match="arrivals") as caught:
+        Scenario.from_toml(text)
+    assert str(caught.value).isprintable()
