@@ -49,14 +49,27 @@ static bool is_peak(const struct nimbus *nimbus, u32 magnitude)
 	return 8ULL * magnitude >= (packet >> NIMBUS_SAMPLE_SHIFT) * NIMBUS_SAMPLES;
 }
 
+/*
+ * Does the others' rate have a peak where only a pulser in the other mode makes one, or
+ * a higher one than the flow's own receive rate where its own pulses are?
+ */
 static bool other_pulsers(const struct nimbus *nimbus)
 {
-	u32 bin = nimbus_bin(nimbus, nimbus->mode);
-	u32 cross = nimbus_dft_magnitude(&nimbus->cross_dft, bin);
+	const struct nimbus_dft *cross = &nimbus->cross_dft;
+	const struct nimbus_settings *settings = &nimbus->settings;
+	u32 low = min(settings->pulses, settings->delay_pulses);
+	u32 high = max(settings->pulses, settings->delay_pulses);
+	u32 own = nimbus_bin(nimbus, nimbus->mode);
+	u32 peak = nimbus_dft_magnitude(cross, own);
+	u32 elsewhere = nimbus_dft_magnitude(cross, low + high - own);
+	u64 others = nimbus_dft_highest(cross, high + NIMBUS_MARGIN_BINS,
+					2 * low - NIMBUS_MARGIN_BINS);
 
-	return nimbus->eta_percent >= nimbus->settings.threshold_percent &&
-	       is_peak(nimbus, cross) &&
-	       cross > nimbus_dft_magnitude(&nimbus->receive_dft, bin);
+	others = others * settings->threshold_percent / 100;
+	if (elsewhere >= others && is_peak(nimbus, elsewhere))
+		return true;
+	return peak >= others && is_peak(nimbus, peak) &&
+	       peak > nimbus_dft_magnitude(&nimbus->receive_dft, own);
 }
 
 static enum nimbus_mode pulser(struct nimbus *nimbus)

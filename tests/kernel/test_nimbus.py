@@ -195,7 +195,7 @@ class TestSeveral:
     def test_one_pulser(self) -> None:
         """Of two flows, one becomes the pulser and the other follows its mode."""
         senders = (Flow(cca="nimbus_vegas"), Flow(cca="nimbus_vegas", start_s=20))
-        result = nimbus(senders=senders, duration_s=60, elect=1)
+        result = nimbus(senders=senders, duration_s=60, jitter_ms=0.5, elect=1)
         roles = pd.concat([state(result, flow)["role"] for flow in (0, 1)], axis=1).loc[40:]
         assert ((roles != WATCHER).sum(axis=1) == 1).mean() > 0.95
         modes = [state(result, flow)["mode"].loc[40:] for flow in (0, 1)]
@@ -205,7 +205,7 @@ class TestSeveral:
     def test_watchers_do_not_pulse(self) -> None:
         """A watcher's rate varies less at the pulser's frequency than the pulser's own."""
         senders = (Flow(cca="nimbus_vegas"), Flow(cca="nimbus_vegas", start_s=20))
-        result = nimbus(senders=senders, duration_s=60, elect=1)
+        result = nimbus(senders=senders, duration_s=60, jitter_ms=0.5, elect=1)
         sends = [state(result, flow)["send_mbps"].loc[50:].to_numpy()[:500] for flow in (0, 1)]
         roles = [state(result, flow)["role"].iloc[-1] for flow in (0, 1)]
         at_6_hz = [spectrum(send)[1][30] for send in sends]
