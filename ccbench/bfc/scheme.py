@@ -69,6 +69,8 @@ class Scheme:
         Queues of a network card that can be paused; 0 for one per flow.
     table_per_queue : int
         Entries of the flow table for each queue.
+    skip_paused : bool
+        No new flow gets a queue that is empty but paused, while another one is empty.
     pause_threshold_hops : float
         BFC's threshold in 1-hop BDPs at a queue's drain rate.
     pause_packets : int
@@ -120,6 +122,7 @@ class Scheme:
     nic_backpressure: bool = True
     nic_queues: int = 0
     table_per_queue: int = 100
+    skip_paused: bool = False
     pause_threshold_hops: float = 1.0
     pause_packets: int = 1
     sticky_hops: float = 2.0
@@ -156,7 +159,7 @@ class Scheme:
             field: flag(field, getattr(self, field))
             for field in (
                 *("shortest_first", "backpressure", "nic_backpressure", "incast_label"),
-                *("pfc", "endless_buffer"),
+                *("pfc", "endless_buffer", "skip_paused"),
             )
         }
         ranges = {
@@ -205,6 +208,7 @@ SCHEMES = {
             pause_threshold_hops=1.5,
             sticky_hops=3.0,
             table_per_queue=225,
+            skip_paused=True,
         ),
         replace(_BFC, name="bfc-nic", control="window", nic_backpressure=False),
         replace(_BFC, name="bfc-sampling", sampling=0.5),

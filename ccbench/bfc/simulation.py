@@ -333,6 +333,7 @@ def _settings(scheme: Scheme, topology: Topology) -> dict[str, Any]:
         "nic_backpressure": scheme.nic_backpressure,
         "nic_queues": scheme.nic_queues,
         "table_entries": scheme.table_per_queue * scheme.queues,
+        "skip_paused": scheme.skip_paused,
         "pause_threshold_hops": scheme.pause_threshold_hops,
         "pause_packets": scheme.pause_packets,
         "sticky_hops": scheme.sticky_hops,

@@ -80,6 +80,7 @@ Settings settings(const nb::dict& values) {
   named.read("nic_backpressure", s.nic_backpressure);
   named.read("nic_queues", s.nic_queues);
   named.read("table_entries", s.table_entries);
+  named.read("skip_paused", s.skip_paused);
   named.read("pause_threshold_hops", s.pause_threshold_hops);
   named.read("pause_packets", s.pause_packets);
   named.read("sticky_hops", s.sticky_hops);

@@ -42,6 +42,7 @@ struct Settings {
   bool nic_backpressure = false;
   std::uint32_t nic_queues = 0;  // 0: one for each flow that has something to send
   std::uint32_t table_entries = 0;  // per port
+  bool skip_paused = false;  // give no flow an empty queue that is paused
   double pause_threshold_hops = 1;  // in 1-hop BDPs at the drain rate of a queue
   std::uint32_t pause_packets = 1;  // of a flow in the switch, from which on it is paused
   double sticky_hops = 2;           // in 1-hop RTTs

@@ -88,13 +88,14 @@ std::uint32_t Network::choose_queue(Port& port, Flow& flow, Packet& packet) {
   return queue;
 }
 
-// A queue without packets may be given to the next flow, unless it is paused, so that the flow would
-// have to wait, or set aside for incast.
+// A queue without packets may be given to the next flow, unless it is set aside for incast, or paused
+// where flows are spared the wait.
 void Network::note_empty(Port& port, std::uint32_t queue) {
   if (settings_.assignment < Assignment::per_flow) return;
   if (settings_.incast_label && queue == 0) return;
   if (port.data[queue].length > 0) return;
-  port.data[queue].paused ? port.empty.clear(queue) : port.empty.set(queue);
+  const bool skipped = settings_.skip_paused && port.data[queue].paused;
+  skipped ? port.empty.clear(queue) : port.empty.set(queue);
 }
 
 // BFC (3.3.3.2): a packet that comes to a queue longer than the threshold pauses the queue that it
