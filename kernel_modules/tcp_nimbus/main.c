@@ -10,7 +10,7 @@
  *	                 eta >= 2 for the last 5 s
  *	   delay-control -------------------------> TCP-competitive
  *	   BasicDelay    <-------------------------  CUBIC or NewReno
- *	   Vegas, Copa           eta < 2             (where a flow begins)
+ *	   Vegas, Copa           eta < 2             (where a flow begins that is alone)
  *
  *	rates.c		S and R of the same packets (2), the others' rate z (1)
  *	dft.c		the spectrum of the last 5 s of z, and eta (3)
@@ -27,10 +27,11 @@
  *
  * 1. mu is the highest of min(S, R) over whole windows since the flow began, as the link's
  *    rate is stable in the method's regime; an ACK compressed raises R, but not S.
- * 2. Pulses begin after the first slow start. Decisions are made when
- *    there have been pulses, at one frequency, for the FFT's length.
- * 3. The TCP-competitive mode lasts for half the FFT's length at least (hold_ms): the window
- *    has what was before it, and a loss of the others hides their reaction.
+ * 2. Pulses begin after the first slow start. Decisions are made when there have been
+ *    pulses, at one frequency, for the FFT's length.
+ * 3. The TCP-competitive mode lasts for the FFT's length at least (hold_ms), as it does where
+ *    a flow begins: what was before it tells nothing of it, and a loss of the others hides
+ *    their reaction for a moment.
  * 4. Below 2, or where the peak is less than a packet in the window of S and R, is inelastic.
  * 5. A flow is below mu/12 if the mean of R over the FFT's length is. BasicDelay's rate is
  *    never lower, so that a queue that has to drain does not end the pulses.
@@ -40,6 +41,9 @@
  * 8. BasicDelay does not heed losses, except for a timeout, which halves the rate.
  * 9. Packets leave in pairs, as those of ACK-clocked flows do: single ones get through a
  *    full drop-tail queue where pairs do not, which is no fair competition.
+ * 10. S and R are measured over the mean RTT of some pulses, as TCP's swings with them.
+ * 11. Vegas and Copa keep a queue that pulses do not empty: (1) needs one.
+ * 12. A watcher sends at the mean over a pulse, of which nothing is left in it.
  */
 #include <linux/inet_diag.h>
 #include <linux/module.h>
@@ -56,6 +60,7 @@
 #define NIMBUS_TROUGH		4
 /* Packets that leave at once: as many as a delayed ACK makes others send. */
 #define NIMBUS_BURST		2
+/* Of an RTT's change goes into the mean in 10 ms: it lags by 1.3 s, several pulses. */
 #define NIMBUS_WINDOW_SHARE	128
 #define NIMBUS_WINDOW_NS	(5ULL * NSEC_PER_SEC)
 

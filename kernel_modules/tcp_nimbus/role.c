@@ -6,7 +6,8 @@
  * pulser, they begin as watchers. A watcher sees the pulser's mode in its own receive
  * rate: there is a peak at f_pc or at f_pd. If there is none, it becomes the pulser by
  * chance (5). A pulser that sees more of its frequency in the others than in what it
- * receives itself is not the only one, and becomes a watcher by chance.
+ * receives itself, or the other mode's frequency in them, is not the only one, and becomes
+ * a watcher by chance.
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -65,8 +66,8 @@ static bool other_pulsers(const struct nimbus *nimbus)
 	u64 others = nimbus_dft_highest(cross, high + NIMBUS_MARGIN_BINS,
 					2 * low - NIMBUS_MARGIN_BINS);
 
-	others = others * settings->threshold_percent / 100;
-	if (elsewhere >= others && is_peak(nimbus, elsewhere))
+	others = max(others * settings->threshold_percent / 100, 1ULL);
+	if (low != high && elsewhere >= others && is_peak(nimbus, elsewhere))
 		return true;
 	return peak >= others && is_peak(nimbus, peak) &&
 	       peak > nimbus_dft_magnitude(&nimbus->receive_dft, own);

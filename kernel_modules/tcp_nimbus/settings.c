@@ -29,7 +29,7 @@ static struct limits limits[] = {
 	SETTING(pulses, 25, 7, 40),
 	SETTING(delay_pulses, 30, 7, 40),
 	SETTING(threshold_percent, 200, 100, 10000),
-	SETTING(hold_ms, 2500, 0, 60000),
+	SETTING(hold_ms, 5000, 0, 60000),
 	SETTING(target_us, 12500, 0, 1000000),
 	SETTING(alpha_permille, 800, 0, 1000),
 	SETTING(beta_permille, 500, 0, 1000),
