@@ -49,6 +49,7 @@ class DatacenterSwitch:
         table_entries: int,
         sticky_hops: float,
         sampling: float,
+        skip_paused: bool,
         rates_mbps: list[int],
         delay_ps: int,
     ) -> None: ...

@@ -192,7 +192,7 @@ class Scheme:
 
 
 _ECN = (100.0, 400.0)
-_BFC = Scheme(name="bfc", assignment="dynamic", queues=32, backpressure=True)
+_BFC = Scheme(name="bfc", assignment="dynamic", queues=32, backpressure=True, skip_paused=True)
 _IDEAL = Scheme(name="ideal-fq", control="window", assignment="per-flow", endless_buffer=True)
 
 #: The schemes of the thesis, by name.
@@ -208,7 +208,6 @@ SCHEMES = {
             pause_threshold_hops=1.5,
             sticky_hops=3.0,
             table_per_queue=225,
-            skip_paused=True,
         ),
         replace(_BFC, name="bfc-nic", control="window", nic_backpressure=False),
         replace(_BFC, name="bfc-sampling", sampling=0.5),

@@ -67,6 +67,7 @@ class Simulated:
             # Half a nanosecond more, so that rounding does not make it less.
             sticky_hops=(settings.sticky_ns + 0.5) / settings.hrtt_ns,
             sampling=settings.sampled / EVERY_PACKET,
+            skip_paused=settings.skip_paused,
             rates_mbps=[int(speed) for speed in settings.speeds_mbps],
             delay_ps=settings.hrtt_ns * 1000 // 2,
         )

@@ -157,6 +157,9 @@ class Settings:
         For how long a flow without packets keeps its queue, 0 to 1e12; the default is 2 HRTT.
     sampled : int
         How many of 65,536 packets are recirculated, on average; the default is all.
+    skip_paused : bool
+        Whether a queue that is empty but paused is left out when one is chosen for a flow, as the
+        authors' simulator does and the thesis's pseudocode does not say.
     no_backpressure : frozenset of (int, int)
         Pairs of ingress and egress port whose packets must not pause anyone (appendix D).
     seed : int
@@ -180,6 +183,7 @@ class Settings:
     hrtt_ns: int = 2000
     sticky_ns: int = -1
     sampled: int = EVERY_PACKET
+    skip_paused: bool = False
     no_backpressure: frozenset[tuple[int, int]] = frozenset()
     seed: int = 1
 
@@ -216,6 +220,7 @@ class Settings:
                 example=2 * hrtt_ns,
             ),
             "sampled": whole("sampled", self.sampled, _SAMPLED, example=EVERY_PACKET),
+            "skip_paused": _validate.flag("skip_paused", self.skip_paused),
             "no_backpressure": pairs,
             "seed": whole("seed", self.seed, _SEED, example=1),
         }
@@ -576,7 +581,8 @@ class Switch:
         if entry.queue is None or gone:
             queues = self.settings.data_queues
             in_turn = [(port.turn + i) % queues for i in range(queues)]
-            empty = [queue for queue in in_turn if port.lengths_bytes[queue] == 0]
+            skipped = port.paused if self.settings.skip_paused else ()
+            empty = [q for q in in_turn if port.lengths_bytes[q] == 0 and q not in skipped]
             if empty:
                 entry.queue = empty[0]
                 port.turn = (entry.queue + 1) % queues

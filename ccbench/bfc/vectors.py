@@ -302,6 +302,7 @@ def _settings_to_dict(settings: Settings) -> dict[str, Any]:
         "hrtt_ns": settings.hrtt_ns,
         "sticky_ns": settings.sticky_ns,
         "sampled": settings.sampled,
+        "skip_paused": settings.skip_paused,
         "no_backpressure": sorted(map(list, settings.no_backpressure)),
         "seed": settings.seed,
     }
@@ -390,6 +391,7 @@ def _random_settings(chance: random.Random) -> Settings:
         sampled=chance.choice((1 << 16, 1 << 16, 1 << 15)),
         no_backpressure=frozenset(chance.sample(pairs, chance.randint(0, 2))),
         seed=chance.randint(1, 2**32 - 1),
+        skip_paused=chance.random() < 0.5,  # noqa: PLR2004 - as often as not
     )
 
 

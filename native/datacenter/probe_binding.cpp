@@ -16,7 +16,7 @@ namespace ccbench::datacenter {
 namespace {
 
 Settings only_bfc(std::uint32_t queues, std::uint32_t table_entries, double sticky_hops,
-                  double sampling) {
+                  double sampling, bool skip_paused) {
   Settings settings;
   settings.payload_bytes = 1000;  // the scheduler's quantum, which nothing hangs on here
   settings.assignment = Assignment::dynamic;
@@ -25,6 +25,7 @@ Settings only_bfc(std::uint32_t queues, std::uint32_t table_entries, double stic
   settings.table_entries = table_entries;
   settings.sticky_hops = sticky_hops;
   settings.sampling = sampling;
+  settings.skip_paused = skip_paused;
   return settings;
 }
 
@@ -35,12 +36,13 @@ void bind_probe(nb::module_& module) {
   nb::class_<Probe>(module, "DatacenterSwitch")
       .def("__init__",
            [](Probe* self, std::uint32_t queues, std::uint32_t table_entries, double sticky_hops,
-              double sampling, const std::vector<std::int64_t>& rates_mbps, Time delay_ps) {
-             new (self) Probe(only_bfc(queues, table_entries, sticky_hops, sampling), rates_mbps,
-                              delay_ps);
+              double sampling, bool skip_paused, const std::vector<std::int64_t>& rates_mbps,
+              Time delay_ps) {
+             new (self) Probe(only_bfc(queues, table_entries, sticky_hops, sampling, skip_paused),
+                              rates_mbps, delay_ps);
            },
            arg("queues"), arg("table_entries"), arg("sticky_hops"), arg("sampling"),
-           arg("rates_mbps"), arg("delay_ps"))
+           arg("skip_paused"), arg("rates_mbps"), arg("delay_ps"))
       .def("enqueue",
            [](Probe& self, Time now_ps, std::uint32_t hash, std::uint32_t ingress,
               std::uint32_t egress, std::uint16_t bytes, std::uint16_t upstream_queue, bool sampled,

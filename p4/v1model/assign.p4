@@ -86,6 +86,11 @@ control Assign(in headers_t hdr, inout metadata_t meta, in port_t port, in clock
             bit<32> busy;
             bit<8> start;
             busy_queues.read(busy, (bit<32>)port);
+            if (meta.settings.skip_paused == 1) {
+                bit<32> stopped;
+                paused.read(stopped, (bit<32>)port);
+                busy = busy | stopped;
+            }
             next_in_turn.read(start, (bit<32>)port);
             bit<32> empty = ~busy & (((bit<32>)1 << meta.settings.data_queues) - 1);
             if (empty != 0) {

@@ -87,19 +87,20 @@ control BfcIngress(inout switch_headers_t hdr, inout metadata_t meta,
     clock_t now;
 
     action configure(bit<8> data_queues, bit<8> upstream_queues, bit<32> flow_entries,
-                     clock_t sticky, bit<17> sampled) {
+                     clock_t sticky, bit<17> sampled, bit<1> skip_paused) {
         meta.settings.data_queues = data_queues;
         meta.settings.upstream_queues = upstream_queues;
         meta.settings.flow_entries = flow_entries;
         meta.settings.sticky = sticky;
         meta.settings.sampled = sampled;
+        meta.settings.skip_paused = skip_paused;
     }
     // 2 HRTT of 1 ms on a software switch, until the driver says otherwise.
     table settings {
         actions = {
             configure;
         }
-        default_action = configure(QUEUES - 1, UPSTREAM_QUEUES, FLOW_ENTRIES, 2000, 65536);
+        default_action = configure(QUEUES - 1, UPSTREAM_QUEUES, FLOW_ENTRIES, 2000, 65536, 0);
     }
 
     action drop() {

@@ -45,6 +45,7 @@ struct settings_t {
     bit<32> flow_entries; // of each egress port
     clock_t sticky;
     bit<17> sampled; // of 65536 packets
+    bit<1> skip_paused; // a queue that is empty but paused is given to no flow
 }
 
 struct metadata_t {

@@ -307,7 +307,7 @@ class TestInterpreter:
         machine.insert(
             "forward", (int.from_bytes(data_packet(PACKET)[:6], "big"),), "to_port", (1, 0)
         )
-        machine.set_default("settings", "configure", (7, 32, 50_000, 0, 65_536))
+        machine.set_default("settings", "configure", (7, 32, 50_000, 0, 65_536, 0))
         machine.write("random_state", 0, 1)
         packets = [dataclasses.replace(PACKET, flow=Flow(source, 2, 3, 4)) for source in range(50)]
         with pytest.raises(CcbenchError, match="a fault of the program"):

@@ -5,9 +5,9 @@ Stepped scenarios go packet by packet, with the driver for traffic manager, side
 interpreter: answers, bytes and at the end all registers must agree.
 
 Paced scenarios are replayed in real time, with BMv2's own queues and clock. There what the switch
-sends is compared as a whole: each packet's queue, as the packet names it; pauses in their order;
-resumes whatever their order, for queues that drain at the same time have none; bitmaps in their
-order.
+sends is compared as a whole: each packet's queue, as the packet names it; pauses and bitmaps of a
+port in their order, for ports have none among each other; resumes whatever their order, for queues
+that drain at the same time have none either.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import json
 import sys
 import time
 from collections import Counter, deque
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,8 @@ from ccbench.emulate.realtime.namespaces import call, set_sysctls
 from ccbench.errors import CcbenchError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ccbench.bfc.p4.interpreter import Sent
 
 _DRIVERS = (DRIVER_PORT, HOLDING_PORT)
@@ -162,16 +165,24 @@ def _compare(scenario: Scenario, sent: list[Sent]) -> str | None:
     for kind in ("pause", "resume"):
         right = [signal for signal in signals if signal.kind == kind]
         found = [each for each in messages if isinstance(each, Signal) and each.kind == kind]
-        same = right == found if kind == "pause" else Counter(right) == Counter(found)
+        is_ordered = kind == "pause"
+        same = (
+            _by_port(right) == _by_port(found) if is_ordered else Counter(right) == Counter(found)
+        )
         if not same:
             return f"{kind}s are {found}, not {right}"
     found_bitmaps = [message for message in messages if isinstance(message, Bitmap)]
-    if found_bitmaps != bitmaps:
+    if _by_port(found_bitmaps) != _by_port(bitmaps):
         return f"bitmaps are {found_bitmaps}, not {bitmaps}"
     heard = len(sent) - len(out)
     if heard != told:
         return f"the driver heard {heard} messages, not {told}"
     return None
+
+
+def _by_port(messages: Iterable[Signal | Bitmap]) -> list[Signal | Bitmap]:
+    """Return them port by port, those of a port in the order that they have."""
+    return sorted(messages, key=attrgetter("port"))
 
 
 if __name__ == "__main__":

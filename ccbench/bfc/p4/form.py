@@ -193,6 +193,7 @@ def table_entries(settings: Settings) -> Iterator[TableEntry]:
         settings.flow_entries,
         settings.sticky_ns // 1000,
         settings.sampled,
+        int(settings.skip_paused),
     )
     yield "settings", None, "configure", configured
     for port, speed in enumerate(settings.speeds_mbps):
