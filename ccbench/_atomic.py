@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import glob
 import os
 import shutil
 import uuid
@@ -84,7 +83,7 @@ def remove(path: Path) -> None:
 
 
 def _begin(path: Path, temporary: Path, make: Callable[[], None]) -> int | None:
-    """Make what is to become `path`, locked, and remove what killed processes have left of it.
+    """Make what is to become `path`, locked, and remove what killed processes have left beside it.
 
     Returns the lock's descriptor; None where there are no such locks, as on some network drives.
     """
@@ -94,7 +93,7 @@ def _begin(path: Path, temporary: Path, make: Callable[[], None]) -> int | None:
         make()
         return None
     try:
-        for leftover in path.parent.glob(f".{glob.escape(path.name)}.{'?' * 32}.tmp"):
+        for leftover in path.parent.glob(f".*.{'?' * 32}.tmp"):
             _remove_if_left(leftover)
         make()
         return _locked(temporary, fcntl.LOCK_SH)

@@ -9,8 +9,9 @@ from pathlib import Path
 import platformdirs
 
 from ccbench import _validate
+from ccbench.errors import CcbenchError
 
-__all__ = ["cache_dir"]
+__all__ = ["cache_dir", "unwritable"]
 
 
 def cache_dir() -> Path:
@@ -27,3 +28,10 @@ def cache_dir() -> Path:
     if override:
         return _validate.user_path("CCBENCH_CACHE", override).absolute()
     return Path(platformdirs.user_cache_dir("ccbench", appauthor=False))
+
+
+def unwritable(folder: Path, error: Exception) -> CcbenchError:
+    """Return the error to raise when a store in the cache cannot be written."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+    message = f"cannot write to the store {folder} ({reason}): make room, or set"
+    return CcbenchError(f"{message} CCBENCH_CACHE to another folder")

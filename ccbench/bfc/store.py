@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from ccbench import _atomic, _native
 from ccbench.bfc import simulation
 from ccbench.bfc.simulation import Simulation
-from ccbench.cache import cache_dir
-from ccbench.errors import CcbenchError, DamagedRun, InputError
+from ccbench.cache import cache_dir, unwritable
+from ccbench.errors import DamagedRun, InputError
 
 if TYPE_CHECKING:
     from ccbench.bfc.case import Case
@@ -26,7 +26,10 @@ __all__ = ["SimulationStore", "case_key", "core_version"]
 _log = logging.getLogger(__name__)
 
 #: What besides the compiled core decides what a simulation's result looks like.
-_SOURCES = ("bfc/simulation.py", "bfc/workload.py", "bfc/flow_sizes.py", "flow_sizes.py")
+_SOURCES = (
+    *("bfc/simulation.py", "bfc/scheme.py", "bfc/workload.py", "bfc/flow_sizes.py"),
+    "flow_sizes.py",
+)
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,7 @@ class SimulationStore:
         try:
             result.save(self._path(case))
         except (OSError, InputError) as error:
-            message = f"cannot write to the store {self.folder} ({error}): make room, or set"
-            raise CcbenchError(f"{message} CCBENCH_CACHE to another folder") from error
+            raise unwritable(self.folder, error) from error
 
     def _path(self, case: Case) -> Path:
         key = case_key(case)

@@ -37,6 +37,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ccbench import _json
 from ccbench.bfc.switch import Bitmap, Flow, Packet, Queued, Settings, Signal, Switch
 from ccbench.errors import InputError
 
@@ -262,7 +263,7 @@ def loads(text: str) -> tuple[Scenario, ...]:
     steps: list[Step] = []
     for number, line in enumerate(text.splitlines(), start=1):
         try:
-            read = json.loads(line)
+            read = _json.loads(line)
             if number == 1:
                 if read != {"format": _FORMAT, "version": VERSION}:
                     raise InputError(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -280,6 +281,7 @@ def _mice(
     return _table(start_s, source, destination, np.full(count, mice.bytes), "background")
 
 
+@cache
 def payload_share(sizes: FlowSizes) -> float:
     """Return the share of the bytes on a link that is payload, not headers, without ACKs.
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from ccbench import _atomic, _run_files
-from ccbench.cache import cache_dir
-from ccbench.errors import CcbenchError, DamagedRun, InputError
+from ccbench.cache import cache_dir, unwritable
+from ccbench.errors import DamagedRun, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["Store", "Usage", "run_key"]
 
 _log = logging.getLogger(__name__)
-
-#: A half-written folder of this age was left by a process that was killed.
-_LEFTOVER_AGE_S = 24 * 3600
 
 #: How often to look whether another process is done with a run, in seconds.
 _POLL_S = 0.1
@@ -117,9 +114,8 @@ class Store:
         path = self.path_for(run_key(run.scenario, engine, version))
         try:
             run.save(path, replace=overwrite)
-            self._sweep(path.parent)
         except (OSError, InputError) as error:
-            raise self._unwritable(error) from error
+            raise unwritable(self.folder, error) from error
         return path
 
     @contextmanager
@@ -154,7 +150,7 @@ class Store:
                 waiting()
                 time.sleep(_POLL_S)
         except OSError as error:
-            raise self._unwritable(error) from error
+            raise unwritable(self.folder, error) from error
         try:
             yield
         finally:
@@ -174,19 +170,6 @@ class Store:
 
     def _path(self, scenario: Scenario, engine: Engine) -> Path:
         return self.path_for(run_key(scenario, engine.name, engine.version()))
-
-    def _unwritable(self, error: Exception) -> CcbenchError:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        message = f"cannot write to the store {self.folder} ({reason}): make room, or set"
-        return CcbenchError(f"{message} CCBENCH_CACHE to another folder")
-
-    @staticmethod
-    def _sweep(folder: Path) -> None:
-        """Remove what killed processes left half-written."""
-        for leftover in folder.glob(_atomic.LEFTOVER):
-            with suppress(FileNotFoundError):  # its process may be alive, and be done with it
-                if leftover.stat().st_mtime < time.time() - _LEFTOVER_AGE_S:
-                    _atomic.remove(leftover)
 
 
 def run_key(scenario: Scenario, engine: str, engine_version: str) -> str:

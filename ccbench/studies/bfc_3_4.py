@@ -32,8 +32,11 @@ _POLICIES = {
     "fifo": replace(scheme("ideal-fq"), name="fifo", assignment="single", window_bdp=1e5),
 }
 _QUEUES = 32
-#: Headers count in the load here: it is that of the link.
-_PAYLOAD = payload_share(flow_sizes.get("google"))
+
+
+def _payload() -> float:
+    """Return the share of a link's load that is payload: here headers count in the load."""
+    return payload_share(flow_sizes.get("google"))
 
 
 def _cases(*, quick: bool) -> tuple[Case, ...]:
@@ -45,7 +48,7 @@ def _cases(*, quick: bool) -> tuple[Case, ...]:
         Case(
             name=f"{gbps:g}G, load {load:g}",
             topology=star(servers=_SENDERS + 1, gbps=gbps),
-            workload=Workload(sizes="google", load=load * _PAYLOAD, receiver=_SENDERS),
+            workload=Workload(sizes="google", load=load * _payload(), receiver=_SENDERS),
             scheme=_POLICIES[policy],
             # As many flows at each rate.
             duration_s=(0.005 if quick else 0.05) * 100 / gbps,
@@ -65,7 +68,7 @@ def _measure(case: Case, result: Simulation) -> Rows:
         {
             "policy": case.scheme.name,
             "gbps": case.topology.capacity_gbps,
-            "load": round(case.workload.load / _PAYLOAD, 6),
+            "load": round(case.workload.load / _payload(), 6),
             "mean": float((counts * numbers).sum() / counts.sum()),
             **{
                 f"p{100 * level:g}": int(numbers[np.searchsorted(share, level)])

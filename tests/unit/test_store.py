@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
 import time
+import uuid
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -202,15 +204,18 @@ class TestStore:
         assert (store.usage().runs, store.usage().size_bytes) == (3, size)
 
     def test_leftovers(self, store: Store, result: Run) -> None:
-        """What a killed process left is removed when it is old, and never counts as a run."""
+        """What a killed process left is removed by the next one, and never counts as a run."""
         folder = store.put(result).parent
-        for name, age_s in ((".old.tmp", 48 * 3600), (".new.tmp", 60)):
-            (folder / name).mkdir()
-            os.utime(folder / name, (time.time() - age_s,) * 2)
+        left, written = (folder / f".{name}.{uuid.uuid4().hex}.tmp" for name in ("left", "written"))
+        left.mkdir()
+        written.mkdir()
+        descriptor = os.open(written, os.O_RDONLY)
+        fcntl.flock(descriptor, fcntl.LOCK_SH)  # as who writes it does
         store.put(result)
-        assert not (folder / ".old.tmp").exists()
-        assert (folder / ".new.tmp").exists()
+        assert not left.exists()
+        assert written.exists()
         assert store.usage().runs == 1
+        os.close(descriptor)
 
     def test_not_writable(self, tmp_path: Path, result: Run) -> None:
         """A store that cannot be written says where it is and what to do."""

@@ -7,11 +7,10 @@ described in BMv2's ``docs/JSON_format.md``, and this reads its version 2.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ccbench import _validate
+from ccbench import _json, _validate
 from ccbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,13 +81,15 @@ class Program:
         """
         text = _validate.text_file(path, "compiled P4 program")
         try:
-            read = json.loads(text)
+            read = _json.loads(text)
             if read["__meta__"]["version"][0] != _MAJOR:
                 raise InputError(
                     f"{path}: BMv2's JSON of version {_MAJOR} is read: compile it again"
                 )
             return cls._from_json(read)
-        except (KeyError, IndexError, TypeError, json.JSONDecodeError) as error:
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
             raise InputError(
                 f"{path} is not what p4c writes for BMv2 ({error!r}): compile it again"
             ) from error

@@ -93,7 +93,7 @@ def find_sources() -> Sources:
     """
     home = sources_dir()
     named = [name for name in os.environ.get(OWN_MODULES, "").split(":") if name]
-    own = tuple(Path(name).expanduser().resolve() for name in named)
+    own = tuple(_validate.user_path(OWN_MODULES, name).resolve() for name in named)
     taken = {path.name for path in home.iterdir()}
     for folder in own:
         _check_own(folder, taken)
