@@ -56,7 +56,7 @@ class TestTables:
 
 
 def test_studies() -> None:
-    """Every study that the page compares is one; what differs is named below its table."""
+    """Every study that the page compares is one, and no row lacks a number."""
     text = (DOCS / "studies.md").read_text(encoding="utf-8")
     rows = verdicts.comparisons(text)
     assert {row.study for row in rows} <= set(studies.names())
