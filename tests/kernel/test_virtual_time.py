@@ -6,7 +6,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -161,13 +160,3 @@ def test_host_clock() -> None:
         for before in (elsewhere, [])
     )
     assert there == here
-
-
-def test_host_clock_jumps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the host's clock jumps there and back while a guest runs, the run is the same."""
-    expected = KernelEngine().run(SHARED)
-    clock, jumps = time.time, iter(range(10**9))
-    monkeypatch.setattr(time, "time", lambda: clock() + 1e8 * (-1) ** next(jumps))
-    again = KernelEngine().run(SHARED, on_progress=lambda _: None)
-    assert again.queue.equals(expected.queue)
-    assert again.flows.equals(expected.flows)
