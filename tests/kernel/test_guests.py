@@ -93,7 +93,7 @@ class TestEvilModules:
 def test_stopped_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who watches and was stopped itself, as a whole machine may be, calls no guest hung."""
     clock, looks = time.monotonic, itertools.count()
-    monkeypatch.setattr(boot_module.time, "monotonic", lambda: clock() + 1000.0 * next(looks))
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + 1000.0 * next(looks))
     progress = tmp_path / "progress.bin"  # without a byte: a clock that stands still
     progress.touch()
     with subprocess.Popen(["sleep", "0.5"]) as process:

@@ -303,5 +303,5 @@ def test_kernel_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         wait(pid, 60)
         assert gone(tmp_path), guests(tmp_path)
         for tree in trees.glob("[!.]*"):  # compiled already: its modules would have been next
-            assert load_tree(tree).linux.is_file()
+            assert (load_tree(tree).path / "linux").is_file()
         assert len(list(trees.glob(".*"))) <= 1
