@@ -9,7 +9,13 @@ cd "$(dirname "$0")/.."
 
 python=${PYTHON:-.venv/bin/python}
 build=build/sanitize
-tests=(tests/unit/test_dtw.py tests/unit/test_bfc_simulation.py tests/unit/test_classify_classifier.py)
+tests=(
+  tests/unit/test_dtw.py
+  tests/unit/test_bfc_simulation.py
+  tests/unit/test_bfc_simulated.py
+  tests/unit/test_bfc_store.py
+  tests/unit/test_classify_classifier.py
+)
 [ $# -eq 0 ] || tests=("$@")
 
 cmake -S native -B "$build" -DCMAKE_BUILD_TYPE=Release -DCCBENCH_SANITIZE=ON \

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
+import time
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
 
     from ccbench import Run
     from ccbench.emulate.kernel.build import KernelBuild
+
+#: Processes that a killed program has started end within this time.
+_SOON_S = 20.0
 
 
 @pytest.fixture(scope="session")
@@ -86,6 +92,40 @@ def ask(source: str, root: Path) -> str:
         text=True,
         check=True,
     ).stdout
+
+
+def guests(folder: Path) -> set[int]:
+    """Return the processes, but this one, that work below a folder, as virtual kernels do."""
+    found = set()
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit() and int(process.name) != os.getpid():
+            with suppress(OSError):
+                if (process / "cwd").readlink().is_relative_to(folder):
+                    found.add(int(process.name))
+    return found
+
+
+def gone(folder: Path) -> bool:
+    """Wait a while until no other process works below a folder: a host may be slow to clear up."""
+    deadline = time.monotonic() + _SOON_S
+    while guests(folder):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def workspaces() -> list[Path]:
+    """Return the folders that runs work in, or have left behind."""
+    parent = Path(tempfile.gettempdir()) / f"ccbench-{os.getuid()}"
+    return list(parent.iterdir()) if parent.exists() else []
+
+
+@pytest.fixture
+def own_temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the test a folder for temporary files of its own."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return tmp_path
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def digest(run: Path) -> str:
 
 @pytest.mark.parametrize("count", [2, 8])
 def test_one_store(scenario: Path, own_store: Path, count: int) -> None:
-    """Many processes that want the same run from one store all get it, and it is made once."""
+    """Many processes that want the same run from one store all get it, and it is kept once."""
 
     def one(number: int) -> str:
         return ccbench(scenario, "run", "scenario.toml", "-o", f"result-{number}")

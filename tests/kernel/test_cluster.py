@@ -31,8 +31,7 @@ from ccbench.emulate import Store, cluster, run_many
 from ccbench.emulate.kernel import build
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.errors import CcbenchError, EngineError, MissingRequirement
-from tests.kernel.conftest import dumbbell
-from tests.kernel.test_failures import gone, guests
+from tests.kernel.conftest import dumbbell, gone, guests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -95,14 +95,14 @@ class TestMachine:
             stopped = executor.submit(engine.run, scenario)
             while not guests:
                 time.sleep(0.001)
-            was_running = []
-            for _ in range(3):
-                time.sleep(0.03)
+            stops = 0
+            while guests[0].poll() is None:
                 guests[0].send_signal(signal.SIGSTOP)  # of the guest itself, not of what it traces
-                was_running.append(guests[0].poll() is None)
-                time.sleep(0.2)
+                time.sleep(0.1)
+                stops += guests[0].poll() is None
                 guests[0].send_signal(signal.SIGCONT)
-        assert all(was_running)
+                time.sleep(0.05)
+        assert stops
         assert stopped.result().queue.equals(undisturbed.queue)
         assert stopped.result().flows.equals(undisturbed.flows)
 

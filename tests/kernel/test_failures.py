@@ -7,9 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
-import time
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,45 +18,13 @@ from ccbench.emulate.kernel import boot as boot_module
 from ccbench.emulate.kernel import engine as engine_module
 from ccbench.emulate.kernel import plan as plan_module
 from ccbench.errors import CcbenchError, EngineError, InputError
-from tests.kernel.conftest import dumbbell
+from tests.kernel.conftest import dumbbell, gone, guests, workspaces
 
 if TYPE_CHECKING:
     from ccbench.emulate.kernel.build import KernelBuild
     from ccbench.emulate.kernel.engine import KernelEngine
 
 pytestmark = pytest.mark.kernel
-
-
-def guests(folder: Path) -> set[int]:
-    """Return the processes of virtual kernels that work below a folder."""
-    found = set()
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit():
-            with suppress(OSError):
-                if (process / "cwd").readlink().is_relative_to(folder):
-                    found.add(int(process.name))
-    return found
-
-
-def gone(folder: Path) -> bool:
-    """Wait a moment until no process works below a folder; the host may be slow to clear up."""
-    deadline = time.monotonic() + 5
-    while guests(folder) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return not guests(folder)
-
-
-def workspaces() -> list[Path]:
-    """Return the folders that runs work in, or have left behind."""
-    parent = Path(tempfile.gettempdir()) / f"ccbench-{os.getuid()}"
-    return list(parent.iterdir()) if parent.exists() else []
-
-
-@pytest.fixture
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the test a folder for temporary files of its own."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    return tmp_path
 
 
 LONG = dumbbell(bandwidth_mbps=1000, queue_packets=3000, duration_s=1000)
@@ -87,7 +52,7 @@ class TestErrors:
         with pytest.raises(InputError, match=r"bottlenecks\[0\].qdisc_options.flows: pie takes"):
             engine.run(replace(dumbbell(), bottlenecks=(link,)))
 
-    @pytest.mark.usefixtures("alone")
+    @pytest.mark.usefixtures("own_temporary")
     def test_step_that_fails(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
         """A module that does not load is an error that says which, with the last console lines."""
         plan = plan_module.plan
@@ -108,7 +73,7 @@ class TestErrors:
             engine.run(scenario)
 
     def test_panic(
-        self, engine: KernelEngine, alone: Path, monkeypatch: pytest.MonkeyPatch
+        self, engine: KernelEngine, own_temporary: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A panic is an error with the kernel's own words."""
         line = tuple(
@@ -118,26 +83,28 @@ class TestErrors:
         with pytest.raises(EngineError, match=r"panicked: Kernel panic .* /none failed") as caught:
             engine.run(dumbbell())
         assert any("Kernel panic" in line for line in caught.value.console)
-        assert gone(alone)
+        assert gone(own_temporary)
         assert not workspaces()
 
-    def test_hang(self, engine: KernelEngine, alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_hang(
+        self, engine: KernelEngine, own_temporary: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """A guest whose clock stands still is ended and reported."""
         monkeypatch.setattr(boot_module, "HANG_S", 1.0)
 
         def stop(_: float) -> None:
-            for guest in guests(alone):
+            for guest in guests(own_temporary):
                 os.kill(guest, signal.SIGSTOP)
 
         with pytest.raises(EngineError, match=r"clock has stood still for 1 s"):
             engine.run(LONG, on_progress=stop)
-        assert gone(alone)
+        assert gone(own_temporary)
         assert not workspaces()
 
 
 class TestRoom:
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this machine has no /dev/full")
-    @pytest.mark.usefixtures("alone")
+    @pytest.mark.usefixtures("own_temporary")
     def test_full(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where there is no room for records, one line says which folder is full."""
 
@@ -164,7 +131,7 @@ class TestMemory:
         queue_log=False,
     )
 
-    @pytest.mark.usefixtures("alone")
+    @pytest.mark.usefixtures("own_temporary")
     def test_too_little(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
         """A guest without enough memory is an error that says so."""
         monkeypatch.setattr(engine_module, "guest_memory_mb", lambda _: 50)
@@ -213,23 +180,25 @@ class TestInterruption:
             process.send_signal(number)
         assert gone(tmp_path)
 
-    def test_workspaces_of_the_killed_are_swept(self, engine: KernelEngine, alone: Path) -> None:
+    def test_workspaces_of_the_killed_are_swept(
+        self, engine: KernelEngine, own_temporary: Path
+    ) -> None:
         """What a killed run has left is removed by the next one; a live one's stays."""
-        dead = alone / f"ccbench-{os.getuid()}" / "dead"
+        dead = own_temporary / f"ccbench-{os.getuid()}" / "dead"
         dead.mkdir(parents=True)
         (dead / "queue.bin").write_bytes(b"half")
         engine.run(dumbbell(duration_s=0.1))
         assert not workspaces()
 
-    def test_strangers_files_stay(self, engine: KernelEngine, alone: Path) -> None:
+    def test_strangers_files_stay(self, engine: KernelEngine, own_temporary: Path) -> None:
         """A file that is none of ours where runs work disturbs no run, and stays."""
-        stranger = alone / f"ccbench-{os.getuid()}" / "notes"
+        stranger = own_temporary / f"ccbench-{os.getuid()}" / "notes"
         stranger.parent.mkdir()
         stranger.touch()
         engine.run(dumbbell(duration_s=0.1))
         assert [stranger] == workspaces()
 
-    @pytest.mark.usefixtures("alone")
+    @pytest.mark.usefixtures("own_temporary")
     def test_exception_in_on_progress_stops_the_run(self, engine: KernelEngine) -> None:
         """An exception that the caller's callback raises ends the run and comes through."""
 

@@ -192,6 +192,11 @@ class TestModes:
 
 
 class TestSeveral:
+    """Flows that elect a pulser, with jitter: without any noise two of them lock in step.
+
+    Then there is no pulser for 6.6 % of the time.
+    """
+
     def test_one_pulser(self) -> None:
         """Of two flows, one becomes the pulser and the other follows its mode."""
         senders = (Flow(cca="nimbus_vegas"), Flow(cca="nimbus_vegas", start_s=20))

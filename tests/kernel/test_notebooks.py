@@ -39,7 +39,7 @@ def said(notebook: Any) -> str:
 def _classify(text: str) -> None:
     assert "→ htcp" in text
     for cca in ("reno", "cubic", "bbr", "vegas", "westwood"):
-        assert f"'{cca}'" in text or cca in text
+        assert cca in text
     assert "unknown" in text
 
 
@@ -81,7 +81,7 @@ def test_runs(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Non
     shutil.copytree(CHECKOUT / "examples", examples)
     notebook = read(path)
     folder = str(examples / "notebooks")
-    NotebookClient(notebook, timeout=180, resources={"metadata": {"path": folder}}).execute()
+    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": folder}}).execute()
     text = said(notebook)
     assert "image/png" in text
     _CHECKS[path.stem](text)

@@ -21,7 +21,7 @@ from ccbench.emulate import Store, run
 from ccbench.harm import measure
 from ccbench.raygen import DEFAULT_SPACE, SearchConfig, Space, search
 from ccbench.trace import Trace
-from tests.kernel.test_failures import guests
+from tests.kernel.conftest import guests
 from tests.unit.conftest import assert_same
 
 if TYPE_CHECKING:

@@ -17,13 +17,10 @@ import pytest
 
 from ccbench import Flow, emulate
 from ccbench.emulate.store import Store
-from tests.kernel.conftest import dumbbell
-from tests.kernel.test_failures import alone, gone, workspaces
+from tests.kernel.conftest import dumbbell, gone, workspaces
 
 if TYPE_CHECKING:
     from ccbench.emulate.kernel.engine import KernelEngine
-
-__all__ = ["alone"]
 
 pytestmark = pytest.mark.kernel
 
@@ -43,7 +40,7 @@ def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_runs_in_a_row(engine: KernelEngine, alone: Path, tmp_path: Path) -> None:
+def test_runs_in_a_row(engine: KernelEngine, own_temporary: Path, tmp_path: Path) -> None:
     """After the first third, neither memory nor open files nor folders nor processes grow."""
     store = Store(tmp_path / "store")
     memory_mb, files = [], []
@@ -61,6 +58,6 @@ def test_runs_in_a_row(engine: KernelEngine, alone: Path, tmp_path: Path) -> Non
     settled = len(memory_mb) // 3
     assert max(memory_mb[settled:]) - memory_mb[settled] < 10
     assert len(set(files)) == 1
-    assert gone(alone)
+    assert gone(own_temporary)
     assert not workspaces()
     assert store.usage().runs == _RUNS

@@ -6,7 +6,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,21 +35,22 @@ def events(result: Run, kind: str) -> pd.DataFrame:
     return result.queue[result.queue["event"] == kind]
 
 
-class TestClocks:
-    @pytest.fixture(scope="class")
-    def said(self, tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
-        """Boot a guest that measures its clocks."""
-        root = tmp_path_factory.mktemp("root")
-        for name in ("dev", "proc", "tmp"):
-            (root / name).mkdir()
-        return [line.split() for line in ask("ask_clock.c", root).splitlines()]
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
+    """Boot a guest that measures its clocks."""
+    root = tmp_path_factory.mktemp("root")
+    for name in ("dev", "proc", "tmp"):
+        (root / name).mkdir()
+    return [line.split() for line in ask("ask_clock.c", root).splitlines()]
 
+
+class TestClocks:
     def test_sleep(self, said: list[list[str]]) -> None:
-        """A sleep takes what was asked for, to the microsecond, by three clocks, up to an hour."""
+        """A sleep takes what was asked for, to 10 ns, by three clocks, up to an hour."""
         measured = [line[1:] for line in said if line[0] == "sleep"]
         assert len(measured) == 12
         for _, asked, took in measured:
-            assert 0 <= int(took) - int(asked) <= _US
+            assert 0 <= int(took) - int(asked) <= 10
 
     def test_computing(self, said: list[list[str]]) -> None:
         """Computing takes no time; that of looking at the clock is a nanosecond."""
@@ -161,13 +161,3 @@ def test_host_clock() -> None:
         for before in (elsewhere, [])
     )
     assert there == here
-
-
-def test_host_clock_jumps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the host's clock jumps there and back while a guest runs, the run is the same."""
-    expected = KernelEngine().run(SHARED)
-    clock, jumps = time.time, iter(range(10**9))
-    monkeypatch.setattr(time, "time", lambda: clock() + 1e8 * (-1) ** next(jumps))
-    again = KernelEngine().run(SHARED, on_progress=lambda _: None)
-    assert again.queue.equals(expected.queue)
-    assert again.flows.equals(expected.flows)

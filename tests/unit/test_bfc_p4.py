@@ -107,6 +107,7 @@ class TestVectors:
             twins = Twins(driven, Interpreted(program, scenario.settings))
             assert check(scenario, twins) is None
 
+    @pytest.mark.alone
     @pytest.mark.skipif(missing() is not None, reason=str(missing()))
     def test_bmv2_agrees(self) -> None:
         """On BMv2 the program answers, sends and counts what it does in the interpreter."""

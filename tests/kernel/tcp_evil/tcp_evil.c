@@ -10,6 +10,8 @@
 #include <linux/workqueue.h>
 #include <net/tcp.h>
 
+#include "compat.h"
+
 static char *deed = "none";
 module_param(deed, charp, 0444);
 MODULE_PARM_DESC(deed, "what it does");
@@ -82,8 +84,7 @@ static struct tcp_congestion_ops evil = {
 
 static int __init evil_init(void)
 {
-	hrtimer_init(&storm, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
-	storm.function = evil_again;
+	hrtimer_setup(&storm, evil_again, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	if (!strcmp(deed, "init-oops"))
 		*(volatile int *)8 = 1;
 	if (!strcmp(deed, "init-deadlock"))
