@@ -87,18 +87,19 @@ def _begin(path: Path, temporary: Path, make: Callable[[], None]) -> int | None:
 
     Returns the lock's descriptor; None where there are no such locks, as on some network drives.
     """
-    try:
-        folder = _locked(path.parent, fcntl.LOCK_EX)
-    except OSError:
+    for leftover in path.parent.glob(f".*.{'?' * 32}.tmp"):
+        _remove_if_left(leftover)
+    while True:
         make()
-        return None
-    try:
-        for leftover in path.parent.glob(f".*.{'?' * 32}.tmp"):
-            _remove_if_left(leftover)
-        make()
-        return _locked(temporary, fcntl.LOCK_SH)
-    finally:
-        os.close(folder)
+        try:
+            lock = _locked(temporary, fcntl.LOCK_SH)
+        except FileNotFoundError:
+            continue  # somebody has taken it for a leftover
+        except OSError:
+            return None
+        if temporary.exists():
+            return lock
+        os.close(lock)  # the same, a moment later
 
 
 def _remove_if_left(leftover: Path) -> None:
