@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files and folders that are there completely or not at all."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from ccbench import _atomic
+from ccbench.emulate._workspace import hold
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_held_folder(tmp_path: Path) -> None:
+    """Nobody waits for who holds the folder that he writes into."""
+    descriptor = hold(tmp_path)
+    program = "import sys, pathlib; from ccbench import _atomic; "
+    program += "_atomic.write_text(pathlib.Path(sys.argv[1]), 'text')"
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "file")], check=True, timeout=60)
+    os.close(descriptor)
+    assert (tmp_path / "file").read_text() == "text"
+
+
+def test_many_writers(tmp_path: Path) -> None:
+    """Of several who write into one folder at once none takes another's for a leftover."""
+
+    def write(name: str) -> None:
+        for i in range(50):
+            with _atomic.new_folder(tmp_path / f"{name}{i}", replace=False) as folder:
+                _atomic.write_text(folder / "file", name)
+            _atomic.write_text(tmp_path / "shared", name)
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(list(tmp_path.glob("*/file"))) == 200
+    assert (tmp_path / "shared").read_text() in set("abcd")
+    assert not list(tmp_path.glob(".*"))
