@@ -62,7 +62,6 @@ class TestEvilModules:
             ("stack", r"panicked|ended early|hangs"),
             ("sleep", r"fault of its own.*: BUG: scheduling while atomic"),
             ("loop", r"clock has stood still for 3 s"),
-            ("storm", r"clock has stood still for 3 s"),
             ("eat", r"ran out of its \d+ MB of memory"),
             ("init-oops", r"panicked: Kernel panic"),
             ("init-deadlock", r"clock has stood still for 3 s"),

@@ -3,27 +3,17 @@
  * A congestion control that is Reno until its window has grown to 20 packets,
  * and then does what no module should. For tests of what becomes of the guest.
  */
-#include <linux/hrtimer.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
 #include <net/tcp.h>
 
-#include "compat.h"
-
 static char *deed = "none";
 module_param(deed, charp, 0444);
 MODULE_PARM_DESC(deed, "what it does");
 
 static DEFINE_MUTEX(lock);
-static struct hrtimer storm;
-
-static enum hrtimer_restart evil_again(struct hrtimer *timer)
-{
-	hrtimer_forward_now(timer, ns_to_ktime(1));
-	return HRTIMER_RESTART;
-}
 
 static void evil_wait(struct work_struct *work)
 {
@@ -53,8 +43,6 @@ static void evil_do(void)
 	else if (!strcmp(deed, "loop"))
 		for (;;)
 			cpu_relax();
-	else if (!strcmp(deed, "storm"))
-		hrtimer_start(&storm, ns_to_ktime(1), HRTIMER_MODE_REL);
 	else if (!strcmp(deed, "eat"))
 		evil_eat_all();
 	else if (!strcmp(deed, "sleep"))
@@ -84,7 +72,6 @@ static struct tcp_congestion_ops evil = {
 
 static int __init evil_init(void)
 {
-	hrtimer_setup(&storm, evil_again, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	if (!strcmp(deed, "init-oops"))
 		*(volatile int *)8 = 1;
 	if (!strcmp(deed, "init-deadlock"))
