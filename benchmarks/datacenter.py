@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,6 +30,7 @@ from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from typing import TYPE_CHECKING, TypeVar
 
+import ns3
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -56,8 +56,6 @@ GBPS, DELAY_US, THRESHOLD_PACKETS, COMMON_S = 10.0, 10.0, 40, 0.04
 FULL_BYTES = PAYLOAD_BYTES + HEADER_BYTES
 
 NS3_SOURCE = Path(__file__).with_name("ns3_dctcp.cc")
-NS3_LIBRARIES = ("applications", "point-to-point", "internet", "traffic-control", "network", "core")
-NS3_REMEDY = "apt-get install g++ libns3-dev, or set NS3_PREFIX to the folder of an ns-3"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,37 +129,6 @@ def measure_common(senders: int) -> Dumbbell:
     )
 
 
-def build_ns3(directory: Path) -> Path:
-    """Compile the program for ns-3 and return where it is.
-
-    Raises
-    ------
-    MissingRequirement
-        If there is no compiler or no ns-3 that it compiles with.
-    """
-    if shutil.which("g++") is None:
-        raise MissingRequirement(f"ns-3 is not measured: there is no g++ ({NS3_REMEDY})")
-    program = directory / NS3_SOURCE.stem
-    places = []
-    prefix = os.environ.get("NS3_PREFIX")
-    if prefix:
-        libraries = sorted(Path(prefix).glob("lib*/**/libns3-core.so"))
-        if not libraries:
-            reason = f"NS3_PREFIX is {prefix}, where there is no lib/libns3-core.so"
-            raise MissingRequirement(f"ns-3 is not measured: {reason}")
-        folder = libraries[0].parent
-        places = [f"-I{prefix}/include", f"-L{folder}", f"-Wl,-rpath-link,{folder}"]
-        # Not a run path: libraries that the libraries need are not looked for there.
-        os.environ["LD_LIBRARY_PATH"] = str(folder)
-    named = [f"-lns3-{library}" for library in NS3_LIBRARIES]
-    command = ["g++", "-O3", "-DNDEBUG", str(NS3_SOURCE), "-o", str(program), *places, *named]
-    compiled = subprocess.run(command, capture_output=True, text=True, check=False)
-    if compiled.returncode != 0:
-        reason = compiled.stderr.partition("\n")[0]
-        raise MissingRequirement(f"ns-3 is not measured ({NS3_REMEDY}): {reason}")
-    return program
-
-
 def measure_ns3(program: Path, senders: int) -> Dumbbell:
     """Simulate the common case in ns-3."""
     options = {
@@ -213,7 +180,7 @@ def compare(out: Console) -> None:
     note = None
     with tempfile.TemporaryDirectory(prefix="ccbench-") as directory:
         try:
-            program = build_ns3(Path(directory))
+            program = ns3.build(NS3_SOURCE, Path(directory))
         except MissingRequirement as missing:
             program, note = None, str(missing)
         for senders in SENDERS:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,6 +30,7 @@ from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from typing import TYPE_CHECKING, TypeVar
 
+import ns3
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -49,9 +49,6 @@ CCBENCH_S = 180.0
 #: Virtual seconds that ns-3 gets at each link rate (Mbit/s): a few wall seconds per run.
 NS3_S = {10.0: 20.0, 100.0: 20.0, 400.0: 10.0}
 NS3_SOURCE = Path(__file__).with_name("ns3_dumbbell.cc")
-#: Named one by one: Debian's pkg-config files also ask for libraries that libns3-dev lacks.
-NS3_LIBRARIES = ("applications", "point-to-point", "internet", "traffic-control", "network", "core")
-NS3_REMEDY = "apt-get install g++ libns3-dev"
 
 _WATCH_INTERVAL_S = 0.01
 
@@ -262,43 +259,13 @@ def in_fresh_process(scenario: Scenario, repeats: int) -> Measurement:
         return pool.submit(measure_ccbench, scenario, repeats).result()
 
 
-def build_ns3(directory: Path) -> Path:
-    """Compile the ns-3 program.
-
-    Parameters
-    ----------
-    directory : Path
-        Where the program is put.
-
-    Returns
-    -------
-    Path
-        The program.
-
-    Raises
-    ------
-    MissingRequirement
-        If there is no compiler or no ns-3 that it compiles with.
-    """
-    if shutil.which("g++") is None:
-        raise MissingRequirement(f"ns-3 is not measured: there is no g++ ({NS3_REMEDY})")
-    program = directory / NS3_SOURCE.stem
-    libraries = [f"-lns3-{library}" for library in NS3_LIBRARIES]
-    command = ["g++", "-O3", "-DNDEBUG", str(NS3_SOURCE), "-o", str(program), *libraries]
-    compiled = subprocess.run(command, capture_output=True, text=True, check=False)
-    if compiled.returncode != 0:
-        reason = compiled.stderr.partition("\n")[0]
-        raise MissingRequirement(f"ns-3 is not measured ({NS3_REMEDY} may help): {reason}")
-    return program
-
-
 def measure_ns3(program: Path, scenario: Scenario, repeats: int) -> Measurement:
     """Measure ns-3 on a dumbbell.
 
     Parameters
     ----------
     program : Path
-        From :func:`build_ns3`.
+        From :func:`ns3.build`.
     scenario : Scenario
         From :func:`dumbbell`.
     repeats : int
@@ -433,7 +400,7 @@ def main() -> int:
     ):
         try:
             status.update("compiling the ns-3 program")
-            program = build_ns3(Path(directory))
+            program = ns3.build(NS3_SOURCE, Path(directory))
         except MissingRequirement as missing:
             program = None
             notes.append(str(missing))

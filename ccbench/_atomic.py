@@ -11,6 +11,8 @@ import uuid
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from ccbench._locks import locked
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
@@ -92,7 +94,7 @@ def _begin(path: Path, temporary: Path, make: Callable[[], None]) -> int | None:
     while True:
         make()
         try:
-            lock = _locked(temporary, fcntl.LOCK_SH)
+            lock = locked(temporary, fcntl.LOCK_SH)
         except FileNotFoundError:
             continue  # somebody has taken it for a leftover
         except OSError:
@@ -105,7 +107,7 @@ def _begin(path: Path, temporary: Path, make: Callable[[], None]) -> int | None:
 def _remove_if_left(leftover: Path) -> None:
     """Remove what nobody writes to any more."""
     with suppress(OSError):  # somebody does, or has just finished
-        lock = _locked(leftover, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock = locked(leftover, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
             if leftover.is_dir():
                 shutil.rmtree(leftover, ignore_errors=True)
@@ -113,16 +115,6 @@ def _remove_if_left(leftover: Path) -> None:
                 leftover.unlink(missing_ok=True)
         finally:
             os.close(lock)
-
-
-def _locked(path: Path, operation: int) -> int:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, operation)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
 
 
 def _close(lock: int | None) -> None:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ccbench._locks import locked
 from ccbench.errors import CcbenchError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def workspace() -> Iterator[Path]:
 
 def hold(folder: Path) -> int:
     """Keep a run's folder, even if its owner is killed, until the descriptor is closed."""
-    return _lock(folder, fcntl.LOCK_SH)
+    return locked(folder, fcntl.LOCK_SH)
 
 
 @contextmanager
@@ -62,21 +63,11 @@ def _alone(folder: Path, *, wait: bool = False) -> Iterator[None]:
     BlockingIOError
         If somebody does and we do not wait.
     """
-    descriptor = _lock(folder, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    descriptor = locked(folder, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     try:
         yield
     finally:
         os.close(descriptor)
-
-
-def _lock(folder: Path, operation: int) -> int:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(descriptor, operation)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
 
 
 def _sweep(parent: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ccbench.cache import cache_dir
 from ccbench.emulate.kernel.build import installed
 from ccbench.emulate.store import Store
 from ccbench.run import Run
@@ -102,7 +103,7 @@ def test_full(scenario: Path, own_store: Path, what: str) -> None:
 
 def test_read_only_cache(scenario: Path) -> None:
     """A cache that cannot be written is named, and what can be set instead."""
-    cache = Path(os.environ["CCBENCH_CACHE"])
+    cache = cache_dir()
     before = ("unshare", "--mount", "sh", "-c", 'mount --bind -o ro "$0" "$0" && "$@"', str(cache))
     if subprocess.run([*before, "true"], capture_output=True, check=False).returncode:
         pytest.skip("mounting takes root")
@@ -117,7 +118,7 @@ def test_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = Path(installed().path.parents[1] / "current").resolve()
     home = tmp_path / _HOME
     (home / "spare").mkdir(parents=True)
-    monkeypatch.delenv("CCBENCH_CACHE")
+    monkeypatch.delenv("CCBENCH_CACHE", raising=False)
     script = f"""
 import os
 from pathlib import Path

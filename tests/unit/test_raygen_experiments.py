@@ -71,7 +71,7 @@ class TestShortFlows:
     @pytest.mark.parametrize(
         ("values", "message"),
         [
-            ({"duration_s": 11}, "^duration_s is 11; it must be at least 20, as short beta"),
+            ({"duration_s": 11}, "^duration_s is 11.0; it must be at least 20, as short beta"),
             ({"beta_start_s": 51}, "^duration_s is 60.0; it must be at least 61, as short beta"),
             ({"alpha_start_s": 40}, "^alpha_start_s is 40; it must be below 40, when the short"),
             ({"workload": "shrt"}, "^workload is 'shrt'; .* did you mean 'short'?"),
