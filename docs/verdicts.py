@@ -112,10 +112,10 @@ def every_comparison(rows: Iterable[Comparison]) -> str:
 
 def page(text: str) -> str:
     """Return a page with the tables in the places that are kept for them."""
-    from ccbench import studies  # noqa: PLC0415 - all studies at once take a second
+    from ccbench import studies  # noqa: PLC0415 - only where the whole page is wanted
 
     rows = comparisons(PAGE.read_text(encoding="utf-8"))
-    known = [studies.get(name) for name in studies.names()]
+    known = [studies.about(name) for name in studies.names()]
     titles = {study.name: (study.title, study.source) for study in known}
     text = text.replace("<!-- by study -->", summary(rows, titles))
     return text.replace("<!-- every comparison -->", every_comparison(rows))

@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
-__all__ = ["json_text", "made_by", "plain", "print_json", "print_pairs", "print_table"]
+__all__ = ["WIDTH", "json_text", "made_by", "plain", "print_json", "print_pairs", "print_table"]
 
-#: Tables are no wider than this. Terminals are asked for nothing: most of our tables fit into 80
+#: Tables are no wider than this. They do not ask how wide the terminal is: most of ours fit into 80
 #: columns, and of one that does not a terminal breaks lines, which is better than broken numbers.
-_WIDTH = 140
+WIDTH = 140
 
 
 def print_json(document: Mapping[str, Any]) -> None:
@@ -43,7 +43,9 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "") -> None:
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", words: int = 1
+) -> None:
     """Print a table on standard output; the first column holds text, the others are aligned right.
 
     Parameters
@@ -54,17 +56,19 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title:
         Cells, ready to print.
     title : str, optional
         A line above the table.
+    words : int
+        Number of columns from the left that hold text.
     """
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=sys.stdout, highlight=False, width=_WIDTH)
+    console = Console(file=sys.stdout, highlight=False, width=WIDTH)
     heading = Text(title) if title else None
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title=heading, title_justify="left")
     for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
+        table.add_column(column, justify="left" if i < words else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     console.print(table)

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import math
+import shutil
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from textwrap import wrap
+from typing import TYPE_CHECKING
 
 import click
 
 from ccbench._progress import progress
-from ccbench.cli._console import made_by, print_json, print_pairs, print_table
+from ccbench.cli._console import WIDTH, made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
     engine_named,
     engine_options,
@@ -19,10 +22,11 @@ from ccbench.cli._options import (
     kernel_option,
     make_folder,
 )
-from ccbench.errors import MissingRequirement
 
 if TYPE_CHECKING:
-    from ccbench.studies import SearchStudy, SimulationStudy, Study, StudyResult
+    from collections.abc import Sequence
+
+    from ccbench.studies import About, StudyResult
 
 __all__ = ["study"]
 
@@ -38,35 +42,81 @@ def list_studies(*, as_json: bool) -> None:
     """Say which studies there are, and how much each runs."""
     from ccbench import studies
 
-    known = [_listed(studies.get(name)) for name in studies.names()]
+    known = [studies.about(name) for name in studies.names()]
+    missing = {one.name: one.missing() for one in known}
     if as_json:
-        print_json({"studies": known})
-        return
-    width = max(len(one["name"]) for one in known)
-    print_table(
-        ["study", "source", "runs", "virtual\nhours"],
-        [
-            [
-                f"{one['name']:<{width}}  {one['title']}",
-                one["source"],
-                "-" if one["runs"] is None else str(one["runs"]),
-                "-" if one["runs"] is None else f"{one['virtual_hours']:.1f}",
-            ]
+        listed = [
+            {
+                "name": one.name,
+                "source": one.source,
+                "title": one.title,
+                "runs": one.runs,
+                "virtual_hours": one.virtual_s / 3600,
+                "missing": missing[one.name],
+            }
             for one in known
-        ],
-    )
-    for reason in sorted({one["missing"] for one in known if one["missing"]}):
-        click.echo(f"-: {reason}")
+        ]
+        print_json({"studies": listed})
+        return
+    _print_list(known)
+    for reason in sorted({reason for reason in missing.values() if reason}):
+        lacking = ", ".join(name for name in missing if missing[name] == reason)
+        click.echo(f"cannot run here: {lacking}: {reason}")
 
 
-def _listed(study: Study | SearchStudy | SimulationStudy) -> dict[str, Any]:
-    """Return what is said of a study; one that lacks something cannot tell how much it runs."""
-    row = {"name": study.name, "source": study.source, "title": study.title}
-    try:
-        size = {"runs": study.run_count, "virtual_hours": study.virtual_hours}
-    except MissingRequirement as error:
-        return {**row, "runs": None, "virtual_hours": None, "missing": str(error)}
-    return {**row, **size, "missing": None}
+#: From how many columns on the list of studies says which figure each of them is.
+_WIDE = 120
+#: Titles have as many columns as this, however narrow the terminal is.
+_NARROWEST = 20
+
+
+def _print_list(known: Sequence[About]) -> None:
+    """Print the list of studies, by publication, as wide as the terminal is.
+
+    What is longer than its column is broken between words, into lines of about the same length.
+    """
+    width = min(WIDTH, shutil.get_terminal_size((WIDTH, 0)).columns)
+    columns = ["study", "what", "published as", "runs", "virtual\ntime"]
+    groups = [
+        (
+            publication,
+            [[one.name, one.title, one.part, str(one.runs), _lasting(one.virtual_s)] for one in of],
+        )
+        for publication, of in groupby(known, key=lambda one: one.publication)
+    ]
+    if width < _WIDE:
+        del columns[2]
+        for _, rows in groups:
+            for row in rows:
+                del row[2]
+    taken = max(len(publication) for publication, _ in groups)
+    everything = [row for _, rows in groups for row in rows]
+    taken += sum(max(map(len, column)) for column in list(zip(*everything, strict=True))[2:])
+    room = max(_NARROWEST, width - taken - 2 * len(columns) - 1)
+    lines: list[list[str]] = []
+    for publication, rows in groups:
+        lines += [[""], [publication]] if lines else [[publication]]
+        lines += [[name, _balanced(title, room), *rest] for name, title, *rest in rows]
+    print_table(columns, lines, words=len(columns) - 2)
+
+
+def _balanced(text: str, width: int) -> str:
+    """Break a text into as few lines as go into `width` columns, of about the same length."""
+    lines = wrap(text, width)
+    for narrower in range(width - 1, 0, -1):
+        closer = wrap(text, narrower)
+        if len(closer) > len(lines):
+            break
+        lines = closer
+    return "\n".join(lines)
+
+
+def _lasting(seconds: float) -> str:
+    """Return a length of time in the largest unit of which there is one."""
+    for size, unit in ((3600.0, "h"), (60.0, "min"), (1.0, "s")):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds * 1e3:.1f} ms"
 
 
 @study.command()

@@ -12,18 +12,23 @@ Examples
 >>> result.findings.table  # doctest: +SKIP
 """
 
-from ccbench.studies.registry import get, names
-from ccbench.studies.runner import StudyResult, run_study
-from ccbench.studies.study import (
-    Comparison,
-    Findings,
-    Rows,
-    SearchStudy,
-    SimulationStudy,
-    Study,
-)
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ccbench.studies.catalogue import About, about, get, names
+    from ccbench.studies.runner import StudyResult, run_study
+    from ccbench.studies.study import (
+        Comparison,
+        Findings,
+        Rows,
+        SearchStudy,
+        SimulationStudy,
+        Study,
+    )
 
 __all__ = [
+    "About",
     "Comparison",
     "Findings",
     "Rows",
@@ -31,7 +36,28 @@ __all__ = [
     "SimulationStudy",
     "Study",
     "StudyResult",
+    "about",
     "get",
     "names",
     "run_study",
 ]
+
+# Imported when they are first used: a list of all studies needs nothing of what runs them.
+_HOMES = {
+    **dict.fromkeys(("About", "about", "get", "names"), "ccbench.studies.catalogue"),
+    **dict.fromkeys(("StudyResult", "run_study"), "ccbench.studies.runner"),
+    **dict.fromkeys(
+        ("Comparison", "Findings", "Rows", "SearchStudy", "SimulationStudy", "Study"),
+        "ccbench.studies.study",
+    ),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

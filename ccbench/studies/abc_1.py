@@ -19,16 +19,15 @@ from ccbench.studies.abc_links import (
     ABC_20,
     CELLULAR_S,
     COLOURS,
-    PAPER,
     RTT_MS,
     SCHEMES,
-    TRACES,
     cellular,
     course,
     measured,
     recorded,
 )
 from ccbench.studies.abc_tradeoff import above_frontier, draw_tradeoff, unbeaten
+from ccbench.studies.catalogue import CELLULAR_LINKS, about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ _QUICK_S = 15.0
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    traces = TRACES[:1] if quick else TRACES
+    traces = CELLULAR_LINKS[:1] if quick else CELLULAR_LINKS
     duration_s = _QUICK_S if quick else CELLULAR_S
     schemes = (*SCHEMES, ABC_20)
     return tuple(
@@ -65,7 +64,9 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 def _measure(run: Run) -> Rows:
     row = measured(run)
-    shown = row["scheme"] in _SHOWN and run.scenario.bottlenecks[0].trace == recorded(TRACES[0])
+    shown = row["scheme"] in _SHOWN and run.scenario.bottlenecks[0].trace == recorded(
+        CELLULAR_LINKS[0]
+    )
     return [{**row, "course": course(run).rename(columns={0: "mbps"}) if shown else None}]
 
 
@@ -164,9 +165,7 @@ def _figure(means: pd.DataFrame, courses: dict[str, pd.DataFrame]) -> Figure:
 
 
 STUDY = Study(
-    name="abc-1",
-    title="ABC and others on eight cellular links",
-    source=f"{PAPER}, section 1 and Figures 1, 7, 8",
+    about=about("abc-1"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from ccbench.scenario import Flow
 from ccbench.studies.abc_4 import WIRED_MBPS, draw_courses, measure_steps, path
-from ccbench.studies.abc_links import PAPER, RTT_MS
+from ccbench.studies.abc_links import RTT_MS
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -95,9 +96,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="abc-10",
-    title="ABC over an ABC link and a drop-tail link with CUBIC on it",
-    source=f"{PAPER}, Figure 10",
+    about=about("abc-10"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

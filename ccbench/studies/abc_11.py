@@ -22,13 +22,12 @@ from ccbench.studies.abc_links import (
     ABC,
     CELLULAR_S,
     COLOURS,
-    PAPER,
     RTT_MS,
     SCHEMES,
-    TRACES,
     cellular,
     measured,
 )
+from ccbench.studies.catalogue import CELLULAR_LINKS, about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     return (
         *(_sharing(count, 20.0 if quick else _DURATION_S) for count in counts),
         *(
-            cellular(scheme, TRACES[0], count=count, duration_s=duration_s)
+            cellular(scheme, CELLULAR_LINKS[0], count=count, duration_s=duration_s)
             for scheme in schemes
             for count in on_cellular
         ),
@@ -149,9 +148,7 @@ def _figure(rows: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="abc-11",
-    title="Many flows of ABC and of others at once",
-    source=f"{PAPER}, section 7.5 and Figure 11",
+    about=about("abc-11"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

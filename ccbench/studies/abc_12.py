@@ -18,7 +18,8 @@ from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow, Scenario
 from ccbench.studies.abc_3 import LINK_MBPS
-from ccbench.studies.abc_links import ABC, PAPER
+from ccbench.studies.abc_links import ABC
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware_testbed import rank_correlation
 
@@ -140,9 +141,7 @@ def _figure(ratio: pd.Series[float], by_rtt: pd.Series[float]) -> Figure:
 
 
 STUDY = Study(
-    name="abc-12",
-    title="ABC flows of unlike round-trip times",
-    source=f"{PAPER}, Figure 12 and Table 1",
+    about=about("abc-12"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

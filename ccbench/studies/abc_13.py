@@ -21,7 +21,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ccbench.scenario import MTU_BYTES, Flow, Scenario
-from ccbench.studies.abc_links import ABC, COLOURS, PAPER, router
+from ccbench.studies.abc_links import ABC, COLOURS, router
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -184,9 +185,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="abc-13",
-    title="ABC and CUBIC flows at one ABC router, and short flows",
-    source=f"{PAPER}, Figure 13",
+    about=about("abc-13"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from ccbench.studies.abc_links import ABC, CELLULAR_S, PAPER, TRACES, cellular, measured, router
+from ccbench.studies.abc_links import ABC, CELLULAR_S, cellular, measured, router
+from ccbench.studies.catalogue import CELLULAR_LINKS, about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware_testbed import rank_correlation
 
@@ -27,7 +28,7 @@ _ETAS = (0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     duration_s = 20.0 if quick else CELLULAR_S
     return tuple(
-        cellular(replace(ABC, options=router(eta=eta)), TRACES[0], duration_s=duration_s)
+        cellular(replace(ABC, options=router(eta=eta)), CELLULAR_LINKS[0], duration_s=duration_s)
         for eta in (_ETAS[::4] if quick else _ETAS)
     )
 
@@ -66,9 +67,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="abc-15",
-    title="ABC's target utilisation: throughput against delay",
-    source=f"{PAPER}, Figure 15",
+    about=about("abc-15"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -14,13 +14,13 @@ from ccbench.scenario import Flow, Scenario
 from ccbench.studies.abc_links import (
     ABC,
     COLOURS,
-    PAPER,
     RTT_MS,
     SCHEMES,
     course,
     measured,
     two_rates,
 )
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -83,9 +83,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="abc-19",
-    title="A link that alternates between 12 and 24 Mbit/s",
-    source=f"{PAPER}, Figure 19",
+    about=about("abc-19"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

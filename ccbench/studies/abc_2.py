@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from ccbench.studies.abc_links import ABC, CELLULAR_S, PAPER, TRACES, cellular, measured, router
+from ccbench.studies.abc_links import ABC, CELLULAR_S, cellular, measured, router
+from ccbench.studies.catalogue import CELLULAR_LINKS, about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     duration_s = _QUICK_S if quick else CELLULAR_S
     return tuple(
         cellular(scheme, name, duration_s=duration_s)
-        for name in (TRACES[:1] if quick else TRACES)
+        for name in (CELLULAR_LINKS[:1] if quick else CELLULAR_LINKS)
         for scheme in (ABC, _ENQUEUE)
     )
 
@@ -73,9 +74,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="abc-2",
-    title="ABC's feedback from departures or from arrivals",
-    source=f"{PAPER}, Figure 2",
+    about=about("abc-2"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 
 from ccbench import packets
 from ccbench.scenario import MSS_BYTES, Flow
-from ccbench.studies.abc_links import ABC, CELLULAR_S, PAPER, TRACES, cellular, course, measured
+from ccbench.studies.abc_links import ABC, CELLULAR_S, cellular, course, measured
+from ccbench.studies.catalogue import CELLULAR_LINKS, about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
         for i in range(_OTHERS)
     )
     return tuple(
-        cellular(ABC, TRACES[0], others=more, duration_s=duration_s) for more in ((), others)
+        cellular(ABC, CELLULAR_LINKS[0], others=more, duration_s=duration_s)
+        for more in ((), others)
     )
 
 
@@ -90,9 +92,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="abc-20",
-    title="An ABC flow beside 200 that are limited by their applications",
-    source=f"{PAPER}, Figure 20",
+    about=about("abc-20"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from ccbench.studies.abc_links import CELLULAR_S, PAPER, SCHEMES, TRACES, cellular, measured
+from ccbench.studies.abc_links import CELLULAR_S, SCHEMES, cellular, measured
 from ccbench.studies.abc_tradeoff import draw_tradeoff, unbeaten
+from ccbench.studies.catalogue import CELLULAR_LINKS, about
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _RTTS_MS = (20.0, 50.0, 100.0, 200.0)
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     duration_s = 15.0 if quick else CELLULAR_S
     return tuple(
-        cellular(scheme, TRACES[0], rtt_ms=rtt_ms, duration_s=duration_s)
+        cellular(scheme, CELLULAR_LINKS[0], rtt_ms=rtt_ms, duration_s=duration_s)
         for rtt_ms in (_RTTS_MS[:1] if quick else _RTTS_MS)
         for scheme in SCHEMES
     )
@@ -53,9 +54,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="abc-21",
-    title="ABC and others at round-trip times of 20 to 200 ms",
-    source=f"{PAPER}, Figure 21",
+    about=about("abc-21"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

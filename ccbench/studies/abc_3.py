@@ -17,7 +17,8 @@ from matplotlib.figure import Figure
 
 from ccbench.harm import jain_index
 from ccbench.scenario import Flow, Scenario
-from ccbench.studies.abc_links import ABC, PAPER, RTT_MS
+from ccbench.studies.abc_links import ABC, RTT_MS
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -144,9 +145,7 @@ def _listed(indices: pd.Series[float]) -> str:
 
 
 STUDY = Study(
-    name="abc-3",
-    title="Five ABC flows with and without additive increase",
-    source=f"{PAPER}, Figure 3",
+    about=about("abc-3"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

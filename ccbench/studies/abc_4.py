@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 
 from ccbench import packets
 from ccbench.scenario import Bottleneck, Flow, Scenario
-from ccbench.studies.abc_links import ABC, PAPER, RTT_MS, course, stepped
+from ccbench.studies.abc_links import ABC, RTT_MS, course, stepped
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -189,9 +190,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="abc-4",
-    title="ABC over an ABC link and a drop-tail link in a row",
-    source=f"{PAPER}, Figure 4",
+    about=about("abc-4"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from ccbench.studies.abc_links import CELLULAR_S, PAPER, SCHEMES, TRACES, cellular, measured
+from ccbench.studies.abc_links import CELLULAR_S, SCHEMES, cellular, measured
 from ccbench.studies.abc_tradeoff import above_frontier, draw_tradeoff, unbeaten
+from ccbench.studies.catalogue import CELLULAR_LINKS, about
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 
-_DOWN, _UP = TRACES[:2]
+_DOWN, _UP = CELLULAR_LINKS[:2]
 _QUICK_S = 15.0
 
 
@@ -52,9 +53,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="abc-7",
-    title="ABC and others on Verizon's links, one or two in a row",
-    source=f"{PAPER}, Figure 7",
+    about=about("abc-7"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

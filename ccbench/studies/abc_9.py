@@ -21,8 +21,9 @@ from matplotlib.figure import Figure
 
 from ccbench import packets
 from ccbench.scenario import Flow, Scenario
-from ccbench.studies.abc_links import ABC, PAPER, QUEUE_PACKETS, SCHEMES, router, scheme_of
+from ccbench.studies.abc_links import ABC, QUEUE_PACKETS, SCHEMES, router, scheme_of
 from ccbench.studies.abc_tradeoff import draw_tradeoff
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.wifi import Wifi
 
@@ -169,9 +170,7 @@ def _compared(means: pd.DataFrame, who: str) -> list[Comparison]:
 
 
 STUDY = Study(
-    name="abc-9",
-    title="ABC and others over Wi-Fi, for one user and for two",
-    source=f"{PAPER}, Figure 9",
+    about=about("abc-9"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

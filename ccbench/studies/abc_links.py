@@ -46,11 +46,9 @@ __all__ = [
     "ABC_20",
     "CELLULAR_S",
     "COLOURS",
-    "PAPER",
     "QUEUE_PACKETS",
     "RTT_MS",
     "SCHEMES",
-    "TRACES",
     "Scheme",
     "cellular",
     "course",
@@ -64,23 +62,10 @@ __all__ = [
     "two_rates",
 ]
 
-PAPER = "Goyal et al. 2020"
 RTT_MS = 100.0
 QUEUE_PACKETS = 250
 #: Length of a run on a cellular link.
 CELLULAR_S = 140.0
-
-#: The eight links, in the order of the figures' axes here.
-TRACES = tuple(
-    f"{link}.{direction}"
-    for link in (
-        "Verizon-LTE-short",
-        "Verizon-LTE-driving",
-        "TMobile-LTE-driving",
-        "ATT-LTE-driving-2016",
-    )
-    for direction in ("down", "up")
-)
 
 Option = int | float | str | bool
 

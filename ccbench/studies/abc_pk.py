@@ -15,14 +15,13 @@ from matplotlib.figure import Figure
 from ccbench.studies.abc_links import (
     ABC,
     CELLULAR_S,
-    PAPER,
     RTT_MS,
-    TRACES,
     cellular,
     course,
     measured,
     router,
 )
+from ccbench.studies.catalogue import CELLULAR_LINKS, about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -42,7 +41,9 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     future = {"lookahead_ms": RTT_MS}
     return tuple(
         cellular(
-            replace(ABC, options=router(d_t_ms=d_t_ms, **more)), TRACES[1], duration_s=duration_s
+            replace(ABC, options=router(d_t_ms=d_t_ms, **more)),
+            CELLULAR_LINKS[1],
+            duration_s=duration_s,
         )
         for d_t_ms in _THRESHOLDS_MS
         for more in ({}, future)
@@ -110,9 +111,7 @@ def _comparisons(where: str, rows: pd.DataFrame) -> list[Comparison]:
 
 
 STUDY = Study(
-    name="abc-pk",
-    title="ABC that knows the link's future",
-    source=f"{PAPER}, section 7.6",
+    about=about("abc-pk"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

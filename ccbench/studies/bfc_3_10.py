@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.studies.bfc_slowdown import SHORT_BYTES, cases, figure, measure, value
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
 
 if TYPE_CHECKING:
@@ -63,9 +64,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    name="bfc-3.10",
-    title="Google's flows at 60 % load, no incast",
-    source="Goyal 2022, Figure 3-10",
+    about=about("bfc-3.10"),
     cases=_cases,
     measure=measure,
     conclude=_conclude,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.studies.bfc_slowdown import SHORT_BYTES, cases, figure, measure, value
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
 
 if TYPE_CHECKING:
@@ -68,9 +69,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    name="bfc-3.11",
-    title="Facebook's flows at 60 % load, with and without 100-to-1 incast",
-    source="Goyal 2022, Figure 3-11",
+    about=about("bfc-3.11"),
     cases=_cases,
     measure=measure,
     conclude=_conclude,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.bfc.scheme import scheme
 from ccbench.studies.bfc_sweep import SCHEMES, at, case_of, figure, measure, ratio
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
 
 if TYPE_CHECKING:
@@ -59,9 +60,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    name="bfc-3.12",
-    title="Slowdown of short and of long flows at loads of 50 to 95 %",
-    source="Goyal 2022, Figure 3-12",
+    about=about("bfc-3.12"),
     cases=_cases,
     measure=measure,
     conclude=_conclude,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ccbench.bfc.scheme import scheme
 from ccbench.bfc.workload import Incast
 from ccbench.studies.bfc_sweep import SCHEMES, at, case_of, figure, measure, ratio
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
 
 if TYPE_CHECKING:
@@ -69,9 +70,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    name="bfc-3.13",
-    title="Slowdown of short and of long flows with incast of 10 to 2000 senders",
-    source="Goyal 2022, Figure 3-13",
+    about=about("bfc-3.13"),
     cases=_cases,
     measure=measure,
     conclude=_conclude,

@@ -12,6 +12,7 @@ from ccbench.bfc.case import Case
 from ccbench.bfc.scheme import scheme
 from ccbench.bfc.workload import Mice, Workload
 from ccbench.studies.bfc_slowdown import NETWORK
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, SimulationStudy
 
 if TYPE_CHECKING:
@@ -111,9 +112,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    name="bfc-3.14",
-    title="Mice to the receiver of 8 to 1024 long flows, and to its neighbour",
-    source="Goyal 2022, Figure 3-14",
+    about=about("bfc-3.14"),
     cases=_cases,
     measure=_measure,
     conclude=_conclude,

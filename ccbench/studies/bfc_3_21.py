@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ccbench.bfc.scheme import scheme
 from ccbench.studies.bfc_slowdown import INCAST
 from ccbench.studies.bfc_sweep import at, case_of, figure, measure
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
 
 if TYPE_CHECKING:
@@ -49,9 +50,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    name="bfc-3.21",
-    title="BFC with dynamic and with stochastic assignment of queues",
-    source="Goyal 2022, Figure 3-21",
+    about=about("bfc-3.21"),
     cases=_cases,
     measure=measure,
     conclude=_conclude,

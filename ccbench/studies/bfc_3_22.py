@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ccbench.bfc.scheme import scheme
 from ccbench.studies.bfc_slowdown import INCAST
 from ccbench.studies.bfc_sweep import at, case_of, figure, measure
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
 
 if TYPE_CHECKING:
@@ -54,9 +55,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    name="bfc-3.22",
-    title="BFC with flow tables of 1 to 1000 entries for each queue",
-    source="Goyal 2022, Figure 3-22",
+    about=about("bfc-3.22"),
     cases=_cases,
     measure=measure,
     conclude=_conclude,

@@ -14,6 +14,7 @@ from ccbench.bfc.case import Case
 from ccbench.bfc.scheme import scheme
 from ccbench.bfc.topology import star
 from ccbench.bfc.workload import Workload, payload_share
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, SimulationStudy
 
 if TYPE_CHECKING:
@@ -127,9 +128,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    name="bfc-3.4",
-    title="Active flows over load, link rate and scheduling",
-    source="Goyal 2022, Figure 3-4",
+    about=about("bfc-3.4"),
     cases=_cases,
     measure=_measure,
     conclude=_conclude,

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from ccbench.bfc.case import Case
 from ccbench.bfc.workload import HEADER_BYTES, PAYLOAD_BYTES, Workload
 from ccbench.studies.bfc_testbed import BFC, NETWORK, RECEIVERS, SENDERS
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, SimulationStudy
 
 if TYPE_CHECKING:
@@ -114,9 +115,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    name="bfc-3.7",
-    title="Two flows at a link: queue and unused capacity over the pause threshold",
-    source="Goyal 2022, Figure 3-7",
+    about=about("bfc-3.7"),
     cases=_cases,
     measure=_measure,
     conclude=_conclude,

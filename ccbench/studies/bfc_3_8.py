@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from ccbench.bfc.case import Case
 from ccbench.bfc.workload import Workload
 from ccbench.studies.bfc_testbed import BFC, NETWORK, RECEIVERS, SENDERS
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, SimulationStudy
 
 if TYPE_CHECKING:
@@ -122,9 +123,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    name="bfc-3.8",
-    title="Flows that share a link with congested ones: FCT by the way queues are assigned",
-    source="Goyal 2022, Figure 3-8",
+    about=about("bfc-3.8"),
     cases=_cases,
     measure=_measure,
     conclude=_conclude,

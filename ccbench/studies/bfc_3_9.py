@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.studies.bfc_slowdown import SHORT_BYTES, cases, figure, measure, value
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
 
 if TYPE_CHECKING:
@@ -58,9 +59,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    name="bfc-3.9",
-    title="Google's flows at 55 % load with 5 % of 100-to-1 incast",
-    source="Goyal 2022, Figure 3-9",
+    about=about("bfc-3.9"),
     cases=_cases,
     measure=measure,
     conclude=_conclude,

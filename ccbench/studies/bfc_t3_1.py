@@ -12,6 +12,7 @@ from ccbench.bfc.case import Case
 from ccbench.bfc.scheme import scheme
 from ccbench.bfc.topology import clos
 from ccbench.bfc.workload import HEADER_BYTES, PAYLOAD_BYTES, Workload, payload_share
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, SimulationStudy
 
 if TYPE_CHECKING:
@@ -104,9 +105,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    name="bfc-t3.1",
-    title="A long flow with Facebook's flows at 60 % load on one link",
-    source="Goyal 2022, Table 3.1",
+    about=about("bfc-t3.1"),
     cases=_cases,
     measure=_measure,
     conclude=_conclude,

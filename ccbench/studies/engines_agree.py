@@ -28,6 +28,7 @@ from ccbench.classify import dtw
 from ccbench.flow import Flow
 from ccbench.harm import relative_harm
 from ccbench.scenario import Scenario
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -270,9 +271,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="engines-agree",
-    title="The virtual kernel against Mahimahi",
-    source="no publication",
+    about=about("engines-agree"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

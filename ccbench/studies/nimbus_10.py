@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
-from ccbench.studies.nimbus_testbed import CCAS, COLOURS, PAPER, delays_ms, seeds, shared, spread
+from ccbench.studies.catalogue import about
+from ccbench.studies.nimbus_testbed import CCAS, COLOURS, delays_ms, seeds, shared, spread
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -123,9 +124,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="nimbus-10",
-    title="Nimbus and others beside a 4K video over DASH",
-    source=f"{PAPER}, Figure 10",
+    about=about("nimbus-10"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

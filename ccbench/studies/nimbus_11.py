@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
+from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_testbed import (
     CATEGORIES,
     LINK_MBPS,
-    PAPER,
     category_of,
     compared,
     mode_accuracy_percent,
@@ -160,9 +160,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="nimbus-11",
-    title="Accuracy of Nimbus by pulse size, link rate and share of the link",
-    source=f"{PAPER}, Figure 11",
+    about=about("nimbus-11"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

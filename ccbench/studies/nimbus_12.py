@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
+from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_testbed import (
     CCAS,
     COLOURS,
     LINK_MBPS,
-    PAPER,
     RTT_MS,
     compared,
     cross_traffic,
@@ -140,9 +140,7 @@ def _figure(inelastic: pd.DataFrame, elastic: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="nimbus-12",
-    title="Accuracy of Nimbus's detector and of Copa's",
-    source=f"{PAPER}, Figure 12",
+    about=about("nimbus-12"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

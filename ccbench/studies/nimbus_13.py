@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
+from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_testbed import (
     LINK_MBPS,
-    PAPER,
     compared,
     cross_traffic,
     judged,
@@ -127,9 +127,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="nimbus-13",
-    title="NimbusCC that is told a wrong rate of the link",
-    source=f"{PAPER}, Figure 13",
+    about=about("nimbus-13"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -19,9 +19,9 @@ from matplotlib.figure import Figure
 
 from ccbench.scenario import Bottleneck, Flow, Scenario
 from ccbench.studies.abc_links import stepped
+from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_testbed import (
     LINK_MBPS,
-    PAPER,
     compared,
     cross_traffic,
     judged,
@@ -202,9 +202,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="nimbus-14",
-    title="NimbusCC on links that vary, and on links that aggregate frames",
-    source=f"{PAPER}, Table 3 and Figure 14",
+    about=about("nimbus-14"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -16,9 +16,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
+from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_testbed import (
     LINK_MBPS,
-    PAPER,
     compared,
     delays_ms,
     seeds,
@@ -200,9 +200,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="nimbus-15",
-    title="Several NimbusCC flows, alone and with others",
-    source=f"{PAPER}, Figures 15 and 16",
+    about=about("nimbus-15"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -15,7 +15,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
-from ccbench.studies.nimbus_testbed import LINK_MBPS, PAPER, seeds, shared, spread
+from ccbench.studies.catalogue import about
+from ccbench.studies.nimbus_testbed import LINK_MBPS, seeds, shared, spread
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -127,9 +128,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="nimbus-2",
-    title="Self-inflicted delay with elastic and inelastic cross traffic",
-    source=f"{PAPER}, Figure 2",
+    about=about("nimbus-2"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
+from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_8 import deviations_mbps, mixed
-from ccbench.studies.nimbus_testbed import CCAS, COLOURS, PAPER, compared, delays_ms, seeds
+from ccbench.studies.nimbus_testbed import CCAS, COLOURS, compared, delays_ms, seeds
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -93,9 +94,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="nimbus-20",
-    title="Nimbus and others beside a mix of CUBIC, NewReno and BBR flows",
-    source=f"{PAPER}, Figure 20",
+    about=about("nimbus-20"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

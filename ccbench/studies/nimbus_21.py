@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
+from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_testbed import (
     CCAS,
     COLOURS,
-    PAPER,
     compared,
     cross_traffic,
     seeds,
@@ -99,9 +99,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="nimbus-21",
-    title="NimbusCC and CUBIC against BBR, by the buffer",
-    source=f"{PAPER}, Figure 21",
+    about=about("nimbus-21"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -15,10 +15,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
+from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_testbed import (
     COLOURS,
     LINK_MBPS,
-    PAPER,
     RTT_MS,
     SETTLED_S,
     accuracy_percent,
@@ -150,9 +150,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="nimbus-23",
-    title="NimbusCC and Copa where Copa's mode switching errs",
-    source=f"{PAPER}, Figures 23 and 24",
+    about=about("nimbus-23"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

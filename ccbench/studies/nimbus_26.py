@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_7 import alternating, draw, over_time, regions
-from ccbench.studies.nimbus_testbed import PAPER, compared
+from ccbench.studies.nimbus_testbed import compared
 from ccbench.studies.study import Findings, Study
 
 if TYPE_CHECKING:
@@ -54,9 +55,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="nimbus-26",
-    title="NimbusCC with NewReno, and with Copa, in its modes",
-    source=f"{PAPER}, Figure 26",
+    about=about("nimbus-26"),
     scenarios=_scenarios,
     measure=over_time,
     conclude=_conclude,

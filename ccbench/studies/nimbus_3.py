@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 
 from ccbench.elasticity.observed import observe
 from ccbench.scenario import Flow
+from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_testbed import (
     LINK_MBPS,
-    PAPER,
     SETTLED_S,
     pulser,
     seeds,
@@ -132,9 +132,7 @@ def _figure(pictures: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="nimbus-3",
-    title="The reaction of elastic and inelastic traffic to pulses, and its spectrum",
-    source=f"{PAPER}, Figures 3 and 4",
+    about=about("nimbus-3"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from ccbench.elasticity.detector import THRESHOLD
 from ccbench.scenario import Flow
 from ccbench.studies import nimbus_testbed
+from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_testbed import (
     LINK_MBPS,
-    PAPER,
     SETTLED_S,
     pulser,
     seeds,
@@ -154,9 +154,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="nimbus-5",
-    title="Elasticity by the elastic part of the cross traffic",
-    source=f"{PAPER}, Figure 5",
+    about=about("nimbus-5"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -18,10 +18,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
+from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_testbed import (
     CCAS,
     LINK_MBPS,
-    PAPER,
     Phase,
     delays_ms,
     phased,
@@ -184,9 +184,7 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="nimbus-7",
-    title="Nimbus and others against cross traffic that is elastic, inelastic, and both",
-    source=f"{PAPER}, Figure 7 and Table 1",
+    about=about("nimbus-7"),
     scenarios=_scenarios,
     measure=over_time,
     conclude=_conclude,

@@ -32,11 +32,11 @@ from matplotlib.figure import Figure
 
 from ccbench.elasticity.detector import WINDOW_S
 from ccbench.scenario import MSS_BYTES, MTU_BYTES, Flow
+from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_testbed import (
     CCAS,
     COLOURS,
     LINK_MBPS,
-    PAPER,
     SETTLED_S,
     delays_ms,
     fair_shares_mbps,
@@ -375,9 +375,7 @@ def _draw_elasticity(axes: Axes, table: pd.DataFrame) -> None:
 
 
 STUDY = Study(
-    name="nimbus-8",
-    title="Nimbus and others beside a heavy-tailed mix of 100,000 flows",
-    source=f"{PAPER}, Figures 8, 9 and 19",
+    about=about("nimbus-8"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
+from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_testbed import (
     CATEGORIES,
-    PAPER,
     RTT_MS,
     compared,
     cross_traffic,
@@ -129,9 +129,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="nimbus-d1",
-    title="Accuracy of Nimbus by buffer, round-trip time and queue management",
-    source=f"{PAPER}, appendix D.1",
+    about=about("nimbus-d1"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

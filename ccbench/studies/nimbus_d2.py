@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_8 import deviations_mbps, mixed
-from ccbench.studies.nimbus_testbed import PAPER, compared, delays_ms, seeds
+from ccbench.studies.nimbus_testbed import compared, delays_ms, seeds
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -101,9 +102,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="nimbus-d2",
-    title="NimbusCC by its detection threshold, beside a heavy-tailed mix",
-    source=f"{PAPER}, appendix D.2",
+    about=about("nimbus-d2"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Bottleneck, Flow
+from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_testbed import (
     LINK_MBPS,
-    PAPER,
     QUEUE_BDP,
     SETTLED_S,
     compared,
@@ -145,9 +145,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="nimbus-d4",
-    title="NimbusCC over two bottlenecks in a row",
-    source=f"{PAPER}, Table 4",
+    about=about("nimbus-d4"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

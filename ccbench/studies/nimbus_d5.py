@@ -15,7 +15,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
-from ccbench.studies.nimbus_testbed import PAPER, compared, shared
+from ccbench.studies.catalogue import about
+from ccbench.studies.nimbus_testbed import compared, shared
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -82,9 +83,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="nimbus-d5",
-    title="How long several NimbusCC flows take to elect a pulser",
-    source=f"{PAPER}, Table 5",
+    about=about("nimbus-d5"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

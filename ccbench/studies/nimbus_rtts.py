@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
+from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_testbed import (
     CATEGORIES,
     LINK_MBPS,
-    PAPER,
     QUEUE_BDP,
     RTT_MS,
     compared,
@@ -124,9 +124,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="nimbus-rtts",
-    title="Accuracy of Nimbus by the cross traffic's round-trip times",
-    source=f"{PAPER}, section 7.2",
+    about=about("nimbus-rtts"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
+from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_testbed import (
     LINK_MBPS,
-    PAPER,
     SETTLED_S,
     compared,
     seeds,
@@ -89,9 +89,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="nimbus-t2",
-    title="What NimbusCC takes cross traffic for",
-    source=f"{PAPER}, Table 2",
+    about=about("nimbus-t2"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -46,7 +46,6 @@ __all__ = [
     "CCAS",
     "COLOURS",
     "LINK_MBPS",
-    "PAPER",
     "QUEUE_BDP",
     "RTT_MS",
     "SEEDS",
@@ -70,7 +69,6 @@ __all__ = [
     "worst_case",
 ]
 
-PAPER = "Goyal et al. 2022"
 LINK_MBPS = 96.0
 RTT_MS = 50.0
 QUEUE_BDP = 2.0

@@ -17,10 +17,10 @@ from matplotlib.figure import Figure
 
 from ccbench.elasticity.observed import observe
 from ccbench.scenario import Flow
+from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_7 import alternating
 from ccbench.studies.nimbus_testbed import (
     CATEGORIES,
-    PAPER,
     SETTLED_S,
     category_of,
     compared,
@@ -110,9 +110,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="nimbus-z",
-    title="Error of the estimated rate of the cross traffic",
-    source=f"{PAPER}, section 3.1",
+    about=about("nimbus-z"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

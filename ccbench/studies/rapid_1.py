@@ -19,10 +19,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow, Scenario
+from ccbench.studies.catalogue import about
 from ccbench.studies.rapid_links import (
     MBPS,
     NEWRENO,
-    PAPER,
     RTT_MS,
     cbr,
     network,
@@ -195,9 +195,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="rapid-1",
-    title="bandwidth that comes and goes: throughput",
-    source=f"{PAPER}, Figure 1",
+    about=about("rapid-1"),
     scenarios=scenarios,
     measure=_measure,
     conclude=_conclude,

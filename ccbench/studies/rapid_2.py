@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from ccbench.studies.catalogue import about
 from ccbench.studies.rapid_1 import scenarios
-from ccbench.studies.rapid_links import PAPER, mean_packets, quantile_packets, scheme_of
+from ccbench.studies.rapid_links import mean_packets, quantile_packets, scheme_of
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -98,9 +99,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="rapid-2",
-    title="bandwidth that comes and goes: queues",
-    source=f"{PAPER}, Figure 2",
+    about=about("rapid-2"),
     scenarios=scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -16,9 +16,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow, Scenario
+from ccbench.studies.catalogue import about
 from ccbench.studies.rapid_links import (
     MBPS,
-    PAPER,
     RTT_MS,
     mean_packets,
     network,
@@ -159,9 +159,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="rapid-3",
-    title="one loss in a million packets",
-    source=f"{PAPER}, Figure 3",
+    about=about("rapid-3"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -21,9 +21,9 @@ from matplotlib.figure import Figure
 from scipy.stats import ks_2samp, wasserstein_distance
 
 from ccbench.scenario import Flow, Scenario
+from ccbench.studies.catalogue import about
 from ccbench.studies.rapid_links import (
     PACKET_BYTES,
-    PAPER,
     RTT_MS,
     bdp_packets,
     mean_packets,
@@ -224,9 +224,7 @@ def _figure(alone: pd.DataFrame, beside: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="rapid-4",
-    title="a mix of TCP transfers with and without a RAPID flow",
-    source=f"{PAPER}, Figure 4",
+    about=about("rapid-4"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow, Scenario
-from ccbench.studies.rapid_links import MBPS, PAPER, SMALL_BUFFERS, cbr, network
+from ccbench.studies.catalogue import about
+from ccbench.studies.rapid_links import MBPS, SMALL_BUFFERS, cbr, network
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -113,9 +114,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="rapid-acks",
-    title="RAPID, compressed ACKs and noise",
-    source=f"{PAPER}: left open",
+    about=about("rapid-acks"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow, Scenario
+from ccbench.studies.catalogue import about
 from ccbench.studies.rapid_links import (
     MBPS,
-    PAPER,
     SMALL_BUFFERS,
     bdp_packets,
     cbr,
@@ -115,9 +115,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="rapid-buffers",
-    title="RAPID and short queues",
-    source=f"{PAPER}: left open",
+    about=about("rapid-buffers"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 
 from ccbench.harm import jain_index
 from ccbench.scenario import Flow, Scenario
-from ccbench.studies.rapid_links import MBPS, PAPER, RTT_MS, SMALL_BUFFERS, network
+from ccbench.studies.catalogue import about
+from ccbench.studies.rapid_links import MBPS, RTT_MS, SMALL_BUFFERS, network
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -136,9 +137,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="rapid-fairness",
-    title="two and four RAPID flows",
-    source=f"{PAPER}, section V: left open",
+    about=about("rapid-fairness"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -25,7 +25,6 @@ __all__ = [
     "MBPS",
     "NEWRENO",
     "PACKET_BYTES",
-    "PAPER",
     "RTT_MS",
     "SMALL_BUFFERS",
     "bdp_packets",
@@ -37,7 +36,6 @@ __all__ = [
     "scheme_of",
 ]
 
-PAPER = "Konda and Kaur"
 MBPS = 1000.0
 RTT_MS = 60.0
 PACKET_BYTES = 1040

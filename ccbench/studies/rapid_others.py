@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 
 from ccbench.harm import relative_harm
 from ccbench.scenario import Flow, Scenario
-from ccbench.studies.rapid_links import MBPS, PAPER, SMALL_BUFFERS, network
+from ccbench.studies.catalogue import about
+from ccbench.studies.rapid_links import MBPS, SMALL_BUFFERS, network
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -124,9 +125,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="rapid-others",
-    title="RAPID beside CUBIC, BBR and Reno",
-    source=f"{PAPER}, section III.B",
+    about=about("rapid-others"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -23,10 +23,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow, Scenario
+from ccbench.studies.catalogue import about
 from ccbench.studies.rapid_links import (
     MBPS,
     NEWRENO,
-    PAPER,
     RTT_MS,
     cbr,
     network,
@@ -154,9 +154,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="rapid-t1",
-    title="acquiring 1 Gbit/s",
-    source=f"{PAPER}, Table I",
+    about=about("rapid-t1"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

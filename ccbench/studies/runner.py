@@ -17,7 +17,7 @@ import pandas as pd
 from ccbench import _atomic, _validate, raygen
 from ccbench.emulate import DEFAULT_STORE, resolve, run_many
 from ccbench.errors import EngineError, InputError
-from ccbench.studies.registry import get
+from ccbench.studies.catalogue import get
 from ccbench.studies.study import SearchStudy, SimulationStudy
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ccbench.raygen import SearchConfig, SearchResult
     from ccbench.run import Run
     from ccbench.scenario import Scenario
+    from ccbench.studies.catalogue import About
 
 __all__ = [
     "Cases",
@@ -117,17 +118,35 @@ class Findings:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Study:
+class _Described:
+    """What all studies have."""
+
+    about: About
+
+    @property
+    def name(self) -> str:
+        """Such as ``"ware-3.2"``."""
+        return self.about.name
+
+    @property
+    def title(self) -> str:
+        """What is studied, in one line."""
+        return self.about.title
+
+    @property
+    def source(self) -> str:
+        """Publication and figure."""
+        return self.about.source
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Study(_Described):
     """A published figure or table that ccbench reproduces: data and three pure functions.
 
     Parameters
     ----------
-    name : str
-        Such as ``"ware-3.2"``.
-    title : str
-        What is studied, in one line.
-    source : str
-        Publication and figure.
+    about : About
+        What is said of it; its `name`, `title` and `source` are the study's, too.
     scenarios : callable
         Returns what to run, ``scenarios(quick=False)``, or a quick version that takes seconds and
         shows only that everything works.
@@ -152,9 +171,6 @@ class Study:
     'Ware 2024, Figure 3.2'
     """
 
-    name: str
-    title: str
-    source: str
     scenarios: Scenarios
     measure: Callable[[Run], Rows]
     conclude: Callable[[pd.DataFrame], Findings]
@@ -186,12 +202,12 @@ class Study:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SearchStudy:
+class SearchStudy(_Described):
     """A published figure or table about searches: what to run next depends on what was found.
 
     Parameters
     ----------
-    name, title, source : str
+    about : About
         As in a :class:`Study`.
     searches : callable
         Returns what to search for, ``searches(quick=False, full=False)``. With `quick`, a version
@@ -209,9 +225,6 @@ class SearchStudy:
     ['genetic', 'surrogate', 'random']
     """
 
-    name: str
-    title: str
-    source: str
     searches: Searches
     conclude: Callable[[Sequence[SearchResult]], Findings]
 
@@ -228,12 +241,12 @@ class SearchStudy:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SimulationStudy:
+class SimulationStudy(_Described):
     """A published figure or table about data centres: simulated packet by packet, without a kernel.
 
     Parameters
     ----------
-    name, title, source : str
+    about : About
         As in a :class:`Study`.
     cases : callable
         Returns what to simulate, ``cases(quick=False)``, or a quick version that takes seconds.
@@ -250,9 +263,6 @@ class SimulationStudy:
     'Goyal 2022, Figure 3-9'
     """
 
-    name: str
-    title: str
-    source: str
     cases: Cases
     measure: Callable[[Case, Simulation], Rows]
     conclude: Callable[[pd.DataFrame], Findings]

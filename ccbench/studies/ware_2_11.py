@@ -19,6 +19,7 @@ from ccbench.classify import dtw
 from ccbench.classify.occupancy import DURATION_S, STEP_S
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.vote import UNKNOWN
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Study
 from ccbench.studies.ware_traces import SERVER, clean, labels, measure, votes
 
@@ -145,9 +146,7 @@ def _figure(labelled: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="ware-2.11",
-    title="CCAs left out of the training set: are they unknown?",
-    source="Ware 2024, Figure 2.11 and Table 2.3",
+    about=about("ware-2.11"),
     scenarios=clean,
     measure=measure,
     conclude=_conclude,

@@ -15,6 +15,7 @@ from ccbench.classify.occupancy import DURATION_S, STEP_S
 from ccbench.classify.setting import Setting
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.vote import UNKNOWN
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Study
 from ccbench.studies.ware_traces import SERVER, clean, labels, measure, votes
 
@@ -108,9 +109,7 @@ def _figure(labelled: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="ware-2.13",
-    title="How the traces of each CCA vote",
-    source="Ware 2024, Figure 2.13b and section 2.4.1",
+    about=about("ware-2.13"),
     scenarios=clean,
     measure=measure,
     conclude=_conclude,

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training import CCAS, VARIATIONS, scenario
 from ccbench.classify.web.download import ASKED_S, UTILISATION, utilisation
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -120,9 +121,7 @@ def _figure(megabytes: pd.Series[float]) -> Figure:
 
 
 STUDY = Study(
-    name="ware-2.15",
-    title="What it takes to classify a server",
-    source="Ware 2024, Figure 2.15 and section 2.5.1",
+    about=about("ware-2.15"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -20,6 +20,7 @@ from ccbench.classify.classifier import CCAClassifier
 from ccbench.classify.occupancy import DURATION_S, STEP_S
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.vote import vote
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Study
 from ccbench.studies.ware_traces import CLEAN, KNOWN, SERVER, classified, known, labels, measure
 
@@ -220,9 +221,7 @@ def _figure(labelled: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="ware-2.7",
-    title="Whose trace is nearest: by setting, length and noise",
-    source="Ware 2024, Figures 2.7, 2.9 and 2.12",
+    about=about("ware-2.7"),
     scenarios=classified,
     measure=measure,
     conclude=_conclude,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.studies import ware_converged
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware_testbed import queue_axis, rank_correlation
 
@@ -152,9 +153,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="ware-3.10",
-    title="BBR flows against 1 CUBIC or Reno flow: fraction of the link and its model",
-    source="Ware 2024, Figure 3.10",
+    about=about("ware-3.10"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

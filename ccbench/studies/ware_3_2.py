@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware_testbed import (
     BANDWIDTH_MBPS,
@@ -129,9 +130,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="ware-3.2",
-    title="BBR against CUBIC and Reno over queue lengths: goodput over 4 minutes",
-    source="Ware 2024, Figure 3.2",
+    about=about("ware-3.2"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.harm import converged_at
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware_testbed import (
     BANDWIDTH_MBPS,
@@ -155,9 +156,7 @@ def _figure(runs: pd.DataFrame, goodput: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="ware-3.4",
-    title="BBR against CUBIC: convergence time over queue lengths, goodput over intervals",
-    source="Ware 2024, Figure 3.4",
+    about=about("ware-3.4"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

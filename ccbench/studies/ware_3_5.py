@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware_testbed import BANDWIDTH_MBPS, COLOURS, competition
 
@@ -148,9 +149,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="ware-3.5",
-    title="1 BBR flow against 16 CUBIC flows, 32 BDP: throughput over time",
-    source="Ware 2024, Figure 3.5",
+    about=about("ware-3.5"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

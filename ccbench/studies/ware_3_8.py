@@ -17,6 +17,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ccbench.models.bbr import BbrModel, inflight_cap_packets
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware_testbed import COLOURS, RTT_MS, competition
 
@@ -174,9 +175,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="ware-3.8",
-    title="RTT estimate and in-flight cap of 1 to 20 BBR flows, 15 Mbit/s, 64 BDP",
-    source="Ware 2024, Figure 3.8",
+    about=about("ware-3.8"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

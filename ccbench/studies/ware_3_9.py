@@ -19,6 +19,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ccbench.studies import ware_converged
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware_testbed import queue_axis
 
@@ -129,9 +130,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="ware-3.9",
-    title="BBR flows against 1 CUBIC flow: time in ProbeRTT and its model",
-    source="Ware 2024, Figure 3.9",
+    about=about("ware-3.9"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

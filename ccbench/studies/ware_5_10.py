@@ -16,6 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.harm import converged_at, long_flows, relative_harm
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware_harm import scenarios_of
 from ccbench.studies.ware_testbed import rank_correlation
@@ -139,9 +140,7 @@ def _figure(harms: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="ware-5.10",
-    title="Harm over the whole run against harm after convergence: 1-5 CUBIC, 1-5 BBR",
-    source="Ware 2024, Figure 5.10",
+    about=about("ware-5.10"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

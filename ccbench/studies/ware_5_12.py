@@ -14,6 +14,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.raygen import SearchConfig
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, SearchStudy
 from ccbench.studies.ware_raygen import draw_cdf, labelled, quickly
 
@@ -101,9 +102,7 @@ def _figure(harms: dict[tuple[str, str], pd.Series[float]]) -> Figure:
 
 
 STUDY = SearchStudy(
-    name="ware-5.12",
-    title="Harm in 300 random scenarios, for seven pairs",
-    source="Ware 2024, Figure 5.12",
+    about=about("ware-5.12"),
     searches=_searches,
     conclude=_conclude,
 )

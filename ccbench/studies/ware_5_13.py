@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Findings, SearchStudy
 from ccbench.studies.ware_raygen import (
     STRATEGIES,
@@ -36,9 +37,7 @@ def _conclude(results: Sequence[SearchResult]) -> Findings:
 
 
 STUDY = SearchStudy(
-    name="ware-5.13",
-    title="The top 100 of searches for where Westwood harms Reno",
-    source="Ware 2024, Figure 5.13",
+    about=about("ware-5.13"),
     searches=_searches,
     conclude=_conclude,
 )

@@ -12,6 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.raygen.diversity import distances
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, SearchStudy
 from ccbench.studies.ware_raygen import (
     COLOURS,
@@ -84,9 +85,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = SearchStudy(
-    name="ware-5.14",
-    title="How different the top 20 are",
-    source="Ware 2024, Figure 5.14",
+    about=about("ware-5.14"),
     searches=_searches,
     conclude=_conclude,
 )

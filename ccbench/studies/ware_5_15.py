@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import SearchStudy
 from ccbench.studies.ware_raygen import STRATEGIES, reno_against_westwood
 from ccbench.studies.ware_raygen_progress import conclude
@@ -21,9 +22,7 @@ def _searches(*, quick: bool, full: bool) -> tuple[SearchConfig, ...]:
 
 
 STUDY = SearchStudy(
-    name="ware-5.15",
-    title="Best and 90th percentile by generation, against the sweep",
-    source="Ware 2024, Figure 5.15",
+    about=about("ware-5.15"),
     searches=_searches,
     conclude=conclude,
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Findings, SearchStudy
 from ccbench.studies.ware_raygen import (
     STRATEGIES,
@@ -50,9 +51,7 @@ def _conclude(results: Sequence[SearchResult]) -> Findings:
 
 
 STUDY = SearchStudy(
-    name="ware-5.17",
-    title="The same in three repetitions",
-    source="Ware 2024, Figure 5.17",
+    about=about("ware-5.17"),
     searches=_searches,
     conclude=_conclude,
 )

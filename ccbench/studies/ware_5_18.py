@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import SearchStudy
 from ccbench.studies.ware_raygen import STRATEGIES, reno_against_westwood
 from ccbench.studies.ware_raygen_progress import conclude
@@ -23,9 +24,7 @@ def _searches(*, quick: bool, full: bool) -> tuple[SearchConfig, ...]:
 
 
 STUDY = SearchStudy(
-    name="ware-5.18",
-    title="The same in the second and third repetition",
-    source="Ware 2024, Figure 5.18",
+    about=about("ware-5.18"),
     searches=_searches,
     conclude=conclude,
 )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.harm import long_flows
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Study
 from ccbench.studies.ware_harm import harms, measure, scenarios_of
 
@@ -100,9 +101,7 @@ def _figure(pairs: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="ware-5.2",
-    title="Absolute and relative harm beside Jain's index: 1 CUBIC, 1-5 BBR",
-    source="Ware 2024, Figure 5.2",
+    about=about("ware-5.2"),
     scenarios=_scenarios,
     measure=measure,
     conclude=_conclude,

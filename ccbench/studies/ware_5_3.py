@@ -13,6 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ccbench.harm import long_flows
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Study
 from ccbench.studies.ware_harm import harms, measure, scenarios_of
 from ccbench.studies.ware_testbed import COLOURS, queue_axis
@@ -109,9 +110,7 @@ def _draw_long_queue(axes: Axes, table: pd.DataFrame) -> None:
 
 
 STUDY = Study(
-    name="ware-5.3",
-    title="1 BBR against 1 CUBIC over queue lengths, 100 Mbit/s, 100 ms",
-    source="Ware 2024, Figures 5.3 and 5.4",
+    about=about("ware-5.3"),
     scenarios=_scenarios,
     measure=measure,
     conclude=_conclude,

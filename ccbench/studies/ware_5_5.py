@@ -23,6 +23,7 @@ from ccbench.harm.convergence_rivals import (
     near_fixed_point,
 )
 from ccbench.scenario import Bottleneck, Flow, Scenario
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware_testbed import COLOURS
 
@@ -158,9 +159,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    name="ware-5.5",
-    title="Wide swings that stay as they are: 1 CUBIC against 1 BBR, 100 Mbit/s, 10 ms",
-    source="Ware 2024, Figures 5.5 and 5.6",
+    about=about("ware-5.5"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -20,6 +20,7 @@ from ccbench.harm import Convergence, measured_from
 from ccbench.harm.convergence_labels import LABELLED_S, labelled_run
 from ccbench.harm.convergence_plot import convergence_figure
 from ccbench.scenario import Bottleneck, Flow, Scenario
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -142,9 +143,7 @@ def _steps(network: str, throughput: pd.DataFrame, labels_s: pd.Series[float]) -
 
 
 STUDY = Study(
-    name="ware-5.8",
-    title="Algorithm 1 at work, iteration by iteration: 1 CUBIC and 2 BBR",
-    source="Ware 2024, Figures 5.7 and 5.8",
+    about=about("ware-5.8"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

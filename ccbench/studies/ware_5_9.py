@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from ccbench.harm.convergence_evaluation import METHODS, evaluate, summarise
 from ccbench.harm.convergence_labels import LATEST_S, labelled_run, labelled_scenarios
+from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -135,9 +136,7 @@ def _draw_summary(axes: Axes, summary: pd.DataFrame) -> None:
 
 
 STUDY = Study(
-    name="ware-5.9",
-    title="The convergence detector and its rivals against labelled runs",
-    source="Ware 2024, Figure 5.9",
+    about=about("ware-5.9"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

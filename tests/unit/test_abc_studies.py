@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 from ccbench import studies, trace_library
+from ccbench.cli.main import program
 from ccbench.errors import MissingRequirement
 from ccbench.scenario import Bottleneck, Flow, Scenario
 from ccbench.studies import abc_1, abc_3, abc_4, abc_12, abc_13
@@ -66,8 +69,18 @@ class TestLinks:
     def test_not_there(self) -> None:
         """Where recorded links are not installed, a study of them says how to do that."""
         with pytest.raises(MissingRequirement, match="apt-get install mahimahi-traces"):
-            assert studies.get("abc-1").run_count
-        assert 2 == studies.get("abc-3").run_count
+            abc_1.STUDY.scenarios(quick=False)
+        assert 2 == len(abc_3.STUDY.scenarios(quick=False))
+
+    @pytest.mark.usefixtures("own_traces")
+    def test_listed(self) -> None:
+        """There, the list has every study, and names those that cannot run."""
+        listed = CliRunner().invoke(program, ["study", "list", "--json"])
+        lacking = {one["name"] for one in json.loads(listed.stdout)["studies"] if one["missing"]}
+        assert {"abc-1", "abc-2", "abc-7", "abc-pk"} <= lacking
+        assert lacking < {name for name in studies.names() if name.startswith("abc-")}
+        last = CliRunner().invoke(program, ["study", "list"]).stdout.splitlines()[-1]
+        assert last.startswith("cannot run here: abc-1, abc-2, ")
 
     @pytest.mark.usefixtures("own_traces")
     def test_schemes(self) -> None:

@@ -19,10 +19,20 @@ from matplotlib.figure import Figure
 from ccbench import Bottleneck, Flow, Scenario, raygen, studies
 from ccbench.cli import main as cli
 from ccbench.cli._status import ExitStatus
+from ccbench.cli.study import _balanced
 from ccbench.emulate.engine import ENGINES
 from ccbench.errors import EngineError, InputError, MissingRequirement
 from ccbench.raygen import SearchConfig
-from ccbench.studies import Comparison, Findings, Rows, SearchStudy, SimulationStudy, Study
+from ccbench.studies import (
+    About,
+    Comparison,
+    Findings,
+    Rows,
+    SearchStudy,
+    SimulationStudy,
+    Study,
+    catalogue,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,9 +92,14 @@ def conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    name="even-1",
-    title="Even flows share",
-    source="Nobody 1900, Figure 1",
+    about=About(
+        name="even-1",
+        title="Even flows share",
+        publication="Nobody 1900",
+        part="Figure 1",
+        runs=8,
+        virtual_s=40,
+    ),
     scenarios=scenarios,
     measure=measure,
     conclude=conclude,
@@ -124,9 +139,14 @@ def conclude_searches(results: Sequence[SearchResult]) -> Findings:
 
 
 SEARCH_STUDY = SearchStudy(
-    name="greedy-1",
-    title="Greedy flows harm",
-    source="Nobody 1900, Figure 2",
+    about=About(
+        name="greedy-1",
+        title="Greedy flows harm",
+        publication="Nobody 1900",
+        part="Figure 2",
+        runs=48,
+        virtual_s=192,
+    ),
     searches=searches,
     conclude=conclude_searches,
 )
@@ -142,7 +162,8 @@ def registered(engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> Ari
     """Register the studies above and let the commands use arithmetic."""
     monkeypatch.setitem(sys.modules, "arithmetic", SimpleNamespace(make=lambda: engine))
     monkeypatch.setitem(ENGINES, "kernel", ("arithmetic", "make"))
-    monkeypatch.setattr(studies.registry, "_NAMES", ("even-1", "greedy-1"))
+    known = {study.name: study.about for study in (STUDY, SEARCH_STUDY)}
+    monkeypatch.setattr(catalogue, "_entries", lambda: known)
     for module, study in (("even_1", STUDY), ("greedy_1", SEARCH_STUDY)):
         holding = SimpleNamespace(STUDY=study)
         monkeypatch.setitem(sys.modules, f"ccbench.studies.{module}", holding)
@@ -176,12 +197,14 @@ class TestRegistry:
 
     @pytest.mark.parametrize("name", studies.names())
     def test_sizes(self, name: str) -> None:
-        """What a study runs differs from each other; the quick version takes a tenth at most."""
+        """A study runs as much as the catalogue says, nothing twice; quickly, a tenth at most."""
         study = studies.get(name)
-        try:
-            assert study.run_count
-        except MissingRequirement as error:
-            pytest.skip(str(error))
+        if missing := study.about.missing():
+            with pytest.raises(MissingRequirement):
+                assert study.run_count
+            pytest.skip(missing)
+        assert study.about.runs == study.run_count > 0
+        assert study.about.virtual_s == pytest.approx(3600 * study.virtual_hours)
         if isinstance(study, Study):
             whole, few = study.scenarios(quick=False), study.scenarios(quick=True)
             engines = max(1, len(study.engines))
@@ -202,6 +225,16 @@ class TestRegistry:
             assert sum(2 * search.planned for search in searches) <= study.run_count
             quick_s = sum(2 * search.planned * search.duration_s for search in small)
         assert quick_s <= 0.1 * 3600 * study.virtual_hours
+
+    def test_sizes_of_own(self) -> None:
+        """A study counts its scenarios; one of searches the most that they can run.
+
+        Those are here two searches of 4 networks, and of all again with 2 seeds; each twice, 4 s.
+        """
+        assert 8 == STUDY.run_count
+        assert pytest.approx(40 / 3600) == STUDY.virtual_hours
+        assert 48 == SEARCH_STUDY.run_count
+        assert pytest.approx(48 * 4 / 3600) == SEARCH_STUDY.virtual_hours
 
     @pytest.mark.parametrize(
         ("name", "scenarios"), [("ware-5.13", 3125), ("ware-5.15", 3125), ("ware-5.17", 3125)]
@@ -382,12 +415,33 @@ class TestCommand:
     def test_list(self) -> None:
         """The list says of each study what it is and how much it runs."""
         shown = ccbench("study", "list").stdout
-        for word in ("even-1", "Even flows share", "Nobody 1900, Figure 1", " 8 "):
-            assert word in shown
+        for words in ("Nobody 1900", "even-1", "Even flows share", "Figure 1", " 8 ", "40.0 s"):
+            assert words in shown
         even, greedy = json.loads(ccbench("study", "list", "--json").stdout)["studies"]
         assert (8, pytest.approx(40 / 3600)) == (even["runs"], even["virtual_hours"])
-        # Two searches of 4 networks, and of all again with 2 seeds; each twice, for 4 s.
-        assert (48, pytest.approx(48 * 4 / 3600)) == (greedy["runs"], greedy["virtual_hours"])
+        assert ("Nobody 1900, Figure 2", None) == (greedy["source"], greedy["missing"])
+
+    @pytest.mark.parametrize("columns", [80, 100, 140])
+    def test_list_fits(self, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The list of all studies is no wider than the terminal; wide ones see the figures too."""
+        monkeypatch.undo()  # all studies, not those above
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = ccbench("study", "list").stdout.splitlines()
+        assert max(map(len, lines)) <= columns
+        starts = {line.split()[0] for line in lines if line.strip()}
+        assert starts >= {*studies.names()}
+        assert (columns == 140) == any("Figure 3.2" in line for line in lines)
+
+    @pytest.mark.parametrize(
+        ("text", "lines"),
+        [
+            ("with CUBIC on it", ["with CUBIC on it"]),
+            ("a drop-tail link with CUBIC on it", ["a drop-tail link", "with CUBIC on it"]),
+        ],
+    )
+    def test_no_widows(self, text: str, lines: list[str]) -> None:
+        """A long title is broken where its lines are about as long as each other."""
+        assert lines == _balanced(text, 30).split("\n")
 
     def test_run(self, tmp_path: Path) -> None:
         """A study prints ours beside the published with its notes, and leaves its files.

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which studies there are, and what is said of each without importing it.
+
+A study's module draws its figure, and makes its scenarios, some of 100,000 flows: seconds, for all
+of them. So what a list needs is in ``catalogue.csv``; a test holds the numbers there to what the
+studies would run.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ccbench import _validate, trace_library
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ccbench.studies.study import SearchStudy, SimulationStudy, Study
+
+__all__ = ["CELLULAR_LINKS", "About", "about", "get", "names"]
+
+#: The recorded links that a study may need: the eight of Goyal et al. 2020, in the order in which
+#: figures show them.
+CELLULAR_LINKS = tuple(
+    f"{link}.{direction}"
+    for link in (
+        "Verizon-LTE-short",
+        "Verizon-LTE-driving",
+        "TMobile-LTE-driving",
+        "ATT-LTE-driving-2016",
+    )
+    for direction in ("down", "up")
+)
+
+_FILE = Path(__file__).with_name("catalogue.csv")
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What is said of a study.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"ware-3.2"``.
+    title : str
+        What is studied, in one line.
+    publication : str
+        Such as ``"Ware 2024"``.
+    part : str
+        The figure, table or section of it that is run again; empty if it has none.
+    runs : int
+        Number of different runs; of searches the most that there can be.
+    virtual_s : float
+        Length of all runs together, in seconds of their own time.
+    needs_cellular_links : bool
+        Whether it runs over some of :data:`CELLULAR_LINKS`.
+
+    Examples
+    --------
+    >>> about("ware-3.2").source
+    'Ware 2024, Figure 3.2'
+    """
+
+    name: str
+    title: str
+    publication: str
+    part: str
+    runs: int
+    virtual_s: float
+    needs_cellular_links: bool = False
+
+    @property
+    def source(self) -> str:
+        """Publication and figure."""
+        return f"{self.publication}, {self.part}" if self.part else self.publication
+
+    def missing(self) -> str | None:
+        """Return what it lacks here and how to get it, or None if it lacks nothing."""
+        if not self.needs_cellular_links or trace_library.paths().keys() >= {*CELLULAR_LINKS}:
+            return None
+        return trace_library.HOW_TO_INSTALL
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all studies, in the order of their publications.
+
+    Examples
+    --------
+    >>> names()[0]
+    'ware-2.7'
+    """
+    return tuple(_entries())
+
+
+def about(name: str) -> About:
+    """Return what is said of the study of that name.
+
+    Raises
+    ------
+    InputError
+        If there is none; the message has the names that there are.
+
+    Examples
+    --------
+    >>> about("ware-3.2").runs
+    70
+    """
+    known = _entries()
+    if name not in known:
+        allowed = f"one of {', '.join(known)}"
+        raise _validate.bad("study", name, allowed, _validate.choice_hint(name, known))
+    return known[name]
+
+
+def get(name: str) -> Study | SearchStudy | SimulationStudy:
+    """Return the study of that name: ``STUDY`` of ``ware_3_2.py``, if it is ``ware-3.2``.
+
+    Raises
+    ------
+    InputError
+        If there is none; the message has the names that there are.
+
+    Examples
+    --------
+    >>> get("ware-3.2").run_count
+    70
+    """
+    module = about(name).name.replace("-", "_").replace(".", "_")
+    study: Study | SearchStudy | SimulationStudy = importlib.import_module(
+        f"ccbench.studies.{module}"
+    ).STUDY
+    return study
+
+
+@cache
+def _entries() -> Mapping[str, About]:
+    with _FILE.open(encoding="utf-8", newline="") as file:
+        return {
+            row["name"]: About(
+                name=row["name"],
+                title=row["title"],
+                publication=row["publication"],
+                part=row["part"],
+                runs=int(row["runs"]),
+                virtual_s=float(row["virtual_s"]),
+                needs_cellular_links=row["needs"] == "cellular links",
+            )
+            for row in csv.DictReader(file)
+        }
