@@ -128,7 +128,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> _Reported:
 @pytest.fixture
 def svg_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Save half of the drawing, which takes nearly all of the time."""
-    monkeypatch.setattr("ccbench.raygen.html._FORMATS", (".svg",))
+    monkeypatch.setattr("ccbench.raygen.page.pictures._FORMATS", (".svg",))
 
 
 class TestReport:

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of a search.
+
+Every function returns a matplotlib ``Figure`` that belongs to no window and no global state, as
+those of :mod:`ccbench.plots`, which writes them to files.
+
+Harm is drawn in red where alpha takes more than a fair share and in blue where it takes less: two
+colours that all kinds of eyes tell apart.
+"""
+
+from ccbench.raygen.figures.heat_map import check_heat_map, heat_map_figure, predictor_of
+from ccbench.raygen.figures.parallel import parallel_figure
+from ccbench.raygen.figures.progress import progress_figure, progress_table
+from ccbench.raygen.figures.style import quantity_name
+from ccbench.raygen.figures.throughput import throughput_figure
+from ccbench.raygen.figures.top import TOP, distances_figure, top_figure
+
+__all__ = [
+    "TOP",
+    "check_heat_map",
+    "distances_figure",
+    "heat_map_figure",
+    "parallel_figure",
+    "predictor_of",
+    "progress_figure",
+    "progress_table",
+    "quantity_name",
+    "throughput_figure",
+    "top_figure",
+]

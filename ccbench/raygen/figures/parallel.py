@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The genes of the most harmful scenarios: a line for each, an axis for each gene."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, Normalize
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ccbench.raygen.diversity import finished
+from ccbench.raygen.figures.gene_axis import GeneAxis
+from ccbench.raygen.figures.style import HARM, SHOWN, quantity_name
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pandas as pd
+
+    from ccbench.raygen.result import SearchResult
+
+__all__ = ["parallel_figure"]
+
+_Array: TypeAlias = "npt.NDArray[np.float64]"
+
+
+def parallel_figure(result: SearchResult) -> Figure:
+    """Draw the genes of the most harmful scenarios: a line for each, an axis for each gene.
+
+    Parameters
+    ----------
+    result : SearchResult
+        The search.
+
+    Returns
+    -------
+    Figure
+        The 20 worst in colours, the worst on top; all other experiments in grey. The last axis is
+        relative harm.
+
+    Examples
+    --------
+    >>> parallel_figure(result)  # doctest: +SKIP
+    """
+    genes = [gene for gene in result.config.space.genes if gene.size > 1]
+    table = finished(result.config.space, result.experiments)
+    worst = result.worst(SHOWN)
+    low, high = float(table["relative_harm"].min()), float(table["relative_harm"].max())
+    axes_of = [GeneAxis(gene) for gene in genes]
+
+    def lines(rows: pd.DataFrame) -> _Array:
+        harm = (rows["relative_harm"].to_numpy() - low) / max(high - low, 1e-9)
+        return np.column_stack([*(axis.places(rows) for axis in axes_of), harm])
+
+    figure = Figure(figsize=(12, 4.4), layout="constrained")
+    axes = figure.subplots()
+    positions = np.arange(len(genes) + 1)
+    axes.plot(positions, lines(table).T, color="0.5", linewidth=0.4, alpha=0.25)
+    limits = Normalize(float(worst["relative_harm"].min()), float(worst["relative_harm"].max()))
+    # Without the ends of the map, which vanish on dark or light paper.
+    some = ListedColormap(colormaps["plasma"](np.linspace(0.2, 0.8, 256)))
+    colours = ScalarMappable(limits, some)
+    for line, harm in zip(lines(worst)[::-1], worst["relative_harm"][::-1], strict=True):
+        axes.plot(positions, line, color=colours.to_rgba(harm), linewidth=1.6, alpha=0.9)
+    ticks = [axis.ticks() for axis in axes_of]
+    numbers = [tick for tick in MaxNLocator(6).tick_values(low, high) if low <= tick <= high]
+    ticks.append(
+        ([(tick - low) / max(high - low, 1e-9) for tick in numbers], [f"{n:.2g}" for n in numbers])
+    )
+    for position, (places, labels) in zip(positions, ticks, strict=True):
+        axes.axvline(float(position), color="0.5", linewidth=0.8)
+        side, align = (-4, "right") if position < len(genes) else (4, "left")
+        for place, label in zip(places, labels, strict=True):
+            axes.annotate(
+                label,
+                (position, place),
+                xytext=(side, 0),
+                textcoords="offset points",
+                ha=align,
+                va="center",
+                fontsize="small",
+                bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.5},
+            )
+    names = [quantity_name(result.config, gene).replace(" (", "\n(") for gene in genes]
+    axes.set_xticks(positions, [*names, HARM])
+    axes.tick_params(length=0)
+    axes.set_yticks([])
+    axes.set_xlim(-0.35, len(genes) + 0.3)
+    axes.set_ylim(-0.04, 1.04)
+    axes.spines[:].set_visible(False)
+    figure.colorbar(colours, ax=axes, label=f"{HARM} of the {len(worst)} worst")
+    return figure

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the harm that a search has found grows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ccbench.raygen.figures.style import ALPHA_COLOUR, COLOURS, HARM
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ccbench.raygen.result import SearchResult
+
+__all__ = ["progress_figure", "progress_table"]
+
+
+def progress_table(experiments: pd.DataFrame) -> pd.DataFrame:
+    """Return how far a search had come after each experiment.
+
+    Parameters
+    ----------
+    experiments : DataFrame
+        Those of a :class:`~ccbench.raygen.SearchResult`.
+
+    Returns
+    -------
+    DataFrame
+        Index: number of experiments proposed until then. Columns: ``generation``; ``best`` and
+        ``percentile_90``, of the relative harm of all of them, of which those that failed count
+        for nothing.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"generation": [1, 1, 2], "relative_harm": [0.1, 0.3, 0.2]})
+    >>> progress_table(table)["best"].to_list()
+    [0.1, 0.3, 0.3]
+    """
+    so_far = experiments["relative_harm"].expanding(min_periods=1)
+    return pd.DataFrame(
+        {
+            "generation": experiments["generation"].to_numpy(),
+            "best": so_far.max().to_numpy(),
+            "percentile_90": so_far.quantile(0.9).to_numpy(),
+        },
+        index=pd.RangeIndex(1, len(experiments) + 1, name="experiments"),
+    )
+
+
+def progress_figure(result: SearchResult, baselines: Mapping[str, SearchResult]) -> Figure:
+    """Draw how the harm that a search has found grows (Ware, Figure 5.15).
+
+    Parameters
+    ----------
+    result : SearchResult
+        The search.
+    baselines : mapping
+        Other searches by their names. Without any, what the first generation found is the baseline,
+        if it was random.
+
+    Returns
+    -------
+    Figure
+        The greatest relative harm and its 90th percentile over all experiments so far: left after
+        each generation, right after each experiment, where points are single experiments.
+
+    Examples
+    --------
+    >>> progress_figure(result, {})  # doctest: +SKIP
+    """
+    table = progress_table(result.experiments)
+    figure = Figure(figsize=(10, 3.8), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    generations = table.groupby("generation").last()
+    harm = result.experiments["relative_harm"]
+    right.plot(table.index, harm, "o", markersize=2.5, color="0.6", alpha=0.6, zorder=1)
+    levels = _levels(result, baselines)
+    for axes, rows, marker in ((left, generations, "o"), (right, table, "")):
+        style = {"marker": marker, "markersize": 4, "zorder": 3, "color": ALPHA_COLOUR}
+        axes.plot(rows.index, rows["best"], label="best so far", **style)
+        axes.plot(rows.index, rows["percentile_90"], "--", label="90th percentile so far", **style)
+        for (name, level), colour in zip(levels.items(), COLOURS, strict=False):
+            axes.axhline(level, color=colour, linestyle=":", linewidth=1.5, label=name, zorder=2)
+        axes.grid(alpha=0.3)
+    left.xaxis.set_major_locator(MaxNLocator(integer=True))
+    left.set_xlabel("generation")
+    left.set_ylabel(HARM)
+    right.set_xlabel("experiments")
+    right.set_xlim(0, len(table) + 1)
+    figure.legend(
+        *left.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False
+    )
+    return figure
+
+
+def _levels(result: SearchResult, baselines: Mapping[str, SearchResult]) -> dict[str, float]:
+    """Return what the search is to be compared with."""
+    if baselines:
+        return {
+            f"best of {name}": float(other.experiments["relative_harm"].max())
+            for name, other in baselines.items()
+        }
+    config = result.config
+    if config.strategy == "sweep" or config.initial != "random" or config.corners:
+        return {}
+    table = result.experiments
+    first = table.loc[table["generation"] == 1, "relative_harm"]
+    return {
+        f"best of the first {len(first)}, random": float(first.max()),
+        f"90th percentile of the first {len(first)}": float(first.quantile(0.9)),
+    }

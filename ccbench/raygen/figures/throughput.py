@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What both sides of an experiment got over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from ccbench.harm import measure
+from ccbench.harm.experiment import INTERVAL_S, flow_names
+from ccbench.raygen.figures.style import ALPHA_COLOUR, BETA_COLOUR, HARM
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from ccbench.harm import Experiment
+    from ccbench.run import Run
+
+__all__ = ["throughput_figure"]
+
+
+def throughput_figure(experiment: Experiment, solo: Run, competing: Run) -> Figure:
+    """Draw the throughput of both sides over time, and what beta had alone.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        Whose runs they are.
+    solo, competing : Run
+        Its runs.
+
+    Returns
+    -------
+    Figure
+        Thick lines are all flows of a side together, thin ones single flows; harm was measured over
+        the shaded time.
+
+    Examples
+    --------
+    >>> throughput_figure(experiment, solo, competing)  # doctest: +SKIP
+    """
+    harm = measure(solo, competing, experiment.measured_s)
+    together = competing.throughput(INTERVAL_S)
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    axes = figure.subplots()
+    # Transparent, so that it suits dark pages too.
+    axes.axvspan(harm.from_s, harm.to_s, color="0.5", alpha=0.12, linewidth=0, label="measured")
+    alpha_name, beta_name = flow_names(experiment.alpha), flow_names(experiment.beta)
+    _draw_side(axes, together.iloc[:, harm.n_beta :], alpha_name, ALPHA_COLOUR)
+    _draw_side(axes, together.iloc[:, : harm.n_beta], beta_name, BETA_COLOUR)
+    alone = solo.throughput(INTERVAL_S).sum(axis=1)
+    axes.plot(alone.index, alone, color=BETA_COLOUR, linestyle=":", linewidth=0.8)
+    axes.plot(
+        (harm.from_s, harm.to_s),
+        (harm.solo_mbps, harm.solo_mbps),
+        color=BETA_COLOUR,
+        linestyle="--",
+        label=f"{beta_name} alone (mean)",
+    )
+    axes.set_title(f"{experiment.describe()}: {HARM} {harm.relative:.2f}", fontsize="medium")
+    axes.set_xlabel("time (s)")
+    axes.set_ylabel("throughput (Mbit/s)")
+    axes.set_xlim(0, competing.scenario.duration_s)
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside lower center", fontsize="small", ncols=4, frameon=False)
+    return figure
+
+
+def _draw_side(axes: Axes, throughput: pd.DataFrame, name: str, colour: str) -> None:
+    total = throughput.sum(axis=1)
+    axes.plot(total.index, total, color=colour, linewidth=2, label=name)
+    if throughput.shape[1] > 1:
+        axes.plot(throughput.index, throughput.to_numpy(), color=colour, linewidth=0.6, alpha=0.6)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The worst networks of a report, each with a picture and the commands that run it again."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ccbench.errors import CcbenchError
+from ccbench.raygen.config import CLAIMED
+from ccbench.raygen.figures import throughput_figure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from ccbench.harm import Experiment
+    from ccbench.raygen.config import SearchConfig
+    from ccbench.raygen.page.pictures import Picture, Pictures
+    from ccbench.raygen.result import SearchResult
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+__all__ = ["Card", "cards_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """One of the worst networks."""
+
+    rank: int
+    title: str
+    row: Mapping[str, Any]
+    commands: Mapping[str, str]
+    picture: Picture | None
+    reason: str
+
+
+def cards_of(
+    result: SearchResult, folder: Path, run: Callable[[Scenario], Run], pictures: Pictures
+) -> Iterator[Card]:
+    """Yield the claims, or what would be claimed if the search ended now."""
+    config = result.config
+    confirmed = not result.claims.empty
+    rows: Any = (result.claims if confirmed else result.worst(CLAIMED)).to_dict("records")
+    for rank, row in enumerate(rows, start=1):
+        experiment = result.claimed(rank) if confirmed else result.experiment(row["number"])
+        picture, reason = None, row["error"]
+        if not reason:
+            try:
+                figure = throughput_figure(
+                    experiment, run(experiment.solo), run(experiment.competing)
+                )
+            except CcbenchError as error:
+                reason = f"Its throughput over time is missing: {error}"
+            else:
+                picture = pictures.add(f"worst-{rank}", figure, _trace_words(config, experiment))
+        yield Card(
+            rank=rank,
+            title=experiment.describe(),
+            row={"rank": rank, "found_harm": row["relative_harm"], **row},
+            commands={
+                label: shlex.join(["ccbench", "run", str(path)])
+                for label, path in (
+                    ("together", folder / f"worst-{rank}.toml"),
+                    (f"{config.beta} alone", folder / f"worst-{rank}-solo.toml"),
+                )
+                if path.is_file()
+            },
+            picture=picture,
+            reason=reason,
+        )
+
+
+def _trace_words(config: SearchConfig, experiment: Experiment) -> str:
+    return (
+        f"Throughput over time in one run, with seed {experiment.seed}. Thick lines are all flows "
+        f"of {config.alpha} and of {config.beta}, thin ones single flows; dotted is what "
+        f"{config.beta} had alone. Harm was measured over the shaded time."
+    )

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a report, put together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from ccbench.raygen.importance import importance
+from ccbench.raygen.page.pictures import FIGURES
+from ccbench.raygen.page.tables import all_columns, failure_columns, gene_column, worst_columns
+from ccbench.raygen.page.words import (
+    facts,
+    harm_words,
+    importance_words,
+    importances,
+    lead,
+    unfinished,
+    worst_words,
+)
+from ccbench.raygen.regions import regions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ccbench.raygen.page.cards import Card
+    from ccbench.raygen.page.pictures import Picture
+    from ccbench.raygen.result import SearchResult
+
+__all__ = ["page_of"]
+
+
+def page_of(
+    result: SearchResult,
+    cards: Sequence[Card],
+    *,
+    course: Sequence[Picture],
+    landscape: Sequence[Picture],
+) -> str:
+    """Return the page of a search, as HTML.
+
+    Parameters
+    ----------
+    result : SearchResult
+        The search.
+    cards : sequence of Card
+        Its worst networks, the worst first.
+    course, landscape : sequence of Picture
+        How the search went, and where harm is.
+    """
+    config, table = result.config, result.experiments
+    environment = Environment(
+        loader=PackageLoader("ccbench.raygen", "page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    genes = [gene_column(config, gene) for gene in config.space.genes]
+    found = importance(config.space, table)
+    return environment.get_template("report.html").render(
+        alpha=config.alpha,
+        beta=config.beta,
+        lead=lead(result, cards),
+        unfinished=unfinished(result),
+        facts=facts(result),
+        worst_words=worst_words(result),
+        worst_columns=worst_columns(result, genes),
+        cards=cards,
+        regions=[
+            {
+                "where": region.where(config.alpha, config.beta),
+                "harm": harm_words(region.lowest_harm, region.highest_harm, len(region.members)),
+                "evidence": f"The rule {region.evidence()}.",
+            }
+            for region in regions(config.space, table)
+        ],
+        importances=importances(config, found.genes),
+        importance_words=importance_words(found.explained),
+        landscape=landscape,
+        course=course,
+        failures=result.failed.to_dict("records"),
+        failure_columns=failure_columns(genes),
+        columns=[
+            column
+            for column in all_columns(config, genes)
+            if column.is_number or (table[column.name] != "").any()
+        ],
+        rows=table.to_dict("records"),
+        made_by=f"ccbench {result.provenance['ccbench']}",
+        figures=FIGURES,
+    )

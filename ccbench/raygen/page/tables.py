@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The columns of a report's tables."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ccbench.raygen.figures import quantity_name
+from ccbench.raygen.quantities import NUMBERS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ccbench.raygen.config import SearchConfig
+    from ccbench.raygen.gene import Gene
+    from ccbench.raygen.result import SearchResult
+
+__all__ = ["Column", "all_columns", "failure_columns", "gene_column", "title_of", "worst_columns"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column of a table."""
+
+    name: str
+    title: str
+    unit: str = ""
+    form: str = ""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is aligned and sorted as numbers are."""
+        return bool(self.form)
+
+    def shown(self, row: Mapping[str, Any]) -> str:
+        """Return what a row has there; nothing for NaN."""
+        value = row[self.name]
+        if not self.is_number:
+            return str(value)
+        return "" if math.isnan(value) else format(value, self.form)
+
+
+def worst_columns(result: SearchResult, genes: Sequence[Column]) -> list[Column]:
+    """Return the columns of the table of the worst networks."""
+    confirmed = [
+        Column(name="relative_harm", title="relative harm", form="+.3f"),
+        Column(name="relative_harm_sd", title="±", form=".3f"),
+        Column(name="relative_harm_min", title="least", form="+.3f"),
+        Column(name="relative_harm_max", title="most", form="+.3f"),
+    ]
+    config = result.config
+    return [
+        Column(name="rank", title="", form="d"),
+        *([] if result.claims.empty else confirmed),
+        Column(name="found_harm", title="the search saw", form="+.3f"),
+        *genes,
+        *_throughputs(config),
+    ]
+
+
+def _throughputs(config: SearchConfig) -> list[Column]:
+    return [
+        Column(name="solo_mbps", title=f"{config.beta} alone", unit="Mbit/s", form=".2f"),
+        Column(name="competing_mbps", title=config.beta, unit="Mbit/s", form=".2f"),
+        Column(name="alpha_mbps", title=config.alpha, unit="Mbit/s", form=".2f"),
+    ]
+
+
+def all_columns(config: SearchConfig, genes: Sequence[Column]) -> list[Column]:
+    """Return the columns of the table of all experiments."""
+    repeated = [Column(name="relative_harm_sd", title="±", form=".3f")]
+    columns = [
+        Column(name="number", title="number", form="d"),
+        Column(name="generation", title="generation", form="d"),
+        Column(name="relative_harm", title="relative harm", form="+.3f"),
+        *(repeated if config.repeat > 1 else []),
+        *genes,
+        Column(name="queue_packets", title="queue", unit="packets", form="d"),
+        *_throughputs(config),
+        Column(name="jain", title="Jain's index", form=".3f"),
+        Column(name="from_s", title="measured from", unit="s", form="g"),
+        Column(name="to_s", title="to", unit="s", form="g"),
+        Column(name="parents", title="parents"),
+        Column(name="error", title="failed"),
+    ]
+    return list(dict.fromkeys(columns))  # queue_packets may be a gene
+
+
+def failure_columns(genes: Sequence[Column]) -> list[Column]:
+    """Return the columns of the table of experiments that failed."""
+    return [
+        Column(name="number", title="number", form="d"),
+        *genes,
+        Column(name="error", title="reason"),
+    ]
+
+
+def gene_column(config: SearchConfig, gene: Gene) -> Column:
+    """Return the column of what a gene varies."""
+    title, unit = title_of(config, gene)
+    form = ""
+    if gene.name in NUMBERS:
+        form = "d" if NUMBERS[gene.name].whole else "g"
+    return Column(name=gene.name, title=title, unit=unit, form=form)
+
+
+def title_of(config: SearchConfig, gene: Gene) -> tuple[str, str]:
+    """Return the name and the unit of a gene."""
+    name, _, unit = quantity_name(config, gene).partition(" (")
+    return name, unit.removesuffix(")")
