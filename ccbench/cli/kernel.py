@@ -72,7 +72,7 @@ def info(*, as_json: bool) -> None:
 
 def _queues(made: KernelBuild) -> list[str]:
     """Return what a scenario's `qdisc` may be; the kernel has more, which are no queue for this."""
-    from ccbench.emulate.kernel.rtnetlink import QDISCS
+    from ccbench.emulate.kernel.qdiscs import QDISCS
 
     return [name for name in QDISCS if name == "droptail" or name in made.qdiscs]
 

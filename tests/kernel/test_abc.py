@@ -14,7 +14,7 @@ import pytest
 from ccbench import Bottleneck, Flow, Scenario, Trace
 from ccbench.emulate.kernel import engine as engine_module
 from ccbench.emulate.kernel import plan as plan_module
-from ccbench.emulate.kernel import rtnetlink
+from ccbench.emulate.kernel import qdiscs
 from ccbench.errors import EngineError, InputError
 from ccbench.harm import jain_index
 from ccbench.wifi import Wifi
@@ -373,7 +373,7 @@ class TestPackets:
 
     def test_segmentation(self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine) -> None:
         """At a host's own qdisc, what is sent as one is taken apart, and each part marked."""
-        host = rtnetlink.set_qdisc(2, "abc", 1000, {"rate_mbps": 12}, 24)
+        host = qdiscs.set_qdisc(2, "abc", 1000, {"rate_mbps": 12}, 24)
         plan = plan_module.plan
         step = f"netlink host-qdisc {host.hex()}\nnetns\n"
 
@@ -427,7 +427,7 @@ class TestOptions:
 
     def test_every_option(self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine) -> None:
         """Each option, asked back from the kernel, has the value that was given."""
-        table = rtnetlink.QDISCS["abc"].options
+        table = qdiscs.QDISCS["abc"].options
         assert set(self.OPTIONS) == set(table)
         actual = read_back(engine, monkeypatch, "abc", self.OPTIONS)
         for name, value in self.OPTIONS.items():

@@ -14,7 +14,7 @@ import pytest
 from ccbench import Bottleneck, Flow, Scenario, Trace
 from ccbench.emulate.kernel import engine as engine_module
 from ccbench.emulate.kernel import plan as plan_module
-from ccbench.emulate.kernel import rtnetlink
+from ccbench.emulate.kernel import qdiscs
 from ccbench.errors import EngineError, InputError
 from ccbench.packets import delivered
 from tests.kernel.conftest import dumbbell, run
@@ -453,7 +453,7 @@ class TestQdiscs:
         self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch, qdisc: str
     ) -> None:
         """Each option of a qdisc, asked back from the kernel, has the value that was given."""
-        table = rtnetlink.QDISCS[qdisc].options
+        table = qdiscs.QDISCS[qdisc].options
         assert set(OPTIONS[qdisc]) == set(table)
         actual = read_back(engine, monkeypatch, qdisc, OPTIONS[qdisc])
         for name, value in OPTIONS[qdisc].items():
@@ -467,8 +467,8 @@ class TestQdiscs:
     ) -> None:
         """So has the structure of a qdisc that takes its options as one."""
         options = STRUCTURES[qdisc]
-        assert set(options) == set(rtnetlink.QDISCS[qdisc].options)
-        sent = qdisc_options(rtnetlink.set_qdisc(2, qdisc, 123, options, 10))
+        assert set(options) == set(qdiscs.QDISCS[qdisc].options)
+        sent = qdisc_options(qdiscs.set_qdisc(2, qdisc, 123, options, 10))
         assert read_back(engine, monkeypatch, qdisc, options)[1] == sent[1]
 
     def test_red_average(self) -> None:

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from ccbench.emulate.kernel.rtnetlink import QDISCS, check_qdisc_options, set_qdisc
+from ccbench.emulate.kernel.qdiscs import QDISCS, check_qdisc_options, set_qdisc
 from ccbench.errors import InputError
 
 #: Every option that is a number, and has no range of its own but what the kernel has room for.

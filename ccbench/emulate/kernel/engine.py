@@ -12,7 +12,7 @@ from ccbench import _validate
 from ccbench.cache import cache_dir
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import run_provenance
-from ccbench.emulate.kernel import build, doctor, parameters, protocol, rtnetlink
+from ccbench.emulate.kernel import build, doctor, parameters, protocol, qdiscs
 from ccbench.emulate.kernel.boot import boot
 from ccbench.emulate.kernel.plan import Programs, guest_memory_mb, plan
 from ccbench.emulate.kernel.results import read_run
@@ -124,7 +124,7 @@ class KernelEngine:
                 raise InputError(message)
         for i, bottleneck in enumerate(scenario.bottlenecks):
             with _validate.within(f"bottlenecks[{i}]."):
-                rtnetlink.check_qdisc_options(bottleneck.qdisc, dict(bottleneck.qdisc_options))
+                qdiscs.check_qdisc_options(bottleneck.qdisc, dict(bottleneck.qdisc_options))
             _check_encoding(scenario, i)
         parameters.check(scenario, self.kernel)
 

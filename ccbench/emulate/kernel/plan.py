@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ccbench.emulate._hosts import HOST_SYSCTLS
-from ccbench.emulate.kernel import rtnetlink
+from ccbench.emulate.kernel import qdiscs, rtnetlink
 from ccbench.emulate.kernel.parameters import module_options
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _steps(scenario: Scenario, modules: Iterable[str], programs: Programs | None
     for index, bottleneck in enumerate(scenario.bottlenecks):
         interface = _HOST_INTERFACE + index
         assert bottleneck.queue_packets is not None  # a scenario has resolved queue_bdp
-        qdisc = rtnetlink.set_qdisc(
+        qdisc = qdiscs.set_qdisc(
             interface,
             bottleneck.qdisc,
             bottleneck.queue_packets,

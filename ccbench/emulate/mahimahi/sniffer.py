@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.emulate.realtime.namespaces import inside_namespace_of
 from ccbench.emulate.realtime.packet_record import HEADERS_BYTES, packed
-from ccbench.emulate.realtime.traffic import SO_RCVBUFFORCE
+from ccbench.emulate.realtime.sockets import SO_RCVBUFFORCE
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess

@@ -33,7 +33,7 @@ ZERO = "zero"
 SENT = "sent"
 ARRIVALS = "arrivals"
 DEPARTURES = "departures"
-#: ``traffic.SAMPLE_RECORD`` and ``traffic.COMPLETION_RECORD``, as files of numpy.
+#: ``sender.SAMPLE_RECORD`` and ``sender.COMPLETION_RECORD``, as files of numpy.
 SAMPLES = "samples.npy"
 COMPLETIONS = "completions.npy"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ccbench.emulate.realtime.traffic import FIRST_PORT
+from ccbench.emulate.realtime.sockets import FIRST_PORT
 from ccbench.errors import EngineError
 
 if TYPE_CHECKING:

@@ -23,8 +23,10 @@ import numpy as np
 
 from ccbench.emulate._hosts import HOST_SYSCTLS
 from ccbench.emulate.realtime import files
+from ccbench.emulate.realtime.clock import Clock
 from ccbench.emulate.realtime.namespaces import inside_namespace_of
-from ccbench.emulate.realtime.traffic import Clock, Receiver, Sender
+from ccbench.emulate.realtime.receiver import Receiver
+from ccbench.emulate.realtime.sender import Sender
 from ccbench.errors import CcbenchError
 from ccbench.scenario import Scenario
 

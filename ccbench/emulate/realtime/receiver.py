@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The receiving host: real sockets that take everything, in real time."""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import threading
+from typing import TYPE_CHECKING, Any
+
+from ccbench.emulate.realtime.sockets import FIRST_PORT, SO_RCVBUFFORCE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ccbench.emulate.realtime.clock import Clock
+    from ccbench.flow import Flow
+
+__all__ = ["Receiver"]
+
+_DATAGRAM_BUFFER_BYTES = 1 << 24
+
+
+class Receiver(threading.Thread):
+    """The receiving host: takes everything, and counts.
+
+    To be made in the receiver's network namespace.
+
+    Parameters
+    ----------
+    flows : sequence of Flow
+        The scenario's single flows.
+    clock : Clock
+        Of the scenario.
+    """
+
+    def __init__(self, flows: Sequence[Flow], clock: Clock) -> None:
+        super().__init__(daemon=True)
+        self.delivered_bytes = [0] * len(flows)
+        self.last_ns = [0] * len(flows)
+        self.error: Exception | None = None
+        self._clock = clock
+        self._delays_acks = [flow.delayed_acks for flow in flows]
+        self._poll = selectors.DefaultSelector()
+        for i, flow in enumerate(flows):
+            udp = flow.is_udp
+            entrance = socket.socket(type=socket.SOCK_DGRAM if udp else socket.SOCK_STREAM)
+            entrance.bind(("", FIRST_PORT + i))
+            entrance.settimeout(0)
+            if udp:  # datagrams that find no room are gone
+                entrance.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, _DATAGRAM_BUFFER_BYTES)
+            else:
+                entrance.listen()
+            self._poll.register(entrance, selectors.EVENT_READ, (i, not udp))
+
+    def run(self) -> None:
+        """Receive until the process ends; `error` says why if it does not come to that."""
+        try:
+            self._receive()
+        except Exception as error:  # noqa: BLE001 - nobody would hear of it in this thread
+            self.error = error
+
+    def _receive(self) -> None:
+        buffer = bytearray(1 << 18)
+        while True:
+            for key, _ in self._poll.select():
+                flow, is_entrance = key.data
+                connection: Any = key.fileobj
+                if is_entrance:
+                    connection, _ = connection.accept()
+                    connection.settimeout(0)
+                    self._poll.register(connection, selectors.EVENT_READ, (flow, False))
+                    continue
+                if self._delays_acks[flow]:  # TCP forgets it whenever something is missing
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+                try:
+                    received = connection.recv_into(buffer)
+                except ConnectionResetError:  # how a sender stops
+                    received = 0
+                if received:
+                    self.delivered_bytes[flow] += received
+                    self.last_ns[flow] = self._clock.now_ns()
+                else:
+                    self._poll.unregister(connection)
+                    connection.close()
