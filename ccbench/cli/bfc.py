@@ -11,7 +11,7 @@ from ccbench.cli.bfc_simulate import simulate
 __all__ = ["bfc"]
 
 
-@click.group()
+@click.group(short_help="Simulate data centres with BFC, or run its P4 program.")
 def bfc() -> None:
     """Backpressure flow control in data centres: a simulator, and a switch in P4."""
 

@@ -88,7 +88,7 @@ def test(*, count: int, seed: int, as_json: bool) -> ExitStatus:
     )
 
 
-@p4.command()
+@p4.command(short_help="Run it on BMv2's simple_switch, and test it there.")
 @_random_option
 @click.option(
     "--paced",

@@ -62,7 +62,7 @@ def _clos(_context: click.Context, _option: click.Parameter, text: str) -> tuple
     return int(match[1]), int(match[2]), int(match[3])
 
 
-@click.command()
+@click.command(short_help="Simulate a data centre packet by packet.")
 @click.option(
     "--workload",
     "sizes",

@@ -31,7 +31,7 @@ _OF_SERVERS = {
 }
 
 
-@click.command()
+@click.command(short_help="Say which congestion control a server runs.")
 @click.argument("names", metavar="SERVER|FILE...", nargs=-1)
 @click.option(
     "--setting",

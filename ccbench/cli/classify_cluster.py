@@ -32,7 +32,7 @@ _NO_VERDICT, _INVALID = "no verdict", "invalid"
 _MOST_DRAWN = 8
 
 
-@click.command("classify-cluster")
+@click.command("classify-cluster", short_help="Think again about servers that are unknown.")
 @click.argument(
     "folders",
     metavar="FOLDER...",

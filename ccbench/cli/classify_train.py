@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["classify_train"]
 
 
-@click.command("classify-train")
+@click.command("classify-train", short_help="Make a training set for `ccbench classify`.")
 @click.option(
     "-o",
     "--output",

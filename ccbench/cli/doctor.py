@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["doctor"]
 
 
-@click.command()
+@click.command(short_help="Say what this machine can run, and what is missing.")
 @engine_options
 @json_option
 def doctor(*, engine: str, bess_dir: Path | None, as_json: bool) -> ExitStatus:

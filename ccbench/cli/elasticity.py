@@ -43,7 +43,7 @@ def _flows(_context: click.Context, _option: click.Parameter, texts: tuple[str, 
     return found
 
 
-@click.command()
+@click.command(short_help="Say whether a sender's cross traffic is elastic.")
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
     "--flow",

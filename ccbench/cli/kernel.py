@@ -24,7 +24,7 @@ def kernel() -> None:
     """Build the virtual kernel, or say what is built."""
 
 
-@kernel.command()
+@kernel.command(short_help="Compile the virtual kernel and its modules.")
 @click.option(
     "--source",
     metavar="DIR|TARBALL",
@@ -57,7 +57,7 @@ def build(*, source: Path | None, hz: int, jobs: int | None) -> None:
     _print(made)
 
 
-@kernel.command()
+@kernel.command(short_help="Say what is built.")
 @json_option
 def info(*, as_json: bool) -> None:
     """Say what is built: version, HZ, congestion controls, queueing disciplines, modules."""

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["model"]
 
 
-@click.group()
+@click.group(short_help="Say what to expect of a network, without running it.")
 def model() -> None:
     """Say what to expect of a network by a closed-form model, without running it."""
 
 
-@model.command()
+@model.command(short_help="Predict what BBRv1 gets beside CUBIC or Reno.")
 @bandwidth_option
 @rtt_option
 @queue_option
@@ -94,7 +94,7 @@ def _print(made: BbrModel, duration: float) -> None:
         click.echo(f"remark: {remark}")
 
 
-@model.command()
+@model.command(short_help="Say what to expect of BFC.")
 @click.option(
     "--speed",
     type=positive,

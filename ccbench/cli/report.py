@@ -13,7 +13,7 @@ from ccbench.cli._options import json_option
 __all__ = ["report"]
 
 
-@click.command()
+@click.command(short_help="Write the report of a search: one HTML page.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
     "-o",

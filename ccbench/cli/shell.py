@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["shell"]
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(
+    context_settings={"allow_interspersed_args": False},
+    short_help="Run any program behind an emulated link.",
+)
 @click.option("--bandwidth", type=positive, metavar="MBPS", help="Rate of the link in Mbit/s.")
 @click.option("--trace", metavar="NAME|FILE", help="In its place: a link of varying rate.")
 @rtt_option

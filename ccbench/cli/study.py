@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["study"]
 
 
-@click.group()
+@click.group(short_help="Run published figures again, ours beside theirs.")
 def study() -> None:
     """Run published figures again and set our numbers beside the published ones."""
 
@@ -119,7 +119,7 @@ def _lasting(seconds: float) -> str:
     return f"{seconds * 1e3:.1f} ms"
 
 
-@study.command()
+@study.command(short_help="Run a study and compare it with what was published.")
 @click.argument("name")
 @click.option("--quick", is_flag=True, help="A small version that takes seconds.")
 @click.option(

@@ -16,7 +16,7 @@ def traces() -> None:
     """Say which links of varying rate there are, by name."""
 
 
-@traces.command("list")
+@traces.command("list", short_help="List them.")
 @json_option
 def list_traces(*, as_json: bool) -> None:
     """List the traces that a scenario can name, as in trace = "Verizon-LTE-driving.down".

@@ -17,7 +17,7 @@ __all__ = ["traffic"]
 _SHORT_BYTES = 15_000
 
 
-@click.command()
+@click.command(short_help="Draw short flows of different sizes.")
 @click.option(
     "--sizes",
     metavar="NAME|BYTES",

@@ -114,12 +114,13 @@ def half_there(arithmetic: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) ->
 class TestProgram:
     @pytest.mark.parametrize("command", commands(cli.program), ids=" ".join)
     def test_help(self, command: tuple[str, ...]) -> None:
-        """Every command explains itself with --help and -h."""
+        """Every command explains itself with --help and -h, in a list of them in one whole line."""
         for option in ("--help", "-h"):
             result = ccbench(*command, option)
             assert ExitStatus.OK == result.exit_code
             assert "Usage: " in result.stdout
             assert "\\b" not in result.stdout  # what keeps examples as they are written
+            assert "..." not in result.stdout.partition("Commands:")[2]
 
     def test_version(self) -> None:
         """--version prints name and version, and which virtual kernel there is: here none."""
@@ -135,8 +136,8 @@ class TestProgram:
             "sys.exit('pandas' in sys.modules)"
         )
         commands = ("--help", "--version", "kernel info", "run nowhere.toml", "model bfc")
-        model = "model bbr --bandwidth 9 --rtt 9 --queue 2bdp"
-        words = [sys.executable, "-c", code, *commands, model]
+        more = ("model bbr --bandwidth 9 --rtt 9 --queue 2bdp", "study list")
+        words = [sys.executable, "-c", code, *commands, *more]
         assert 0 == subprocess.run(words, check=False).returncode
 
     @pytest.mark.parametrize("command", [(), ("kernel",)])
