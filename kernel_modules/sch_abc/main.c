@@ -30,8 +30,6 @@
 #include <linux/module.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
-#include <net/dsfield.h>
-#include <net/inet_ecn.h>
 #include <net/pkt_sched.h>
 
 #include "abc_compat.h"
@@ -40,26 +38,6 @@
 #include "sch_abc.h"
 
 enum { ABC_QUEUE, OTHER_QUEUE, QUEUES };
-
-enum abc_mark { NOT_ABC, ACCELERATE, BRAKE, CONGESTED };
-
-struct abc_params {
-	u32 limit;
-	u32 eta;
-	u32 delta_us;
-	u32 delay_threshold_us;
-	u32 window_us;
-	u32 token_limit;
-	u32 rate_kbps;
-	u32 rate_source;
-	u32 encoding;
-	u32 feedback;
-	u32 lookahead_us;
-	u32 two_queues;
-	u32 flows;
-	u32 headroom;
-	u32 weight_interval_us;
-};
 
 struct abc_meters {
 	struct abc_meter departures;	/* of ABC's queue */
@@ -90,47 +68,6 @@ struct abc_sched {
 
 	struct tc_abc_xstats stats;
 };
-
-/* ---- marks ------------------------------------------------------------ */
-
-static u8 ecn_of(struct sk_buff *skb)
-{
-	switch (skb_protocol(skb, true)) {
-	case htons(ETH_P_IP):
-		if (pskb_network_may_pull(skb, sizeof(struct iphdr)))
-			return ipv4_get_dsfield(ip_hdr(skb)) & INET_ECN_MASK;
-		break;
-	case htons(ETH_P_IPV6):
-		if (pskb_network_may_pull(skb, sizeof(struct ipv6hdr)))
-			return ipv6_get_dsfield(ipv6_hdr(skb)) & INET_ECN_MASK;
-		break;
-	}
-	return INET_ECN_NOT_ECT;
-}
-
-static enum abc_mark mark_of(struct sk_buff *skb, u32 encoding)
-{
-	switch (ecn_of(skb)) {
-	case INET_ECN_ECT_1:
-		return ACCELERATE;
-	case INET_ECN_ECT_0:
-		return encoding == ABC_FULL ? BRAKE : ACCELERATE;
-	case INET_ECN_CE:
-		return encoding == ABC_FULL ? CONGESTED : BRAKE;
-	default:
-		return NOT_ABC;
-	}
-}
-
-static void make_brake(struct sk_buff *skb, u32 encoding)
-{
-	if (encoding == ABC_PROXIED)
-		INET_ECN_set_ce(skb);
-	else if (skb_protocol(skb, true) == htons(ETH_P_IP))
-		ipv4_change_dsfield(ip_hdr(skb), (u8)~INET_ECN_MASK, INET_ECN_ECT_0);
-	else
-		ipv6_change_dsfield(ipv6_hdr(skb), (u8)~INET_ECN_MASK, INET_ECN_ECT_0);
-}
 
 /* ---- rates ------------------------------------------------------------ */
 
@@ -247,7 +184,7 @@ static void charge(struct abc_sched *q, u32 queue, u32 bytes)
 static int enqueue_packet(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct abc_sched *q = qdisc_priv(sch);
-	u32 queue = q->params.two_queues && mark_of(skb, q->params.encoding) == NOT_ABC ?
+	u32 queue = q->params.two_queues && abc_mark_of(skb, q->params.encoding) == NOT_ABC ?
 		    OTHER_QUEUE : ABC_QUEUE;
 
 	if (q->queues[queue].qlen >= q->params.limit)
@@ -301,7 +238,7 @@ static int abc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **
 /* Algorithm 1, and the never of changing a brake. */
 static void mark_packet(struct abc_sched *q, struct sk_buff *skb)
 {
-	enum abc_mark mark = mark_of(skb, q->params.encoding);
+	enum abc_mark mark = abc_mark_of(skb, q->params.encoding);
 	struct tc_abc_xstats *stats = &q->stats;
 
 	if (mark == NOT_ABC) {
@@ -319,7 +256,7 @@ static void mark_packet(struct abc_sched *q, struct sk_buff *skb)
 		q->token -= ABC_ONE;
 		stats->accelerates++;
 	} else {
-		make_brake(skb, q->params.encoding);
+		abc_make_brake(skb, q->params.encoding);
 		stats->brakes++;
 	}
 }
@@ -382,75 +319,6 @@ static struct sk_buff *abc_dequeue(struct Qdisc *sch)
 
 /* ---- options and statistics ------------------------------------------- */
 
-/* Not constant: 6.1 takes no pointers to constants. */
-#define RANGE(name, least, most) \
-	static struct netlink_range_validation name = { .min = least, .max = most }
-
-RANGE(limit_range, 1, 10000000);
-RANGE(eta_range, 1, ABC_ONE);
-RANGE(delta_range, 1000, 100 * USEC_PER_SEC);
-RANGE(time_range, 0, 100 * USEC_PER_SEC);
-RANGE(window_range, 1000, 10 * USEC_PER_SEC);
-RANGE(token_range, 2 * ABC_ONE, 1000 * ABC_ONE);
-RANGE(choice_range, 0, 1);
-RANGE(flows_range, 1, ABC_MAX_FLOWS);
-RANGE(headroom_range, 0, ABC_ONE);
-RANGE(interval_range, 1000, 100 * USEC_PER_SEC);
-
-static const struct nla_policy abc_policy[TCA_ABC_MAX + 1] = {
-	[TCA_ABC_LIMIT]			= NLA_POLICY_FULL_RANGE(NLA_U32, &limit_range),
-	[TCA_ABC_ETA]			= NLA_POLICY_FULL_RANGE(NLA_U32, &eta_range),
-	[TCA_ABC_DELTA]			= NLA_POLICY_FULL_RANGE(NLA_U32, &delta_range),
-	[TCA_ABC_DELAY_THRESHOLD]	= NLA_POLICY_FULL_RANGE(NLA_U32, &time_range),
-	[TCA_ABC_WINDOW]		= NLA_POLICY_FULL_RANGE(NLA_U32, &window_range),
-	[TCA_ABC_TOKEN_LIMIT]		= NLA_POLICY_FULL_RANGE(NLA_U32, &token_range),
-	[TCA_ABC_RATE]			= { .type = NLA_U32 },
-	[TCA_ABC_RATE_SOURCE]		= NLA_POLICY_FULL_RANGE(NLA_U32, &choice_range),
-	[TCA_ABC_ENCODING]		= NLA_POLICY_FULL_RANGE(NLA_U32, &choice_range),
-	[TCA_ABC_FEEDBACK]		= NLA_POLICY_FULL_RANGE(NLA_U32, &choice_range),
-	[TCA_ABC_LOOKAHEAD]		= NLA_POLICY_FULL_RANGE(NLA_U32, &time_range),
-	[TCA_ABC_TWO_QUEUES]		= NLA_POLICY_FULL_RANGE(NLA_U32, &choice_range),
-	[TCA_ABC_FLOWS]			= NLA_POLICY_FULL_RANGE(NLA_U32, &flows_range),
-	[TCA_ABC_HEADROOM]		= NLA_POLICY_FULL_RANGE(NLA_U32, &headroom_range),
-	[TCA_ABC_WEIGHT_INTERVAL]	= NLA_POLICY_FULL_RANGE(NLA_U32, &interval_range),
-};
-
-static const struct abc_params defaults = {
-	.limit			= 1000,
-	.eta			= ABC_ONE * 98 / 100,	/* as in the paper's evaluation, */
-	.delta_us		= 133 * USEC_PER_MSEC,	/* for an RTT of 100 ms */
-	.delay_threshold_us	= 20 * USEC_PER_MSEC,
-	.window_us		= 40 * USEC_PER_MSEC,
-	.token_limit		= 5 * ABC_ONE,
-	.flows			= 10,
-	.headroom		= ABC_ONE / 10,
-	.weight_interval_us	= 200 * USEC_PER_MSEC,
-};
-
-/* Where each option is kept. */
-static const size_t param_offsets[TCA_ABC_MAX + 1] = {
-	[TCA_ABC_LIMIT]			= offsetof(struct abc_params, limit),
-	[TCA_ABC_ETA]			= offsetof(struct abc_params, eta),
-	[TCA_ABC_DELTA]			= offsetof(struct abc_params, delta_us),
-	[TCA_ABC_DELAY_THRESHOLD]	= offsetof(struct abc_params, delay_threshold_us),
-	[TCA_ABC_WINDOW]		= offsetof(struct abc_params, window_us),
-	[TCA_ABC_TOKEN_LIMIT]		= offsetof(struct abc_params, token_limit),
-	[TCA_ABC_RATE]			= offsetof(struct abc_params, rate_kbps),
-	[TCA_ABC_RATE_SOURCE]		= offsetof(struct abc_params, rate_source),
-	[TCA_ABC_ENCODING]		= offsetof(struct abc_params, encoding),
-	[TCA_ABC_FEEDBACK]		= offsetof(struct abc_params, feedback),
-	[TCA_ABC_LOOKAHEAD]		= offsetof(struct abc_params, lookahead_us),
-	[TCA_ABC_TWO_QUEUES]		= offsetof(struct abc_params, two_queues),
-	[TCA_ABC_FLOWS]			= offsetof(struct abc_params, flows),
-	[TCA_ABC_HEADROOM]		= offsetof(struct abc_params, headroom),
-	[TCA_ABC_WEIGHT_INTERVAL]	= offsetof(struct abc_params, weight_interval_us),
-};
-
-static u32 *param(struct abc_params *params, int attribute)
-{
-	return (void *)params + param_offsets[attribute];
-}
-
 /* Starts measuring anew where what is measured, or how, has changed. */
 static void apply(struct abc_sched *q, const struct abc_params *params)
 {
@@ -475,15 +343,10 @@ static int abc_change(struct Qdisc *sch, struct nlattr *options, struct netlink_
 {
 	struct abc_sched *q = qdisc_priv(sch);
 	struct abc_params params = q->params;
-	struct nlattr *attributes[TCA_ABC_MAX + 1];
-	int err, i;
+	int err = abc_params_parse(&params, options, extack);
 
-	err = nla_parse_nested_deprecated(attributes, TCA_ABC_MAX, options, abc_policy, extack);
 	if (err < 0)
 		return err;
-	for (i = 1; i <= TCA_ABC_MAX; i++)
-		if (attributes[i])
-			*param(&params, i) = nla_get_u32(attributes[i]);
 	sch_tree_lock(sch);
 	apply(q, &params);
 	sch->limit = params.limit;
@@ -500,8 +363,8 @@ static int abc_init(struct Qdisc *sch, struct nlattr *options, struct netlink_ex
 		return -ENOMEM;
 	q->capacity = symbol_get(ccbench_link_capacity);
 	q->stats.weight = ABC_ONE;
-	apply(q, &defaults);
-	sch->limit = defaults.limit;
+	apply(q, &abc_defaults);
+	sch->limit = abc_defaults.limit;
 	return options ? abc_change(sch, options, extack) : 0;
 }
 
@@ -531,15 +394,12 @@ static int abc_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct abc_sched *q = qdisc_priv(sch);
 	struct nlattr *options = nla_nest_start(skb, TCA_OPTIONS);
-	int i;
 
 	if (!options)
 		return -EMSGSIZE;
-	for (i = 1; i <= TCA_ABC_MAX; i++) {
-		if (nla_put_u32(skb, i, READ_ONCE(*param(&q->params, i)))) {
-			nla_nest_cancel(skb, options);
-			return -EMSGSIZE;
-		}
+	if (abc_params_put(skb, &q->params)) {
+		nla_nest_cancel(skb, options);
+		return -EMSGSIZE;
 	}
 	return nla_nest_end(skb, options);
 }

@@ -4,9 +4,46 @@
 
 #include <linux/types.h>
 
+struct netlink_ext_ack;
+struct nlattr;
+struct sk_buff;
+
 /* Fractions and weights are in units of 2^-16, rates in bytes per second. */
 #define ABC_SHIFT	16
 #define ABC_ONE		(1U << ABC_SHIFT)
+
+/* ---- marks.c ---- */
+
+enum abc_mark { NOT_ABC, ACCELERATE, BRAKE, CONGESTED };
+
+enum abc_mark abc_mark_of(struct sk_buff *skb, u32 encoding);
+void abc_make_brake(struct sk_buff *skb, u32 encoding);
+
+/* ---- options.c ---- */
+
+struct abc_params {
+	u32 limit;
+	u32 eta;
+	u32 delta_us;
+	u32 delay_threshold_us;
+	u32 window_us;
+	u32 token_limit;
+	u32 rate_kbps;
+	u32 rate_source;
+	u32 encoding;
+	u32 feedback;
+	u32 lookahead_us;
+	u32 two_queues;
+	u32 flows;
+	u32 headroom;
+	u32 weight_interval_us;
+};
+
+extern const struct abc_params abc_defaults;
+
+int abc_params_parse(struct abc_params *params, const struct nlattr *options,
+		     struct netlink_ext_ack *extack);
+int abc_params_put(struct sk_buff *skb, struct abc_params *params);
 
 /* ---- meter.c ---- */
 

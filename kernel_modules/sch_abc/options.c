@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The qdisc's options: their ranges and defaults, from and to netlink. */
+#include <linux/errno.h>
+#include <linux/stddef.h>
+#include <linux/time64.h>
+#include <net/netlink.h>
+
+#include "pkt_abc.h"
+#include "sch_abc.h"
+
+/* Not constant: 6.1 takes no pointers to constants. */
+#define RANGE(name, least, most) \
+	static struct netlink_range_validation name = { .min = least, .max = most }
+
+RANGE(limit_range, 1, 10000000);
+RANGE(eta_range, 1, ABC_ONE);
+RANGE(delta_range, 1000, 100 * USEC_PER_SEC);
+RANGE(time_range, 0, 100 * USEC_PER_SEC);
+RANGE(window_range, 1000, 10 * USEC_PER_SEC);
+RANGE(token_range, 2 * ABC_ONE, 1000 * ABC_ONE);
+RANGE(choice_range, 0, 1);
+RANGE(flows_range, 1, ABC_MAX_FLOWS);
+RANGE(headroom_range, 0, ABC_ONE);
+RANGE(interval_range, 1000, 100 * USEC_PER_SEC);
+
+static const struct nla_policy abc_policy[TCA_ABC_MAX + 1] = {
+	[TCA_ABC_LIMIT]			= NLA_POLICY_FULL_RANGE(NLA_U32, &limit_range),
+	[TCA_ABC_ETA]			= NLA_POLICY_FULL_RANGE(NLA_U32, &eta_range),
+	[TCA_ABC_DELTA]			= NLA_POLICY_FULL_RANGE(NLA_U32, &delta_range),
+	[TCA_ABC_DELAY_THRESHOLD]	= NLA_POLICY_FULL_RANGE(NLA_U32, &time_range),
+	[TCA_ABC_WINDOW]		= NLA_POLICY_FULL_RANGE(NLA_U32, &window_range),
+	[TCA_ABC_TOKEN_LIMIT]		= NLA_POLICY_FULL_RANGE(NLA_U32, &token_range),
+	[TCA_ABC_RATE]			= { .type = NLA_U32 },
+	[TCA_ABC_RATE_SOURCE]		= NLA_POLICY_FULL_RANGE(NLA_U32, &choice_range),
+	[TCA_ABC_ENCODING]		= NLA_POLICY_FULL_RANGE(NLA_U32, &choice_range),
+	[TCA_ABC_FEEDBACK]		= NLA_POLICY_FULL_RANGE(NLA_U32, &choice_range),
+	[TCA_ABC_LOOKAHEAD]		= NLA_POLICY_FULL_RANGE(NLA_U32, &time_range),
+	[TCA_ABC_TWO_QUEUES]		= NLA_POLICY_FULL_RANGE(NLA_U32, &choice_range),
+	[TCA_ABC_FLOWS]			= NLA_POLICY_FULL_RANGE(NLA_U32, &flows_range),
+	[TCA_ABC_HEADROOM]		= NLA_POLICY_FULL_RANGE(NLA_U32, &headroom_range),
+	[TCA_ABC_WEIGHT_INTERVAL]	= NLA_POLICY_FULL_RANGE(NLA_U32, &interval_range),
+};
+
+const struct abc_params abc_defaults = {
+	.limit			= 1000,
+	.eta			= ABC_ONE * 98 / 100,	/* as in the paper's evaluation, */
+	.delta_us		= 133 * USEC_PER_MSEC,	/* for an RTT of 100 ms */
+	.delay_threshold_us	= 20 * USEC_PER_MSEC,
+	.window_us		= 40 * USEC_PER_MSEC,
+	.token_limit		= 5 * ABC_ONE,
+	.flows			= 10,
+	.headroom		= ABC_ONE / 10,
+	.weight_interval_us	= 200 * USEC_PER_MSEC,
+};
+
+/* Where each option is kept. */
+static const size_t param_offsets[TCA_ABC_MAX + 1] = {
+	[TCA_ABC_LIMIT]			= offsetof(struct abc_params, limit),
+	[TCA_ABC_ETA]			= offsetof(struct abc_params, eta),
+	[TCA_ABC_DELTA]			= offsetof(struct abc_params, delta_us),
+	[TCA_ABC_DELAY_THRESHOLD]	= offsetof(struct abc_params, delay_threshold_us),
+	[TCA_ABC_WINDOW]		= offsetof(struct abc_params, window_us),
+	[TCA_ABC_TOKEN_LIMIT]		= offsetof(struct abc_params, token_limit),
+	[TCA_ABC_RATE]			= offsetof(struct abc_params, rate_kbps),
+	[TCA_ABC_RATE_SOURCE]		= offsetof(struct abc_params, rate_source),
+	[TCA_ABC_ENCODING]		= offsetof(struct abc_params, encoding),
+	[TCA_ABC_FEEDBACK]		= offsetof(struct abc_params, feedback),
+	[TCA_ABC_LOOKAHEAD]		= offsetof(struct abc_params, lookahead_us),
+	[TCA_ABC_TWO_QUEUES]		= offsetof(struct abc_params, two_queues),
+	[TCA_ABC_FLOWS]			= offsetof(struct abc_params, flows),
+	[TCA_ABC_HEADROOM]		= offsetof(struct abc_params, headroom),
+	[TCA_ABC_WEIGHT_INTERVAL]	= offsetof(struct abc_params, weight_interval_us),
+};
+
+static u32 *param(struct abc_params *params, int attribute)
+{
+	return (void *)params + param_offsets[attribute];
+}
+
+/* Changes those of `params` that are among the options. */
+int abc_params_parse(struct abc_params *params, const struct nlattr *options,
+		     struct netlink_ext_ack *extack)
+{
+	struct nlattr *attributes[TCA_ABC_MAX + 1];
+	int err, i;
+
+	err = nla_parse_nested_deprecated(attributes, TCA_ABC_MAX, options, abc_policy, extack);
+	if (err < 0)
+		return err;
+	for (i = 1; i <= TCA_ABC_MAX; i++)
+		if (attributes[i])
+			*param(params, i) = nla_get_u32(attributes[i]);
+	return 0;
+}
+
+/* Reads them without a lock, while they may change. */
+int abc_params_put(struct sk_buff *skb, struct abc_params *params)
+{
+	int i;
+
+	for (i = 1; i <= TCA_ABC_MAX; i++)
+		if (nla_put_u32(skb, i, READ_ONCE(*param(params, i))))
+			return -EMSGSIZE;
+	return 0;
+}
