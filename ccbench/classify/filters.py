@@ -26,7 +26,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.signal import lfilter
 
 from ccbench import _validate
 from ccbench.classify.occupancy import STEP_S, occupancy
@@ -134,6 +133,8 @@ def smoothed(trace: npt.ArrayLike, time_constant_s: float) -> npt.NDArray[np.flo
     >>> smoothed([0, 1, 1, 1], 0.02).round(2)
     array([0.  , 0.63, 0.86, 0.95], dtype=float32)
     """
+    from scipy.signal import lfilter  # noqa: PLC0415 - most of a second, for those who smooth
+
     above_0 = _validate.Range(0, low_open=True)
     time_constant_s = _validate.number("time_constant_s", time_constant_s, above_0, example=0.1)
     points = _points(trace)

@@ -22,7 +22,6 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import signal
 
 from ccbench import _validate
 from ccbench._arrays import broadcastable, numbers
@@ -355,10 +354,12 @@ def smoothed(rates: ArrayLike, *, weight: float) -> NDArray[np.float64]:
     >>> smoothed([8, 0, 0, 0], weight=0.5).tolist()
     [8.0, 4.0, 2.0, 1.0]
     """
+    from scipy.signal import lfilter  # noqa: PLC0415 - most of a second
+
     series = np.atleast_1d(numbers("rates", rates, Range(), example=24))
     weight = _validate.number("weight", weight, Range(0, 1, low_open=True), example=0.03)
     if series.shape[-1] == 0:
         return series
     rest = (1 - weight) * series[..., :1]
-    result, _ = signal.lfilter([weight], [1, weight - 1], series, axis=-1, zi=rest)
+    result, _ = lfilter([weight], [1, weight - 1], series, axis=-1, zi=rest)
     return np.asarray(result)
