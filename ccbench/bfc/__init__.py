@@ -2,6 +2,11 @@
 """BFC, backpressure flow control: a switch pauses single queues of its upstream neighbours.
 
 :mod:`ccbench.bfc.switch` is the reference: what one switch decides for each packet.
-:mod:`ccbench.bfc.vectors` holds packets with the decisions that every form of the switch must make,
-and :mod:`ccbench.bfc.p4` runs them through the P4 program.
+:mod:`ccbench.bfc.vectors` holds packets with the decisions that every form of the switch must make;
+:mod:`ccbench.bfc.p4` runs them through the P4 program, :mod:`ccbench.bfc.simulated` through the
+simulator's switch.
+
+The simulator (:mod:`ccbench.bfc.simulation`) is about whole data centres: a network
+(:mod:`.topology`), its traffic (:mod:`.workload`) and what switches and senders do
+(:mod:`.scheme`), BFC or a rival. :mod:`.case` runs several side by side, :mod:`.store` keeps them.
 """

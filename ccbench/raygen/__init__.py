@@ -4,6 +4,12 @@
 :func:`search` looks for the scenarios with the greatest relative harm, by the genetic algorithm of
 the thesis or another :class:`Strategy`, and returns a :class:`SearchResult`.
 
+What varies: :mod:`.quantities`, :mod:`.gene`, :mod:`.space`. What is proposed: :mod:`.strategy` and
+:mod:`.genetic`, :mod:`.random_search`, :mod:`.sweep`, :mod:`.surrogate`. What is run for it, and
+found: :mod:`.experiments`, :mod:`.measuring`, :mod:`.evaluation`, :mod:`.result`, :mod:`.folder`.
+What that says: :mod:`.regions`, :mod:`.importance`, :mod:`.diversity`, :mod:`.predictor`,
+:mod:`.figures` and the report (:mod:`.html`, :mod:`.page`).
+
 Examples
 --------
 >>> from ccbench import raygen
