@@ -128,7 +128,7 @@ def get(name: str) -> Study | SearchStudy | SimulationStudy:
 
     Examples
     --------
-    >>> get("ware-3.2").run_count
+    >>> len(get("ware-3.2").scenarios(quick=False))
     70
     """
     module = about(name).name.replace("-", "_").replace(".", "_")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -177,29 +176,6 @@ class Study(_Described):
     engines: tuple[str, ...] = ()
     references: Scenarios | None = None
 
-    @property
-    def run_count(self) -> int:
-        """Number of different runs.
-
-        Raises
-        ------
-        MissingRequirement
-            If what runs depends on something that is not installed, such as recorded links.
-        """
-        return len(self._durations_s)
-
-    @cached_property
-    def virtual_hours(self) -> float:
-        """Length of all runs together, in hours of their own time; raises as `run_count` does."""
-        return sum(self._durations_s) / 3600
-
-    @cached_property
-    def _durations_s(self) -> list[float]:
-        """How long each run is; scenarios are not kept, as some have 100,000 flows."""
-        compared_with = self.references(quick=False) if self.references is not None else ()
-        once = [*set(self.scenarios(quick=False))] * max(1, len(self.engines))
-        return [scenario.duration_s for scenario in (*set(compared_with), *once)]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SearchStudy(_Described):
@@ -228,17 +204,6 @@ class SearchStudy(_Described):
     searches: Searches
     conclude: Callable[[Sequence[SearchResult]], Findings]
 
-    @cached_property
-    def run_count(self) -> int:
-        """The most runs that there can be: searches share some, and meet some scenarios twice."""
-        return sum(search.most_runs for search in self.searches(quick=False, full=False))
-
-    @cached_property
-    def virtual_hours(self) -> float:
-        """Length of so many runs together, in hours of their own time."""
-        searches = self.searches(quick=False, full=False)
-        return sum(search.most_runs * search.duration_s for search in searches) / 3600
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SimulationStudy(_Described):
@@ -266,13 +231,3 @@ class SimulationStudy(_Described):
     cases: Cases
     measure: Callable[[Case, Simulation], Rows]
     conclude: Callable[[pd.DataFrame], Findings]
-
-    @cached_property
-    def run_count(self) -> int:
-        """Number of simulations."""
-        return len(self.cases(quick=False))
-
-    @cached_property
-    def virtual_hours(self) -> float:
-        """Length of all simulations together, in hours of their own time."""
-        return sum(case.duration_s for case in self.cases(quick=False)) / 3600
