@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * When which packet leaves. TCP asks for min_tso_segs before it sends, with the socket
+ * locked: the time of the next packet is decided then.
+ */
+#include <linux/slab.h>
+
+#include "rapid.h"
+#include "settings.h"
+
+#define RAPID_SLOW_FACTOR	2000	/* m, in thousandths */
+#define RAPID_SLOW_SHAPES	5	/* N = 4, 8, 16, 32, 64 */
+#define RAPID_SLOW_PACKETS	4
+#define RAPID_PAUSE_NS		NSEC_PER_MSEC
+#define RAPID_UNPACED_SEGMENTS	10
+#define RAPID_MOST_RECORDS	16384
+#define RAPID_WAIT_RTTS		2
+
+static struct rapid_shape steady_shape;
+static struct rapid_shape slow_shapes[RAPID_SLOW_SHAPES];
+
+void rapid_make_shapes(void)
+{
+	u32 i;
+
+	rapid_shape_init(&steady_shape, rapid_settings.packets, rapid_settings.factor_permille);
+	for (i = 0; i < RAPID_SLOW_SHAPES; i++)
+		rapid_shape_init(&slow_shapes[i], RAPID_SLOW_PACKETS << i, RAPID_SLOW_FACTOR);
+}
+
+void rapid_start_slowly(struct sock *sk, struct rapid *rapid, u64 gap)
+{
+	rapid->slow_start = 1;
+	rapid->slow_shape = 0;
+	rapid_set_gap(sk, rapid, gap);
+}
+
+void rapid_lengthen(struct rapid *rapid)
+{
+	if (rapid->slow_shape < RAPID_SLOW_SHAPES - 1)
+		rapid->slow_shape++;
+}
+
+/* Room for one more record; if there is none, the packet is not recorded. */
+static bool rapid_make_room(struct rapid *rapid)
+{
+	struct rapid_record *records;
+	u32 i;
+
+	if (rapid->tail - rapid->head < rapid->capacity)
+		return true;
+	if (rapid->capacity == RAPID_MOST_RECORDS)
+		return false;
+	records = kmalloc_array(rapid->capacity * 2, sizeof(*records), GFP_ATOMIC | __GFP_NOWARN);
+	if (!records)
+		return false;
+	for (i = rapid->head; i != rapid->tail; i++)
+		records[i & (rapid->capacity * 2 - 1)] = *rapid_record(rapid, i);
+	kfree(rapid->records);
+	rapid->records = records;
+	rapid->capacity *= 2;
+	return true;
+}
+
+void rapid_begin_stream(struct rapid *rapid)
+{
+	rapid->shape = rapid->slow_start ? &slow_shapes[rapid->slow_shape] : &steady_shape;
+	rapid->stream_gap = rapid->gap;
+	rapid->position = 0;
+	rapid->stream++;
+}
+
+void rapid_note_sent(struct sock *sk, struct rapid *rapid)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (rapid->segs_out == tp->data_segs_out)
+		return;
+	rapid->segs_out = tp->data_segs_out;
+	/* New data or, in the same place, a retransmission. */
+	if (rapid->planned && before(rapid_record(rapid, rapid->tail)->seq, tp->snd_nxt))
+		rapid->tail++;
+	rapid->planned = 0;
+	if (rapid->waiting)
+		return;		/* a loss probe */
+
+	rapid->due_ns += rapid->next_gap_ns;
+	rapid->position++;
+	if (rapid->position == rapid->shape->packets && rapid->slow_start) {
+		rapid->waiting = 1;
+		rapid->wait_seq = tp->snd_nxt;
+		rapid->wait_ns = rapid->due_ns + RAPID_WAIT_RTTS * (u64)(tp->srtt_us >> 3) * NSEC_PER_USEC;
+	}
+}
+
+void rapid_take_pacing(struct sock *sk)
+{
+	if (sk->sk_pacing_status != SK_PACING_NEEDED)
+		/* Paired with the acquire of whoever paces: what they need is set before. */
+		smp_store_release(&sk->sk_pacing_status, SK_PACING_NEEDED);
+	if (sk->sk_gso_max_segs != 1)
+		sk->sk_gso_max_segs = 1;
+}
+
+static void rapid_wake_at(struct sock *sk, u64 time_ns)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (hrtimer_is_queued(&tp->pacing_timer))
+		return;
+	hrtimer_start(&tp->pacing_timer, ns_to_ktime(time_ns), HRTIMER_MODE_ABS_PINNED_SOFT);
+	sock_hold(sk);
+}
+
+/* A receiver acknowledges at once what was pushed. */
+static void rapid_push(struct sock *sk)
+{
+	struct sk_buff *skb = tcp_send_head(sk);
+
+	if (READ_ONCE(rapid_settings.push) && skb && skb->len <= tcp_sk(sk)->mss_cache)
+		TCP_SKB_CB(skb)->tcp_flags |= TCPHDR_PSH;
+}
+
+static void rapid_plan_packet(struct sock *sk, struct rapid *rapid, u64 now_ns)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	bool last = rapid->position + 1 == rapid->shape->packets;
+	u64 mean_gap = last ? rapid->gap : rapid->stream_gap;
+	u64 gap_ns = rapid_gap_after(rapid->shape, rapid->position, mean_gap) >> RAPID_GAP_BITS;
+
+	/* By what a timer was late the gap is shorter, but not by more than half. */
+	gap_ns -= min(now_ns - rapid->due_ns, gap_ns / 2);
+	rapid->next_gap_ns = max_t(u64, gap_ns, 1);
+	rapid->due_ns = now_ns;
+	rapid->planned = rapid_make_room(rapid);
+	if (rapid->planned)
+		*rapid_record(rapid, rapid->tail) = (struct rapid_record) {
+			.seq = tp->snd_nxt,
+			.sent_ns = now_ns,
+			.position = rapid->position,
+			.packets = rapid->shape->packets,
+			.stream = rapid->stream,
+		};
+	rapid_push(sk);
+	tp->tcp_wstamp_ns = now_ns;
+	rapid_wake_at(sk, now_ns + rapid->next_gap_ns);
+	/* TCP does not pace the first ones; there is no window for two, either. */
+	if (tp->data_segs_out < RAPID_UNPACED_SEGMENTS)
+		tcp_snd_cwnd_set(tp, tcp_packets_in_flight(tp) + 1);
+	else if (tp->data_segs_out == RAPID_UNPACED_SEGMENTS)
+		rapid_set_cwnd(tp, rapid);
+}
+
+/* Is there anything to send, and room for it? If not, no timer must run. */
+static bool rapid_can_send(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct sk_buff *skb = tcp_send_head(sk);
+
+	if (tcp_packets_in_flight(tp) >= tcp_snd_cwnd(tp) &&
+	    tp->data_segs_out > RAPID_UNPACED_SEGMENTS)
+		return false;
+	return tp->lost_out > tp->retrans_out ||
+	       (skb && before(TCP_SKB_CB(skb)->seq, tcp_wnd_end(tp)));
+}
+
+void rapid_plan(struct sock *sk, struct rapid *rapid)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 now_ns = tp->tcp_clock_cache;
+
+	rapid_take_pacing(sk);
+	rapid_note_sent(sk, rapid);
+	/* The last ones may be lost, and what would tell of that must not wait, too. */
+	if (rapid->waiting && (!tcp_packets_in_flight(tp) || now_ns >= rapid->wait_ns)) {
+		rapid_end_wait(sk, rapid);
+		rapid_set_cwnd(tp, rapid);
+	}
+	if (rapid->waiting) {
+		tcp_snd_cwnd_set(tp, tcp_packets_in_flight(tp));
+		rapid_wake_at(sk, rapid->wait_ns);
+		return;
+	}
+	if (now_ns < rapid->due_ns) {
+		tp->tcp_wstamp_ns = rapid->due_ns;
+		return;
+	}
+	if (!rapid_can_send(sk))
+		return;
+	if (now_ns - rapid->due_ns > max_t(u64, rapid->gap >> RAPID_GAP_BITS, RAPID_PAUSE_NS)) {
+		if (now_ns - rapid->due_ns > jiffies_to_nsecs(inet_csk(sk)->icsk_rto))
+			rapid_start_slowly(sk, rapid, rapid->gap);
+		rapid_begin_stream(rapid);
+		rapid->due_ns = now_ns;
+	} else if (rapid->position >= rapid->shape->packets) {
+		rapid_begin_stream(rapid);
+	}
+	rapid_plan_packet(sk, rapid, now_ns);
+}
