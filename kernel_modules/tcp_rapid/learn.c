@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What ACKs tell of the available bandwidth. */
-#include "cca_compat.h"
+/* What ACKs tell of the streams, and what r_avg is to be. */
 #include "rapid.h"
 #include "settings.h"
 
@@ -99,7 +98,6 @@ static bool rapid_spanned(const struct rapid *rapid)
 	       rapid_tells(rapid, RAPID_ABOVE);
 }
 
-/* All of a stream of slow start has been acknowledged, or is lost. */
 void rapid_end_wait(struct sock *sk, struct rapid *rapid)
 {
 	bool spanned;
@@ -123,8 +121,7 @@ void rapid_end_wait(struct sock *sk, struct rapid *rapid)
 		rapid_set_gap(sk, rapid, spanned ? rapid_least_gap(rapid) : rapid->gap / 2);
 		fallthrough;
 	case RAPID_ABOVE:
-		if (rapid->slow_shape < RAPID_SLOW_SHAPES - 1)
-			rapid->slow_shape++;
+		rapid_lengthen(rapid);
 	}
 next:
 	rapid->slow_lost = tcp_sk(sk)->lost;

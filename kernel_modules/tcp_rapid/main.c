@@ -55,13 +55,8 @@
 #include "rapid.h"
 #include "settings.h"
 
-/* NULL until the connection is established: the ACK of the SYN comes before. */
-static struct rapid *rapid_of(const struct sock *sk)
-{
-	return *(struct rapid **)inet_csk_ca(sk);
-}
+#define RAPID_LEAST_RECORDS	512
 
-/* TCP is about to send: when may the next packet leave? */
 static u32 rapid_min_tso_segs(struct sock *sk)
 {
 	struct rapid *rapid = rapid_of(sk);
@@ -196,7 +191,7 @@ static struct tcp_congestion_ops rapid_ops __read_mostly = {
 static int __init rapid_register(void)
 {
 	BUILD_BUG_ON(sizeof(struct rapid *) > ICSK_CA_PRIV_SIZE);
-	rapid_send_init();
+	rapid_make_shapes();
 	return tcp_register_congestion_control(&rapid_ops);
 }
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What is kept of a connection, and what its parts do for each other. */
+/* The state of one flow, and what the parts of the module do with it. */
 #ifndef _TCP_RAPID_H
 #define _TCP_RAPID_H
 
+#include <linux/types.h>
 #include <net/tcp.h>
 
 #include "estimate.h"
 #include "stream.h"
 
-#define RAPID_LEAST_RECORDS	512
-#define RAPID_SLOW_SHAPES	5	/* N = 4, 8, 16, 32, 64 */
 #define RAPID_SHARE_BITS	16
 
 /* A packet of new data that was sent. */
@@ -59,28 +58,46 @@ struct rapid {
 	u64	estimate_gap;	/* the latest, before anything is taken off */
 };
 
+/* NULL until the connection is established: the ACK of the SYN comes before. */
+static inline struct rapid *rapid_of(const struct sock *sk)
+{
+	return *(struct rapid **)inet_csk_ca(sk);
+}
+
 static inline struct rapid_record *rapid_record(const struct rapid *rapid, u32 index)
 {
 	return &rapid->records[index & (rapid->capacity - 1)];
 }
 
-/* rate.c: r_avg, and what follows from it. */
+/* ---- rate.c: r_avg, the congestion window ---- */
+
+/* Bytes of a full packet on the wire, as rates count them. */
 u32 rapid_packet_bytes(const struct tcp_sock *tp);
 u64 rapid_gap_of_kbps(const struct tcp_sock *tp, u32 kbps);
 void rapid_set_gap(struct sock *sk, struct rapid *rapid, u64 gap);
+/* Twice what r_avg has in flight: a limit where ACKs fail to come, and no more. */
 void rapid_set_cwnd(struct tcp_sock *tp, const struct rapid *rapid);
-void rapid_start_slowly(struct sock *sk, struct rapid *rapid, u64 gap);
 
-/* send.c: when each packet leaves. */
-void rapid_send_init(void);
-void rapid_take_pacing(struct sock *sk);
+/* ---- send.c: when which packet leaves ---- */
+
+void rapid_make_shapes(void);
+/* From the shortest stream of slow start on. */
+void rapid_start_slowly(struct sock *sk, struct rapid *rapid, u64 gap);
+/* A longer one, if there is one. */
+void rapid_lengthen(struct rapid *rapid);
 void rapid_begin_stream(struct rapid *rapid);
+/* What has left since the last look, which planned it. */
 void rapid_note_sent(struct sock *sk, struct rapid *rapid);
+/* A qdisc that wants to pace may have changed the one, a new route the other. */
+void rapid_take_pacing(struct sock *sk);
+/* TCP is about to send, if it may. */
 void rapid_plan(struct sock *sk, struct rapid *rapid);
 
-/* learn.c: what ACKs tell of the available bandwidth. */
+/* ---- learn.c: what ACKs tell ---- */
+
+/* All of a stream of slow start has been acknowledged, or is lost. */
+void rapid_end_wait(struct sock *sk, struct rapid *rapid);
 void rapid_sample(struct sock *sk, struct rapid *rapid, const struct rate_sample *rs);
 void rapid_count_losses(struct sock *sk, struct rapid *rapid, const struct rate_sample *rs);
-void rapid_end_wait(struct sock *sk, struct rapid *rapid);
 
 #endif /* _TCP_RAPID_H */

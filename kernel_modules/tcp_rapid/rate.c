@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* r_avg as the gap between two packets, and what follows from it. */
-#include "cca_compat.h"
+/* r_avg, kept as the gap between packets, and the window that comes of it. */
 #include "rapid.h"
 #include "settings.h"
 
 #define RAPID_LEAST_GAP		(100ULL << RAPID_GAP_BITS)
 #define RAPID_SPARE_CWND	64
 
-/* Bytes of a full packet on the wire, as rates count them. */
 u32 rapid_packet_bytes(const struct tcp_sock *tp)
 {
 	return tp->mss_cache + tp->tcp_header_len + sizeof(struct iphdr);
@@ -36,18 +34,10 @@ void rapid_set_gap(struct sock *sk, struct rapid *rapid, u64 gap)
 	WRITE_ONCE(sk->sk_pacing_rate, rate);
 }
 
-/* Twice what r_avg has in flight: a limit where ACKs fail to come, and no more. */
 void rapid_set_cwnd(struct tcp_sock *tp, const struct rapid *rapid)
 {
 	u64 flight = div64_u64((u64)(tp->srtt_us >> 3) * NSEC_PER_USEC << RAPID_GAP_BITS,
 			       rapid->gap);
 
 	tcp_snd_cwnd_set(tp, min_t(u64, 2 * flight + RAPID_SPARE_CWND, tp->snd_cwnd_clamp));
-}
-
-void rapid_start_slowly(struct sock *sk, struct rapid *rapid, u64 gap)
-{
-	rapid->slow_start = 1;
-	rapid->slow_shape = 0;
-	rapid_set_gap(sk, rapid, gap);
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-/* When each packet leaves, and what is noted of it. */
+/*
+ * When which packet leaves. TCP asks for min_tso_segs before it sends, with the socket
+ * locked: the time of the next packet is decided then.
+ */
 #include <linux/slab.h>
 
-#include "cca_compat.h"
 #include "rapid.h"
 #include "settings.h"
 
 #define RAPID_SLOW_FACTOR	2000	/* m, in thousandths */
+#define RAPID_SLOW_SHAPES	5	/* N = 4, 8, 16, 32, 64 */
 #define RAPID_SLOW_PACKETS	4
 #define RAPID_PAUSE_NS		NSEC_PER_MSEC
 #define RAPID_UNPACED_SEGMENTS	10
@@ -16,13 +19,26 @@
 static struct rapid_shape steady_shape;
 static struct rapid_shape slow_shapes[RAPID_SLOW_SHAPES];
 
-void rapid_send_init(void)
+void rapid_make_shapes(void)
 {
 	u32 i;
 
 	rapid_shape_init(&steady_shape, rapid_settings.packets, rapid_settings.factor_permille);
 	for (i = 0; i < RAPID_SLOW_SHAPES; i++)
 		rapid_shape_init(&slow_shapes[i], RAPID_SLOW_PACKETS << i, RAPID_SLOW_FACTOR);
+}
+
+void rapid_start_slowly(struct sock *sk, struct rapid *rapid, u64 gap)
+{
+	rapid->slow_start = 1;
+	rapid->slow_shape = 0;
+	rapid_set_gap(sk, rapid, gap);
+}
+
+void rapid_lengthen(struct rapid *rapid)
+{
+	if (rapid->slow_shape < RAPID_SLOW_SHAPES - 1)
+		rapid->slow_shape++;
 }
 
 /* Room for one more record; if there is none, the packet is not recorded. */
@@ -54,7 +70,6 @@ void rapid_begin_stream(struct rapid *rapid)
 	rapid->stream++;
 }
 
-/* What has left since the last look, which planned it. */
 void rapid_note_sent(struct sock *sk, struct rapid *rapid)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -78,11 +93,10 @@ void rapid_note_sent(struct sock *sk, struct rapid *rapid)
 	}
 }
 
-/* A qdisc that wants to pace may have changed the one, a new route the other. */
 void rapid_take_pacing(struct sock *sk)
 {
-	/* Paired with the acquire of whoever paces: what they need is set before. */
 	if (sk->sk_pacing_status != SK_PACING_NEEDED)
+		/* Paired with the acquire of whoever paces: what they need is set before. */
 		smp_store_release(&sk->sk_pacing_status, SK_PACING_NEEDED);
 	if (sk->sk_gso_max_segs != 1)
 		sk->sk_gso_max_segs = 1;
@@ -150,7 +164,6 @@ static bool rapid_can_send(const struct sock *sk)
 	       (skb && before(TCP_SKB_CB(skb)->seq, tcp_wnd_end(tp)));
 }
 
-/* TCP is about to send, if it may. */
 void rapid_plan(struct sock *sk, struct rapid *rapid)
 {
 	struct tcp_sock *tp = tcp_sk(sk);

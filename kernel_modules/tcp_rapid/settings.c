@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The module's parameters, and what they may be. */
-#include <linux/cache.h>
-#include <linux/moduleparam.h>
+/* The module's parameters, in /sys/module/tcp_rapid/parameters. */
+#include <linux/module.h>
 
 #include "settings.h"
 
@@ -26,7 +25,7 @@ static const struct kernel_param_ops rapid_##name##_ops = {				\
 	.set = rapid_set_##name,							\
 	.get = param_get_uint,								\
 };											\
-module_param_cb(name, &rapid_##name##_ops, &rapid_settings.name, mode);		\
+module_param_cb(name, &rapid_##name##_ops, &rapid_settings.name, mode);				\
 MODULE_PARM_DESC(name, text " (" #low " to " #high ")")
 
 RAPID_PARAMETER(packets, 8, 64, 0444, "packets of a stream, N");

@@ -5,17 +5,17 @@
 
 #include <linux/types.h>
 
-/* Those that can be written at any time are read with READ_ONCE(). */
+/* Those that can be changed while flows run are to be read with READ_ONCE(). */
 struct rapid_settings {
-	unsigned int packets;
-	unsigned int factor_permille;
-	unsigned int start_kbps;
-	unsigned int min_kbps;
-	unsigned int min_length;
-	unsigned int decrease;
-	unsigned int tolerance;
-	unsigned int drain_rtts;
-	bool push;
+	unsigned int	packets;
+	unsigned int	factor_permille;
+	unsigned int	start_kbps;
+	unsigned int	min_kbps;
+	unsigned int	min_length;
+	unsigned int	decrease;
+	unsigned int	tolerance;
+	unsigned int	drain_rtts;
+	bool	push;
 };
 
 extern struct rapid_settings rapid_settings;
