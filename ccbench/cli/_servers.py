@@ -133,8 +133,9 @@ def _check_not_file(name: str) -> None:
     """Refuse what is more likely a file that is not there than a server."""
     host = re.split(r"[/:]", name, maxsplit=1)[0]
     has_dot = "." in host.strip(".") or host == "localhost"
-    if "://" not in name and host and (not has_dot or name.endswith(_SUFFIXES)):
-        step = f"a server of that name is written https://{name}"
+    if "://" not in name and name and (not has_dot or name.endswith(_SUFFIXES)):
+        is_path = name.startswith(("/", "."))
+        step = "mend the path" if is_path else f"a server of that name is written https://{name}"
         raise _validate.bad("file", name, "there", step)
 
 

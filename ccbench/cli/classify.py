@@ -31,10 +31,6 @@ _OF_SERVERS = {
 }
 
 
-#: How files end that are records of queues.
-_SUFFIXES = {".csv", ".log", ".pcap", ".pcapng"}
-
-
 @click.command(short_help="Say which congestion control a server runs.")
 @click.argument("names", metavar="SERVER|FILE...", nargs=-1)
 @click.option(
@@ -162,7 +158,6 @@ def classify(
         sudo ccbench classify example.com
         ccbench classify run-1 run-2 run-3 run-4
     """  # noqa: D301 - click wants this sign itself
-    _refuse_lost_files(names)
     from ccbench.classify.filters import Filters
     from ccbench.classify.setting import Setting
     from ccbench.classify.training_set import PACKAGED, TrainingSet
@@ -186,16 +181,6 @@ def classify(
         allowed = "left out for servers, whose figures are in their folders"
         raise _validate.bad("--plot", str(plot), allowed, "leave it out")
     return classify_servers(names, hosts, settings, known, filters, as_json=as_json, **asking)
-
-
-def _refuse_lost_files(names: Sequence[str]) -> None:
-    """Refuse a path at which nothing is: no server is meant by it."""
-    for name in names:
-        path = Path(name)
-        is_path = name.startswith(("/", ".")) or path.suffix in _SUFFIXES
-        if is_path and "://" not in name and not path.exists():
-            allowed = "the record of a queue, and nothing is there"
-            raise _validate.bad("file", name, allowed, "mend the path")
 
 
 def _refuse_options_of_servers(context: click.Context) -> None:

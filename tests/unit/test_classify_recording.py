@@ -254,13 +254,6 @@ class TestCommand:
         assert message in done.stderr
         assert 1 == len(done.stderr.splitlines())
 
-    @pytest.mark.parametrize("name", ["/nowhere/run-1", "./run-1", "queue.csv", "before.pcap"])
-    def test_lost(self, name: str) -> None:
-        """A path at which nothing is, is not taken for a server's name."""
-        done = self.classify(name)
-        assert 2 == done.exit_code
-        assert f"file is '{name}'; it must be the record of a queue" in done.stderr
-
     def test_short(self, tmp_path: Path) -> None:
         """A record that is too short is refused, not guessed at."""
         done = self.classify(csv(tmp_path / "a.csv", 7, seconds=5), "--setting", "5bw-85rtt-64q")

@@ -767,6 +767,7 @@ class TestCommand:
             (("run-1",), "file is 'run-1'; it must be there"),
             (("queue.csv",), "file is 'queue.csv'; it must be there"),
             (("results/run.d",), "file is 'results/run.d'; it must be there"),
+            (("/nowhere/run-1",), "file is '/nowhere/run-1'; it must be there: mend the path"),
             (("example.com", "--setting", "7bw-85rtt-64q", "--dry-run"), "setting is"),
             (
                 ("example.com", "--max-megabytes", "82", "--dry-run"),
