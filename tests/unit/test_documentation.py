@@ -44,11 +44,14 @@ def refusal(words: list[str]) -> str | None:
                 return None  # such as ccbench --version
             if not rest:
                 return None  # the name of a group alone
-            context = click.Context(command, parent=context, info_name=command.name)
+            # With its settings: click keeps what it makes of them, and other tests ask with -h.
+            settings = command.context_settings
+            context = click.Context(command, parent=context, info_name=command.name, **settings)
             _, chosen, rest = command.resolve_command(context, rest)
             assert chosen is not None
             command = chosen
-        command.make_parser(click.Context(command, parent=context)).parse_args(rest)
+        context = click.Context(command, parent=context, **command.context_settings)
+        command.make_parser(context).parse_args(rest)
     except click.UsageError as error:
         return error.format_message()
     return None
