@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -160,26 +161,24 @@ def read_fit(path: Path) -> Fit:
 
 
 def _add_up(mau: Mapping[str, Any]) -> Fit:
-    blocks: dict[str, int] = {}
-    blocks_available = sram_blocks = sram_blocks_available = last = 0
+    used_by: dict[tuple[int, int, int], str] = {}  # a register, by stage, row and unit of map RAM
+    blocks_available = sram_blocks = sram_blocks_available = stages = 0
     for stage in mau["mau_stages"]:
+        number, map_rams, rams = stage["stage_number"], stage["map_rams"], stage["rams"]
         if stage["logical_tables"]["ids"]:
-            last = max(last, stage["stage_number"])
-        map_rams, rams = stage["map_rams"], stage["rams"]
+            stages = max(stages, number + 1)
         blocks_available += map_rams["nRows"] * map_rams["nUnits"]
-        sram_blocks += len(rams["srams"])
         sram_blocks_available += rams["nRows"] * rams["nColumns"]
+        sram_blocks += len({(unit["row"], unit["column"]) for unit in rams["srams"]})
         for unit in map_rams["maprams"]:
-            for register in {
-                use["used_by"].rsplit(".", 1)[-1]
-                for use in unit["usages"]
-                if use["used_for"] == "stateful_ram"
-            }:
-                blocks[register] = blocks.get(register, 0) + 1
+            for use in unit["usages"]:
+                if use["used_for"] == "stateful_ram":
+                    place = number, unit["row"], unit["unit_id"]
+                    used_by[place] = use["used_by"].rsplit(".", 1)[-1]
     return Fit(
-        stages=last + 1,
+        stages=stages,
         stages_available=mau["nStages"],
-        blocks=dict(sorted(blocks.items())),
+        blocks=dict(sorted(Counter(used_by.values()).items())),
         blocks_available=blocks_available,
         sram_blocks=sram_blocks,
         sram_blocks_available=sram_blocks_available,
