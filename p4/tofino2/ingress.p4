@@ -168,7 +168,6 @@ control BfcIngress(inout internal_headers_t hdr, inout ingress_metadata_t meta,
         for_tm.qid = (QueueId_t)CONTROL_QUEUE;
         for_tm.bypass_egress = 1;
         hdr.bridge.setInvalid();
-        hdr.generated.setInvalid();
     }
 
     apply {

@@ -34,7 +34,7 @@ header bridge_t {
 
 struct internal_headers_t {
     bridge_t bridge;
-    pktgen_timer_header_t generated; // from the packet generator: batch_id is a port, packet_id a queue
+    pktgen_timer_header_t generated; // batch_id: the port in its pipe, packet_id: the queue
     headers_t wire;
 }
 
