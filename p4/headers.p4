@@ -20,7 +20,7 @@ const bit<4> BFC_DATA = 0;    // queue: the one it left at the upstream neighbou
 const bit<4> BFC_PAUSE = 1;   // queue: the one to pause
 const bit<4> BFC_RESUME = 2;  // queue: the one to resume
 const bit<4> BFC_BITMAP = 3;  // a bfc_bitmap_t follows: pause these, resume the others
-const bit<4> BFC_REFRESH = 4; // from the driver or packet generator: send a bitmap out of port
+const bit<4> BFC_REFRESH = 4; // from the driver of v1model: send a bitmap out of port
 
 const bit<8> NO_QUEUE = 0xFF;
 

@@ -10,10 +10,10 @@ Register<bit<16>, pause_index_t>(PAUSE_TABLE) pause_counter;
 control Threshold(inout internal_headers_t hdr, inout ingress_metadata_t meta,
                   in PortId_t ingress_port, in PortId_t port) {
     action deny() {
-        hdr.bridge.backpressured = 0;
+        meta.allowed = 0;
     }
     action allow() {
-        hdr.bridge.backpressured = 1;
+        meta.allowed = 1;
     }
     // Without the pairs of ports that could close a cycle (appendix D).
     table backpressure_allowed {
@@ -45,6 +45,7 @@ control Threshold(inout internal_headers_t hdr, inout ingress_metadata_t meta,
         size = 1024;
     }
 
+    Hash<queue_index_t>(HashAlgorithm_t.IDENTITY) place; // two fields one after the other
     RegisterAction<bit<32>, queue_index_t, bit<1>>(queue_cells) is_longer = {
         void apply(inout bit<32> value, out bit<1> longer) {
             longer = 0;
@@ -54,15 +55,19 @@ control Threshold(inout internal_headers_t hdr, inout ingress_metadata_t meta,
         }
     };
 
+    action compare() {
+        meta.congested = is_longer.execute(place.get({ port, hdr.bridge.queue[4:0] }));
+    }
+
     apply {
         pause_threshold.apply();
         backpressure_allowed.apply();
-        meta.queue_index = port ++ hdr.bridge.queue[4:0];
-        meta.congested = is_longer.execute(meta.queue_index);
+        compare();
     }
 }
 
 control PauseCounter(inout internal_headers_t hdr, inout ingress_metadata_t meta) {
+    Hash<pause_index_t>(HashAlgorithm_t.IDENTITY) place;
     RegisterAction<bit<16>, pause_index_t, bit<1>>(pause_counter) count_in = {
         void apply(inout bit<16> value, out bit<1> left_zero) {
             left_zero = 0;
@@ -91,14 +96,14 @@ control PauseCounter(inout internal_headers_t hdr, inout ingress_metadata_t meta
     };
 
     apply {
-        meta.pause_index = meta.port_index[5:0] ++ hdr.bridge.upstream_queue[4:0];
-        if (hdr.wire.bfc.isValid() && hdr.wire.bfc.kind == BFC_REFRESH) {
-            meta.turned = look.execute(meta.pause_index);
+        pause_index_t index = place.get({ meta.port_index, hdr.bridge.upstream_queue[4:0] });
+        if (meta.is_refresh == 1) {
+            meta.turned = look.execute(index);
         } else if (hdr.bridge.counted == 1) {
             if (meta.is_dequeue == 1) {
-                meta.turned = count_out.execute(meta.pause_index);
+                meta.turned = count_out.execute(index);
             } else {
-                meta.turned = count_in.execute(meta.pause_index);
+                meta.turned = count_in.execute(index);
             }
         }
     }

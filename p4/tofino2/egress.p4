@@ -9,8 +9,16 @@ parser EgressParse(packet_in packet, out internal_headers_t hdr, out egress_meta
 
     state start {
         packet.extract(intrinsic);
+        meta = { 0, 0, 1 };
+        // What goes back to ingress passes as it is.
+        transition select(packet.lookahead<bit<8>>()) {
+            INTERNAL_DEQUEUE : accept;
+            default : bridged;
+        }
+    }
+
+    state bridged {
         packet.extract(hdr.bridge);
-        meta = { { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1 };
         wire.apply(packet, hdr.wire);
         transition accept;
     }
@@ -35,16 +43,15 @@ control BfcEgress(inout internal_headers_t hdr, inout egress_metadata_t meta,
             set_neighbour;
         }
         default_action = set_neighbour(1);
-        size = 512;
+        size = PORTS;
     }
 
-    // The recirculation port of the pipe that the packet came in by.
+    // To the recirculation port of the pipe that the packet came in by.
     action back_to(MirrorId_t session) {
         for_deparser.mirror_type = MIRROR;
         for_deparser.mirror_io_select = AS_IT_GOES; // without the bridge
         meta.session = session;
-        meta.copy = hdr.bridge;
-        meta.copy.kind = INTERNAL_DEQUEUE;
+        meta.copy_kind = INTERNAL_DEQUEUE;
     }
     table recirculation {
         key = {
@@ -53,22 +60,21 @@ control BfcEgress(inout internal_headers_t hdr, inout egress_metadata_t meta,
         actions = {
             back_to;
         }
-        size = 512;
+        size = PORTS;
     }
 
     apply {
-        if (hdr.bridge.kind == INTERNAL_PAUSE) {
-            make_signal.apply(hdr.wire, BFC_PAUSE, hdr.bridge.upstream_queue);
-            hdr.bridge.setInvalid();
-        } else if (hdr.bridge.kind == INTERNAL_DATA) {
-            if (hdr.bridge.sampled == 1) {
-                recirculation.apply();
+        if (hdr.bridge.isValid()) {
+            if (hdr.bridge.kind == INTERNAL_PAUSE) {
+                make_signal.apply(hdr.wire, BFC_PAUSE, hdr.bridge.upstream_queue);
+            } else {
+                if (hdr.bridge.sampled == 1) {
+                    recirculation.apply();
+                }
+                neighbour.apply();
+                name_queue.apply(hdr.wire, hdr.bridge.queue, meta.speaks_bfc == 1);
             }
-            neighbour.apply();
-            name_queue.apply(hdr.wire, hdr.bridge.queue, meta.speaks_bfc == 1);
-            hdr.bridge.setInvalid();
         }
-        // What goes back to ingress keeps its bridge: ingress reads it.
     }
 }
 
@@ -77,9 +83,8 @@ control EgressDeparse(packet_out packet, inout internal_headers_t hdr, in egress
     Mirror() mirror;
     apply {
         if (for_deparser.mirror_type == MIRROR) {
-            mirror.emit<bridge_t>(meta.session, meta.copy);
+            mirror.emit<bridge_t>(meta.session, BRIDGE(meta.copy_kind, hdr.bridge));
         }
-        packet.emit(hdr.bridge);
         packet.emit(hdr.wire);
     }
 }

@@ -6,11 +6,10 @@
 #define BFC_FLOW_TABLE_P4
 
 Register<bit<16>, flow_index_t>(FLOW_ENTRIES) flow_size;
-Register<bit<16>, flow_index_t>(FLOW_ENTRIES) flow_touched;
+Register<clock_t, flow_index_t>(FLOW_ENTRIES) flow_touched;
 Register<bit<8>, flow_index_t>(FLOW_ENTRIES) flow_queue;
 
-control FlowTable(inout internal_headers_t hdr, inout ingress_metadata_t meta,
-                  in flow_index_t entry) {
+control FlowTable(inout internal_headers_t hdr, inout ingress_metadata_t meta) {
     RegisterAction<bit<16>, flow_index_t, bit<1>>(flow_size) count_in = {
         void apply(inout bit<16> value, out bit<1> is_fresh) {
             is_fresh = 0;
@@ -34,12 +33,9 @@ control FlowTable(inout internal_headers_t hdr, inout ingress_metadata_t meta,
             value = value - 1;
         }
     };
-    RegisterAction<bit<16>, flow_index_t, bit<1>>(flow_touched) touch = {
-        void apply(inout bit<16> value, out bit<1> is_stale) {
-            is_stale = 0;
-            if (meta.now - value > STICKY) {
-                is_stale = 1;
-            }
+    RegisterAction<clock_t, flow_index_t, clock_t>(flow_touched) touch = {
+        void apply(inout clock_t value, out clock_t before) {
+            before = value;
             value = meta.now;
         }
     };
@@ -57,18 +53,19 @@ control FlowTable(inout internal_headers_t hdr, inout ingress_metadata_t meta,
 
     apply {
         if (meta.is_dequeue == 1) {
-            meta.fresh = count_out.execute(entry);
-        } else if (meta.sampled == 1) {
-            meta.fresh = count_in.execute(entry);
+            meta.fresh = count_out.execute(hdr.bridge.entry);
+        } else if (hdr.bridge.sampled == 1) {
+            meta.fresh = count_in.execute(hdr.bridge.entry);
         } else {
-            meta.fresh = look.execute(entry);
+            meta.fresh = look.execute(hdr.bridge.entry);
         }
-        meta.stale = touch.execute(entry);
+        meta.touched = touch.execute(hdr.bridge.entry);
+        meta.age = meta.now - meta.touched;
         if (meta.is_dequeue == 0) {
-            if (meta.fresh == 1 && meta.stale == 1) {
-                hdr.bridge.queue = reassign.execute(entry);
+            if (meta.fresh == 1 && meta.age > STICKY) {
+                hdr.bridge.queue = reassign.execute(hdr.bridge.entry);
             } else {
-                hdr.bridge.queue = keep.execute(entry);
+                hdr.bridge.queue = keep.execute(hdr.bridge.entry);
             }
         }
     }

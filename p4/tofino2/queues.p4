@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Queue lengths in the ingress pipeline: the traffic manager reports them to the ghost thread,
-// which runs in the stages of ingress and shares its registers (section 3.4).
+// which runs in the stages of ingress and shares its registers (section 3.4). Of what both touch
+// the compiler makes two: while the ghost writes one, ingress reads the other ("ping-pong").
 
 #ifndef BFC_QUEUES_P4
 #define BFC_QUEUES_P4
 
 Register<bit<32>, queue_index_t>(QUEUE_TABLE) queue_cells; // length in cells, as reported
-Register<bit<32>, PortId_t>(512) busy_queues; // bit i: queue i of the port has packets
-Register<bit<32>, PortId_t>(512) paused_queues; // bit i: the downstream neighbour has paused it
+Register<bit<32>, PortId_t>(PORTS) busy_queues; // bit i: queue i of the port has packets
+Register<bit<32>, PortId_t>(PORTS) paused_queues; // bit i: the downstream neighbour has paused it
 
 // A report names a queue by its number in its pipe; a table knows the port that it belongs to.
 control Ghost(in ghost_intrinsic_metadata_t report) {

@@ -191,36 +191,6 @@ class TestProgram:
                 assert written == read == shared
 
 
-class TestTofino:
-    """The program for Tofino 2 cannot be run here; its sizes can be added up."""
-
-    def test_the_flow_table_of_a_pipe(self) -> None:
-        """It has 25 entries for each of 4096 queues (3.4), of at most 400 KB / 76,000 (3.6.2.1)."""
-        sizes, registers = _tofino_registers()
-        parts = [registers[f"flow_{part}"] for part in _FLOW_TABLE]
-        assert {entries for entries, _ in parts} == {sizes["FLOW_ENTRIES"]}
-        assert sizes["FLOW_ENTRIES"] == 2 ** sizes["FLOW_INDEX_WIDTH"] >= 25 * 4096
-        assert sum(width for _, width in parts) / 8 <= 400e3 / 76e3
-
-    def test_the_flow_table_is_less_than_a_tenth_of_the_stateful_memory(self) -> None:
-        """A pipe has 20 stages of 48 blocks of 16 KB with map RAM; each register a spare one."""
-        _, registers = _tofino_registers()
-        block = 16 * 1024 * 8
-        blocks = sum(
-            -(-entries * width // block) + 1
-            for name, (entries, width) in registers.items()
-            if name.startswith("flow_")
-        )
-        assert blocks < 20 * 48 / 10
-
-    def test_the_pause_counter_is_small(self) -> None:
-        """Beside the flow table it takes little memory, as 3.3.3.2 says."""
-        _, registers = _tofino_registers()
-        flows = sum(n * width for name, (n, width) in registers.items() if "flow" in name)
-        entries, width = registers["pause_counter"]
-        assert entries * width < flows / 100
-
-
 class TestOnTheWire:
     def machine(self, program: Program) -> Interpreted:
         """Return a switch of three ports."""
@@ -395,17 +365,6 @@ def _all_arrive(machine: Machine, packets: list[Packet]) -> None:
 
 
 _FLOW_TABLE = ("size", "queue", "touched")
-
-
-def _tofino_registers() -> tuple[dict[str, int], dict[str, tuple[int, int]]]:
-    """Return the sizes and, of each register, its entries and their width in bits."""
-    folder = source_folder() / "tofino2"
-    text = "".join(path.read_text() for path in sorted(folder.glob("*.p4")))
-    sizes = {name: int(n) for name, n in re.findall(r"^#define (\w+) (\d+)", text, re.MULTILINE)}
-    declared = re.findall(r"^Register<bit<(\d+)>, \w+>\((\w+)\) (\w+);", text, re.MULTILINE)
-    return sizes, {
-        name: (int(n) if n.isdigit() else sizes[n], int(width)) for width, n, name in declared
-    }
 
 
 def _bits(program: Program, register: str) -> int:
