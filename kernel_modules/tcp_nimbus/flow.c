@@ -17,7 +17,7 @@ static void make_spectra(struct nimbus *nimbus)
 		high = max(high, settings->delay_pulses);
 	}
 	nimbus_dft_init(&nimbus->cross_dft, low, 2 * high - NIMBUS_MARGIN_BINS);
-	nimbus_dft_init(&nimbus->receive_dft, low, 2 * high - NIMBUS_MARGIN_BINS);
+	nimbus_dft_init(&nimbus->receive_dft, nimbus_lowest_bin(low), 2 * high - NIMBUS_MARGIN_BINS);
 }
 
 struct nimbus *nimbus_begin(struct sock *sk, enum nimbus_competitive_kind competitive,

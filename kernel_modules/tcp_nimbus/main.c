@@ -48,7 +48,10 @@
  *    full drop-tail queue where pairs do not, which is no fair competition.
  * 10. S and R are measured over the mean RTT of some pulses, as TCP's swings with them.
  * 11. Vegas and Copa keep a queue that pulses do not empty: (1) needs one.
- * 12. A watcher sends at the mean over a pulse, of which nothing is left in it.
+ * 12. A watcher sends at a mean over pulses of either mode, of which nothing is left in it:
+ *     the mean of what comes back and what its window has room for. Means of window / RTT
+ *     lag so much that the queue swings.
+ * 13. A watcher's peak is higher than what is on both sides of it.
  */
 #include <net/tcp.h>
 
@@ -69,6 +72,7 @@ static void measure(const struct sock *sk, struct nimbus *nimbus, const struct r
 	if (rs->rtt_us > 0)
 		nimbus->rtt_us = rs->rtt_us;
 	nimbus->srtt_us = max(tp->srtt_us >> 3, 1U);
+	nimbus->in_flight = tcp_packets_in_flight(tp);
 	nimbus->packet_bytes = tp->mss_cache + tp->tcp_header_len + sizeof(struct iphdr);
 	if (!packets)
 		return;

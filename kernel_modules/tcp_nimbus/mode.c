@@ -26,9 +26,13 @@ static void control_delay(const struct sock *sk, struct nimbus *nimbus)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 rtt_us = tcp_min_rtt(tp) + nimbus->settings.target_us;
+	u32 rate = nimbus->base;
 
-	nimbus_delay_resume(&nimbus->delay, nimbus->base,
-			    nimbus_window_in(nimbus, nimbus->base, rtt_us), tp->tcp_mstamp);
+	/* Slow start sends more than the link takes. */
+	if (nimbus_in_first_slow_start(nimbus) && nimbus->rates.known)
+		rate = min(rate, nimbus->rates.receive);
+	nimbus_delay_resume(&nimbus->delay, rate, nimbus_window_in(nimbus, rate, rtt_us),
+			    tp->tcp_mstamp);
 }
 
 void nimbus_set_mode(struct sock *sk, struct nimbus *nimbus)

@@ -53,6 +53,7 @@ struct nimbus {
 	u32	srtt_us;
 	u32	window_us;	/* of S and R: the mean RTT of the last second or so */
 	u32	delivered;	/* packets, at the last ACK */
+	u32	in_flight;	/* packets, at the last ACK */
 	u16	gso_max_segs;	/* the socket's, before it was ours */
 
 	u64	sample_us;	/* when the next sample is due */
@@ -60,6 +61,7 @@ struct nimbus {
 	u32	mode_since;	/* the sample from which on the mode has been what it is */
 	u32	steady_since;	/* the sample from which on pulses have been as they are */
 	u32	history[NIMBUS_SAMPLES];	/* base, the latest 5 s */
+	u32	means[NIMBUS_SAMPLES];	/* of base over competitive pulses, likewise */
 	struct nimbus_dft cross_dft;
 	struct nimbus_dft receive_dft;
 };
@@ -70,6 +72,12 @@ static inline u32 nimbus_bin(const struct nimbus *nimbus, enum nimbus_mode mode)
 	if (mode == NIMBUS_DELAY && nimbus->settings.elect)
 		return nimbus->settings.delay_pulses;
 	return nimbus->settings.pulses;
+}
+
+/* From here on a peak at a bin has to be higher than what is below it. */
+static inline u32 nimbus_lowest_bin(u32 bin)
+{
+	return bin - bin / 3;
 }
 
 /* A third of the height of full pulses: a slower flow cannot send them. */
@@ -100,6 +108,8 @@ u64 nimbus_window(const struct nimbus *nimbus);
 u64 nimbus_window_in(const struct nimbus *nimbus, u32 rate, u32 rtt_us);
 u64 nimbus_window_of(const struct nimbus *nimbus, u32 rate);
 void nimbus_set_base(struct nimbus *nimbus);
+/* Once for each sample: what a watcher sends at. */
+void nimbus_smooth(struct nimbus *nimbus);
 
 /* ---- sample.c ---- */
 
@@ -115,8 +125,6 @@ void nimbus_set_mode(struct sock *sk, struct nimbus *nimbus);
 
 /* Once for each sample: which role the flow has, and which mode it ought to be in. */
 enum nimbus_mode nimbus_choose(struct nimbus *nimbus);
-/* Once for each sample: what a watcher sends at. */
-u32 nimbus_smoothed(const struct nimbus *nimbus);
 
 /* ---- send.c ---- */
 

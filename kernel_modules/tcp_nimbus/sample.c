@@ -47,7 +47,7 @@ static void sample(struct sock *sk, struct nimbus *nimbus)
 	nimbus_dft_push(&nimbus->receive_dft, nimbus->rates.receive >> NIMBUS_SAMPLE_SHIFT);
 	nimbus->history[nimbus->samples % NIMBUS_SAMPLES] = nimbus->base;
 	nimbus->samples++;
-	nimbus->smooth = nimbus_smoothed(nimbus);
+	nimbus_smooth(nimbus);
 	set_window(nimbus);
 	nimbus_set_mode(sk, nimbus);
 	set_pulses(nimbus, tcp_sk(sk)->tcp_clock_cache);
