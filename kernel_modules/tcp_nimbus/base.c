@@ -63,8 +63,9 @@ static u32 watcher_rate(const struct nimbus *nimbus, u32 usual)
 {
 	s64 room = (s64)nimbus_window(nimbus) - (s64)nimbus->in_flight * (s64)CUBIC_PACKET;
 	s64 more = room * nimbus->packet_bytes * FILLS_PER_S >> CUBIC_SHIFT;
+	u32 most = min_t(u64, 2ULL * usual, U32_MAX);
 
-	return clamp_t(s64, nimbus->rates.receive + more, usual / 2, 2ULL * usual);
+	return clamp_t(s64, nimbus->rates.receive + more, usual / 2, most);
 }
 
 void nimbus_set_base(struct nimbus *nimbus)

@@ -116,7 +116,7 @@ static enum nimbus_mode watcher(struct nimbus *nimbus)
 	const struct nimbus_dft *dft = &nimbus->receive_dft;
 	u32 low = min(settings->pulses, settings->delay_pulses);
 	u32 high = max(settings->pulses, settings->delay_pulses);
-	u32 competitive, delay, others, below;
+	u32 competitive, delay, peak, others, below;
 
 	if (!nimbus_dft_full(dft))
 		return nimbus->mode;
@@ -126,16 +126,16 @@ static enum nimbus_mode watcher(struct nimbus *nimbus)
 	/* Without pulses there is more, the lower the frequency: that makes no peak. */
 	below = nimbus_dft_highest(dft, nimbus_lowest_bin(low), low - NIMBUS_MARGIN_BINS);
 	others = max3(others, below, 1U);
-	nimbus->eta_percent = min_t(u64, div_u64(100ULL * max(competitive, delay), others),
-				    NIMBUS_MOST_ETA);
-	if (nimbus->eta_percent >= settings->threshold_percent &&
-	    is_peak(nimbus, max(competitive, delay)))
+	peak = max(competitive, delay);
+	nimbus->eta_percent = min_t(u64, div_u64(100ULL * peak, others), NIMBUS_MOST_ETA);
+	if (nimbus->eta_percent >= settings->threshold_percent && is_peak(nimbus, peak))
 		return competitive >= delay ? NIMBUS_COMPETITIVE : NIMBUS_DELAY;
 
-	/* A pulser that has just changed its mode makes lower peaks, but some. */
-	if (nimbus->eta_percent < (100 + settings->threshold_percent) / 2 &&
-	    nimbus->link && !too_slow(nimbus) &&
-	    by_chance(chance(nimbus))) {
+	/* A pulser that has just changed its mode makes two peaks, half as high. */
+	if (nimbus->eta_percent >= (100 + settings->threshold_percent) / 2 &&
+	    is_peak(nimbus, 2 * peak))
+		return nimbus->mode;
+	if (nimbus->link && !too_slow(nimbus) && by_chance(chance(nimbus))) {
 		nimbus->role = NIMBUS_PULSER;
 		nimbus->steady_since = nimbus->samples;
 	}
