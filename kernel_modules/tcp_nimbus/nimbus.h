@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The state of one flow. */
+/* The state of one flow, and what each file does with it. */
 #ifndef _TCP_NIMBUS_H
 #define _TCP_NIMBUS_H
 
+#include <linux/math64.h>
 #include <linux/types.h>
 
 #include "competitive.h"
@@ -10,6 +11,10 @@
 #include "dft.h"
 #include "rates.h"
 #include "settings.h"
+
+struct rate_sample;
+struct sock;
+union tcp_cc_info;
 
 /* Of rates in bytes per second that go into a DFT: about a kbit/s. */
 #define NIMBUS_SAMPLE_SHIFT	7
@@ -48,6 +53,7 @@ struct nimbus {
 	u32	srtt_us;
 	u32	window_us;	/* of S and R: the mean RTT of the last second or so */
 	u32	delivered;	/* packets, at the last ACK */
+	u32	in_flight;	/* packets, at the last ACK */
 	u16	gso_max_segs;	/* the socket's, before it was ours */
 
 	u64	sample_us;	/* when the next sample is due */
@@ -55,6 +61,7 @@ struct nimbus {
 	u32	mode_since;	/* the sample from which on the mode has been what it is */
 	u32	steady_since;	/* the sample from which on pulses have been as they are */
 	u32	history[NIMBUS_SAMPLES];	/* base, the latest 5 s */
+	u32	means[NIMBUS_SAMPLES];	/* of base over competitive pulses, likewise */
 	struct nimbus_dft cross_dft;
 	struct nimbus_dft receive_dft;
 };
@@ -67,17 +74,75 @@ static inline u32 nimbus_bin(const struct nimbus *nimbus, enum nimbus_mode mode)
 	return nimbus->settings.pulses;
 }
 
+/* From here on a peak at a bin has to be higher than what is below it. */
+static inline u32 nimbus_lowest_bin(u32 bin)
+{
+	return bin - bin / 3;
+}
+
 /* A third of the height of full pulses: a slower flow cannot send them. */
 static inline u32 nimbus_least_rate(const struct nimbus *nimbus)
 {
 	return div_u64((u64)nimbus->link * nimbus->settings.pulse_permille, 3000);
 }
 
+/* ---- flow.c ---- */
+
+/* NULL if there is no memory for a flow. */
+struct nimbus *nimbus_begin(struct sock *sk, enum nimbus_competitive_kind competitive,
+			    enum nimbus_delay_kind delay);
+void nimbus_end(struct sock *sk, struct nimbus *nimbus);
+
+/* ---- main.c ---- */
+
+void nimbus_on_ack(struct sock *sk, struct nimbus *nimbus, const struct rate_sample *rs);
+
+/* ---- base.c ---- */
+
+/* The mode has a rate, not a window. */
+bool nimbus_has_rate(const struct nimbus *nimbus);
+bool nimbus_in_slow_start(const struct nimbus *nimbus);
+bool nimbus_in_first_slow_start(const struct nimbus *nimbus);
+u64 nimbus_window(const struct nimbus *nimbus);
+/* The window that has this rate in flight if the RTT is so long. */
+u64 nimbus_window_in(const struct nimbus *nimbus, u32 rate, u32 rtt_us);
+u64 nimbus_window_of(const struct nimbus *nimbus, u32 rate);
+void nimbus_set_base(struct nimbus *nimbus);
+/* Once for each sample: what a watcher sends at. */
+void nimbus_smooth(struct nimbus *nimbus);
+
+/* ---- sample.c ---- */
+
+/* Takes the samples that are due. */
+void nimbus_sample_due(struct sock *sk, struct nimbus *nimbus);
+
+/* ---- mode.c ---- */
+
+/* Once for each sample: switches modes where the other one ought to be. */
+void nimbus_set_mode(struct sock *sk, struct nimbus *nimbus);
+
 /* ---- role.c ---- */
 
 /* Once for each sample: which role the flow has, and which mode it ought to be in. */
 enum nimbus_mode nimbus_choose(struct nimbus *nimbus);
-/* Once for each sample: what a watcher sends at. */
-u32 nimbus_smoothed(const struct nimbus *nimbus);
+
+/* ---- send.c ---- */
+
+/* Packets leave at the base rate and the pulse on top of it. */
+void nimbus_pace(struct sock *sk, const struct nimbus *nimbus);
+void nimbus_limit_burst(struct sock *sk);
+void nimbus_set_cwnd(struct sock *sk, const struct nimbus *nimbus);
+
+/* ---- loss.c ---- */
+
+/* TCP goes from one state (TCP_CA_*) to another. */
+void nimbus_on_state(struct nimbus *nimbus, u8 old_state, u8 new_state);
+/* What was taken for a loss was none. */
+void nimbus_on_undo(struct nimbus *nimbus);
+
+/* ---- info.c ---- */
+
+/* What inet_diag tells of a flow: writes it, and returns its size. */
+size_t nimbus_info(const struct nimbus *nimbus, u32 ext, int *attr, union tcp_cc_info *info);
 
 #endif /* _TCP_NIMBUS_H */

@@ -5,9 +5,8 @@
  * A flow by itself is a pulser, and judges the others by its pulses. Where flows elect a
  * pulser, they begin as watchers. A watcher sees the pulser's mode in its own receive
  * rate: there is a peak at f_pc or at f_pd. If there is none, it becomes the pulser by
- * chance (5). A pulser that sees more of its frequency in the others than in what it
- * receives itself, or the other mode's frequency in them, is not the only one, and becomes
- * a watcher by chance.
+ * chance (5). A pulser that sees more of either frequency in the others than in what it
+ * receives itself is not the only one, and becomes a watcher by chance.
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -51,32 +50,40 @@ static bool is_peak(const struct nimbus *nimbus, u32 magnitude)
 }
 
 /*
- * Does the others' rate have a peak where only a pulser in the other mode makes one, or
- * a higher one than the flow's own receive rate where its own pulses are?
+ * Does the others' rate have a peak at a frequency of pulses that is higher than in the flow's
+ * own receive rate? What the flow itself did within the window is in both.
  */
 static bool other_pulsers(const struct nimbus *nimbus)
 {
 	const struct nimbus_dft *cross = &nimbus->cross_dft;
 	const struct nimbus_settings *settings = &nimbus->settings;
-	u32 low = min(settings->pulses, settings->delay_pulses);
-	u32 high = max(settings->pulses, settings->delay_pulses);
-	u32 own = nimbus_bin(nimbus, nimbus->mode);
-	u32 peak = nimbus_dft_magnitude(cross, own);
-	u32 elsewhere = nimbus_dft_magnitude(cross, low + high - own);
+	const u32 bins[] = { settings->pulses, settings->delay_pulses };
+	u32 low = min(bins[0], bins[1]);
+	u32 high = max(bins[0], bins[1]);
 	u64 others = nimbus_dft_highest(cross, high + NIMBUS_MARGIN_BINS,
 					2 * low - NIMBUS_MARGIN_BINS);
+	u32 i;
 
 	others = max(others * settings->threshold_percent / 100, 1ULL);
-	if (low != high && elsewhere >= others && is_peak(nimbus, elsewhere))
-		return true;
-	return peak >= others && is_peak(nimbus, peak) &&
-	       peak > nimbus_dft_magnitude(&nimbus->receive_dft, own);
+	for (i = 0; i < ARRAY_SIZE(bins); i++) {
+		u32 peak = nimbus_dft_magnitude(cross, bins[i]);
+
+		if (peak >= others && is_peak(nimbus, peak) &&
+		    peak > nimbus_dft_magnitude(&nimbus->receive_dft, bins[i]))
+			return true;
+	}
+	return false;
 }
 
 static enum nimbus_mode pulser(struct nimbus *nimbus)
 {
 	u32 bin = nimbus_bin(nimbus, nimbus->mode);
 
+	if (nimbus->settings.elect && nimbus_dft_full(&nimbus->cross_dft) &&
+	    other_pulsers(nimbus) && by_chance(MOST_CHANCE)) {
+		nimbus->role = NIMBUS_WATCHER;
+		return nimbus->mode;
+	}
 	nimbus->slow = too_slow(nimbus);
 	if (nimbus->slow) {
 		nimbus->eta_percent = 0;
@@ -85,10 +92,6 @@ static enum nimbus_mode pulser(struct nimbus *nimbus)
 	if (!steady(nimbus))
 		return nimbus->mode;
 	nimbus->eta_percent = nimbus_dft_eta(&nimbus->cross_dft, bin);
-	if (nimbus->settings.elect && other_pulsers(nimbus) && by_chance(MOST_CHANCE)) {
-		nimbus->role = NIMBUS_WATCHER;
-		return nimbus->mode;
-	}
 	if (nimbus->eta_percent >= nimbus->settings.threshold_percent &&
 	    is_peak(nimbus, nimbus_dft_magnitude(&nimbus->cross_dft, bin)))
 		return NIMBUS_COMPETITIVE;
@@ -98,29 +101,41 @@ static enum nimbus_mode pulser(struct nimbus *nimbus)
 	       NIMBUS_DELAY : nimbus->mode;
 }
 
+/* (5) */
+static u32 chance(const struct nimbus *nimbus)
+{
+	u32 receive = min(nimbus->rates.receive, nimbus->link);
+	u64 most = div_u64((u64)MOST_CHANCE * nimbus->settings.kappa_percent, 100);
+
+	return mul_u64_u32_div(most, receive, nimbus->link);
+}
+
 static enum nimbus_mode watcher(struct nimbus *nimbus)
 {
 	const struct nimbus_settings *settings = &nimbus->settings;
 	const struct nimbus_dft *dft = &nimbus->receive_dft;
 	u32 low = min(settings->pulses, settings->delay_pulses);
 	u32 high = max(settings->pulses, settings->delay_pulses);
-	u32 competitive, delay, others;
+	u32 competitive, delay, peak, others, below;
 
 	if (!nimbus_dft_full(dft))
 		return nimbus->mode;
 	competitive = nimbus_dft_magnitude(dft, settings->pulses);
 	delay = nimbus_dft_magnitude(dft, settings->delay_pulses);
 	others = nimbus_dft_highest(dft, high + NIMBUS_MARGIN_BINS, 2 * low - NIMBUS_MARGIN_BINS);
-	others = max(others, 1U);
-	nimbus->eta_percent = min_t(u64, div_u64(100ULL * max(competitive, delay), others),
-				    NIMBUS_MOST_ETA);
-	if (nimbus->eta_percent >= settings->threshold_percent &&
-	    is_peak(nimbus, max(competitive, delay)))
+	/* Without pulses there is more, the lower the frequency: that makes no peak. */
+	below = nimbus_dft_highest(dft, nimbus_lowest_bin(low), low - NIMBUS_MARGIN_BINS);
+	others = max3(others, below, 1U);
+	peak = max(competitive, delay);
+	nimbus->eta_percent = min_t(u64, div_u64(100ULL * peak, others), NIMBUS_MOST_ETA);
+	if (nimbus->eta_percent >= settings->threshold_percent && is_peak(nimbus, peak))
 		return competitive >= delay ? NIMBUS_COMPETITIVE : NIMBUS_DELAY;
 
-	if (nimbus->link && !too_slow(nimbus) &&
-	    by_chance(mul_u64_u32_div(MOST_CHANCE, min(nimbus->rates.receive, nimbus->link),
-				      nimbus->link))) {
+	/* A pulser that has just changed its mode makes two peaks, half as high. */
+	if (nimbus->eta_percent >= (100 + settings->threshold_percent) / 2 &&
+	    is_peak(nimbus, 2 * peak))
+		return nimbus->mode;
+	if (nimbus->link && !too_slow(nimbus) && by_chance(chance(nimbus))) {
 		nimbus->role = NIMBUS_PULSER;
 		nimbus->steady_since = nimbus->samples;
 	}
@@ -130,19 +145,4 @@ static enum nimbus_mode watcher(struct nimbus *nimbus)
 enum nimbus_mode nimbus_choose(struct nimbus *nimbus)
 {
 	return nimbus->role == NIMBUS_WATCHER ? watcher(nimbus) : pulser(nimbus);
-}
-
-/* Over a whole pulse: of what the pulses change nothing is left. */
-u32 nimbus_smoothed(const struct nimbus *nimbus)
-{
-	u32 bin = nimbus_bin(nimbus, nimbus->mode);
-	u32 count = min((NIMBUS_SAMPLES + bin / 2) / bin, nimbus->samples);
-	u64 sum = 0;
-	u32 i;
-
-	if (!count)
-		return nimbus->base;
-	for (i = 1; i <= count; i++)
-		sum += nimbus->history[(nimbus->samples - i) % NIMBUS_SAMPLES];
-	return div_u64(sum, count);
 }

@@ -35,6 +35,7 @@ static struct limits limits[] = {
 	SETTING(beta_permille, 500, 0, 1000),
 	SETTING(window_us, 0, 0, 500000),
 	SETTING(elect, 0, 0, 1),
+	SETTING(kappa_percent, 100, 1, 1000),
 };
 
 struct nimbus_net {

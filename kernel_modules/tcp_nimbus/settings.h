@@ -20,6 +20,7 @@ struct nimbus_settings {
 	u32	beta_permille;
 	u32	window_us;	/* of S and R; 0: the RTT */
 	u32	elect;		/* one pulser among several flows? */
+	u32	kappa_percent;	/* of the election: pulsers that become one in an FFT's length */
 };
 
 int nimbus_settings_register(void);

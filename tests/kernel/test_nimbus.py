@@ -20,6 +20,7 @@ pytestmark = pytest.mark.kernel
 MBPS, RTT_MS = 48.0, 50.0
 #: The queueing delay that BasicDelay aims for, d_t.
 TARGET_MS = 12.5
+EIGHT = (Flow(cca="nimbus_vegas", count=8),)
 COMPETITIVE, DELAY = 0, 1
 WATCHER, PULSER, SILENT = 0, 1, 2
 
@@ -216,6 +217,45 @@ class TestSeveral:
         at_6_hz = [spectrum(send)[1][30] for send in sends]
         assert at_6_hz[roles.index(WATCHER)] < 0.5 * at_6_hz[roles.index(PULSER)]
 
+    def test_eight_at_once(self) -> None:
+        """Of eight flows that start together one becomes the pulser, and all control delay."""
+        result = nimbus(senders=EIGHT, jitter_ms=0.3, elect=1)
+        told = [state(result, flow) for flow in range(8)]
+        pulsers = pd.concat([one["role"] != WATCHER for one in told], axis=1).sum(axis=1)
+        assert (pulsers > 1).mean() < 0.1
+        assert (pulsers.loc[20:] == 1).mean() > 0.95
+        assert all((one["mode"].loc[10:] == DELAY).mean() > 0.95 for one in told)
+
+    def test_steady_queue(self) -> None:
+        """Many watchers do not make the queue swing: pulses do, by 7 ms, and Vegas a little."""
+        packets = nimbus(senders=EIGHT, jitter_ms=0.3, elect=1).occupancy(0.01).loc[20:]
+        delay_ms = packets * 1500 * 8 / (MBPS * 1e3)
+        assert delay_ms.quantile(0.99) - delay_ms.quantile(0.01) < 30
+        assert delay_ms.min() > 0
+
+    def test_all_follow(self) -> None:
+        """Watchers compete while a CUBIC flow is there, as the pulser does, and no longer."""
+        senders = (Flow(cca="nimbus_vegas", count=2),)
+        cubic = Flow(cca="cubic", start_s=20, stop_s=45)
+        result = nimbus(cubic, senders=senders, duration_s=70, jitter_ms=0.125, elect=1)
+        for flow in (0, 1):
+            mode = state(result, flow)["mode"]
+            assert (mode.loc[12:20] == DELAY).mean() > 0.9
+            assert (mode.loc[30:45] == COMPETITIVE).mean() > 0.9
+            assert (mode.loc[60:] == DELAY).mean() > 0.9
+        assert mbps(result, 30, 45)[:2].sum() > MBPS / 3
+
+    @pytest.mark.parametrize(("kappa_percent", "latest_s"), [(1000, 7.0), (1, None)])
+    def test_kappa(self, kappa_percent: int, latest_s: float | None) -> None:
+        """With κ = 10 a pulser is there half a second after the FFT's length; with 0.01, none.
+
+        In the 25 s that follow it there would be one in a run of twenty.
+        """
+        result = nimbus(senders=EIGHT, jitter_ms=0.3, elect=1, kappa_percent=kappa_percent)
+        role = pd.concat([state(result, flow)["role"] for flow in range(8)], axis=1)
+        elected = role.index[(role.fillna(WATCHER) != WATCHER).any(axis=1)]
+        assert elected.empty if latest_s is None else elected[0] < latest_s
+
 
 class TestSettings:
     def test_out_of_range(self) -> None:
@@ -226,6 +266,8 @@ class TestSettings:
             nimbus(duration_s=1, threshold_percent=99)
         with pytest.raises(EngineError):
             nimbus(duration_s=1, pulse_permille=501)
+        with pytest.raises(EngineError):
+            nimbus(duration_s=1, kappa_percent=0)
 
     def test_threshold(self) -> None:
         """With a threshold that no traffic reaches, there is only the delay mode."""

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A flow goes from one mode to the other, and the new one goes on from what the old one had. */
+#include <net/tcp.h>
+
+#include "nimbus.h"
+
+/*
+ * Where flows elect a pulser, the others are likely to control delay, too: a flow begins
+ * with the delay mode, and slow start is over when a queue is as long as that wants it.
+ */
+static bool begins(const struct sock *sk, const struct nimbus *nimbus)
+{
+	return nimbus->settings.elect && nimbus_in_first_slow_start(nimbus) &&
+	       nimbus->srtt_us > tcp_min_rtt(tcp_sk(sk)) + nimbus->settings.target_us;
+}
+
+static void compete(struct nimbus *nimbus)
+{
+	u32 oldest = nimbus->history[nimbus->samples % NIMBUS_SAMPLES];
+
+	nimbus_competitive_resume(&nimbus->competitive,
+				  nimbus_window_of(nimbus, max(oldest, nimbus->base)));
+}
+
+static void control_delay(const struct sock *sk, struct nimbus *nimbus)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 rtt_us = tcp_min_rtt(tp) + nimbus->settings.target_us;
+	u32 rate = nimbus->base;
+
+	/* Slow start sends more than the link takes. */
+	if (nimbus_in_first_slow_start(nimbus) && nimbus->rates.known)
+		rate = min(rate, nimbus->rates.receive);
+	nimbus_delay_resume(&nimbus->delay, rate, nimbus_window_in(nimbus, rate, rtt_us),
+			    tp->tcp_mstamp);
+}
+
+void nimbus_set_mode(struct sock *sk, struct nimbus *nimbus)
+{
+	enum nimbus_mode mode = begins(sk, nimbus) ? NIMBUS_DELAY : nimbus_choose(nimbus);
+
+	if (mode == nimbus->mode)
+		return;
+	if (mode == NIMBUS_COMPETITIVE)
+		compete(nimbus);
+	else
+		control_delay(sk, nimbus);
+	nimbus->mode = mode;
+	nimbus->mode_since = nimbus->samples;
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The congestion controls that the kernel knows of, and what it calls them for. A socket's
+ * private area is too small for a flow: it has a pointer to one, which is NULL until the
+ * connection is established, as the ACK of the SYN comes before.
+ */
+#include <linux/module.h>
+#include <net/tcp.h>
+
+#include "cca_compat.h"
+#include "nimbus.h"
+#include "wave.h"
+
+static struct nimbus *nimbus_of(const struct sock *sk)
+{
+	return *(struct nimbus **)inet_csk_ca(sk);
+}
+
+static CONG_CONTROL(nimbus_cong_control, sk, rs)
+{
+	struct nimbus *nimbus = nimbus_of(sk);
+
+	if (nimbus)
+		nimbus_on_ack(sk, nimbus, rs);
+}
+
+/* TCP is about to send: between ACKs, too, the pulse goes on. */
+static u32 nimbus_min_tso_segs(struct sock *sk)
+{
+	const struct nimbus *nimbus = nimbus_of(sk);
+
+	if (nimbus) {
+		nimbus_pace(sk, nimbus);
+		nimbus_limit_burst(sk);
+	}
+	return 1;
+}
+
+/* Windows follow their own rules, not this. */
+static u32 nimbus_ssthresh(struct sock *sk)
+{
+	return tcp_sk(sk)->snd_ssthresh;
+}
+
+static void nimbus_set_state(struct sock *sk, u8 new_state)
+{
+	struct nimbus *nimbus = nimbus_of(sk);
+
+	if (nimbus)
+		nimbus_on_state(nimbus, inet_csk(sk)->icsk_ca_state, new_state);
+}
+
+static u32 nimbus_undo_cwnd(struct sock *sk)
+{
+	struct nimbus *nimbus = nimbus_of(sk);
+
+	if (nimbus)
+		nimbus_on_undo(nimbus);
+	return max(tcp_snd_cwnd(tcp_sk(sk)), tcp_sk(sk)->prior_cwnd);
+}
+
+static size_t nimbus_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
+{
+	const struct nimbus *nimbus = nimbus_of(sk);
+
+	return nimbus ? nimbus_info(nimbus, ext, attr, info) : 0;
+}
+
+static struct tcp_congestion_ops nimbus_without_memory __read_mostly = {
+	.name		= "nimbus",
+	.owner		= THIS_MODULE,
+	.ssthresh	= tcp_reno_ssthresh,
+	.cong_avoid	= tcp_reno_cong_avoid,
+	.undo_cwnd	= tcp_reno_undo_cwnd,
+};
+
+static void nimbus_init_with(struct sock *sk, enum nimbus_competitive_kind competitive,
+			     enum nimbus_delay_kind delay)
+{
+	struct nimbus *nimbus = nimbus_begin(sk, competitive, delay);
+
+	if (nimbus)
+		*(struct nimbus **)inet_csk_ca(sk) = nimbus;
+	else
+		WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &nimbus_without_memory);
+}
+
+static void nimbus_init(struct sock *sk)
+{
+	nimbus_init_with(sk, NIMBUS_CUBIC, NIMBUS_BASIC);
+}
+
+static void nimbus_reno_init(struct sock *sk)
+{
+	nimbus_init_with(sk, NIMBUS_RENO, NIMBUS_BASIC);
+}
+
+static void nimbus_vegas_init(struct sock *sk)
+{
+	nimbus_init_with(sk, NIMBUS_CUBIC, NIMBUS_VEGAS);
+}
+
+static void nimbus_copa_init(struct sock *sk)
+{
+	nimbus_init_with(sk, NIMBUS_CUBIC, NIMBUS_COPA);
+}
+
+static void nimbus_release(struct sock *sk)
+{
+	struct nimbus *nimbus = nimbus_of(sk);
+
+	/* Who asks for its state must not find what is no more. */
+	*(struct nimbus **)inet_csk_ca(sk) = NULL;
+	if (nimbus)
+		nimbus_end(sk, nimbus);
+}
+
+static struct tcp_congestion_ops nimbus_ops __read_mostly = {
+	.name		= "nimbus",
+	.owner		= THIS_MODULE,
+	.init		= nimbus_init,
+	.release	= nimbus_release,
+	.cong_control	= nimbus_cong_control,
+	.min_tso_segs	= nimbus_min_tso_segs,
+	.ssthresh	= nimbus_ssthresh,
+	.set_state	= nimbus_set_state,
+	.undo_cwnd	= nimbus_undo_cwnd,
+	.get_info	= nimbus_get_info,
+};
+
+static struct tcp_congestion_ops nimbus_reno_ops __read_mostly = {
+	.name		= "nimbus_reno",
+	.owner		= THIS_MODULE,
+	.init		= nimbus_reno_init,
+	.release	= nimbus_release,
+	.cong_control	= nimbus_cong_control,
+	.min_tso_segs	= nimbus_min_tso_segs,
+	.ssthresh	= nimbus_ssthresh,
+	.set_state	= nimbus_set_state,
+	.undo_cwnd	= nimbus_undo_cwnd,
+	.get_info	= nimbus_get_info,
+};
+
+static struct tcp_congestion_ops nimbus_vegas_ops __read_mostly = {
+	.name		= "nimbus_vegas",
+	.owner		= THIS_MODULE,
+	.init		= nimbus_vegas_init,
+	.release	= nimbus_release,
+	.cong_control	= nimbus_cong_control,
+	.min_tso_segs	= nimbus_min_tso_segs,
+	.ssthresh	= nimbus_ssthresh,
+	.set_state	= nimbus_set_state,
+	.undo_cwnd	= nimbus_undo_cwnd,
+	.get_info	= nimbus_get_info,
+};
+
+static struct tcp_congestion_ops nimbus_copa_ops __read_mostly = {
+	.name		= "nimbus_copa",
+	.owner		= THIS_MODULE,
+	.init		= nimbus_copa_init,
+	.release	= nimbus_release,
+	.cong_control	= nimbus_cong_control,
+	.min_tso_segs	= nimbus_min_tso_segs,
+	.ssthresh	= nimbus_ssthresh,
+	.set_state	= nimbus_set_state,
+	.undo_cwnd	= nimbus_undo_cwnd,
+	.get_info	= nimbus_get_info,
+};
+
+static int nimbus_register_variants(void)
+{
+	int error;
+
+	error = tcp_register_congestion_control(&nimbus_ops);
+	if (error)
+		return error;
+	error = tcp_register_congestion_control(&nimbus_reno_ops);
+	if (error)
+		goto without_reno;
+	error = tcp_register_congestion_control(&nimbus_vegas_ops);
+	if (error)
+		goto without_vegas;
+	error = tcp_register_congestion_control(&nimbus_copa_ops);
+	if (error)
+		goto without_copa;
+	return 0;
+
+without_copa:
+	tcp_unregister_congestion_control(&nimbus_vegas_ops);
+without_vegas:
+	tcp_unregister_congestion_control(&nimbus_reno_ops);
+without_reno:
+	tcp_unregister_congestion_control(&nimbus_ops);
+	return error;
+}
+
+static int __init nimbus_register(void)
+{
+	int error;
+
+	BUILD_BUG_ON(sizeof(struct nimbus *) > ICSK_CA_PRIV_SIZE);
+	nimbus_wave_init();
+	error = nimbus_settings_register();
+	if (error)
+		return error;
+	error = nimbus_register_variants();
+	if (error)
+		nimbus_settings_unregister();
+	return error;
+}
+
+static void __exit nimbus_unregister(void)
+{
+	tcp_unregister_congestion_control(&nimbus_copa_ops);
+	tcp_unregister_congestion_control(&nimbus_vegas_ops);
+	tcp_unregister_congestion_control(&nimbus_reno_ops);
+	tcp_unregister_congestion_control(&nimbus_ops);
+	nimbus_settings_unregister();
+}
+
+module_init(nimbus_register);
+module_exit(nimbus_unregister);
+
+MODULE_DESCRIPTION("NimbusCC: congestion control by the elasticity of the cross traffic");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * When packets leave: TCP paces them at base + pulse. The congestion window is only there to
+ * stop a flow whose ACKs fail to come: it has room for what a pulse adds.
+ */
+#include <net/tcp.h>
+
+#include "nimbus.h"
+#include "pulse.h"
+
+#define MIN_CWND	4
+/* The gap before a packet is decided when the one before leaves: none is too long. */
+#define TROUGH		4
+/* Packets that leave at once: as many as a delayed ACK makes others send. */
+#define BURST		2
+
+static s64 pulse_now(const struct nimbus *nimbus, u64 now_ns)
+{
+	u64 phase_ns;
+
+	if (!nimbus->height || now_ns < nimbus->pulse_epoch_ns)
+		return 0;
+	div64_u64_rem(now_ns - nimbus->pulse_epoch_ns, nimbus->period_ns, &phase_ns);
+	return nimbus_pulse(phase_ns, nimbus->period_ns, nimbus->height);
+}
+
+void nimbus_pace(struct sock *sk, const struct nimbus *nimbus)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	s64 rate = nimbus->role == NIMBUS_WATCHER ? nimbus->smooth : nimbus->base;
+	s64 least = max(nimbus->base / TROUGH, nimbus->packet_bytes);
+
+	if (nimbus_in_slow_start(nimbus))
+		rate = 2ULL * nimbus->base;
+	rate = max(rate + pulse_now(nimbus, tp->tcp_clock_cache), least);
+	/* TCP paces by payload. */
+	rate = div_u64((u64)rate * tp->mss_cache, nimbus->packet_bytes);
+	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+}
+
+void nimbus_limit_burst(struct sock *sk)
+{
+	/* A new route may have changed it. */
+	if (sk->sk_gso_max_segs != BURST)
+		sk->sk_gso_max_segs = BURST;
+}
+
+void nimbus_set_cwnd(struct sock *sk, const struct nimbus *nimbus)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 window;
+
+	if (nimbus_has_rate(nimbus) || nimbus->role == NIMBUS_WATCHER)
+		window = nimbus_window_of(nimbus, nimbus->base) * 3 / 2;
+	else
+		window = nimbus_window(nimbus);
+	window >>= CUBIC_SHIFT;
+	window += nimbus_pulse_burst(nimbus->period_ns, nimbus->height) / nimbus->packet_bytes;
+	/* The first retransmission does not wait for room. */
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery && tp->lost_out && !tp->retrans_out)
+		window = max_t(u64, window, tcp_packets_in_flight(tp) + 1);
+	tcp_snd_cwnd_set(tp, clamp_t(u64, window, MIN_CWND, tp->snd_cwnd_clamp));
+	tp->snd_ssthresh = min_t(u64, nimbus->competitive.w.ssthresh >> CUBIC_SHIFT,
+				 TCP_INFINITE_SSTHRESH);
+}
