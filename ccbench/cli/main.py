@@ -80,6 +80,9 @@ class _Program(click.Group):
         except (click.Abort, KeyboardInterrupt):
             _complain("interrupted; what was finished is kept")
             status = ExitStatus.INTERRUPTED
+        except OSError as error:  # of what goes before any command: --help to a full disk
+            _complain(_refusal(error))
+            status = ExitStatus.FAILED
         sys.exit(status)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,6 @@ from ccbench.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.unit.conftest import ArithmeticEngine
 
@@ -126,6 +126,18 @@ class TestProgram:
         first, second = ccbench("--version").stdout.splitlines()
         assert first == "ccbench 0.1.0"
         assert second == "virtual kernel: not built; run: ccbench kernel build"
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this machine has no /dev/full")
+    @pytest.mark.parametrize("option", ["--help", "--version"])
+    def test_full(self, option: str) -> None:
+        """What has no room is a line too where no command has begun."""
+        code = f"import sys; sys.argv[1:] = ['{option}']; from ccbench.cli.main import main; main()"
+        with Path("/dev/full").open("w") as full:
+            words = [sys.executable, "-c", code]
+            done = subprocess.run(
+                words, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+        assert (1, "ccbench: No space left on device\n") == (done.returncode, done.stderr)
 
     def test_quick_to_start(self) -> None:
         """What computes nothing does not wait for pandas, which takes most of a second."""
