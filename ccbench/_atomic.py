@@ -7,15 +7,16 @@ import errno
 import fcntl
 import os
 import shutil
+import tempfile
 import uuid
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench._locks import locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 __all__ = ["LEFTOVER", "new_file", "new_folder", "remove", "write_text"]
 
@@ -32,6 +33,7 @@ def new_folder(path: Path, *, replace: bool) -> Iterator[Path]:
     Any number of processes may do this for the same path at once. If `path` is there already, it is
     replaced, or, if not `replace`, kept: then the new folder is thrown away.
     """
+    path = _behind_links(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _beside(path)
     lock = _begin(path, temporary, temporary.mkdir)
@@ -56,8 +58,17 @@ def new_folder(path: Path, *, replace: bool) -> Iterator[Path]:
 def new_file(path: Path) -> Iterator[Path]:
     """Give a path to write to that becomes `path` when the block ends without an exception.
 
-    It takes the place of a file that is there.
+    It takes the place of a file that is there, also where `path` is a link to that. What is no
+    file, such as ``/dev/stdout`` or ``/dev/null``, stays where it is and is written to.
     """
+    if _takes_bytes(path):
+        with tempfile.TemporaryDirectory() as folder:
+            whole = Path(folder) / path.name
+            yield whole
+            with whole.open("rb") as source, path.open("wb") as target:
+                shutil.copyfileobj(source, target)
+        return
+    path = _behind_links(path)
     temporary = _beside(path)
     lock = _begin(path, temporary, temporary.touch)
     try:
@@ -120,6 +131,15 @@ def _remove_if_left(leftover: Path) -> None:
 def _close(lock: int | None) -> None:
     if lock is not None:
         os.close(lock)
+
+
+def _takes_bytes(path: Path) -> bool:
+    """Whether it is there, and neither a file nor a folder: a device, a pipe."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _behind_links(path: Path) -> Path:
+    return path.resolve() if path.is_symlink() else path
 
 
 def _beside(path: Path) -> Path:

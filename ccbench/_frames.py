@@ -188,6 +188,11 @@ def write(frame: pd.DataFrame, path: Path) -> None:
 
 
 def read(data: bytes) -> pd.DataFrame:
-    """Read a table from the content of a Parquet file."""
-    frame: pd.DataFrame = pq.read_table(pa.BufferReader(data)).to_pandas()
+    """Read a table from the content of a Parquet file.
+
+    By this thread alone: Arrow waits for ever for threads that cannot be started, as where memory
+    is limited (``ulimit -v``). Runs are read by many processes side by side anyway.
+    """
+    table = pq.read_table(pa.BufferReader(data), use_threads=False, pre_buffer=False)
+    frame: pd.DataFrame = table.to_pandas(use_threads=False)
     return frame

@@ -115,7 +115,7 @@ def check_folder(folder: Path) -> None:
     InputError
         If it is a file, holds anything but a run, which would be replaced, or cannot be written.
     """
-    if folder.is_file():
+    if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file: name a folder for the run")
     above = next(path for path in folder.absolute().parents if path.exists())
     if not os.access(above, os.W_OK | os.X_OK):

@@ -44,6 +44,9 @@ __all__ = [
 
 _SHOWN_CHARACTERS = 60
 
+#: No text that people name is longer, in bytes: a trace of hours at 100 Mbit/s is shorter.
+_LONGEST_TEXT = 256 * 10**6
+
 
 @dataclass(frozen=True)
 class Range:
@@ -185,10 +188,15 @@ def text_file(path: Path, what: str) -> str:
     Raises
     ------
     InputError
-        If it cannot be read or is not UTF-8.
+        If it cannot be read, is not UTF-8, or is too long, as devices are that have no end.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")  # some editors put a mark in front
+        with path.open("rb") as file:
+            data = file.read(_LONGEST_TEXT + 1)
+        if len(data) <= _LONGEST_TEXT:
+            text = data.decode("utf-8-sig")  # some editors put a mark in front
+            return text.replace("\r\n", "\n").replace("\r", "\n")
+        reason = f"it has more than {_LONGEST_TEXT // 10**6} MB"
     except OSError as error:
         reason = error.strerror or str(error)
     except UnicodeDecodeError as error:

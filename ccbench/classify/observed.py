@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import io
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ccbench import _json, _validate
+from ccbench import _validate
+from ccbench._sealed import unsealed
 from ccbench.classify.filters import Filters
 from ccbench.classify.relabel import ObservedTrace, Server
 from ccbench.classify.setting import Setting
@@ -57,9 +59,10 @@ def read_groups(path: Path) -> dict[str, str]:
     InputError
         If it is none, or a server is in two groups.
     """
+    text = _validate.text_file(path, "group file")
     try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False)[_GROUP_COLUMNS]
-    except (OSError, ValueError, KeyError) as error:
+        table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)[_GROUP_COLUMNS]
+    except (ValueError, KeyError) as error:
         allowed = f"a CSV file with the columns {' and '.join(_GROUP_COLUMNS)}"
         raise _validate.bad("group file", str(path), allowed, f"mend it ({error})") from error
     table = table.drop_duplicates()
@@ -119,12 +122,9 @@ def thresholds(folders: Iterable[Path]) -> dict[Setting, float]:
 
 def _document(folder: Path) -> dict[str, Any]:
     try:
-        document = _json.loads((folder / RESULT).read_text(encoding="utf-8"))
+        return unsealed((folder / RESULT).read_bytes())
     except (OSError, ValueError) as error:
         raise _no_result(folder, error) from error
-    if not isinstance(document, dict):
-        raise _no_result(folder, TypeError("no JSON object"))
-    return document
 
 
 def _server(folder: Path, groups: Mapping[str, str]) -> Server:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -186,6 +187,8 @@ def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
             "name what `ccbench run -o` or `ccbench shell -o` has written, or one server's folder"
         )
         raise _validate.bad("folder", str(path), allowed, step)
+    if path.is_char_device():
+        raise _validate.bad("file", str(path), "no device", "name a record of a queue")
     if path.suffix == ".csv":
         return _from_csv(path), None
     return replay(LinkLog.read(path)), None
@@ -215,8 +218,9 @@ def _like(where: Setting | None, settings: Sequence[Setting]) -> Setting:
 
 
 def _from_csv(path: Path) -> pd.DataFrame:
+    text = _validate.text_file(path, "file")
     try:
-        table = pd.read_csv(path)
+        table = pd.read_csv(io.StringIO(text))
         times_s, packets = (table[name].astype("float64") for name in _CSV_COLUMNS)
     except (OSError, ValueError, KeyError) as error:
         allowed = f"a CSV file with the columns {' and '.join(_CSV_COLUMNS)}, both numbers"

@@ -148,7 +148,7 @@ class TrainingSet:
             If the file is none.
         """
         try:
-            table = pq.read_table(path)
+            table = pq.read_table(path, use_threads=False, pre_buffer=False)
             about = unsealed((table.schema.metadata or {})[_KEY])
             if about["format"] != _FORMAT:
                 message = f"a file of format {_FORMAT}"

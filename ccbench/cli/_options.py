@@ -178,6 +178,8 @@ def make_folder(path: Path) -> None:
 
 def check_folder_of(output: Path) -> None:
     """Make sure that a file can have its place: to be called before what takes long."""
+    if output.is_dir():  # as the empty name is
+        raise _validate.bad("--output", str(output), "a file", "name one in it")
     if not output.absolute().parent.is_dir():
         step = f"mkdir -p {output.parent}"
         raise _validate.bad("--output", str(output), "in a folder that is there", step)

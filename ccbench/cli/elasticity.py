@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ccbench import _validate
 from ccbench.cli._console import print_json, print_pairs, print_table
 from ccbench.cli._options import json_option, positive
 
@@ -145,6 +146,9 @@ def elasticity(
 
         plots.check_path(plot)
     detector = Detector(pulse_hz=frequency, margin_hz=margin, window_s=window, threshold=threshold)
+    if not (run / "run.json").is_file():
+        step = "name what `ccbench run -o` has written"
+        raise _validate.bad("folder", str(run), "one of a run", step)
     loaded = Run.load(run)
     seen = observe(
         loaded,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ccbench kernel build`` and ``ccbench kernel info``."""
+"""``ccbench kernel build``, ``info``, ``list`` and ``prune``."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,18 +11,21 @@ from typing import TYPE_CHECKING
 import click
 
 from ccbench._progress import progress
-from ccbench.cli._console import print_json, print_pairs
+from ccbench.cli._console import print_json, print_pairs, print_table
 from ccbench.cli._options import json_option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ccbench.emulate.kernel.build import KernelBuild
+    from ccbench.emulate.kernel.kept import Kept
 
 __all__ = ["kernel"]
 
 
 @click.group()
 def kernel() -> None:
-    """Build the virtual kernel, or say what is built."""
+    """Build the virtual kernel, say what is built, remove old ones."""
 
 
 @kernel.command(short_help="Compile the virtual kernel and its modules.")
@@ -68,6 +72,62 @@ def info(*, as_json: bool) -> None:
         print_json({**asdict(made), "qdiscs": _queues(made)})
     else:
         _print(made)
+
+
+@kernel.command("list")
+@json_option
+def list_kept(*, as_json: bool) -> None:
+    """Say which kernels the cache holds and what they take.
+
+    A `build` runs; modules are compiled with a `tree`. The state is `running` (a process uses it),
+    `current` (the next run takes it), `newest` of its Linux and HZ, or what `ccbench kernel prune`
+    removes: `old` or `damaged`. What several share is counted with one of them.
+    """
+    from ccbench.emulate.kernel.kept import kept
+
+    _print_kept(kept(), as_json=as_json)
+
+
+@kernel.command()
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@json_option
+def prune(*, dry_run: bool, as_json: bool) -> None:
+    """Remove all kernels but those in use and the newest of each Linux and HZ.
+
+    What was removed can be built again from the same source by the same ccbench. Runs stay.
+    """
+    from ccbench.emulate.kernel.kept import prune as remove
+
+    removed = remove(dry_run=dry_run, report=lambda what, _: click.echo(what, err=True))
+    _print_kept(removed, as_json=as_json)
+    if not as_json:
+        done = "would be removed" if dry_run else "removed"
+        click.echo(f"{len(removed)} {done}, {_megabytes(removed)} MB")
+
+
+def _print_kept(found: Sequence[Kept], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"kernels": [asdict(one) for one in found]})
+    elif found:
+        print_table(
+            ["kernel", "", "Linux", "HZ", "made", "size\nMB", "state"],
+            [
+                [
+                    one.path.name,
+                    one.kind,
+                    one.release or "-",
+                    str(one.hz) if one.hz else "-",
+                    time.strftime("%Y-%m-%d %H:%M", time.localtime(one.made_s)),
+                    _megabytes([one]),
+                    one.state,
+                ]
+                for one in found
+            ],
+        )
+
+
+def _megabytes(found: Sequence[Kept]) -> str:
+    return f"{sum(one.size_bytes for one in found) / 1e6:.1f}"
 
 
 def _queues(made: KernelBuild) -> list[str]:

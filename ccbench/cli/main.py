@@ -8,6 +8,7 @@ Every error that a person can do something about is one line on standard error a
 from __future__ import annotations
 
 import io
+import os
 import signal
 import sys
 from pathlib import Path
@@ -42,6 +43,11 @@ if TYPE_CHECKING:
 __all__ = ["main", "program"]
 
 
+#: What Python says where there is no memory for another thread, or there may be no more of them.
+_NO_THREAD = "can't start new thread"
+_NO_MEMORY = "there is not enough memory: free some, run fewer side by side, or raise `ulimit -v`"
+
+
 class _Program(click.Group):
     """A click group whose every way out is an `ExitStatus`."""
 
@@ -55,6 +61,8 @@ class _Program(click.Group):
         except Exception as error:
             if ctx.params["debug"]:
                 raise
+            if isinstance(error, MemoryError) or _NO_THREAD in str(error):
+                raise CcbenchError(_NO_MEMORY) from error
             if isinstance(error, OSError):  # the machine refuses: no room, no permission, ...
                 raise CcbenchError(_refusal(error)) from error
             raise CcbenchError(
@@ -80,6 +88,9 @@ class _Program(click.Group):
         except (click.Abort, KeyboardInterrupt):
             _complain("interrupted; what was finished is kept")
             status = ExitStatus.INTERRUPTED
+        except OSError as error:  # of what goes before any command: --help to a full disk
+            _complain(_refusal(error))
+            status = ExitStatus.FAILED
         sys.exit(status)
 
 
@@ -151,8 +162,17 @@ def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
     sys.exit(ExitStatus.TERMINATED)
 
 
+def _fill_standard() -> None:
+    """Give closed standard descriptors to nobody, so that no file of ours becomes one of them."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # in the order of their numbers, of which each takes its own
+            nobody = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(nobody, mode, encoding="utf-8"))
+
+
 def main() -> NoReturn:
     """Run the program on ``sys.argv`` and exit."""
+    _fill_standard()
     # A file's name that is not UTF-8, or a letter that the terminal lacks, is no reason to fail.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -2,7 +2,8 @@
 """What a search leaves behind: a folder of files, each written as a whole or not at all.
 
 =============================  =================================================================
-``search.json``                settings, engine and versions; how far the search has come
+``search.json``                settings, engine and versions; how far the search has come; when it
+                               is complete, the digest of each other file; its own digest
 ``results.csv``                one row for each scenario: genes, harm and its parts
 ``claims.csv``                 the same for the most harmful ones, run again with fresh seeds
 ``worst-1.toml`` to 5          their competing scenarios; ``ccbench run worst-1.toml`` repeats one
@@ -10,7 +11,8 @@
 ``worst.png``                  throughput over time in the most harmful one
 =============================  =================================================================
 
-The last four are there when the search is complete.
+The last four are there when the search is complete. What changes a table after that is noticed when
+it is read, and what changes ``search.json`` at any time.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ccbench import _atomic, _json, _validate
+from ccbench import _atomic, _validate
+from ccbench._sealed import ChangedError, check_files, file_digest, sealed, unsealed
 from ccbench.errors import CcbenchError, InputError
 from ccbench.raygen.config import SearchConfig
 
@@ -40,6 +43,9 @@ CLAIMS_CSV = "claims.csv"
 RESULTS_CSV = "results.csv"
 SEARCH_JSON = "search.json"
 WORST_PNG = "worst.png"
+
+#: What only a complete search has in its description: a digest of each file that it has written.
+_FILES = "files"
 
 
 class Folder:
@@ -67,6 +73,9 @@ class Folder:
         self.path = path
         self._identity = json.loads(json.dumps(identity))  # as it reads when it comes back
         self.done = 0
+        self._planned = 0
+        self._digests: dict[str, str] = {}
+        self._is_finished = False
         try:
             path.mkdir(parents=True, exist_ok=True)
             self._check()
@@ -76,8 +85,12 @@ class Folder:
 
     def write_state(self, *, done: int, planned: int) -> None:
         """Write how far the search has come."""
-        document = {**self._identity, "experiments_done": done, "experiments_planned": planned}
-        self._write_text(SEARCH_JSON, json.dumps(document, indent=2) + "\n")
+        self._planned = planned
+        self._describe(done)
+
+    def finish(self) -> None:
+        """Write that the search is complete: from now on its tables are as they are."""
+        self._describe(self.done, **{_FILES: dict(sorted(self._digests.items()))})
 
     def write_table(self, name: str, table: pd.DataFrame) -> None:
         """Write a table as it stands, floating-point numbers to the last digit."""
@@ -110,8 +123,17 @@ class Folder:
         if names:
             allowed = f"a folder of this very search; its {SEARCH_JSON} differs in"
             raise self._unfit(f"{allowed} {', '.join(names)}", "choose another one, or remove it")
-        done = found.get("experiments_done")
+        done, planned = (found.get(f"experiments_{name}") for name in ("done", "planned"))
         self.done = done if isinstance(done, int) else 0
+        self._planned = planned if isinstance(planned, int) else 0
+        self._is_finished = _FILES in found
+
+    def _describe(self, done: int, **more: object) -> None:
+        counts = {"experiments_done": done, "experiments_planned": self._planned}
+        document = sealed({**self._identity, **counts, **more})
+        with self._placing(SEARCH_JSON) as temporary:
+            temporary.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        self.done, self._is_finished = done, bool(more)
 
     def _unfit(self, allowed: str, step: str) -> InputError:
         return _validate.bad("output folder", str(self.path), allowed, step)
@@ -122,7 +144,18 @@ class Folder:
 
     @contextmanager
     def _replacing(self, name: str) -> Iterator[Path]:
-        """Give a path to write to; what was written there then takes the place of `name`."""
+        """Give a path to write to; what was written there then takes the place of `name`.
+
+        A search that was complete is no more, so that nobody takes the new one for a changed one.
+        """
+        if self._is_finished:
+            self._describe(self.done)
+        with self._placing(name) as temporary:
+            yield temporary
+            self._digests[name] = file_digest(temporary.read_bytes())
+
+    @contextmanager
+    def _placing(self, name: str) -> Iterator[Path]:
         try:
             with _atomic.new_file(self.path / name) as temporary:
                 yield temporary
@@ -164,14 +197,20 @@ def read_folder(
             raise _validate.bad("folder", str(path), allowed, "repeat the search")
         with _validate.within(f"{path / SEARCH_JSON}: "):
             config = SearchConfig.from_dict(document["search"])
+        digests = document.get(_FILES, {})
+        check_files(path, {name: digests[name] for name in (RESULTS_CSV, CLAIMS_CSV) if digests})
         experiments, claims = (_read_table(path / name) for name in (RESULTS_CSV, CLAIMS_CSV))
         _check_rows(experiments, document["experiments_done"])
+    except ChangedError as error:
+        allowed = f"a folder whose {RESULTS_CSV} and {CLAIMS_CSV} are as they were written"
+        step = f"start the search again, which restores them from the runs ({error})"
+        raise _validate.bad("folder", str(path), allowed, step) from error
     except (OSError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
         allowed = f"a folder with a readable {SEARCH_JSON} ({error})"
         raise _validate.bad("folder", str(path), allowed, "repeat the search") from error
-    own = {"search", "experiments_done", "experiments_planned"}
+    own = {"search", "experiments_done", "experiments_planned", _FILES}
     provenance = {name: value for name, value in document.items() if name not in own}
     return config, provenance, experiments, claims
 
@@ -185,12 +224,11 @@ def _check_rows(experiments: pd.DataFrame | None, done: int) -> None:
 def _read_json(folder: Path) -> Any:
     """Return what ``search.json`` holds, None if there is none, False if it is damaged."""
     try:
-        document = _json.loads((folder / SEARCH_JSON).read_text(encoding="utf-8"))
+        return unsealed((folder / SEARCH_JSON).read_bytes())
     except FileNotFoundError:
         return None
     except ValueError:
         return False
-    return document if isinstance(document, Mapping) else False
 
 
 def _read_table(path: Path) -> pd.DataFrame | None:

@@ -270,6 +270,7 @@ def _write_claims(folder: Folder, result: SearchResult, run: Callable[[Scenario]
             folder.write_picture(
                 throughput_figure(experiment, run(experiment.solo), run(experiment.competing))
             )
+    folder.finish()
 
 
 class _Work:

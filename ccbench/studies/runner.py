@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ccbench import _atomic, _validate, raygen
+from ccbench._sealed import file_digest, sealed
 from ccbench.emulate import DEFAULT_STORE, resolve, run_many
 from ccbench.errors import EngineError, InputError
 from ccbench.studies.catalogue import get
@@ -98,20 +99,23 @@ class StudyResult:
         -------
         tuple of Path
             The files ``NAME.csv``, ``NAME.png`` and ``NAME.json``. Each is there as a whole or not
-            at all, and takes the place of one that is there.
+            at all, and takes the place of one that is there. The last one has the SHA-256 of the
+            others (``files``) and of all that it says itself (``sha256``).
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         csv, png, description = (
             folder / f"{self.study.name}.{suffix}" for suffix in ("csv", "png", "json")
         )
+        digests = {}
         with _atomic.new_file(csv) as temporary:
             self.findings.table.to_csv(temporary, index=False)
+            digests[csv.name] = file_digest(temporary.read_bytes())
         with _atomic.new_file(png) as temporary:
             self.findings.figure.savefig(temporary, format="png", dpi=150)
-        with _atomic.new_file(description) as temporary:
-            text = json.dumps(self.to_dict(), indent=2, allow_nan=False)
-            temporary.write_text(text + "\n", encoding="utf-8")
+            digests[png.name] = file_digest(temporary.read_bytes())
+        document = sealed({**self.to_dict(), "files": digests})
+        _atomic.write_text(description, json.dumps(document, indent=2, allow_nan=False) + "\n")
         return csv, png, description
 
 

@@ -14,6 +14,16 @@
 #include <sys/ptrace.h>
 #include <unistd.h>
 
+/*
+ * What the host stops and continues processes with. One that the kernel's process
+ * traces goes on at once: to stop a guest is to stop the kernel's process.
+ */
+#define CCBENCH_JOB_CONTROL						\
+	((1 << SIGSTOP) | (1 << SIGTSTP) | (1 << SIGTTIN) |		\
+	 (1 << SIGTTOU) | (1 << SIGCONT))
+#define CCBENCH_JOB_CONTROL_CASES					\
+	case SIGSTOP: case SIGTSTP: case SIGTTIN: case SIGTTOU: case SIGCONT
+
 /* The kernel's own process; one variable, however many files include this. */
 pid_t ccbench_kernel_process __attribute__((weak));
 

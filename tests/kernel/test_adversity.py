@@ -128,7 +128,7 @@ from ccbench.emulate.kernel import build
 
 assert " " in str(cache_dir()), cache_dir()
 build._SPARE = Path({str(tmp_path)!r})
-kernel = build._cache()
+kernel = build.kernels_dir()
 (kernel / "trees").mkdir(parents=True)
 (kernel / "trees" / {tree.name!r}).symlink_to({str(tree)!r})
 (kernel / "current").symlink_to("trees/" + {tree.name!r})

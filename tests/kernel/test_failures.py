@@ -86,6 +86,18 @@ class TestErrors:
         assert gone(own_temporary)
         assert not workspaces()
 
+    def test_killed(self, engine: KernelEngine, own_temporary: Path) -> None:
+        """A guest that the host ends, as where memory is lacking, is an error that says so."""
+
+        def kill(_: float) -> None:
+            for guest in guests(own_temporary):
+                os.kill(guest, signal.SIGKILL)
+
+        with pytest.raises(EngineError, match=r"ended by signal 9, Killed: free some memory"):
+            engine.run(LONG, on_progress=kill)
+        assert gone(own_temporary)
+        assert not workspaces()
+
     def test_hang(
         self, engine: KernelEngine, own_temporary: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

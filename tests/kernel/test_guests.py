@@ -59,7 +59,7 @@ class TestEvilModules:
         [
             ("oops", r"panicked: Kernel panic"),
             ("bug", r"panicked: Kernel panic"),
-            ("stack", r"panicked|ended early|hangs"),
+            ("stack", r"panicked|ended|hangs"),
             ("sleep", r"fault of its own.*: BUG: scheduling while atomic"),
             ("loop", r"clock has stood still for 3 s"),
             ("eat", r"ran out of its \d+ MB of memory"),

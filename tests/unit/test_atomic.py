@@ -43,3 +43,40 @@ def test_many_writers(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*/file"))) == 200
     assert (tmp_path / "shared").read_text() in set("abcd")
     assert not list(tmp_path.glob(".*"))
+
+
+def test_pipe(tmp_path: Path) -> None:
+    """What is no file, as a pipe or /dev/null, is written to and stays what it is."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    _atomic.write_text(pipe, "text")
+    reader.join()
+    assert read == ["text"]
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_links(tmp_path: Path) -> None:
+    """Behind a link its target is replaced, be it there or not: the link stays."""
+    for name, is_there in (("old", True), ("new", False)):
+        target, link = tmp_path / "elsewhere" / name, tmp_path / f"to-{name}"
+        target.parent.mkdir(exist_ok=True)
+        if is_there:
+            target.write_text("before")
+        link.symlink_to(target)
+        _atomic.write_text(link, "text")
+        assert link.is_symlink()
+        assert target.read_text() == "text"
+    for name, is_there in (("full", True), ("none", False)):
+        target, link = tmp_path / "elsewhere" / name, tmp_path / f"to-{name}"
+        if is_there:
+            target.mkdir()
+            (target / "before").touch()
+        link.symlink_to(target)
+        with _atomic.new_folder(link, replace=True) as folder:
+            (folder / "after").touch()
+        assert link.is_symlink()
+        assert [path.name for path in target.iterdir()] == ["after"]

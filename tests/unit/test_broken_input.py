@@ -245,6 +245,33 @@ def test_damaged_line(
     answered(*words)
 
 
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="this machine has no /dev/zero")
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("run",), "scenario file"),
+        (("raygen", "--alpha", "bbr", "--beta", "cubic", "--space"), "file of the search space"),
+        (("classify",), "file"),
+    ],
+    ids=("run", "space", "classify"),
+)
+def test_endless(monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], name: str) -> None:
+    """A device that never ends is refused, and not read until no memory is left."""
+    monkeypatch.setattr("ccbench._validate._LONGEST_TEXT", 1000)
+    done = CliRunner().invoke(program, [*words, "/dev/zero"])
+    assert 2 == done.exit_code
+    assert done.stderr.startswith(f"ccbench: {name} ")
+
+
+@pytest.mark.parametrize("words", ["elasticity", "report", "classify-cluster", "bfc p4 compile"])
+def test_no_such_folder(tmp_path: Path, words: str) -> None:
+    """Results that are not there are bad input."""
+    for path in (tmp_path / "none", tmp_path, Path("/dev/null")):
+        done = CliRunner().invoke(program, [*words.split(), str(path)])
+        assert 2 == done.exit_code, done.stderr
+        assert 1 == len(done.stderr.splitlines())
+
+
 @pytest.mark.parametrize("name", ["a\\u0000b", "a\\nb", "\\u001b[2J"])
 def test_names_of_files(name: str) -> None:
     """A name that no file can have is refused in one line that can be printed."""

@@ -6,8 +6,10 @@ As in test_broken_input.py, files that are right are damaged at random.
 
 from __future__ import annotations
 
+import json
 import shutil
 import struct
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ccbench import arrivals
+from ccbench._sealed import sealed, unsealed
 from ccbench.bfc.scheme import scheme
 from ccbench.bfc.simulation import Simulation, simulate
 from ccbench.bfc.topology import clos
@@ -298,18 +301,42 @@ class TestFolders:
 
         refused_or_read(check, tmp_path / "recorded")
 
-    @given(damage=damages(), name=st.sampled_from(["search.json", "results.csv", "claims.csv"]))
+    @given(
+        damage=damages(),
+        name=st.sampled_from(["search.json", "results.csv", "claims.csv"]),
+        is_complete=st.booleans(),
+    )
     @thorough
     def test_search(
-        self, tmp_path: Path, searched: Path, damage: Callable[[bytes], bytes], name: str
+        self,
+        tmp_path: Path,
+        searched: Path,
+        damage: Callable[[bytes], bytes],
+        name: str,
+        *,
+        is_complete: bool,
     ) -> None:
-        """A search that is read has one row for each experiment, whose parts add up."""
-        damaged_copy(searched, tmp_path / "found", name, damage)
+        """So is a search; one that is not complete has possible rows, and none is missing."""
+        is_changed = damaged_copy(searched, tmp_path / "found", name, damage)
+        if is_complete:
+            whole = SearchResult.load(searched)
+        else:
+            description = tmp_path / "found" / "search.json"
+            with suppress(ValueError):
+                state = unsealed(description.read_bytes())
+                del state["files"]
+                description.write_text(json.dumps(sealed(state)))
 
         def check(folder: Path) -> None:
             result = SearchResult.load(folder)
             rows = result.experiments
-            assert len(rows) == len(SearchResult.load(searched).experiments)
+            if is_complete:
+                assert not is_changed or name == "search.json"  # its white space may change
+                assert rows.equals(whole.experiments)
+                assert result.claims.equals(whole.claims)
+                assert result.provenance == whole.provenance
+                assert result.config == whole.config
+            assert len(rows) == 8
             assert rows["number"].is_monotonic_increasing
             fine = rows[rows["error"] == ""]
             parts = fine["absolute_harm"] - fine["expected_harm"]

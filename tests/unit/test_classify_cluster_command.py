@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ccbench import Bottleneck, _frames
+from ccbench._sealed import sealed
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import judge
@@ -59,7 +60,7 @@ def write_server(folder: Path, label: str | None, traces: list[dict[str, Any]], 
     limits = {trace["setting"]: trace.pop("limit") for trace in traces}
     about = {"label": label, "error": None, "group": None, "limits": limits}
     document = {"target": folder.name, **about, **more}
-    text = json.dumps(plain({**document, "traces": traces}))
+    text = json.dumps(sealed(plain({**document, "traces": traces})))
     (folder / "result.json").write_text(text, encoding="utf-8")
     return folder.name
 
@@ -203,8 +204,10 @@ class TestCommand:
         [
             *("", "[]", '{"target": "x"}', '{"traces": [1]}', "[" * 100_000),
             '{"target": "x", "limits": {}, "traces": [], "label": 5}',
+            *(json.dumps(sealed(one)) for one in ({"target": "x"}, {"traces": [1]})),
+            json.dumps(sealed({"target": "x", "limits": {}, "traces": [], "label": 5})),
         ],
-        ids=range(6),
+        ids=range(9),
     )
     def test_damaged(self, folder: Path, text: str) -> None:
         """So is one that is damaged."""
@@ -213,12 +216,22 @@ class TestCommand:
         assert 2 == done.exit_code
         assert "it must be one of `ccbench classify`" in done.stderr
 
+    def test_changed(self, folder: Path) -> None:
+        """So is one in which another label was written by hand."""
+        path = folder / "a" / "result.json"
+        document = json.loads(path.read_text(encoding="utf-8"))
+        path.write_text(json.dumps({**document, "label": "vegas"}), encoding="utf-8")
+        done = cluster(folder)
+        assert 2 == done.exit_code
+        assert "it was changed" in done.stderr
+
     def test_damaged_distance(self, folder: Path) -> None:
         """So is one with a distance that is no number."""
         path = folder / "a" / "result.json"
         document = json.loads(path.read_text(encoding="utf-8"))
         document["traces"][0]["distance"] = "far"
-        path.write_text(json.dumps(document), encoding="utf-8")
+        del document["sha256"]
+        path.write_text(json.dumps(sealed(document)), encoding="utf-8")
         done = cluster(folder)
         assert 2 == done.exit_code
         assert "could not convert string to float: 'far'" in done.stderr

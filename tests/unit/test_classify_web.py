@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from ccbench import _frames
+from ccbench._sealed import unsealed
 from ccbench.classify.filters import Filters
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.training_set import PACKAGED, TrainingSet
@@ -532,7 +533,7 @@ class TestSurvey:
         assert len(asked) == 3  # of which one was interrupted
         assert rows == again
         own = tmp_path / Target.named(url).folder_name
-        assert json.loads((own / "result.json").read_text(encoding="utf-8")) == rows[0]
+        assert unsealed((own / "result.json").read_bytes()) == rows[0]
         assert (own / FIGURE).exists()
         assert ServerFolder(own).load(SETTINGS[1]) is not None
 

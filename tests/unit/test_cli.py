@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,6 @@ from ccbench.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.unit.conftest import ArithmeticEngine
 
@@ -128,6 +128,28 @@ class TestProgram:
         assert first == "ccbench 0.1.0"
         assert second == "virtual kernel: not built; run: ccbench kernel build"
 
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this machine has no /dev/full")
+    @pytest.mark.parametrize("option", ["--help", "--version"])
+    def test_full(self, option: str) -> None:
+        """What has no room is a line too where no command has begun."""
+        code = f"import sys; sys.argv[1:] = ['{option}']; from ccbench.cli.main import main; main()"
+        with Path("/dev/full").open("w") as full:
+            words = [sys.executable, "-c", code]
+            done = subprocess.run(
+                words, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+        assert (1, "ccbench: No space left on device\n") == (done.returncode, done.stderr)
+
+    def test_closed(self) -> None:
+        """Standard streams that are closed are no reason to fail, and no file takes their place."""
+        code = (
+            "import os, sys; from ccbench.cli.main import main; sys.argv[1:] = ['traces', 'list']\n"
+            "try: main()\n"
+            "finally: assert 0 == len({os.readlink(f'/proc/self/fd/{n}') for n in range(3)}) - 1"
+        )
+        words = ["sh", "-c", 'exec "$0" -c "$1" <&- >&- 2>&-', sys.executable, code]
+        assert 0 == subprocess.run(words, check=False).returncode
+
     def test_quick_to_start(self) -> None:
         """What computes nothing does not wait for pandas, which takes most of a second."""
         code = (
@@ -192,6 +214,12 @@ class TestErrors:
         result = failing(OSError(28, "No space left on device"))
         assert "ccbench: No space left on device\n" == result.stderr
         assert ExitStatus.FAILED == result.exit_code
+
+    def test_no_memory(self, failing: Callable[..., Result]) -> None:
+        """Nor is too little memory, of which Python says nothing at all."""
+        result = failing(MemoryError())
+        assert_refused(result, "not enough memory: free some", status=ExitStatus.FAILED)
+        assert "fault" not in result.stderr
 
     def test_ctrl_c(self, failing: Callable[..., Result]) -> None:
         """Ctrl-C ends with a short line, no traceback, and the shell's status for it."""

@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from matplotlib.figure import Figure
 
 from ccbench import Bottleneck, Flow, Scenario, raygen, studies
+from ccbench._sealed import check_files, unsealed
 from ccbench.cli import main as cli
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.study import _balanced
@@ -378,7 +379,9 @@ class TestSave:
         assert sorted(files) == sorted(folder.iterdir())
         pd.testing.assert_frame_equal(result.findings.table, pd.read_csv(files[0]))
         assert files[1].read_bytes().startswith(b"\x89PNG")
-        document = json.loads(files[2].read_text())
+        document = unsealed(files[2].read_bytes())
+        check_files(folder, document["files"])
+        assert ["even-1.csv", "even-1.png"] == list(document["files"])
         assert ("even-1", False, [1, 3]) == (
             document["study"],
             document["quick"],
@@ -475,7 +478,8 @@ class TestCommand:
         result = ccbench("study", "run", "even-1", "-o", tmp_path, "--json")
         document = json.loads(result.stdout)
         files = document.pop("files")
-        assert json.loads((tmp_path / "even-1.json").read_text()) == document
+        kept = unsealed((tmp_path / "even-1.json").read_bytes())
+        assert {name: value for name, value in kept.items() if name != "files"} == document
         assert [str(tmp_path / f"even-1.{kind}") for kind in ("csv", "png", "json")] == files
 
     def test_unknown(self, tmp_path: Path, registered: ArithmeticEngine) -> None:

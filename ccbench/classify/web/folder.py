@@ -7,7 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ccbench import _atomic, _json, _validate
+from ccbench import _atomic, _validate
+from ccbench._sealed import sealed, unsealed
 from ccbench.emulate.realtime.recording import Recording
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class ServerFolder:
         if not path.exists():
             return None
         try:
-            found: dict[str, Any] = _json.loads(path.read_text(encoding="utf-8"))
+            found = unsealed(path.read_bytes())
             _ = found["label"], found["error"], [one["kind"] for one in found["traces"]]
         except (ValueError, KeyError, TypeError) as error:
             allowed = "a result as it was written"
@@ -92,5 +93,5 @@ class ServerFolder:
     def finish(self, result: Mapping[str, Any]) -> None:
         """Keep the verdict: nothing more is to be asked."""
         self.path.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(result, indent=2, allow_nan=False) + "\n"
+        text = json.dumps(sealed(result), indent=2, allow_nan=False) + "\n"
         _atomic.write_text(self.path / RESULT, text)

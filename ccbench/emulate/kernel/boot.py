@@ -76,6 +76,13 @@ _BAD_PARAMETER = re.compile("(invalid|too large) for parameter `")
 #: What the console says of code that sleeps where it must not, after which Linux goes on.
 _FAULT = re.compile(r"\] (BUG: |bad: scheduling|softirq: huh)")
 
+#: Why the host may have ended a guest by a signal.
+_SIGNALS: dict[int, str] = {
+    signal.SIGKILL: ": free some memory if that was lacking, or run fewer at once",
+    signal.SIGXCPU: ": raise the limit of a process's time (ulimit -t)",
+    signal.SIGXFSZ: ": raise the limit of a file's size (ulimit -f)",
+}
+
 #: What the console says when there is no memory: of the host's, or in the guest.
 _HOST_OUT_OF_MEMORY = "Bus error - the host"
 _OUT_OF_MEMORY = ("Cannot allocate memory", "Out of memory", "deadlocked on memory")
@@ -220,6 +227,9 @@ def _reason(lines: list[str], status: int, memory_mb: int) -> str:
             return _failed_step(line.removeprefix(_FAILED))
         if "Kernel panic" in line:
             return f"the virtual kernel panicked: {line[line.index('Kernel panic') :]}"
+    if status < 0:
+        ended = f"the virtual kernel was ended by signal {-status}, {signal.strsignal(-status)}"
+        return f"{ended}{_SIGNALS.get(-status, '')}"
     return f"the virtual kernel ended early, with exit status {status}"
 
 

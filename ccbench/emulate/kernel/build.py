@@ -17,6 +17,7 @@ Folders appear complete or not at all, and one build runs at a time.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -29,13 +30,14 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
-from ccbench import _validate
+from ccbench import _json, _validate
 from ccbench._atomic import LEFTOVER, new_folder, remove
+from ccbench._locks import locked
 from ccbench.cache import cache_dir
 from ccbench.emulate.kernel import guest, names, toolchain
 from ccbench.emulate.kernel import source as kernel_sources
 from ccbench.emulate.kernel.command import Builder
-from ccbench.emulate.kernel.tree import CFLAGS, KernelTree, Recipe, compile_tree, load_tree
+from ccbench.emulate.kernel.tree import CFLAGS, KernelTree, Recipe, compile_tree, damaged, load_tree
 from ccbench.errors import CcbenchError, InputError, MissingRequirement
 
 if TYPE_CHECKING:
@@ -43,7 +45,17 @@ if TYPE_CHECKING:
 
     from ccbench.emulate.kernel.guest import Sources
 
-__all__ = ["KernelBuild", "build", "find", "installed", "ready"]
+__all__ = [
+    "KernelBuild",
+    "build",
+    "find",
+    "hold",
+    "installed",
+    "kernels_dir",
+    "load_build",
+    "only_one",
+    "ready",
+]
 
 _HZ_RANGE = _validate.Range(100, 1000)
 
@@ -55,6 +67,11 @@ _TREE_PART = 0.95
 
 #: Where kernels are that cannot be built in the cache folder; unlike /tmp, this stays.
 _SPARE = Path("/var/tmp")  # noqa: S108 - a folder of our own in it, which is looked at
+
+_DESCRIPTION = "build.json"
+
+#: Descriptors that have the locks of the kernels that this process uses (:func:`hold`).
+_held: dict[Path, int] = {}
 
 _TRY_THIS = "run: ccbench kernel build"
 
@@ -155,8 +172,8 @@ def build(
     report = on_progress or _nothing
     toolchain.check()
     sources = guest.find_sources()
-    cache = _cache()
-    with _only_one(cache, report):
+    cache = kernels_dir()
+    with only_one(cache, report):
         kernel_source = kernel_sources.find(
             source, cache / "sources", lambda what: report(what, 0.0)
         )
@@ -190,24 +207,24 @@ def installed() -> KernelBuild:
     BuildError
         If the modules or the init do not compile.
     """
-    cache, sources = _cache(), guest.find_sources()
+    cache, sources = kernels_dir(), guest.find_sources()
     tree = _tree_in_use(cache, sources)
     path = _build_path(tree, cache, sources)
     if path.exists():
-        return _load(path)
+        return load_build(path)
     toolchain.check()
-    with _only_one(cache, _nothing):
+    with only_one(cache, _nothing):
         return _with_guest(tree, cache, sources, os.cpu_count() or 1, _nothing)
 
 
 def ready() -> KernelBuild | None:
     """Return the virtual kernel in use if nothing of it is left to build."""
     try:
-        cache, sources = _cache(), guest.find_sources()
+        cache, sources = kernels_dir(), guest.find_sources()
         path = _build_path(_tree_in_use(cache, sources), cache, sources)
+        return load_build(path) if path.exists() else None
     except CcbenchError:
         return None
-    return _load(path) if path.exists() else None
 
 
 def find(version: str) -> KernelBuild | None:
@@ -219,9 +236,9 @@ def find(version: str) -> KernelBuild | None:
         A :attr:`KernelBuild.version`. The same source, settings and ccbench give the same one on
         every machine, whatever its compiler.
     """
-    path = _cache() / "builds" / version
+    path = kernels_dir() / "builds" / version
     is_version = re.fullmatch(r"[0-9a-f]{16}", version)  # and no other path, such as ".."
-    return _load(path) if is_version and path.is_dir() else None
+    return load_build(path) if is_version and path.is_dir() else None
 
 
 def _tree_in_use(cache: Path, sources: Sources) -> KernelTree:
@@ -262,8 +279,8 @@ def _with_guest(
                 "version": path.name,
                 "source": tree.source_name,
             }
-            (folder / "build.json").write_text(json.dumps(description, indent=2), encoding="utf-8")
-    return _load(path)
+            (folder / _DESCRIPTION).write_text(json.dumps(description, indent=2), encoding="utf-8")
+    return load_build(path)
 
 
 def _build_path(tree: KernelTree, cache: Path, sources: Sources) -> Path:
@@ -271,17 +288,52 @@ def _build_path(tree: KernelTree, cache: Path, sources: Sources) -> Path:
     return cache / "builds" / hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _load(path: Path) -> KernelBuild:
-    known = json.loads((path / "build.json").read_text(encoding="utf-8"))
-    return KernelBuild(
-        path=path,
-        release=known["release"],
-        hz=known["hz"],
-        ccas=tuple(known["ccas"]),
-        qdiscs=tuple(known["qdiscs"]),
-        modules=tuple(known["modules"]),
-        version=known["version"],
-    )
+def hold(kernel: KernelBuild) -> None:
+    """Keep a kernel in the cache for as long as this process lives.
+
+    Raises
+    ------
+    MissingRequirement
+        If it is not there any more.
+    """
+    if kernel.path in _held:
+        return
+    try:
+        descriptor = locked(kernel.path, fcntl.LOCK_SH)
+    except FileNotFoundError:
+        descriptor = None
+    except OSError:  # no such locks here: then nobody can remove it either
+        return
+    if descriptor is None or not kernel.linux.exists():  # removed before we had the lock
+        if descriptor is not None:
+            os.close(descriptor)
+        raise MissingRequirement(
+            f"the virtual kernel {kernel.version} was removed just now; run the command again"
+        )
+    _held[kernel.path] = descriptor
+
+
+def load_build(path: Path) -> KernelBuild:
+    """Return the kernel in a folder.
+
+    Raises
+    ------
+    CcbenchError
+        If what is said of it there cannot be read.
+    """
+    try:
+        known = _json.loads((path / _DESCRIPTION).read_bytes())
+        return KernelBuild(
+            path=path,
+            release=known["release"],
+            hz=known["hz"],
+            ccas=tuple(known["ccas"]),
+            qdiscs=tuple(known["qdiscs"]),
+            modules=tuple(known["modules"]),
+            version=known["version"],
+        )
+    except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
+        raise damaged(path, error) from error
 
 
 def _use(path: Path, cache: Path) -> None:
@@ -296,7 +348,8 @@ def _use(path: Path, cache: Path) -> None:
         remove(old)
 
 
-def _cache() -> Path:
+def kernels_dir() -> Path:
+    """Return the folder of all that is kept of kernels; it need not exist yet."""
     cache = cache_dir() / "kernel"
     return _elsewhere(cache) if re.search(r"[\s:]", str(cache)) else cache
 
@@ -331,8 +384,16 @@ def _builder(cache: Path, name: str, jobs: int) -> Builder:
 
 
 @contextmanager
-def _only_one(cache: Path, report: Callable[[str, float], None]) -> Iterator[None]:
-    """Wait until no other process builds, and keep the others waiting."""
+def only_one(cache: Path, report: Callable[[str, float], None]) -> Iterator[None]:
+    """Wait until no other process builds, and keep the others waiting.
+
+    Parameters
+    ----------
+    cache : Path
+        What :func:`kernels_dir` returns.
+    report : callable
+        Is told that this waits, if it does.
+    """
     for folder in ("sources", "trees", "builds", "logs"):
         (cache / folder).mkdir(parents=True, exist_ok=True)
     lock = FileLock(cache / "lock")

@@ -149,6 +149,20 @@ EDITS = (
         replace="ccbench_trace_me()",
         reason="the processes that the guest's kernel makes must end with it",
     ),
+    # They come with the debugger that looks at a process, with job control, with freezers: the
+    # guest's kernel would take the stop for its program's fault, and panic.
+    Edit(
+        file="arch/um/os-Linux/skas/process.c",
+        find=r"^#define STUB_SIG_MASK \((.*)\)$",
+        replace=r"#define STUB_SIG_MASK (\1 | CCBENCH_JOB_CONTROL)",
+        reason="who stops or continues a process of the guest's program does not end the guest",
+    ),
+    Edit(
+        file="arch/um/os-Linux/skas/process.c",
+        find=r"^\t\t\tcase SIGALRM:$",
+        replace=r"\g<0>\n\t\t\tCCBENCH_JOB_CONTROL_CASES:",
+        reason="who stops or continues a process of the guest's program does not end the guest",
+    ),
     # The host takes the whole state of its vector units or nothing of it. The room that the guest's
     # kernel has for it is too small where there are matrix registers (AMX), and it would panic. A
     # program of the guest is a process of the host, in which its vector registers stay between its

@@ -131,6 +131,7 @@ class KernelEngine:
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
         """Run a scenario; see :meth:`ccbench.emulate.engine.Engine.run`."""
         self.check(scenario)
+        build.hold(self.kernel)
         with workspace() as directory:
             programs = self._prepare(scenario, directory)
             modules = [module for module in self.kernel.modules if module not in _OWN_MODULES]

@@ -9,10 +9,11 @@ import shutil
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from ccbench import _json
 from ccbench.emulate.kernel import kconfig, names
 from ccbench.emulate.kernel.edits import ADDITIONS, EDITS, Edit, apply_edits
 from ccbench.emulate.kernel.source import unpack
-from ccbench.errors import InputError
+from ccbench.errors import CcbenchError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from ccbench.emulate.kernel.command import Builder
 
-__all__ = ["CFLAGS", "KernelTree", "Recipe", "compile_tree", "load_tree"]
+__all__ = ["CFLAGS", "KernelTree", "Recipe", "compile_tree", "damaged", "load_tree"]
 
 #: Further flags for the compiler, for the kernel and for the modules, e.g. "-O3". Flags that name a
 #: processor do not belong here: caches are shared between machines.
@@ -124,11 +125,26 @@ def load_tree(path: Path) -> KernelTree:
     ------
     FileNotFoundError
         If there is none.
+    CcbenchError
+        If what is said of it there cannot be read.
     """
-    known = json.loads((path / _DESCRIPTION).read_text(encoding="utf-8"))
-    for name in ("ccas", "qdiscs"):
-        known[name] = tuple(known[name])
-    return KernelTree(path=path, **known)
+    if not path.is_dir():
+        raise FileNotFoundError(path)
+    try:
+        known = _json.loads((path / _DESCRIPTION).read_bytes())
+        for name in ("ccas", "qdiscs"):
+            known[name] = tuple(known[name])
+        return KernelTree(path=path, **known)
+    except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
+        raise damaged(path, error) from error
+
+
+def damaged(path: Path, error: Exception) -> CcbenchError:
+    """Return the error to raise when what the cache says of a kernel cannot be read."""
+    return CcbenchError(
+        f"the virtual kernel in {path} is damaged ({error}): remove it by `ccbench kernel prune`, "
+        "then run: ccbench kernel build"
+    )
 
 
 def compile_tree(
