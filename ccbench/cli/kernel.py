@@ -25,7 +25,7 @@ __all__ = ["kernel"]
 
 @click.group()
 def kernel() -> None:
-    """Build the virtual kernel, say what is built, remove old ones."""
+    """Build the virtual kernel, list and remove builds."""
 
 
 @kernel.command(short_help="Compile the virtual kernel and its modules.")
@@ -92,7 +92,9 @@ def list_kept(*, as_json: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @json_option
 def prune(*, dry_run: bool, as_json: bool) -> None:
-    """Remove all kernels but those in use and the newest of each Linux and HZ.
+    """Remove all kernels but those in use and the newest of each.
+
+    The newest of each release of Linux and of HZ stay.
 
     What was removed can be built again from the same source by the same ccbench. Runs stay.
     """
