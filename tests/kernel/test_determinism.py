@@ -107,9 +107,10 @@ class TestMachine:
             stopped = executor.submit(engine.run, scenario)
             while not guests:
                 time.sleep(0.001)
-            # Before it boots a kernel looks what the host can do, with processes that must not stop.
+            # Before it boots, a kernel tries the host with processes that must not be stopped.
             program: list[int] = []
-            while (before := program) != (program := traced(guests[0].pid)) or not program:
+            while not program or program != traced(guests[0].pid):
+                program = traced(guests[0].pid)
                 assert guests[0].poll() is None
                 time.sleep(0.1)
             stops = 0
