@@ -7,6 +7,7 @@ import errno
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 import uuid
 from contextlib import contextmanager, suppress
@@ -135,7 +136,11 @@ def _close(lock: int | None) -> None:
 
 def _takes_bytes(path: Path) -> bool:
     """Whether it is there, and neither a file nor a folder: a device, a pipe."""
-    return path.exists() and not path.is_file() and not path.is_dir()
+    try:
+        mode = path.stat().st_mode  # once: others may be replacing it
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _behind_links(path: Path) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ccbench import _atomic
@@ -115,14 +114,16 @@ def check_folder(folder: Path) -> None:
     InputError
         If it is a file, holds anything but a run, which would be replaced, or cannot be written.
     """
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file: name a folder for the run")
     above = next(path for path in folder.absolute().parents if path.exists())
     if not os.access(above, os.W_OK | os.X_OK):
         raise InputError(f"{folder} cannot be written, as {above} cannot: name another folder")
     strangers = []
-    with suppress(FileNotFoundError, NotADirectoryError):  # the usual case: it is new
+    try:
         strangers = sorted({path.name for path in folder.iterdir()} - _FILES)
+    except FileNotFoundError:
+        pass  # the usual case: it is new
+    except NotADirectoryError:
+        raise InputError(f"{folder} is a file: name a folder for the run") from None
     if strangers:
         message = f"{folder} holds {strangers[0]}, and saving a run there would remove it"
         raise InputError(f"{message}: name another folder")

@@ -409,8 +409,9 @@ class TestCommand:
         assert ExitStatus.BAD_INPUT == result.exit_code
         assert message in result.stderr
 
-    def test_list(self) -> None:
+    def test_list(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The list says of each study what it is and how much it runs."""
+        monkeypatch.setenv("COLUMNS", "140")
         shown = ccbench("study", "list").stdout
         for words in ("Nobody 1900", "even-1", "Even flows share", "Figure 1", " 8 ", "40.0 s"):
             assert words in shown
