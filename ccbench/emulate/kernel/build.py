@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ccbench.emulate.kernel.guest import Sources
 
 __all__ = [
+    "DESCRIPTION",
     "KernelBuild",
     "build",
     "find",
@@ -68,7 +69,8 @@ _TREE_PART = 0.95
 #: Where kernels are that cannot be built in the cache folder; unlike /tmp, this stays.
 _SPARE = Path("/var/tmp")  # noqa: S108 - a folder of our own in it, which is looked at
 
-_DESCRIPTION = "build.json"
+#: The file in a kernel's folder that says what it is.
+DESCRIPTION = "build.json"
 
 #: Descriptors that have the locks of the kernels that this process uses (:func:`hold`).
 _held: dict[Path, int] = {}
@@ -279,7 +281,7 @@ def _with_guest(
                 "version": path.name,
                 "source": tree.source_name,
             }
-            (folder / _DESCRIPTION).write_text(json.dumps(description, indent=2), encoding="utf-8")
+            (folder / DESCRIPTION).write_text(json.dumps(description, indent=2), encoding="utf-8")
     return load_build(path)
 
 
@@ -322,7 +324,7 @@ def load_build(path: Path) -> KernelBuild:
         If what is said of it there cannot be read.
     """
     try:
-        known = _json.loads((path / _DESCRIPTION).read_bytes())
+        known = _json.loads((path / DESCRIPTION).read_bytes())
         return KernelBuild(
             path=path,
             release=known["release"],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ccbench._atomic import remove
 from ccbench._locks import locked
-from ccbench.emulate.kernel.build import kernels_dir, load_build, only_one, ready
+from ccbench.emulate.kernel.build import DESCRIPTION, kernels_dir, load_build, only_one, ready
 from ccbench.emulate.kernel.tree import load_tree
 from ccbench.errors import CcbenchError
 
@@ -146,7 +146,7 @@ def _tree(path: Path) -> tuple[str, int, float]:
 
 def _build(path: Path) -> tuple[str, int, float]:
     known = load_build(path)
-    return known.release, known.hz, (path / "build.json").stat().st_mtime
+    return known.release, known.hz, (path / DESCRIPTION).stat().st_mtime
 
 
 def _state(one: Kept, current: Iterable[Path], newest: Mapping[tuple[str, str, int], float]) -> str:
