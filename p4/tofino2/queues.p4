@@ -15,6 +15,7 @@ control Ghost(in ghost_intrinsic_metadata_t report) {
     PortId_t port = 0;
     bit<32> bit_of_queue = 0;
     queue_index_t place = 0;
+    bit<32> cells = 0; // a register reads whole words; in the report its length is between two
 
     action is_queue(PortId_t of_port, bit<32> as_bit, queue_index_t index) {
         port = of_port;
@@ -34,7 +35,7 @@ control Ghost(in ghost_intrinsic_metadata_t report) {
 
     RegisterAction<bit<32>, queue_index_t, bit<32>>(queue_cells) note_length = {
         void apply(inout bit<32> value) {
-            value = (bit<32>)report.qlength;
+            value = cells;
         }
     };
     RegisterAction<bit<32>, PortId_t, bit<32>>(busy_queues) note_busy = {
@@ -49,9 +50,10 @@ control Ghost(in ghost_intrinsic_metadata_t report) {
     };
 
     apply {
+        cells = (bit<32>)report.qlength;
         if (queue_of_report.apply().hit) {
             note_length.execute(place);
-            if (report.qlength == 0) {
+            if (cells == 0) {
                 note_empty.execute(port);
             } else {
                 note_busy.execute(port);
