@@ -34,8 +34,8 @@ control FlowTable(inout internal_headers_t hdr, inout ingress_metadata_t meta) {
         }
     };
     RegisterAction<clock_t, flow_index_t, clock_t>(flow_touched) touch = {
-        void apply(inout clock_t value, out clock_t before) {
-            before = value;
+        void apply(inout clock_t value, out clock_t age) {
+            age = meta.now - value;
             value = meta.now;
         }
     };
@@ -59,10 +59,9 @@ control FlowTable(inout internal_headers_t hdr, inout ingress_metadata_t meta) {
         } else {
             meta.fresh = look.execute(hdr.bridge.entry);
         }
-        meta.touched = touch.execute(hdr.bridge.entry);
-        meta.age = meta.now - meta.touched;
+        meta.age = touch.execute(hdr.bridge.entry);
         if (meta.is_dequeue == 0) {
-            if (meta.fresh == 1 && meta.age > STICKY) {
+            if (meta.fresh == 1 && meta.age[15:STICKY_BITS] != 0) {
                 hdr.bridge.queue = reassign.execute(hdr.bridge.entry);
             } else {
                 hdr.bridge.queue = keep.execute(hdr.bridge.entry);

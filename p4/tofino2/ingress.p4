@@ -10,7 +10,7 @@ parser IngressParse(packet_in packet, out internal_headers_t hdr, out ingress_me
     state start {
         packet.extract(intrinsic);
         packet.advance(PORT_METADATA_SIZE);
-        meta = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+        meta = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
         transition select(intrinsic.ingress_port) {
             INSIDE &&& INSIDE_MASK : inside;
             default : from_wire;

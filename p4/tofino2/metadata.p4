@@ -53,8 +53,7 @@ struct ingress_metadata_t {
     bit<32> busy; // bit i: queue i of the egress port has packets
     bit<32> held; // bit i: it is paused
     clock_t now;
-    clock_t touched; // when something last happened to the flow's entry
-    clock_t age;
+    clock_t age; // since something last happened to the flow's entry
     bit<32> threshold; // in cells
     bit<8> copy_kind; // what a mirrored packet is
     MirrorId_t session; // whose port is the ingress port

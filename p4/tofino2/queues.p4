@@ -14,24 +14,7 @@ Register<bit<32>, PortId_t>(PORTS) paused_queues; // bit i: the downstream neigh
 control Ghost(in ghost_intrinsic_metadata_t report) {
     PortId_t port = 0;
     bit<32> bit_of_queue = 0;
-    queue_index_t place = 0;
     bit<32> cells = 0; // a register reads whole words; in the report its length is between two
-
-    action is_queue(PortId_t of_port, bit<32> as_bit, queue_index_t index) {
-        port = of_port;
-        bit_of_queue = as_bit;
-        place = index;
-    }
-    table queue_of_report {
-        key = {
-            report.pipe_id : exact;
-            report.qid : exact;
-        }
-        actions = {
-            is_queue;
-        }
-        size = 8192;
-    }
 
     RegisterAction<bit<32>, queue_index_t, bit<32>>(queue_cells) note_length = {
         void apply(inout bit<32> value) {
@@ -49,10 +32,25 @@ control Ghost(in ghost_intrinsic_metadata_t report) {
         }
     };
 
+    action is_queue(PortId_t of_port, bit<32> as_bit, queue_index_t place) {
+        note_length.execute(place);
+        port = of_port;
+        bit_of_queue = as_bit;
+    }
+    table queue_of_report {
+        key = {
+            report.pipe_id : exact;
+            report.qid : exact;
+        }
+        actions = {
+            is_queue;
+        }
+        size = 8192;
+    }
+
     apply {
         cells = (bit<32>)report.qlength;
         if (queue_of_report.apply().hit) {
-            note_length.execute(place);
             if (cells == 0) {
                 note_empty.execute(port);
             } else {

@@ -41,7 +41,10 @@ class MahimahiEngine:
 
     Examples
     --------
-    >>> run = MahimahiEngine().run(Scenario.load("examples/bbr-vs-cubic.toml"))  # doctest: +SKIP
+    >>> from dataclasses import replace
+    >>> from ccbench import Scenario
+    >>> scenario = replace(Scenario.load("examples/bbr-vs-cubic.toml"), duration_s=10)
+    >>> run = MahimahiEngine().run(scenario)  # doctest: +SKIP
     """
 
     name = "mahimahi"
