@@ -68,7 +68,7 @@ control Threshold(inout internal_headers_t hdr, inout ingress_metadata_t meta,
 
 control PauseCounter(inout internal_headers_t hdr, inout ingress_metadata_t meta) {
     Hash<pause_index_t>(HashAlgorithm_t.IDENTITY) place;
-    RegisterAction<bit<16>, pause_index_t, bit<1>>(pause_counter) count_in = {
+    RegisterAction<bit<16>, pause_index_t, bit<1>>(pause_counter) one_more = {
         void apply(inout bit<16> value, out bit<1> left_zero) {
             left_zero = 0;
             if (value == 0) {
@@ -77,7 +77,7 @@ control PauseCounter(inout internal_headers_t hdr, inout ingress_metadata_t meta
             value = value + 1;
         }
     };
-    RegisterAction<bit<16>, pause_index_t, bit<1>>(pause_counter) count_out = {
+    RegisterAction<bit<16>, pause_index_t, bit<1>>(pause_counter) one_less = {
         void apply(inout bit<16> value, out bit<1> reached_zero) {
             reached_zero = 0;
             if (value == 1) {
@@ -86,7 +86,7 @@ control PauseCounter(inout internal_headers_t hdr, inout ingress_metadata_t meta
             value = value - 1;
         }
     };
-    RegisterAction<bit<16>, pause_index_t, bit<1>>(pause_counter) look = {
+    RegisterAction<bit<16>, pause_index_t, bit<1>>(pause_counter) as_many = {
         void apply(inout bit<16> value, out bit<1> is_zero) {
             is_zero = 0;
             if (value == 0) {
@@ -94,18 +94,38 @@ control PauseCounter(inout internal_headers_t hdr, inout ingress_metadata_t meta
             }
         }
     };
+    action count_in() {
+        meta.turned = one_more.execute(place.get({ meta.port_index, hdr.bridge.upstream_queue[4:0] }));
+    }
+    action count_out() {
+        meta.turned = one_less.execute(place.get({ meta.port_index, hdr.bridge.upstream_queue[4:0] }));
+    }
+    action look() {
+        meta.turned = as_many.execute(place.get({ meta.port_index, hdr.bridge.upstream_queue[4:0] }));
+    }
+    table pausing_packets {
+        key = {
+            meta.is_refresh : exact;
+            meta.is_dequeue : exact;
+            hdr.bridge.counted : exact;
+        }
+        actions = {
+            count_in;
+            count_out;
+            look;
+            NoAction;
+        }
+        const default_action = NoAction();
+        const entries = {
+            (0, 0, 1) : count_in();
+            (0, 1, 1) : count_out();
+            (1, 0, 0) : look();
+        }
+        size = 4;
+    }
 
     apply {
-        pause_index_t index = place.get({ meta.port_index, hdr.bridge.upstream_queue[4:0] });
-        if (meta.is_refresh == 1) {
-            meta.turned = look.execute(index);
-        } else if (hdr.bridge.counted == 1) {
-            if (meta.is_dequeue == 1) {
-                meta.turned = count_out.execute(index);
-            } else {
-                meta.turned = count_in.execute(index);
-            }
-        }
+        pausing_packets.apply();
     }
 }
 

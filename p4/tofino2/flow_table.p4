@@ -10,7 +10,7 @@ Register<clock_t, flow_index_t>(FLOW_ENTRIES) flow_touched;
 Register<bit<8>, flow_index_t>(FLOW_ENTRIES) flow_queue;
 
 control FlowTable(inout internal_headers_t hdr, inout ingress_metadata_t meta) {
-    RegisterAction<bit<16>, flow_index_t, bit<1>>(flow_size) count_in = {
+    RegisterAction<bit<16>, flow_index_t, bit<1>>(flow_size) one_more = {
         void apply(inout bit<16> value, out bit<1> is_fresh) {
             is_fresh = 0;
             if (value == 0) {
@@ -19,7 +19,7 @@ control FlowTable(inout internal_headers_t hdr, inout ingress_metadata_t meta) {
             value = value + 1;
         }
     };
-    RegisterAction<bit<16>, flow_index_t, bit<1>>(flow_size) look = {
+    RegisterAction<bit<16>, flow_index_t, bit<1>>(flow_size) as_many = {
         void apply(inout bit<16> value, out bit<1> is_fresh) {
             is_fresh = 0;
             if (value == 0) {
@@ -27,46 +27,90 @@ control FlowTable(inout internal_headers_t hdr, inout ingress_metadata_t meta) {
             }
         }
     };
-    RegisterAction<bit<16>, flow_index_t, bit<1>>(flow_size) count_out = {
+    RegisterAction<bit<16>, flow_index_t, bit<1>>(flow_size) one_less = {
         void apply(inout bit<16> value, out bit<1> is_fresh) {
             is_fresh = 0;
             value = value - 1;
         }
     };
+    action count_in() {
+        meta.fresh = one_more.execute(hdr.bridge.entry);
+    }
+    action look() {
+        meta.fresh = as_many.execute(hdr.bridge.entry);
+    }
+    action count_out() {
+        meta.fresh = one_less.execute(hdr.bridge.entry);
+    }
+    table size_of_flow {
+        key = {
+            meta.is_dequeue : exact;
+            hdr.bridge.sampled : exact;
+        }
+        actions = {
+            count_in;
+            look;
+            count_out;
+            NoAction;
+        }
+        const default_action = NoAction(); // the hardware's rule: what hashes is no default
+        const entries = {
+            (0, 0) : look();
+            (0, 1) : count_in();
+            (1, 1) : count_out();
+        }
+        size = 4;
+    }
+
     RegisterAction<clock_t, flow_index_t, clock_t>(flow_touched) touch = {
         void apply(inout clock_t value, out clock_t age) {
             age = meta.now - value;
             value = meta.now;
         }
     };
-    RegisterAction<bit<8>, flow_index_t, bit<8>>(flow_queue) reassign = {
+
+    RegisterAction<bit<8>, flow_index_t, bit<8>>(flow_queue) another = {
         void apply(inout bit<8> value, out bit<8> queue) {
             value = meta.empty_queue;
             queue = value;
         }
     };
-    RegisterAction<bit<8>, flow_index_t, bit<8>>(flow_queue) keep = {
+    RegisterAction<bit<8>, flow_index_t, bit<8>>(flow_queue) the_same = {
         void apply(inout bit<8> value, out bit<8> queue) {
             queue = value;
         }
     };
+    action reassign() {
+        hdr.bridge.queue = another.execute(hdr.bridge.entry);
+    }
+    action keep() {
+        hdr.bridge.queue = the_same.execute(hdr.bridge.entry);
+    }
+    // A flow takes another queue if no packets of it are here, and none were for the sticky time.
+    table queue_of_flow {
+        key = {
+            meta.is_dequeue : exact;
+            meta.fresh : exact;
+            meta.age : ternary;
+        }
+        actions = {
+            reassign;
+            keep;
+            NoAction;
+        }
+        const default_action = NoAction();
+        const entries = {
+            (0, 0, _) : keep();
+            (0, 1, 0 &&& AFTER_STICKY) : keep();
+            (0, 1, _) : reassign();
+        }
+        size = 4;
+    }
 
     apply {
-        if (meta.is_dequeue == 1) {
-            meta.fresh = count_out.execute(hdr.bridge.entry);
-        } else if (hdr.bridge.sampled == 1) {
-            meta.fresh = count_in.execute(hdr.bridge.entry);
-        } else {
-            meta.fresh = look.execute(hdr.bridge.entry);
-        }
+        size_of_flow.apply();
         meta.age = touch.execute(hdr.bridge.entry);
-        if (meta.is_dequeue == 0) {
-            if (meta.fresh == 1 && meta.age[15:STICKY_BITS] != 0) {
-                hdr.bridge.queue = reassign.execute(hdr.bridge.entry);
-            } else {
-                hdr.bridge.queue = keep.execute(hdr.bridge.entry);
-            }
-        }
+        queue_of_flow.apply();
     }
 }
 

@@ -153,6 +153,8 @@ control BfcIngress(inout internal_headers_t hdr, inout ingress_metadata_t meta,
         hdr.bridge.counted = 0;
     }
     action is_to_be_refreshed() {
+        hdr.bridge.setValid();
+        hdr.bridge.counted = 0;
         hdr.bridge.ingress_port = hdr.generated.pipe_id ++ hdr.generated.batch_id[6:0];
         hdr.bridge.upstream_queue = hdr.generated.packet_id[7:0];
     }

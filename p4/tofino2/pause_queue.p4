@@ -44,13 +44,32 @@ control PauseQueue(inout headers_t hdr, inout ingress_metadata_t meta, in PortId
         }
     };
 
+    action remember() {
+        note_paused.execute(port);
+    }
+    action forget() {
+        note_running.execute(port);
+    }
+    table paused {
+        key = {
+            hdr.bfc.kind : exact;
+        }
+        actions = {
+            remember;
+            forget;
+            NoAction;
+        }
+        const default_action = NoAction();
+        const entries = {
+            BFC_PAUSE : remember();
+            BFC_RESUME : forget();
+        }
+        size = 4;
+    }
+
     apply {
         if (flow_control_word.apply().hit) {
-            if (hdr.bfc.kind == BFC_PAUSE) {
-                note_paused.execute(port);
-            } else {
-                note_running.execute(port);
-            }
+            paused.apply();
         }
         for_deparser.drop_ctl = 1;
     }

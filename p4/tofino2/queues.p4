@@ -32,8 +32,7 @@ control Ghost(in ghost_intrinsic_metadata_t report) {
         }
     };
 
-    action is_queue(PortId_t of_port, bit<32> as_bit, queue_index_t place) {
-        note_length.execute(place);
+    action is_queue(PortId_t of_port, bit<32> as_bit) {
         port = of_port;
         bit_of_queue = as_bit;
     }
@@ -48,15 +47,50 @@ control Ghost(in ghost_intrinsic_metadata_t report) {
         size = 8192;
     }
 
+    action is_busy() {
+        note_busy.execute(port);
+    }
+    action is_empty() {
+        note_empty.execute(port);
+    }
+    table busy {
+        key = {
+            cells : ternary;
+        }
+        actions = {
+            is_busy;
+            is_empty;
+            NoAction;
+        }
+        const default_action = NoAction();
+        const entries = {
+            0 : is_empty();
+            _ : is_busy();
+        }
+        size = 2;
+    }
+
+    // A table of its own: ingress reads lengths stages after it has read which queues are busy.
+    action has_length(queue_index_t place) {
+        note_length.execute(place);
+    }
+    table length_of_report {
+        key = {
+            report.pipe_id : exact;
+            report.qid : exact;
+        }
+        actions = {
+            has_length;
+        }
+        size = 8192;
+    }
+
     apply {
         cells = (bit<32>)report.qlength;
         if (queue_of_report.apply().hit) {
-            if (cells == 0) {
-                note_empty.execute(port);
-            } else {
-                note_busy.execute(port);
-            }
+            busy.apply();
         }
+        length_of_report.apply();
     }
 }
 

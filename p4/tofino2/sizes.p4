@@ -10,7 +10,6 @@
 #define FLOW_ENTRIES 131072 // of each pipe: the power of 2 above 25 times 4096 queues
 #define FLOW_INDEX_WIDTH 17
 #define PAUSE_TABLE 2048 // of each pipe: 64 ingress ports and 32 upstream queues
-#define STICKY_BITS 6 // a flow keeps its queue for 2^6 units of the clock: 2 HRTT of 2 microseconds
 #define QUEUE_TABLE 16384 // of the switch: 512 port numbers and 32 queues
 
 typedef bit<FLOW_INDEX_WIDTH> flow_index_t;
@@ -23,5 +22,6 @@ const PortId_t INSIDE = 6;
 const PortId_t INSIDE_MASK = 0x7F;
 
 const bit<8> CONTROL_QUEUE = 31;
+const clock_t AFTER_STICKY = 0xFFC0; // the bits of 64 units and more: 2 HRTT of 2 microseconds
 
 #endif
