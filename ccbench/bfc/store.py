@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 #: What besides the compiled core decides what a simulation's result looks like.
 _SOURCES = (
     *("bfc/simulation.py", "bfc/scheme.py", "bfc/workload.py", "bfc/flow_sizes.py"),
-    "flow_sizes.py",
+    *("flow_sizes/pieces.py", "flow_sizes/distribution.py"),
 )
 
 
