@@ -22,7 +22,7 @@ from ccbench.harm import (
     measured_from,
     rolling_deviation,
 )
-from ccbench.harm.convergence_plot import convergence_figure
+from ccbench.harm.convergence.plot import convergence_figure
 
 FloatArray = npt.NDArray[np.floating[Any]]
 

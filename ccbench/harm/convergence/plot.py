@@ -12,7 +12,8 @@ from ccbench import _validate
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ccbench.harm.convergence import FlowConvergence, Step
+    from ccbench.harm.convergence.algorithm import Step
+    from ccbench.harm.convergence.times import FlowConvergence
 
 __all__ = ["convergence_figure"]
 

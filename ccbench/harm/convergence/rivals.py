@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ccbench import _validate
 from ccbench._validate import Range
-from ccbench.harm import _throughput
+from ccbench.harm.convergence import _throughput
 
 if TYPE_CHECKING:
     import pandas as pd

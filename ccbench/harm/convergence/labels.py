@@ -50,7 +50,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ccbench import _validate
-from ccbench.harm import _throughput
+from ccbench.harm.convergence import _throughput
 from ccbench.scenario import Bottleneck, Flow, Scenario
 
 if TYPE_CHECKING:
