@@ -14,18 +14,11 @@ from ccbench import studies
 from ccbench.elasticity.pulse import burst_bytes
 from ccbench.scenario import Flow
 from ccbench.studies import nimbus_5, nimbus_7, nimbus_14, nimbus_d4, nimbus_rtts
-from ccbench.studies.nimbus_testbed import (
-    CATEGORIES,
-    accuracy_percent,
-    category_of,
-    cross_traffic,
-    fair_shares_mbps,
-    mode_accuracy_percent,
-    phased,
-    pulser,
-    shared,
-    worst_case,
-)
+from ccbench.studies.nimbus_7 import phased
+from ccbench.studies.nimbus_comparisons import worst_case
+from ccbench.studies.nimbus_fair_share import fair_shares_mbps
+from ccbench.studies.nimbus_measures import accuracy_percent, mode_accuracy_percent
+from ccbench.studies.nimbus_testbed import CATEGORIES, category_of, cross_traffic, pulser, shared
 from ccbench.traffic import FlowMix
 
 if TYPE_CHECKING:
