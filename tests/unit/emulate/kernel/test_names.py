@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ccbench.emulate.kernel import names
-from tests.unit.kernel.conftest import CCA, QDISC
+from tests.unit.emulate.kernel.conftest import CCA, QDISC
 
 
 class TestNames:

@@ -16,7 +16,7 @@ from ccbench.emulate.kernel import tree
 from ccbench.emulate.kernel.command import BuildError
 from ccbench.emulate.kernel.kept import prune
 from ccbench.errors import CcbenchError, InputError, MissingRequirement
-from tests.unit.kernel.conftest import CCA, MAKEFILE, write
+from tests.unit.emulate.kernel.conftest import CCA, MAKEFILE, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable

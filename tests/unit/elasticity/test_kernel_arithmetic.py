@@ -19,7 +19,7 @@ from ccbench.elasticity.rates import cross_traffic_mbps, packet_windows, window_
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-SOURCES = Path(__file__).parents[2] / "kernel_modules" / "tcp_nimbus"
+SOURCES = Path(__file__).parents[3] / "kernel_modules" / "tcp_nimbus"
 
 pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="there is no gcc")
 

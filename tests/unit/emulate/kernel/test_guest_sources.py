@@ -8,7 +8,7 @@ import pytest
 
 from ccbench.emulate.kernel import guest, names
 from ccbench.errors import InputError
-from tests.unit.kernel.conftest import CCA, write
+from tests.unit.emulate.kernel.conftest import CCA, write
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 
 from ccbench.emulate.kernel.edits import ADDITIONS, EDITS, Edit, apply_edits
 from ccbench.errors import InputError
-from tests.unit.kernel.conftest import CHANGES
+from tests.unit.emulate.kernel.conftest import CHANGES
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 
 from ccbench.emulate.kernel import source
 from ccbench.errors import InputError, MissingRequirement
-from tests.unit.kernel.conftest import CCA, KERNEL, pack, write
+from tests.unit.emulate.kernel.conftest import CCA, KERNEL, pack, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ccbench.emulate.kernel import guest
-from tests.unit.kernel.conftest import write
+from tests.unit.emulate.kernel.conftest import write
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,7 +18,7 @@ from ccbench.cli import main as cli
 from ccbench.emulate.kernel import build as building
 from ccbench.emulate.kernel.kept import kept, prune
 from ccbench.errors import MissingRequirement
-from tests.unit.kernel.conftest import write
+from tests.unit.emulate.kernel.conftest import write
 
 
 class TestKept:
