@@ -95,8 +95,9 @@ class TestProgram:
             "sys.exit('pandas' in sys.modules)"
         )
         commands = ("--help", "--version", "kernel info", "run nowhere.toml", "model bfc")
-        more = ("model bbr --bandwidth 9 --rtt 9 --queue 2bdp", "study list")
-        words = [sys.executable, "-c", code, *commands, *more]
+        more = ("model bbr --bandwidth 9 --rtt 9 --queue 2bdp", "study list", "traces list")
+        servers = ("classify nowhere.csv", "classify example.com --plot x.png")
+        words = [sys.executable, "-c", code, *commands, *more, *servers]
         assert 0 == subprocess.run(words, check=False).returncode
 
     @pytest.mark.parametrize("command", [(), ("kernel",)])
