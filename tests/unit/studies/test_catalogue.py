@@ -76,8 +76,8 @@ class TestRegistry:
                 size(study, quick=False)
             pytest.skip(missing)
         runs, virtual_s = size(study, quick=False)
-        assert study.about.runs == runs
-        assert study.about.virtual_s == pytest.approx(virtual_s)
+        assert studies.about(name).runs == runs
+        assert studies.about(name).virtual_s == pytest.approx(virtual_s)
         few, quick_s = size(study, quick=True)
         assert 0 < few <= runs
         assert quick_s <= 0.1 * virtual_s

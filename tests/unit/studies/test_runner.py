@@ -135,7 +135,7 @@ class TestRunSearchStudy:
         """A second time everything comes out of the store, unless asked for fresh."""
         studies.run_study(SEARCH_STUDY, engine=engine)
         once = len(engine.ran)
-        assert 0 < once == len(set(engine.ran)) <= SEARCH_STUDY.about.runs
+        assert 0 < once == len(set(engine.ran)) <= 48
         studies.run_study(SEARCH_STUDY, engine=engine)
         assert once == len(engine.ran)
         again = studies.run_study(SEARCH_STUDY, engine=engine, fresh=True)
