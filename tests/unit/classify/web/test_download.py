@@ -14,7 +14,7 @@ from ccbench.classify.web.download import (
     utilisation,
 )
 from ccbench.errors import ServerError
-from tests.unit.classify_web.conftest import download
+from tests.unit.classify.web.conftest import download
 
 
 class TestAnswers:

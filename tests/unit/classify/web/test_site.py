@@ -15,7 +15,7 @@ from ccbench.classify.web.manners import Manners
 from ccbench.classify.web.site import find_site
 from ccbench.classify.web.target import Target
 from ccbench.errors import ServerError
-from tests.unit.classify_web.conftest import serving
+from tests.unit.classify.web.conftest import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

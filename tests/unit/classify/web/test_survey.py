@@ -16,7 +16,7 @@ from ccbench.classify.web.manners import Manners
 from ccbench.classify.web.survey import FIGURE, survey
 from ccbench.classify.web.target import Target
 from ccbench.errors import EngineError, InputError
-from tests.unit.classify_web.conftest import download, serving
+from tests.unit.classify.web.conftest import download, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training_set import TrainingSet
 from ccbench.cli.main import program
-from tests.unit.classify_web.conftest import download, serving
+from tests.unit.classify.web.conftest import download, serving
 
 if TYPE_CHECKING:
     from pathlib import Path
