@@ -133,6 +133,10 @@ def summary() -> pd.DataFrame:
     ------
     MissingRequirement, InputError
         As there.
+
+    Examples
+    --------
+    >>> summary()["mean_mbps"].idxmax()  # doctest: +SKIP
     """
     import pandas as pd  # noqa: PLC0415 - scenarios name traces, and need no table of them
 

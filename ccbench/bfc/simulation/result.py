@@ -58,6 +58,13 @@ class Simulation:
         Totals: events, packets, retransmissions and the like, by name.
     provenance : mapping
         JSON-able values that say what was simulated, and by which version.
+
+    Examples
+    --------
+    Which port's queue was the longest:
+
+    >>> ports = result.ports.set_index(["node", "to"])  # doctest: +SKIP
+    >>> ports["peak_queue_bytes"].idxmax()  # doctest: +SKIP
     """
 
     flows: pd.DataFrame = field(repr=False)
@@ -85,7 +92,14 @@ class Simulation:
         -------
         DataFrame
             One row per range; index ``up_to_bytes``. Columns: ``flows`` that are complete,
-            ``unfinished``, and the ``mean``, ``p50``, ``p95`` and ``p99`` of their slowdown.
+            ``unfinished``, and the ``mean``, ``p50``, ``p95`` and ``p99`` of their slowdown, NaN
+            where none is complete.
+
+        Examples
+        --------
+        Flows of up to 3 KB, of up to 100 KB, and longer ones:
+
+        >>> result.slowdowns((3e3, 100e3))["p99"]  # doctest: +SKIP
         """
         flows = self.flows[self.flows["kind"] == kind]
         edges = np.array([*edges_bytes, np.inf])
@@ -106,7 +120,12 @@ class Simulation:
         return pd.DataFrame(rows, index=pd.Index(edges, name="up_to_bytes"))
 
     def paused_share(self) -> float:
-        """Return the share of time that ports were stopped by PFC, over all ports."""
+        """Return the share of time that ports were stopped by PFC, 0 to 1, the mean of all ports.
+
+        Examples
+        --------
+        >>> result.paused_share()  # doctest: +SKIP
+        """
         return float(self.ports["paused_s"].mean() / self.summary["end_s"])
 
     def save(self, folder: str | Path) -> None:
@@ -116,6 +135,13 @@ class Simulation:
         ------
         InputError
             If the folder holds anything else.
+        OSError
+            If there is no room for it.
+
+        Examples
+        --------
+        >>> result.save("bfc-facebook")  # doctest: +SKIP
+        >>> Simulation.load("bfc-facebook").summary["flows"]  # doctest: +SKIP
         """
         path = Path(folder)
         _check_folder(path)
