@@ -16,6 +16,8 @@ import pandas as pd
 
 from ccbench import _frames, _run_files, _validate, cca_info
 from ccbench._frames import EVENT_DTYPE, EVENTS, STATE_DTYPE, STATES
+from ccbench._queue_record import Events, Summarised
+from ccbench._rates import rates_mbps
 from ccbench.errors import DamagedRun, InputError
 from ccbench.queue_summary import TABLES as SUMMARY_TABLES
 from ccbench.queue_summary import QueueSummary
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
+
+    from ccbench._queue_record import QueueRecord
 
 __all__ = ["EVENTS", "EVENT_DTYPE", "STATES", "STATE_DTYPE", "Run"]
 
@@ -243,17 +247,7 @@ class Run:
         >>> shares = run.occupancy_distribution().cumsum()  # doctest: +SKIP
         >>> int(shares.index[shares >= 0.99][0])  # the 99th percentile  # doctest: +SKIP
         """
-        if self.queue_summary is None:
-            events = self.queue_events(bottleneck)
-            times = np.concatenate([[0], events["time_ns"], [self._duration_ns]])
-            packets = np.concatenate([[0], events["backlog_packets"]])
-            time_ns = pd.Series(np.diff(times)).groupby(packets).sum()
-            time_ns = time_ns[time_ns > 0]
-        else:
-            self._check_bottleneck(bottleneck)
-            rows = self.queue_summary.occupancy
-            rows = rows[(rows["bottleneck"] == bottleneck) & (rows["time_ns"] > 0)]
-            time_ns = rows.set_index("packets")["time_ns"]
+        time_ns = self._queue_record(bottleneck).time_ns_by_packets()
         shares: pd.Series[float] = time_ns / self._duration_ns
         return shares.rename_axis("packets").rename("share")
 
@@ -286,14 +280,10 @@ class Run:
         """
         interval_ns = _interval_ns(interval_s)
         grid = np.arange(self._duration_ns // interval_ns + 1) * interval_ns
+        record = self._queue_record(bottleneck)
         if self.queue_summary is not None:
-            self._check_bottleneck(bottleneck)
-            step = self._samples_in(interval_ns)
-            samples = self.queue_summary.samples
-            samples = samples[samples["bottleneck"] == bottleneck]
-            backlog = samples["backlog_packets"].to_numpy()[::step]
-            return pd.Series(backlog, index=_time_index(grid), name="occupancy_packets")
-        backlog = _frames.backlog_at(self.queue_events(bottleneck), grid)
+            self._check_multiple(interval_ns)
+        backlog = record.backlog_at(grid)
         return pd.Series(backlog, index=_time_index(grid), name="occupancy_packets")
 
     def utilisation(self, bottleneck: int = 0) -> float:
@@ -324,11 +314,8 @@ class Run:
         self._check_bottleneck(bottleneck)
         if bottleneck == len(self.scenario.bottlenecks) - 1:
             carried = self.flows.groupby("flow")["throughput_bytes"].last().sum()
-        elif self.queue_summary is not None:
-            carried = self.queue_summary.bytes("dequeue", bottleneck)
         else:
-            events = self.queue_events(bottleneck)
-            carried = events.loc[events["event"] == "dequeue", "bytes"].sum()
+            carried = self._queue_record(bottleneck).carried_bytes()
         link = self.scenario.bottlenecks[bottleneck]
         could_carry = link.capacity_bytes(self.scenario.duration_s)
         return float(carried) / could_carry if could_carry else math.nan
@@ -360,17 +347,9 @@ class Run:
         >>> run.queueing_delay_ms()  # doctest: +SKIP
         4...
         """
-        if self.queue_summary is None:
-            events = self.queue_events(bottleneck)
-            left = int((events["event"] == "dequeue").sum())
-            until_ns = np.append(events["time_ns"].to_numpy()[1:], self._duration_ns)
-            waited_ns = (until_ns - events["time_ns"]) @ events["backlog_packets"].astype("int64")
-        else:
-            self._check_bottleneck(bottleneck)
-            left = self.queue_summary.packets("dequeue", bottleneck)
-            rows = self.queue_summary.occupancy.query("bottleneck == @bottleneck")
-            waited_ns = rows["time_ns"] @ rows["packets"].astype("int64")
-        return float(waited_ns) / left / 1e6 if left else math.nan
+        record = self._queue_record(bottleneck)
+        left = record.carried_packets()
+        return record.waited_ns() / left / 1e6 if left else math.nan
 
     @property
     def is_late(self) -> bool:
@@ -497,41 +476,45 @@ class Run:
     def _duration_ns(self) -> int:
         return round(self.scenario.duration_s * _NS)
 
+    @property
+    def _sample_ns(self) -> int:
+        return round(self.scenario.sample_interval_ms * 1e6)
+
     def _check_bottleneck(self, bottleneck: int) -> None:
         last = len(self.scenario.bottlenecks) - 1
         _validate.whole("bottleneck", bottleneck, _validate.Range(0, last), example=0)
 
-    def _samples_in(self, interval_ns: int) -> int:
-        """Return how many of the scenario's samples there are in an interval of that length."""
-        sample_ns = round(self.scenario.sample_interval_ms * 1e6)
+    def _check_multiple(self, interval_ns: int) -> None:
+        """Check that an interval is a multiple of that of the scenario's samples."""
+        sample_ns = self._sample_ns
         if interval_ns % sample_ns:
             allowed = f"a multiple of the scenario's sample_interval_ms = {sample_ns / 1e6:g}"
             nearest = max(1, round(interval_ns / sample_ns)) * sample_ns / _NS
             step = f"for example {nearest:g}"
             raise _validate.bad("interval_s", interval_ns / _NS, allowed, step)
-        return interval_ns // sample_ns
 
-    def _rates(self, column: str, interval_s: float) -> pd.DataFrame:
+    def _queue_record(self, bottleneck: int) -> QueueRecord:
+        """Return what the run knows of a queue."""
+        if self.queue_summary is None:
+            return Events(self.queue_events(bottleneck), self._duration_ns)
+        self._check_bottleneck(bottleneck)
+        return Summarised(self.queue_summary, bottleneck)
+
+    def _rates(self, total: str, interval_s: float) -> pd.DataFrame:
         """Return the growth of a running total per interval in Mbit/s."""
         interval_ns = _interval_ns(interval_s)
-        samples_in = self._samples_in(interval_ns)
-        sample_ns = interval_ns // samples_in
-        intervals = self._duration_ns // interval_ns
-        # A sample may be taken a little after the multiple that it stands for; one between two
-        # multiples (a flow's last, say) counts for the later one.
-        time_ns = self.flows["time_ns"].to_numpy() - sample_ns // 10
-        sample = -(-time_ns // sample_ns)
-        # Those at multiples 1 to k end or lie in the first interval, and so on.
-        interval = (sample - 1) // samples_in
-        inside = (sample > 0) & (interval < intervals)
-        totals = np.zeros((intervals, self.scenario.flow_count), dtype=np.uint64)
-        cell = interval * self.scenario.flow_count + self.flows["flow"].to_numpy()
-        np.maximum.at(totals.reshape(-1), cell[inside], self.flows[column].to_numpy()[inside])
-        np.maximum.accumulate(totals, axis=0, out=totals)  # where a flow has no sample, it stood
-        grown = np.diff(totals, axis=0, prepend=np.uint64(0))
-        ends = np.arange(1, intervals + 1) * interval_ns
+        self._check_multiple(interval_ns)
+        rates = rates_mbps(
+            self.flows,
+            total,
+            flow_count=self.scenario.flow_count,
+            sample_ns=self._sample_ns,
+            interval_ns=interval_ns,
+            duration_ns=self._duration_ns,
+        )
+        ends = np.arange(1, len(rates) + 1) * interval_ns
         flows = pd.RangeIndex(self.scenario.flow_count, name="flow")
-        return pd.DataFrame(grown * (8e3 / interval_ns), index=_time_index(ends), columns=flows)
+        return pd.DataFrame(rates, index=_time_index(ends), columns=flows)
 
 
 def _interval_ns(interval_s: float) -> int:

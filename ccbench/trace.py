@@ -8,8 +8,8 @@ import re
 from bisect import bisect_right
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice, pairwise
-from operator import le
+from itertools import chain, islice, pairwise
+from operator import le, sub
 from pathlib import Path
 
 from ccbench import _atomic, _validate
@@ -95,7 +95,8 @@ class Trace:
         """
         times = self.opportunities_ms
         # The last opportunity of a period is at the time 0 of the next.
-        return max(time - before for before, time in pairwise((0, *times))) / 1e3
+        longest_ms: int = max(map(sub, times, chain((0,), times)))
+        return longest_ms / 1e3
 
     def rates_mbps(self, window_s: float = 1.0) -> tuple[float, ...]:
         """Return the mean rate in each window of the period, in Mbit/s of IP bytes.

@@ -19,7 +19,7 @@ from ccbench.trace import Trace, name_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["find", "paths", "summary"]
+__all__ = ["figures", "find", "paths", "summary"]
 
 #: Where the package ``mahimahi-traces`` puts them.
 PACKAGE_FOLDER = Path("/usr/share/mahimahi/traces")
@@ -95,14 +95,14 @@ def find(name: str, base_dir: str | Path = ".") -> Trace:
     return Trace.from_file(known[name])
 
 
-def summary() -> pd.DataFrame:
-    """Return what there is to know of each trace that has a name.
+def figures() -> dict[str, dict[str, float]]:
+    """Return what there is to know of each trace that has a name, by name.
 
     Returns
     -------
-    DataFrame
-        Index ``name``; columns ``duration_s`` (the period); ``mean_mbps``; ``p5_mbps`` and
-        ``p95_mbps``, percentiles of the rate over 1 s; ``longest_gap_s`` without an opportunity.
+    dict of dict
+        ``duration_s`` (the period); ``mean_mbps``; ``p5_mbps`` and ``p95_mbps``, percentiles of the
+        rate over 1 s; ``longest_gap_s`` without an opportunity.
 
     Raises
     ------
@@ -110,21 +110,43 @@ def summary() -> pd.DataFrame:
         If there is no trace.
     InputError
         If a file is no trace, or ``$CCBENCH_TRACES`` no folder.
+
+    Examples
+    --------
+    >>> figures()["Verizon-LTE-driving.down"]["mean_mbps"]  # doctest: +SKIP
+    """
+    found = {name: _figures(Trace.from_file(path)) for name, path in paths().items()}
+    if not found:
+        raise MissingRequirement(f"there are no traces here: {HOW_TO_INSTALL}")
+    return found
+
+
+def summary() -> pd.DataFrame:
+    """Return the :func:`figures` of all traces as a table.
+
+    Returns
+    -------
+    DataFrame
+        Index ``name``; columns as there.
+
+    Raises
+    ------
+    MissingRequirement, InputError
+        As there.
+
+    Examples
+    --------
+    >>> summary()["mean_mbps"].idxmax()  # doctest: +SKIP
     """
     import pandas as pd  # noqa: PLC0415 - scenarios name traces, and need no table of them
 
-    traces = {name: Trace.from_file(path) for name, path in paths().items()}
-    if not traces:
-        raise MissingRequirement(f"there are no traces here: {HOW_TO_INSTALL}")
-    return pd.DataFrame.from_dict(
-        {name: _figures(trace) for name, trace in traces.items()}, orient="index"
-    ).rename_axis("name")
+    return pd.DataFrame.from_dict(figures(), orient="index").rename_axis("name")
 
 
 def _figures(trace: Trace) -> dict[str, float]:
     import numpy as np  # noqa: PLC0415 - likewise
 
-    low, high = np.percentile(trace.rates_mbps(), [5, 95])
+    low, high = map(float, np.percentile(trace.rates_mbps(), [5, 95]))
     return {
         "duration_s": trace.duration_s,
         "mean_mbps": trace.mean_mbps,

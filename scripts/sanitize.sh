@@ -10,11 +10,15 @@ cd "$(dirname "$0")/.."
 python=${PYTHON:-.venv/bin/python}
 build=build/sanitize
 tests=(
-  tests/unit/test_dtw.py
-  tests/unit/test_bfc_simulation.py
-  tests/unit/test_bfc_simulated.py
-  tests/unit/test_bfc_store.py
-  tests/unit/test_classify_classifier.py
+  tests/unit/classify/test_dtw.py
+  tests/unit/bfc/test_network.py
+  tests/unit/bfc/test_congestion_controls.py
+  tests/unit/bfc/test_backpressure.py
+  tests/unit/bfc/test_workload.py
+  tests/unit/bfc/test_simulation.py
+  tests/unit/bfc/test_simulated.py
+  tests/unit/bfc/test_store.py
+  tests/unit/classify/test_classifier.py
 )
 [ $# -eq 0 ] || tests=("$@")
 

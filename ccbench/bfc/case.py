@@ -35,6 +35,15 @@ class Case:
         Tells cases of a study apart.
     topology, workload, scheme, duration_s, seed, drain_s, sample_interval_s, queue_delays
         As there.
+
+    Examples
+    --------
+    >>> from ccbench.bfc.scheme import scheme
+    >>> from ccbench.bfc.topology import star
+    >>> from ccbench.bfc.workload import Workload
+    >>> star_of_4 = {"topology": star(servers=4), "workload": Workload(load=0.1)}
+    >>> Case(name="small", **star_of_4, scheme=scheme("bfc"), duration_s=1e-5).seed
+    1
     """
 
     name: str

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench import _atomic, _native
-from ccbench.bfc import simulation
 from ccbench.bfc.simulation import Simulation
+from ccbench.bfc.simulation.result import FORMAT
 from ccbench.cache import cache_dir, unwritable
 from ccbench.errors import DamagedRun, InputError
 
@@ -27,8 +27,9 @@ _log = logging.getLogger(__name__)
 
 #: What besides the compiled core decides what a simulation's result looks like.
 _SOURCES = (
-    *("bfc/simulation.py", "bfc/scheme.py", "bfc/workload.py", "bfc/flow_sizes.py"),
-    "flow_sizes.py",
+    *(f"bfc/simulation/{name}.py" for name in ("simulator", "core", "tables", "result")),
+    *("bfc/scheme.py", "bfc/workload.py", "bfc/flow_sizes.py"),
+    *("flow_sizes/pieces.py", "flow_sizes/distribution.py"),
 )
 
 
@@ -108,7 +109,7 @@ def case_key(case: Case) -> str:
     """
     parts = asdict(case)
     del parts["name"], parts["scheme"]["name"]
-    parts |= {"format": simulation.FORMAT, "core": core_version()}
+    parts |= {"format": FORMAT, "core": core_version()}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

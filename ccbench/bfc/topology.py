@@ -33,6 +33,11 @@ class Link:
     ------
     InputError
         If a value is out of range.
+
+    Examples
+    --------
+    >>> Link(0, 2, gbps=100, delay_us=1).gbps
+    100.0
     """
 
     a: int

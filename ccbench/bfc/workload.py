@@ -107,6 +107,11 @@ class Mice:
         Size of each.
     gbps : float
         Payload of all together, in Gbit/s; they come as a Poisson process.
+
+    Examples
+    --------
+    >>> Workload(mice=Mice(receiver=0, bytes=1000, gbps=0.1)).mice.bytes
+    1000
     """
 
     receiver: int

@@ -45,7 +45,6 @@ _PCAP_MAGIC = {
 _PCAP_HEADER_BYTES = 24
 
 _SECTION = b"\x0a\x0d\x0d\x0a"
-_SECTION_TYPE = 0x0A0D0D0A
 _BYTE_ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _PACKET = 1, 2, 3, 6
 _SMALLEST_BLOCK = 12

@@ -30,15 +30,14 @@ if TYPE_CHECKING:
     from ccbench.emulate.engine import Check, Engine
     from ccbench.emulate.realtime.recording import Recording
 
-__all__ = ["classify_servers", "link_checks"]
+__all__ = ["classify_servers", "link_checks", "targets_of"]
 
 #: Of files that have records of queues.
 _SUFFIXES = (".csv", ".log", ".pcap", ".pcapng", ".parquet", ".json")
 
 
 def classify_servers(
-    names: Sequence[str],
-    hosts: Path | None,
+    targets: Sequence[Target],
     settings: Sequence[Setting],
     known: TrainingSet,
     filters: Filters,
@@ -62,7 +61,6 @@ def classify_servers(
     from ccbench.classify.web.manners import Manners
     from ccbench.classify.web.survey import survey
 
-    targets = _targets(names, hosts)
     settings = list(settings) or list(SETTINGS)
     for setting in settings:
         known.samples_of(setting)
@@ -115,8 +113,14 @@ def classify_servers(
     return ExitStatus.OK if any(row["label"] for row in rows) else ExitStatus.FAILED
 
 
-def _targets(names: Sequence[str], hosts: Path | None) -> list[Target]:
-    """Return whom to ask, each once."""
+def targets_of(names: Sequence[str], hosts: Path | None) -> list[Target]:
+    """Return whom to ask, each once.
+
+    Raises
+    ------
+    InputError
+        If there is nobody, or somebody's name cannot be one.
+    """
     from ccbench.classify.web.target import Target, read_list
 
     for name in names:

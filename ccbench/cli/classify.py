@@ -158,9 +158,8 @@ def classify(
         sudo ccbench classify example.com
         ccbench classify run-1 run-2 run-3 run-4
     """  # noqa: D301 - click wants this sign itself
-    from ccbench.classify.filters import Filters
     from ccbench.classify.setting import Setting
-    from ccbench.classify.training_set import PACKAGED, TrainingSet
+    from ccbench.cli._servers import classify_servers, targets_of
 
     files = [Path(name) for name in names if "://" not in name and Path(name).exists()]
     if files and (hosts is not None or len(files) < len(names)):
@@ -169,18 +168,23 @@ def classify(
         allowed = f"files only, as {files[0]} is one, or servers only"
         raise _validate.bad("names", others, allowed, "ask one after the other")
     settings = [Setting.named(name) for name in dict.fromkeys(setting_names)]
+    targets = [] if files else targets_of(names, hosts)
+    if files:
+        _refuse_options_of_servers(context)
+    elif plot is not None:
+        allowed = "left out for servers, whose figures are in their folders"
+        raise _validate.bad("--plot", str(plot), allowed, "leave it out")
+
+    # What is above is refused at once; the classifier takes seconds to import.
+    from ccbench.classify.filters import Filters
+    from ccbench.classify.training_set import PACKAGED, TrainingSet
+
     known = TrainingSet.load(training if training is not None else PACKAGED)
     filters = Filters(smooth_s=smooth, bridge_s=bridge)
     if files:
-        _refuse_options_of_servers(context)
         _classify_files(files, settings, known, filters, plot=plot, as_json=as_json)
         return None
-    from ccbench.cli._servers import classify_servers
-
-    if plot is not None:
-        allowed = "left out for servers, whose figures are in their folders"
-        raise _validate.bad("--plot", str(plot), allowed, "leave it out")
-    return classify_servers(names, hosts, settings, known, filters, as_json=as_json, **asking)
+    return classify_servers(targets, settings, known, filters, as_json=as_json, **asking)
 
 
 def _refuse_options_of_servers(context: click.Context) -> None:

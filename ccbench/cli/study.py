@@ -26,7 +26,7 @@ from ccbench.cli._options import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ccbench.studies import About, StudyResult
+    from ccbench.studies import Listed, StudyResult
 
 __all__ = ["study"]
 
@@ -70,7 +70,7 @@ _WIDE = 120
 _NARROWEST = 20
 
 
-def _print_list(known: Sequence[About]) -> None:
+def _print_list(known: Sequence[Listed]) -> None:
     """Print the list of studies, by publication, as wide as the terminal is.
 
     What is longer than its column is broken between words, into lines of about the same length.
@@ -152,6 +152,9 @@ def run(
     as_json: bool,
 ) -> None:
     """Run the study NAME and compare what comes of it with what was published.
+
+    NAME is one of `ccbench study list`, or a Python file of your own that sets STUDY, as the
+    documentation of ccbench.studies shows.
 
     Every finished run is kept: the same command goes on where it was interrupted. The exit status
     is 0 also where ours differs from the published: a difference is a result. A study that compares

@@ -26,21 +26,21 @@ def list_traces(*, as_json: bool) -> None:
     """
     from ccbench import trace_library
 
-    table = trace_library.summary()
+    figures = trace_library.figures()
     if as_json:
-        print_json({"traces": table.reset_index().to_dict("records")})
+        print_json({"traces": [{"name": name, **each} for name, each in figures.items()]})
         return
     print_table(
         ["trace", "period\ns", "mean\nMbit/s", "5th perc.\nMbit/s", "95th perc.\nMbit/s", "gap\ns"],
         [
             [
-                str(row.Index),
-                f"{row.duration_s:.0f}",
-                f"{row.mean_mbps:.2f}",
-                f"{row.p5_mbps:.2f}",
-                f"{row.p95_mbps:.2f}",
-                f"{row.longest_gap_s:.1f}",
+                name,
+                f"{each['duration_s']:.0f}",
+                f"{each['mean_mbps']:.2f}",
+                f"{each['p5_mbps']:.2f}",
+                f"{each['p95_mbps']:.2f}",
+                f"{each['longest_gap_s']:.1f}",
             ]
-            for row in table.itertuples()
+            for name, each in figures.items()
         ],
     )

@@ -58,7 +58,13 @@ _POSITIVE = Range(0, low_open=True)
 
 
 class Seen(IntEnum):
-    """What a watcher sees: no pulser, or one in either mode."""
+    """What a watcher (:class:`Watcher`) sees: no pulser, or one in either mode.
+
+    Examples
+    --------
+    >>> Seen(1).name
+    'COMPETITIVE'
+    """
 
     NO_PULSER = 0
     COMPETITIVE = 1

@@ -79,6 +79,14 @@ class Estimate:
     mbps : float
         The estimate in Mbit/s; of ``"below"`` and ``"above"`` the lowest and highest rate; NaN
         if unknown.
+
+    Examples
+    --------
+    Of a stream whose packets have all waited equally long:
+
+    >>> sent = [0, 1000, 1900, 2700]
+    >>> available_bandwidth(sent, [time_ns + 5000 for time_ns in sent]).verdict
+    'above'
     """
 
     verdict: Verdict

@@ -9,10 +9,6 @@ from typing import TYPE_CHECKING
 
 from ccbench import _atomic, _validate, emulate
 from ccbench.errors import CcbenchError
-from ccbench.raygen.figures import check_heat_map
-from ccbench.raygen.page.cards import cards_of
-from ccbench.raygen.page.pictures import FIGURES, Pictures, course_pictures, landscape_pictures
-from ccbench.raygen.page.render import page_of
 from ccbench.raygen.result import SearchResult
 
 if TYPE_CHECKING:
@@ -83,6 +79,17 @@ def report(  # noqa: PLR0913 - choices that are independent, all by keyword
     """
     folder = Path(folder)
     result = SearchResult.load(folder)
+    # What draws takes most of a second to import: who named a wrong folder need not wait for it.
+    from ccbench.raygen.figures import check_heat_map  # noqa: PLC0415
+    from ccbench.raygen.page.cards import cards_of  # noqa: PLC0415
+    from ccbench.raygen.page.pictures import (  # noqa: PLC0415
+        FIGURES,
+        Pictures,
+        course_pictures,
+        landscape_pictures,
+    )
+    from ccbench.raygen.page.render import page_of  # noqa: PLC0415
+
     others = dict(_baseline(result, Path(other)) for other in baselines)
     pairs = list(dict.fromkeys([*_usual_heat_maps(result), *heatmaps]))
     for x, y in pairs:

@@ -5,6 +5,53 @@ A :class:`Study` says what to run, what to measure in a run, and what the public
 :class:`SearchStudy` says what to search for instead, a :class:`SimulationStudy` which data centres
 to simulate. :func:`run_study` runs one and sets our numbers beside the published ones.
 
+A study of one's own is a file that sets ``STUDY``, and what runs it is ``ccbench study run
+my_figure.py`` or ``run_study("my_figure.py")``:
+
+.. code-block:: python
+
+    from matplotlib.figure import Figure
+
+    from ccbench import Bottleneck, Flow, Scenario
+    from ccbench.studies import About, Comparison, Findings, Study
+
+
+    def scenarios(*, quick):
+        link = Bottleneck(bandwidth_mbps=12, queue_bdp=1)
+        return tuple(
+            Scenario(
+                flows=(Flow(cca="cubic"), Flow(cca="cubic", extra_rtt_ms=extra_ms)),
+                bottlenecks=(link,),
+                rtt_ms=20,
+                duration_s=2 if quick else 60,
+                name=f"{extra_ms} ms more",
+            )
+            for extra_ms in (0, 60)
+        )
+
+
+    def measure(run):
+        near, far = run.summary()["throughput_mbps"]
+        return [{"extra_ms": run.scenario.flows[1].extra_rtt_ms, "ratio": near / far}]
+
+
+    def conclude(table):
+        figure = Figure()
+        table.plot.bar("extra_ms", "ratio", ax=figure.subplots())
+        ratio = float(table["ratio"].iloc[-1])
+        comparison = Comparison(
+            what="throughput, near by far", ours=ratio, published="2 to 4", accepted=(2, 4)
+        )
+        return Findings(table=table, figure=figure, comparisons=(comparison,))
+
+
+    STUDY = Study(
+        about=About(name="rtt-unfairness", title="CUBIC and the RTT", publication="my thesis"),
+        scenarios=scenarios,
+        measure=measure,
+        conclude=conclude,
+    )
+
 Examples
 --------
 >>> from ccbench import studies
@@ -16,7 +63,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ccbench.studies.catalogue import About, about, get, names
+    from ccbench.studies.catalogue import About, Listed, about, get, names
+    from ccbench.studies.own import study_in
     from ccbench.studies.runner import StudyResult, run_study
     from ccbench.studies.study import (
         Comparison,
@@ -31,6 +79,7 @@ __all__ = [
     "About",
     "Comparison",
     "Findings",
+    "Listed",
     "Rows",
     "SearchStudy",
     "SimulationStudy",
@@ -40,11 +89,13 @@ __all__ = [
     "get",
     "names",
     "run_study",
+    "study_in",
 ]
 
 # Imported when they are first used: a list of all studies needs nothing of what runs them.
 _HOMES = {
-    **dict.fromkeys(("About", "about", "get", "names"), "ccbench.studies.catalogue"),
+    **dict.fromkeys(("About", "Listed", "about", "get", "names"), "ccbench.studies.catalogue"),
+    "study_in": "ccbench.studies.own",
     **dict.fromkeys(("StudyResult", "run_study"), "ccbench.studies.runner"),
     **dict.fromkeys(
         ("Comparison", "Findings", "Rows", "SearchStudy", "SimulationStudy", "Study"),

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import csv
 import importlib
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench import _validate, trace_library
+from ccbench.studies.own import study_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ccbench.studies.study import SearchStudy, SimulationStudy, Study
 
-__all__ = ["CELLULAR_LINKS", "About", "about", "get", "names"]
+__all__ = ["CELLULAR_LINKS", "About", "Listed", "about", "get", "names"]
 
 #: The recorded links that a study may need: the eight of Goyal et al. 2020, in the order in which
 #: figures show them.
@@ -47,33 +49,38 @@ class About:
     Parameters
     ----------
     name : str
-        Such as ``"ware-3.2"``.
+        Such as ``"ware-3.2"``: letters, digits, and ``.``, ``-`` or ``_`` between them, as files
+        are named after it.
     title : str
         What is studied, in one line.
     publication : str
         Such as ``"Ware 2024"``.
     part : str
         The figure, table or section of it that is run again; empty if it has none.
-    runs : int
-        Number of different runs; of searches the most that there can be.
-    virtual_s : float
-        Length of all runs together, in seconds of their own time.
     needs_cellular_links : bool
         Whether it runs over some of :data:`CELLULAR_LINKS`.
 
+    Raises
+    ------
+    InputError
+        If no file can have this name.
+
     Examples
     --------
-    >>> about("ware-3.2").source
-    'Ware 2024, Figure 3.2'
+    >>> About(name="my-1", title="RTT unfairness", publication="my thesis", part="Figure 1").source
+    'my thesis, Figure 1'
     """
 
     name: str
     title: str
     publication: str
-    part: str
-    runs: int
-    virtual_s: float
+    part: str = ""
     needs_cellular_links: bool = False
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9]+([._-][A-Za-z0-9]+)*", self.name):
+            allowed = "letters, digits, and one of . - _ between them"
+            raise _validate.bad("name", self.name, allowed, "for example my-figure-1")
 
     @property
     def source(self) -> str:
@@ -87,6 +94,27 @@ class About:
         return trace_library.HOW_TO_INSTALL
 
 
+@dataclass(frozen=True, kw_only=True)
+class Listed(About):
+    """What the catalogue says of a study: also how much it runs.
+
+    Parameters
+    ----------
+    runs : int
+        Number of different runs; of searches the most that there can be.
+    virtual_s : float
+        Length of all runs together, in seconds of their own time.
+
+    Examples
+    --------
+    >>> about("ware-3.2").source, about("ware-3.2").runs
+    ('Ware 2024, Figure 3.2', 70)
+    """
+
+    runs: int
+    virtual_s: float
+
+
 def names() -> tuple[str, ...]:
     """Return the names of all studies, in the order of their publications.
 
@@ -98,7 +126,7 @@ def names() -> tuple[str, ...]:
     return tuple(_entries())
 
 
-def about(name: str) -> About:
+def about(name: str) -> Listed:
     """Return what is said of the study of that name.
 
     Raises
@@ -121,16 +149,20 @@ def about(name: str) -> About:
 def get(name: str) -> Study | SearchStudy | SimulationStudy:
     """Return the study of that name: ``STUDY`` of ``ware_3_2.py``, if it is ``ware-3.2``.
 
+    Of a name that ends in ``.py`` it is that file's: :func:`ccbench.studies.study_in`.
+
     Raises
     ------
     InputError
-        If there is none; the message has the names that there are.
+        If there is none; the message has the names that there are. Or as there.
 
     Examples
     --------
     >>> len(get("ware-3.2").scenarios(quick=False))
     70
     """
+    if name.endswith(".py"):
+        return study_in(name)
     module = about(name).name.replace("-", "_").replace(".", "_")
     study: Study | SearchStudy | SimulationStudy = importlib.import_module(
         f"ccbench.studies.{module}"
@@ -139,10 +171,10 @@ def get(name: str) -> Study | SearchStudy | SimulationStudy:
 
 
 @cache
-def _entries() -> Mapping[str, About]:
+def _entries() -> Mapping[str, Listed]:
     with _FILE.open(encoding="utf-8", newline="") as file:
         return {
-            row["name"]: About(
+            row["name"]: Listed(
                 name=row["name"],
                 title=row["title"],
                 publication=row["publication"],

@@ -14,7 +14,9 @@ from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
 from ccbench.studies.catalogue import about
-from ccbench.studies.nimbus_testbed import CCAS, COLOURS, delays_ms, seeds, shared, spread
+from ccbench.studies.nimbus_comparisons import spread
+from ccbench.studies.nimbus_measures import delays_ms
+from ccbench.studies.nimbus_testbed import CCAS, COLOURS, seeds, shared
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:

@@ -18,16 +18,9 @@ from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
 from ccbench.studies.catalogue import about
-from ccbench.studies.nimbus_testbed import (
-    CATEGORIES,
-    LINK_MBPS,
-    category_of,
-    compared,
-    mode_accuracy_percent,
-    seeds,
-    shared,
-    worst_case,
-)
+from ccbench.studies.nimbus_comparisons import compared, worst_case
+from ccbench.studies.nimbus_measures import mode_accuracy_percent
+from ccbench.studies.nimbus_testbed import CATEGORIES, LINK_MBPS, category_of, seeds, shared
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:

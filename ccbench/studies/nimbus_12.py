@@ -13,17 +13,16 @@ from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
 from ccbench.studies.catalogue import about
+from ccbench.studies.nimbus_comparisons import compared, worst_case
+from ccbench.studies.nimbus_measures import judged
 from ccbench.studies.nimbus_testbed import (
     CCAS,
     COLOURS,
     LINK_MBPS,
     RTT_MS,
-    compared,
     cross_traffic,
-    judged,
     seeds,
     shared,
-    worst_case,
 )
 from ccbench.studies.study import Findings, Rows, Study
 

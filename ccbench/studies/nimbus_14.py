@@ -20,14 +20,9 @@ from matplotlib.figure import Figure
 from ccbench.scenario import Bottleneck, Flow, Scenario
 from ccbench.studies.abc_links import stepped
 from ccbench.studies.catalogue import about
-from ccbench.studies.nimbus_testbed import (
-    LINK_MBPS,
-    compared,
-    cross_traffic,
-    judged,
-    seeds,
-    shared,
-)
+from ccbench.studies.nimbus_comparisons import compared
+from ccbench.studies.nimbus_measures import judged
+from ccbench.studies.nimbus_testbed import LINK_MBPS, cross_traffic, seeds, shared
 from ccbench.studies.study import Findings, Rows, Study
 from ccbench.trace import OPPORTUNITY_BYTES, Trace
 

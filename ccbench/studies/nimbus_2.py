@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
 from ccbench.studies.catalogue import about
-from ccbench.studies.nimbus_testbed import LINK_MBPS, seeds, shared, spread
+from ccbench.studies.nimbus_comparisons import spread
+from ccbench.studies.nimbus_testbed import LINK_MBPS, seeds, shared
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:

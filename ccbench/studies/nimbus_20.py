@@ -13,7 +13,9 @@ from matplotlib.figure import Figure
 
 from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_8 import deviations_mbps, mixed
-from ccbench.studies.nimbus_testbed import CCAS, COLOURS, compared, delays_ms, seeds
+from ccbench.studies.nimbus_comparisons import compared
+from ccbench.studies.nimbus_measures import delays_ms
+from ccbench.studies.nimbus_testbed import CCAS, COLOURS, seeds
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:

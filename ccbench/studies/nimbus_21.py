@@ -12,14 +12,8 @@ from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
 from ccbench.studies.catalogue import about
-from ccbench.studies.nimbus_testbed import (
-    CCAS,
-    COLOURS,
-    compared,
-    cross_traffic,
-    seeds,
-    shared,
-)
+from ccbench.studies.nimbus_comparisons import compared
+from ccbench.studies.nimbus_testbed import CCAS, COLOURS, cross_traffic, seeds, shared
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:

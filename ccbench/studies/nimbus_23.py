@@ -16,19 +16,9 @@ from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
 from ccbench.studies.catalogue import about
-from ccbench.studies.nimbus_testbed import (
-    COLOURS,
-    LINK_MBPS,
-    RTT_MS,
-    SETTLED_S,
-    accuracy_percent,
-    compared,
-    cross_traffic,
-    delays_ms,
-    seeds,
-    shared,
-    verdicts,
-)
+from ccbench.studies.nimbus_comparisons import compared
+from ccbench.studies.nimbus_measures import SETTLED_S, accuracy_percent, delays_ms, verdicts
+from ccbench.studies.nimbus_testbed import COLOURS, LINK_MBPS, RTT_MS, cross_traffic, seeds, shared
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_7 import alternating, draw, over_time, regions
-from ccbench.studies.nimbus_testbed import compared
+from ccbench.studies.nimbus_comparisons import compared
 from ccbench.studies.study import Findings, Study
 
 if TYPE_CHECKING:

@@ -16,14 +16,9 @@ from matplotlib.figure import Figure
 from ccbench.elasticity.observed import observe
 from ccbench.scenario import Flow
 from ccbench.studies.catalogue import about
-from ccbench.studies.nimbus_testbed import (
-    LINK_MBPS,
-    SETTLED_S,
-    pulser,
-    seeds,
-    shared,
-    spread,
-)
+from ccbench.studies.nimbus_comparisons import spread
+from ccbench.studies.nimbus_measures import SETTLED_S
+from ccbench.studies.nimbus_testbed import LINK_MBPS, pulser, seeds, shared
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:

@@ -18,15 +18,9 @@ from ccbench.elasticity.detector import THRESHOLD
 from ccbench.scenario import Flow
 from ccbench.studies import nimbus_testbed
 from ccbench.studies.catalogue import about
-from ccbench.studies.nimbus_testbed import (
-    LINK_MBPS,
-    SETTLED_S,
-    pulser,
-    seeds,
-    shared,
-    spread,
-    verdicts,
-)
+from ccbench.studies.nimbus_comparisons import spread
+from ccbench.studies.nimbus_measures import SETTLED_S, verdicts
+from ccbench.studies.nimbus_testbed import LINK_MBPS, pulser, seeds, shared
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ flows come and go is in them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,16 +20,9 @@ from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
 from ccbench.studies.catalogue import about
-from ccbench.studies.nimbus_testbed import (
-    CCAS,
-    LINK_MBPS,
-    Phase,
-    delays_ms,
-    phased,
-    seeds,
-    shared,
-    spread,
-)
+from ccbench.studies.nimbus_comparisons import spread
+from ccbench.studies.nimbus_measures import delays_ms
+from ccbench.studies.nimbus_testbed import CCAS, LINK_MBPS, seeds, shared
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -52,6 +46,50 @@ _PUBLISHED = {
     "vegas": ((-79, (-95, -60)), (-15, (-25, 0)), (3, (0, 8))),
     "copa": ((-54, (-75, -30)), (-19, (-30, 0)), (18, (5, 30))),
 }
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of a schedule: so much Poisson traffic and so many CUBIC flows from `start_s` on."""
+
+    start_s: float
+    poisson_mbps: float
+    cubic_flows: int
+
+    @property
+    def is_elastic(self) -> bool:
+        """Whether there are CUBIC flows."""
+        return self.cubic_flows > 0
+
+    def fair_share_mbps(self, link_mbps: float = LINK_MBPS) -> float:
+        """Return what a backlogged flow beside them should get.
+
+        Examples
+        --------
+        >>> Phase(0, 32, 1).fair_share_mbps()
+        32.0
+        """
+        return (link_mbps - self.poisson_mbps) / (1 + self.cubic_flows)
+
+
+def phased(phases: Sequence[Phase], duration_s: float) -> tuple[Flow, ...]:
+    """Return the flows of a schedule: each phase has flows of its own.
+
+    Examples
+    --------
+    >>> flows = phased([Phase(0, 16, 0), Phase(20, 0, 2)], 40)
+    >>> [(flow.kind, flow.count, flow.start_s, flow.stop_s) for flow in flows]
+    [('poisson', 1, 0.0, 20.0), ('bulk', 2, 20.0, 40.0)]
+    """
+    flows = []
+    ends = [*(phase.start_s for phase in phases[1:]), duration_s]
+    for phase, stop_s in zip(phases, ends, strict=True):
+        times: dict[str, Any] = {"start_s": phase.start_s, "stop_s": stop_s}
+        if phase.poisson_mbps:
+            flows.append(Flow(kind="poisson", rate_mbps=phase.poisson_mbps, **times))
+        if phase.cubic_flows:
+            flows.append(Flow(cca="cubic", count=phase.cubic_flows, **times))
+    return tuple(flows)
 
 
 def phases(step_s: float) -> list[Phase]:

@@ -33,18 +33,10 @@ from matplotlib.figure import Figure
 from ccbench.elasticity.detector import WINDOW_S
 from ccbench.scenario import MSS_BYTES, MTU_BYTES, Flow
 from ccbench.studies.catalogue import about
-from ccbench.studies.nimbus_testbed import (
-    CCAS,
-    COLOURS,
-    LINK_MBPS,
-    SETTLED_S,
-    delays_ms,
-    fair_shares_mbps,
-    seeds,
-    shared,
-    spread,
-    verdicts,
-)
+from ccbench.studies.nimbus_comparisons import spread
+from ccbench.studies.nimbus_fair_share import fair_shares_mbps
+from ccbench.studies.nimbus_measures import SETTLED_S, delays_ms, verdicts
+from ccbench.studies.nimbus_testbed import CCAS, COLOURS, LINK_MBPS, seeds, shared
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.traffic import FlowMix, divided
 

@@ -13,16 +13,9 @@ from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
 from ccbench.studies.catalogue import about
-from ccbench.studies.nimbus_testbed import (
-    CATEGORIES,
-    RTT_MS,
-    compared,
-    cross_traffic,
-    judged,
-    seeds,
-    shared,
-    worst_case,
-)
+from ccbench.studies.nimbus_comparisons import compared, worst_case
+from ccbench.studies.nimbus_measures import judged
+from ccbench.studies.nimbus_testbed import CATEGORIES, RTT_MS, cross_traffic, seeds, shared
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:

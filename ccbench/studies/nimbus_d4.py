@@ -17,21 +17,14 @@ from matplotlib.figure import Figure
 
 from ccbench.scenario import Bottleneck, Flow
 from ccbench.studies.catalogue import about
-from ccbench.studies.nimbus_testbed import (
-    LINK_MBPS,
-    QUEUE_BDP,
-    SETTLED_S,
-    compared,
-    cross_traffic,
-    delays_ms,
-    draw_bars,
-    seeds,
-    shared,
-)
+from ccbench.studies.nimbus_comparisons import compared
+from ccbench.studies.nimbus_measures import SETTLED_S, delays_ms
+from ccbench.studies.nimbus_testbed import LINK_MBPS, QUEUE_BDP, cross_traffic, seeds, shared
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from ccbench.run import Run
     from ccbench.scenario import Scenario
@@ -139,9 +132,17 @@ def _conclude(table: pd.DataFrame) -> Findings:
         (("mbps", "throughput (Mbit/s)"), ("delay_ms", "delay in both queues (ms)")),
         strict=True,
     ):
-        draw_bars(axes, named.pivot_table(column, "case", "cca", sort=False), unit)
+        _draw_bars(axes, named.pivot_table(column, "case", "cca", sort=False), unit)
         axes.set_xlabel("cross traffic on the first and the second link")
     return Findings(table=table, figure=figure, comparisons=tuple(comparisons))
+
+
+def _draw_bars(axes: Axes, table: pd.DataFrame, unit: str) -> None:
+    """Draw a group of bars for each row of a table, one for each column."""
+    table.plot.bar(ax=axes, rot=0, width=0.8)
+    axes.set_ylabel(unit)
+    axes.grid(axis="y", alpha=0.3)
+    axes.legend(fontsize="small", title=None)
 
 
 STUDY = Study(

@@ -20,7 +20,8 @@ from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
 from ccbench.studies.catalogue import about
-from ccbench.studies.nimbus_testbed import compared, shared
+from ccbench.studies.nimbus_comparisons import compared
+from ccbench.studies.nimbus_testbed import shared
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:

@@ -14,17 +14,9 @@ from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
 from ccbench.studies.catalogue import about
-from ccbench.studies.nimbus_testbed import (
-    CATEGORIES,
-    LINK_MBPS,
-    QUEUE_BDP,
-    RTT_MS,
-    compared,
-    judged,
-    seeds,
-    shared,
-    worst_case,
-)
+from ccbench.studies.nimbus_comparisons import compared, worst_case
+from ccbench.studies.nimbus_measures import judged
+from ccbench.studies.nimbus_testbed import CATEGORIES, LINK_MBPS, QUEUE_BDP, RTT_MS, seeds, shared
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:

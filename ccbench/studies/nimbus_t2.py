@@ -15,14 +15,9 @@ from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
 from ccbench.studies.catalogue import about
-from ccbench.studies.nimbus_testbed import (
-    LINK_MBPS,
-    SETTLED_S,
-    compared,
-    seeds,
-    shared,
-    verdicts,
-)
+from ccbench.studies.nimbus_comparisons import compared
+from ccbench.studies.nimbus_measures import SETTLED_S, verdicts
+from ccbench.studies.nimbus_testbed import LINK_MBPS, seeds, shared
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:

@@ -19,15 +19,9 @@ from ccbench.elasticity.observed import observe
 from ccbench.scenario import Flow
 from ccbench.studies.catalogue import about
 from ccbench.studies.nimbus_7 import alternating
-from ccbench.studies.nimbus_testbed import (
-    CATEGORIES,
-    SETTLED_S,
-    category_of,
-    compared,
-    cross_traffic,
-    seeds,
-    shared,
-)
+from ccbench.studies.nimbus_comparisons import compared
+from ccbench.studies.nimbus_measures import SETTLED_S
+from ccbench.studies.nimbus_testbed import CATEGORIES, category_of, cross_traffic, seeds, shared
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:

@@ -136,7 +136,8 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
     Parameters
     ----------
     study : str, Study, SearchStudy or SimulationStudy
-        A name that :func:`~ccbench.studies.names` lists, or a study of one's own.
+        A name that :func:`~ccbench.studies.names` lists, or a study of one's own: that, or the
+        file that sets it (:func:`~ccbench.studies.study_in`).
     quick : bool
         Whether to run a small version that takes seconds.
     full : bool

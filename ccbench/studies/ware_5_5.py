@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.harm import Convergence
-from ccbench.harm.convergence_rivals import (
+from ccbench.harm.convergence.rivals import (
     distance_from_later_mean,
     near_fair_share,
     near_fixed_point,

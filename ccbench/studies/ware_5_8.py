@@ -6,7 +6,7 @@ does not name. Linux has no BBRv3, so the two are BBRv1 here. Of twelve networks
 that looks most like the published figure; the table has them all.
 
 In the place of the label that the thesis gave by hand there is that of our rule
-(:mod:`ccbench.harm.convergence_labels`). It needs a run of 600 s; the algorithm sees the first 180.
+(:mod:`ccbench.harm.convergence.labels`). It needs a run of 600 s; the algorithm sees the first 180.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from ccbench.harm import Convergence, measured_from
-from ccbench.harm.convergence_labels import LABELLED_S, labelled_run
-from ccbench.harm.convergence_plot import convergence_figure
+from ccbench.harm.convergence.labels import LABELLED_S, labelled_run
+from ccbench.harm.convergence.plot import convergence_figure
 from ccbench.scenario import Bottleneck, Flow, Scenario
 from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study

@@ -2,7 +2,7 @@
 """The convergence detector and its rivals against labelled runs (Ware 2024, Figure 5.9).
 
 The thesis labelled 100 experiments by hand, and does not name them. Here a rule labels 72
-(:mod:`ccbench.harm.convergence_labels`), among them 10 in which a competitor arrives after 130 of
+(:mod:`ccbench.harm.convergence.labels`), among them 10 in which a competitor arrives after 130 of
 180 s, so that there is something not to converge.
 """
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from matplotlib.figure import Figure
 
-from ccbench.harm.convergence_evaluation import METHODS, evaluate, summarise
-from ccbench.harm.convergence_labels import LATEST_S, labelled_run, labelled_scenarios
+from ccbench.harm.convergence.evaluation import METHODS, evaluate, summarise
+from ccbench.harm.convergence.labels import LATEST_S, labelled_run, labelled_scenarios
 from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +20,17 @@ import pytest
 from ccbench import Bottleneck, Flow, Scenario
 from ccbench.cache import cache_dir
 from ccbench.cli.main import main
+from ccbench.emulate.kernel import engine as engine_module
+from ccbench.emulate.kernel import plan as plan_module
 from ccbench.emulate.kernel.boot import boot
 from ccbench.emulate.kernel.build import installed
 from ccbench.emulate.kernel.engine import KernelEngine
+from ccbench.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+
+    import pandas as pd
 
     from ccbench import Run
     from ccbench.emulate.kernel.build import KernelBuild
@@ -183,3 +190,49 @@ def other_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         (kernel / "current").symlink_to(f"trees/{tree.name}")
         monkeypatch.setenv("CCBENCH_CACHE", name)
         yield kernel
+
+
+def attributes(data: bytes) -> dict[int, bytes]:
+    """Return the attributes of a netlink message."""
+    found = {}
+    while data:
+        size, kind = struct.unpack_from("=HH", data)
+        found[kind & 0x3FFF] = data[4:size]
+        data = data[-(-size // 4) * 4 :]
+    return found
+
+
+def qdisc_options(message: bytes) -> dict[int, bytes]:
+    """Return the options in a message that describes a qdisc."""
+    return attributes(attributes(message[36:])[2])
+
+
+def read_back(
+    engine: KernelEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    qdisc: str,
+    options: Mapping[str, float | str],
+) -> dict[int, bytes]:
+    """Return the options of a bottleneck's qdisc as the guest's kernel says them."""
+    ask = struct.pack("=IHHII", 36, 38, 9, 1, 0) + struct.pack("=BxxxiIII", 0, 2, 0, 2**32 - 1, 0)
+    step = f"netlink qdisc {ask.hex()}\nwait /nothing\n"
+    plan = plan_module.plan
+    monkeypatch.setattr(
+        engine_module, "plan", lambda *args: plan(*args).replace("netns\n", f"{step}netns\n", 1)
+    )
+    bottleneck = Bottleneck(
+        bandwidth_mbps=10,
+        queue_packets=123,
+        qdisc=qdisc,
+        qdisc_options=tuple(options.items()),
+    )
+    with pytest.raises(EngineError, match="/nothing") as caught:
+        engine.run(replace(dumbbell(), bottlenecks=(bottleneck,)))
+    (answer,) = (line for line in caught.value.console if line.startswith("ccbench: answer: qdisc"))
+    return qdisc_options(bytes.fromhex(answer.split()[-1]))
+
+
+def events(run: Run, event: str, bottleneck: int = 0) -> pd.DataFrame:
+    """Return the rows of one kind of event at one bottleneck."""
+    queue = run.queue
+    return queue[(queue["event"] == event) & (queue["bottleneck"] == bottleneck)]

@@ -18,8 +18,7 @@ from ccbench.emulate.kernel import qdiscs
 from ccbench.errors import EngineError, InputError
 from ccbench.harm import jain_index
 from ccbench.wifi import Wifi
-from tests.kernel.conftest import run
-from tests.kernel.test_path import attributes, events, read_back
+from tests.kernel.conftest import attributes, events, read_back, run
 
 if TYPE_CHECKING:
     from ccbench import Run

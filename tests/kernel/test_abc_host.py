@@ -14,8 +14,7 @@ import pytest
 from ccbench.emulate.kernel import qdiscs
 from ccbench.emulate.kernel.build import installed
 from tests.kernel import test_abc
-from tests.kernel.conftest import ask
-from tests.kernel.test_path import attributes
+from tests.kernel.conftest import ask, attributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

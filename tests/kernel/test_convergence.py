@@ -8,8 +8,8 @@ import pytest
 
 from ccbench import Flow
 from ccbench.harm import Convergence, converged_at
-from ccbench.harm.convergence_evaluation import evaluate
-from ccbench.harm.convergence_labels import LABELLED_S, SHOWN_S, labelled_run
+from ccbench.harm.convergence.evaluation import evaluate
+from ccbench.harm.convergence.labels import LABELLED_S, SHOWN_S, labelled_run
 from ccbench.studies import run_study
 from tests.kernel.conftest import dumbbell, run
 

@@ -12,7 +12,7 @@ import pytest
 
 from ccbench.classify.setting import SETTINGS
 from tests.documentation import CHECKOUT, DOCS, blocks, commands
-from tests.unit.test_classify_cluster_command import level, write_server
+from tests.unit.classify.test_cluster_command import level, write_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable

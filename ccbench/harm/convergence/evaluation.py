@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How well ways of finding convergence agree with the labels (Ware section 5.3.3.2, Figure 5.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import pandas as pd
+
+from ccbench.harm.convergence.algorithm import DEFAULT_DETECTOR, Detector
+from ccbench.harm.convergence.rivals import near_fair_share, near_fixed_point, skipping
+from ccbench.harm.convergence.times import Convergence, latest, measured_from
+
+if TYPE_CHECKING:
+    from ccbench.harm.convergence.labels import LabelledRun
+
+__all__ = ["METHODS", "Method", "algorithm_1", "evaluate", "summarise"]
+
+#: Takes a table of throughput, returns a time of convergence for each flow, NaN for none.
+Method: TypeAlias = Callable[[pd.DataFrame], "pd.Series[float]"]
+
+#: A difference in throughput that the thesis counts as small.
+SMALL_PERCENT = 10.0
+
+
+def algorithm_1(
+    throughput: pd.DataFrame, detector: Detector = DEFAULT_DETECTOR
+) -> pd.Series[float]:
+    """Apply Algorithm 1, as a :data:`Method`.
+
+    Examples
+    --------
+    >>> times_s = pd.Index([float(second) for second in range(1, 181)], name="time_s")
+    >>> algorithm_1(pd.DataFrame({0: 7.0}, times_s)).tolist()
+    [5.0]
+    """
+    return Convergence.of(throughput, detector).times_s
+
+
+#: Algorithm 1, each of its ambiguous choices made the other way, and its rivals.
+METHODS: Mapping[str, Method] = {
+    "Algorithm 1": algorithm_1,
+    "both thresholds": partial(algorithm_1, detector=Detector(thresholds="both")),
+    "end of window": partial(algorithm_1, detector=Detector(window_named_by="end")),
+    "percent of right": partial(algorithm_1, detector=Detector(percent_of="right")),
+    "percent of larger": partial(algorithm_1, detector=Detector(percent_of="larger")),
+    "skip 20 s": partial(skipping, seconds=20),
+    "skip 1 min": partial(skipping, seconds=60),
+    "Vivace, 25 % for 5 s": near_fair_share,
+    "Axiomatizing, alpha 0.9": partial(near_fixed_point, alpha=0.9),
+    "Axiomatizing, alpha 0.4": partial(near_fixed_point, alpha=0.4),
+}
+
+
+def evaluate(run: LabelledRun, methods: Mapping[str, Method] = METHODS) -> pd.DataFrame:
+    """Ask each method about a labelled run.
+
+    What is measured of a run begins where its last flow has converged or, if one has not, after a
+    minute (section 5.3.3.2), for all its flows alike.
+
+    Parameters
+    ----------
+    run : LabelledRun
+        What the methods see, and what they should say.
+    methods : mapping
+        By their names.
+
+    Returns
+    -------
+    DataFrame
+        One row per method and flow. Columns: ``method``; ``flow``; ``label_s`` and ``time_s``, when
+        the flow has converged (NaN: it has not); ``from_s``, where measuring begins;
+        ``label_mbps``, ``mean_mbps`` and ``steady_mbps``, the mean throughput after the label,
+        after the method's time, and in the last 300 s of 600 s; and ``label_difference_percent``
+        and ``steady_difference_percent``, how far the method's mean lies from those two (NaN where
+        they are 0, the former also if a flow of the run has not converged by its label).
+
+    Raises
+    ------
+    InputError
+        The throughput is not what a run measures.
+
+    Examples
+    --------
+    >>> from ccbench import emulate
+    >>> from ccbench.harm.convergence.labels import labelled_run, labelled_scenarios
+    >>> runs = [emulate.run(scenario) for scenario in labelled_scenarios()[:1]]  # doctest: +SKIP
+    >>> evaluation = pd.concat([evaluate(labelled_run(run)) for run in runs])  # doctest: +SKIP
+    >>> summarise(evaluation)["within_10"]  # doctest: +SKIP
+    """
+    shown = run.throughput
+    length_s = float(shown.index[-1])
+    label_s = latest(run.labels_s)
+    label_mbps = _mean_from(shown, length_s if label_s is None else label_s)
+    tables = []
+    for name, method in methods.items():
+        times_s = method(shown)
+        from_s = measured_from(latest(times_s), length_s)
+        mean_mbps = _mean_from(shown, from_s)
+        table = pd.DataFrame(
+            {
+                "method": name,
+                "flow": shown.columns,
+                "label_s": run.labels_s,
+                "time_s": times_s,
+                "from_s": from_s,
+                "label_mbps": label_mbps,
+                "mean_mbps": mean_mbps,
+                "steady_mbps": run.steady_mbps,
+                "label_difference_percent": _difference_percent(mean_mbps, label_mbps),
+                "steady_difference_percent": _difference_percent(mean_mbps, run.steady_mbps),
+            }
+        )
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
+
+
+def summarise(evaluation: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per method: how often it agrees with the labels, and how nearly.
+
+    Parameters
+    ----------
+    evaluation : DataFrame
+        Rows of :func:`evaluate`, of any number of runs.
+
+    Returns
+    -------
+    DataFrame
+        Index ``method``, in the order of `evaluation`. Columns, in percent of the flows:
+        ``agreement``, those of which method and label say the same, converged or not;
+        ``found``, of those that have converged by their label, those of which the method says so;
+        ``refused``, of those that have not, those of which it says so; ``within_10``, those whose
+        mean throughput lies within 10 % of that after the label, and ``steady_within_10``, within
+        10 % of that of the last 300 s of 600 s, each of the flows that have one.
+        ``median_difference`` is the median of ``label_difference_percent``.
+
+    See :func:`evaluate` for an example.
+    """
+    rows = {}
+    for name, table in evaluation.groupby("method", sort=False):
+        label, said = table["label_s"].notna(), table["time_s"].notna()
+        to_label = table["label_difference_percent"].dropna()
+        to_steady = table["steady_difference_percent"].dropna()
+        rows[name] = {
+            "agreement": 100 * (label == said).mean(),
+            "found": 100 * said[label].mean(),
+            "refused": 100 * (~said[~label]).mean(),
+            "within_10": 100 * (to_label < SMALL_PERCENT).mean(),
+            "steady_within_10": 100 * (to_steady < SMALL_PERCENT).mean(),
+            "median_difference": to_label.median(),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
+
+
+def _mean_from(throughput: pd.DataFrame, from_s: float) -> pd.Series[float]:
+    """Return each flow's mean from a time on; NaN if nothing follows it."""
+    return throughput[throughput.index > from_s].mean()
+
+
+def _difference_percent(ours: pd.Series[float], theirs: pd.Series[float]) -> pd.Series[float]:
+    return 100 * (ours - theirs).abs() / theirs.where(theirs > 0)

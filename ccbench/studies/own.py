@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A study of one's own: a Python file that sets ``STUDY``."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ccbench import _validate
+from ccbench.errors import CcbenchError, InputError
+
+if TYPE_CHECKING:
+    from ccbench.studies.study import SearchStudy, SimulationStudy, Study
+
+__all__ = ["study_in"]
+
+
+def study_in(path: str | Path) -> Study | SearchStudy | SimulationStudy:
+    """Return the study that a Python file defines. The file is executed.
+
+    Parameters
+    ----------
+    path : path
+        A file that sets ``STUDY`` to a :class:`~ccbench.studies.Study`,
+        :class:`~ccbench.studies.SearchStudy` or :class:`~ccbench.studies.SimulationStudy`. It
+        imports modules beside it as a program does.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it fails, or it sets no ``STUDY``.
+
+    Examples
+    --------
+    >>> studies.run_study(study_in("my_figure.py"), quick=True)  # doctest: +SKIP
+    """
+    from ccbench.studies.study import SearchStudy, SimulationStudy, Study  # noqa: PLC0415 - pandas
+
+    path = Path(path)
+    if not path.is_file():
+        raise _validate.bad("study", str(path), "a Python file that is there", "mend the path")
+    name = f"ccbench_study_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise _validate.bad("study", str(path), "a Python file, named *.py", "rename it")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where dataclasses in it look themselves up
+    sys.path.insert(0, str(path.parent.resolve()))
+    try:
+        spec.loader.exec_module(module)
+    except CcbenchError as error:
+        raise InputError(f"{path}: {error}") from error
+    except Exception as error:
+        message = f"{path} cannot be executed ({type(error).__name__}: {error}): correct it there"
+        raise InputError(" ".join(message.split())) from error
+    finally:
+        sys.path.remove(str(path.parent.resolve()))
+    study = getattr(module, "STUDY", None)
+    if not isinstance(study, Study | SearchStudy | SimulationStudy):
+        form = "a Study, a SearchStudy or a SimulationStudy"
+        step = "write STUDY = Study(about=..., ...)"
+        raise _validate.bad(f"STUDY of {path}", study, form, step)
+    return study

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from ccbench.classify.setting import SETTINGS
+from ccbench.classify.training_set import TrainingSet
+from ccbench.cli.main import program
+from tests.unit.classify.web.conftest import download, serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ccbench.emulate.realtime.recording import Recording
+
+
+class TestCommand:
+    @staticmethod
+    def classify(*words: str) -> Any:
+        """Run the command."""
+        return CliRunner().invoke(program, ["classify", *words])
+
+    def test_dry_run(self) -> None:
+        """A dry run says what would be asked at most, and asks nobody."""
+        with serving() as (url, seen):
+            result = self.classify(url, "example.com", "--dry-run", "--json")
+        document = json.loads(result.stdout)
+        assert (result.exit_code, seen) == (0, [])
+        assert [one["url"] for one in document["servers"]] == [f"{url}/", "https://example.com/"]
+        assert not any(one["has_result"] for one in document["servers"])
+        assert document["each"]["megabytes_at_most"] == pytest.approx(30 / 8 * 22)
+
+    @pytest.mark.parametrize(("engine", "packets"), [("mahimahi", [64, 128]), ("bess", [63, 127])])
+    def test_engine(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, packets: list[int]
+    ) -> None:
+        """The engine that is named emulates the link, with the queues that it can have."""
+        asked = []
+
+        def record(
+            _command: Any, link: Any, _rtt_ms: float, *, output: Any, **how: Any
+        ) -> Recording:
+            output.write(b"status codes: 50 2xx\nconnections opened: 1")
+            asked.append((link.queue_packets, how))
+            return download(SETTINGS[0])
+
+        other = {"mahimahi": "bess", "bess": "mahimahi"}[engine]
+        monkeypatch.setattr(f"ccbench.emulate.{engine}.command.record", record)
+        monkeypatch.setattr(f"ccbench.emulate.{engine}.command.checks", lambda *_: [])
+        monkeypatch.setattr(f"ccbench.emulate.{other}.command.checks", pytest.fail)
+        monkeypatch.setattr("ccbench.classify.web.download.checks", list)
+        names = [f"--setting={setting.name}" for setting in (SETTINGS[0], SETTINGS[2])]
+        where = ["--bess-dir", str(tmp_path)] if engine == "bess" else []
+        with serving() as (url, _):
+            result = self.classify(
+                *(
+                    url,
+                    "--engine",
+                    engine,
+                    *where,
+                    "-o",
+                    str(tmp_path / "kept"),
+                    "--pause=0",
+                    *names,
+                )
+            )
+        assert result.exit_code in {0, 1}, result.stderr
+        assert [count for count, _ in asked] == packets
+        assert all(how == ({"directory": tmp_path} if where else {}) for _, how in asked)
+        (row,) = (tmp_path / "kept").glob("*/result.json")
+        assert json.loads(row.read_text(encoding="utf-8"))["provenance"]["engine"] == engine
+
+    def test_no_such_queue(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A setting whose queue the engine cannot have is refused before anybody is asked."""
+        monkeypatch.setattr(TrainingSet, "samples_of", lambda *_: None)
+        with serving() as (url, seen):
+            result = self.classify(
+                *(url, "--engine", "bess", "--bess-dir", str(tmp_path)),
+                *("--setting", "5bw-85rtt-64q", "--setting", "5bw-85rtt-100q"),
+            )
+        assert (result.exit_code, seen) == (2, [])
+        (line,) = result.stderr.splitlines()
+        assert "setting 5bw-85rtt-100q: bottlenecks[0].queue_packets is 100" in line
+
+    @pytest.mark.parametrize("engine", ["mahimahi", "bess"])
+    def test_missing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
+        """What the engine lacks on this machine is said before anybody is asked."""
+        monkeypatch.setenv("PATH", str(tmp_path))
+        monkeypatch.delenv("CCBENCH_BESS_DIR", raising=False)
+        with serving() as (url, seen):
+            result = self.classify(url, "--engine", engine, "-o", str(tmp_path / "kept"))
+        assert (result.exit_code, seen) == (1, [])
+        assert {"mahimahi": "mahimahi: not", "bess": "BESS: not"}[engine] in str(result.stderr)
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            ((), "names is"),
+            (("a b.com",), "server is 'a b.com'"),
+            (("run-1",), "file is 'run-1'; it must be there"),
+            (("queue.csv",), "file is 'queue.csv'; it must be there"),
+            (("results/run.d",), "file is 'results/run.d'; it must be there"),
+            (("/nowhere/run-1",), "file is '/nowhere/run-1'; it must be there: mend the path"),
+            (("example.com", "--setting", "7bw-85rtt-64q", "--dry-run"), "setting is"),
+            (
+                ("example.com", "--max-megabytes", "82", "--dry-run"),
+                "write 83 (--max-megabytes 83)",
+            ),
+            (("example.com", "--min-utilisation", "80"), "min_utilisation is 80"),
+            (("example.com", "--plot", "a.png", "--dry-run"), "--plot is"),
+            (("example.com", "--bess-dir", "x"), "--bess-dir is"),
+            (("example.com", "."), "files only"),
+            ((".", "--dry-run"), "--dry-run is True; it must be left out for files"),
+            ((".", "--pause", "3"), "--pause is 3.0; it must be left out for files"),
+        ],
+    )
+    def test_refused(self, words: tuple[str, ...], message: str) -> None:
+        """What cannot be meant is refused in one line before anybody is asked."""
+        result = self.classify(*words)
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert len(result.stderr.splitlines()) == 1

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ccbench.classify.setting import SETTINGS
+from ccbench.classify.web.download import (
+    Answers,
+    added_rtt_ms,
+    check_download,
+    utilisation,
+)
+from ccbench.errors import ServerError
+from tests.unit.classify.web.conftest import download
+
+
+class TestAnswers:
+    def test_read(self) -> None:
+        """What h2load says, in its own words, is understood."""
+        text = """
+Application protocol: h2
+finished in 22.00s, 28.41 req/s, 559.05KB/s
+requests: 625 total, 675 started, 625 done, 620 succeeded, 5 failed, 3 errored, 0 timeout
+status codes: 620 2xx, 0 3xx, 12 4xx, 1 5xx
+connections opened: 2
+"""
+        expected = Answers(protocol="h2", connections=2, pages=620, others=13, broken=3)
+        assert Answers.read(text) == expected
+
+    def test_nothing(self) -> None:
+        """Where it says nothing, nothing was answered."""
+        nothing = Answers(protocol="", connections=0, pages=0, others=0, broken=0)
+        assert Answers.read("") == nothing
+
+
+class TestAdded:
+    @pytest.mark.parametrize(("rtt_ms", "added_ms"), [(0.03, 84), (40.0, 44), (83.9, 2), (85.0, 2)])
+    def test_added(self, rtt_ms: float, added_ms: int) -> None:
+        """What is added is even, as the emulated delay is, and makes the setting's round trip."""
+        assert added_rtt_ms(SETTINGS[0], rtt_ms) == added_ms
+        assert abs(rtt_ms + added_ms - SETTINGS[0].rtt_ms) <= 2
+
+    def test_too_far(self) -> None:
+        """Nothing can bring a server nearer."""
+        with pytest.raises(ServerError, match="too far for 85 ms") as caught:
+            added_rtt_ms(SETTINGS[0], 85.1)
+        assert caught.value.kind == "too far"
+
+
+class TestTrace:
+    def test_utilisation(self) -> None:
+        """Utilisation is that of the link in the time of the trace."""
+        found = utilisation(download(SETTINGS[0], share=0.9, seconds=40).queue, SETTINGS[0])
+        assert found == pytest.approx(0.9, rel=1e-3)
+
+    def test_valid(self) -> None:
+        """A download that used the link for the time of a trace over one connection is fine."""
+        check_download(download(SETTINGS[0], seconds=20.0), SETTINGS[0])
+
+    def test_min_utilisation(self) -> None:
+        """How much of the link is enough can be said."""
+        check_download(download(SETTINGS[0], share=0.6), SETTINGS[0], 0.55)
+        with pytest.raises(ServerError, match="uses 60% of the link, not 65%"):
+            check_download(download(SETTINGS[0], share=0.6), SETTINGS[0], 0.65)
+
+    @pytest.mark.parametrize(
+        ("wrong", "kind", "words"),
+        [
+            ({"pages": 0}, "refused", "does not answer"),
+            ({"pages": 40, "others": 10}, "status", "10 of 50"),
+            ({"connections": 2}, "connections", "2 connections"),
+            ({"share": 0.79}, "slow", "79% of the link"),
+            ({"seconds": 18.0, "broken": 4}, "closed", "after 50 answers and 18.0 s"),
+            ({"seconds": 18.0}, "slow", "larger file"),
+            ({"seconds": 19.95}, "slow", "larger file"),
+        ],
+    )
+    def test_invalid(self, wrong: dict[str, Any], kind: str, words: str) -> None:
+        """One that did not says what was the matter."""
+        with pytest.raises(ServerError, match=words) as caught:
+            check_download(download(SETTINGS[0], **wrong), SETTINGS[0])
+        assert caught.value.kind == kind

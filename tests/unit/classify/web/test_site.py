@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ccbench.classify.web import site
+from ccbench.classify.web.manners import Manners
+from ccbench.classify.web.site import find_site
+from ccbench.classify.web.target import Target
+from ccbench.errors import ServerError
+from tests.unit.classify.web.conftest import serving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@contextmanager
+def saying(talk: Callable[[socket.socket], None]) -> Iterator[str]:
+    """Serve one connection after the other with `talk`; give the host and port."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listening.accept()
+                except OSError:
+                    return
+                with connection, suppress(OSError):  # whoever asked has gone
+                    talk(connection)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+def drip(start: bytes) -> Callable[[socket.socket], None]:
+    """Say something, and then a byte now and then, for ever."""
+
+    def talk(connection: socket.socket) -> None:
+        connection.sendall(start)
+        while True:
+            connection.sendall(b"x")
+            time.sleep(0.05)
+
+    return talk
+
+
+def redirecting_to(url: str) -> Callable[..., Any]:
+    """Return what answers every question with a redirect to a URL."""
+    return lambda *_, **__: site._Answer(
+        status=302, reason="Found", location=url, body_bytes=0, rtt_ms=1.0
+    )
+
+
+def kind_of(name: str) -> str:
+    """Return why a server cannot be found."""
+    with pytest.raises(ServerError) as caught:
+        find_site(Target.named(name), Manners())
+    assert "\n" not in str(caught.value)
+    return caught.value.kind
+
+
+class TestSite:
+    def test_found(self) -> None:
+        """A server is asked once, says how large its page is, and is a short round trip away."""
+        with serving() as (url, seen):
+            found = find_site(Target.named(f"{url}/5000"), Manners(contact="me"))
+        assert (found.body_bytes, found.address, len(seen)) == (5000, "127.0.0.1", 1)
+        assert 0 < found.rtt_ms < 100
+        assert seen[0]["User-Agent"] == Manners(contact="me").user_agent
+        assert seen[0]["Host"] == url.removeprefix("http://")
+
+    def test_redirected(self) -> None:
+        """Redirects are followed, and what is found is where they end."""
+        with serving() as (url, seen):
+            found = find_site(Target.named(f"{url}/to/to/7000"), Manners())
+        assert (found.target.path, found.body_bytes, len(seen)) == ("/7000", 7000, 3)
+
+    @pytest.mark.parametrize("path", ["chunked", "until-the-end"])
+    def test_size_unknown(self, path: str) -> None:
+        """A page that does not say how large it is is read."""
+        with serving() as (url, _):
+            found = find_site(Target.named(f"{url}/{path}"), Manners())
+        assert found.body_bytes == 1000
+        assert 0 < found.rtt_ms < 100
+
+    def test_inward(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A server on the Internet may not send us to one that is not."""
+        with serving() as (url, seen):
+            monkeypatch.setattr(site, "_ask", redirecting_to(url))
+            monkeypatch.setattr(
+                site, "_resolve", lambda target: {"far": "1.1.1.1"}.get(target.host, target.host)
+            )
+            assert kind_of("http://far/") == "redirects"
+        assert not seen
+
+    @pytest.mark.parametrize(
+        "said", [b"HTTP/1.1 404 \x1b[31mred\x9b2J\r\n\r\n", b"\x1b[2Jhello\r\n", b"\r\n"]
+    )
+    def test_escapes(self, said: bytes) -> None:
+        """What servers say cannot do anything to a terminal."""
+        with (
+            saying(lambda connection: connection.sendall(said)) as where,
+            pytest.raises(ServerError) as caught,
+        ):
+            find_site(Target.named(f"http://{where}"), Manners())
+        assert str(caught.value).isprintable()
+
+    def test_endless_page(self) -> None:
+        """Of a page without end no more is read than says that it is large."""
+        with serving() as (url, _):
+            found = find_site(Target.named(f"{url}/endless"), Manners())
+        assert 1_000_000 <= found.body_bytes < 2_000_000
+
+    @pytest.mark.parametrize(
+        ("path", "kind"),
+        [
+            *(("status/404", "status"), ("status/429", "status"), ("status/503", "status")),
+            *(("round/", "redirects"), ("away", "redirects")),
+        ],
+    )
+    def test_no_page(self, path: str, kind: str) -> None:
+        """Other answers than a page, and redirects without end, say what they are."""
+        with serving() as (url, seen):
+            assert kind_of(f"{url}/{path}") == kind
+        assert len(seen) <= 6
+
+    def test_nobody(self) -> None:
+        """A name that nobody has, and a port where nobody listens."""
+        assert kind_of("nobody.invalid") == "unresolved"
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            port = listening.getsockname()[1]
+        assert kind_of(f"127.0.0.1:{port}") == "refused"
+
+    @pytest.mark.parametrize(
+        "said", [b"", b"SSH-2.0-x\r\n", b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 1000 + b"\r\n"]
+    )
+    def test_no_http(self, said: bytes) -> None:
+        """What does not speak HTTP, or with a thousand headers, is no web server."""
+        with saying(lambda connection: connection.sendall(said)) as where:
+            assert kind_of(f"http://{where}") == "http"
+
+    def test_no_tls(self) -> None:
+        """A server without TLS says so when it is asked by https."""
+        with serving() as (url, _):
+            assert kind_of(url.replace("http:", "https:")) == "tls"
+
+    @pytest.mark.parametrize(
+        "said", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n\r\n"], ids=repr
+    )
+    def test_drip(self, said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A server that gives a byte now and then is left after a bounded time."""
+        monkeypatch.setattr(site, "_PATIENCE_S", 0.5)
+        begin_s = time.monotonic()
+        with saying(drip(said)) as where:
+            try:
+                found = find_site(Target.named(f"http://{where}"), Manners())
+            except ServerError as error:
+                assert error.kind == "timeout"  # noqa: PT017 - a page that grows has been found
+            else:
+                assert said.endswith(b"\r\n\r\n")
+                assert found.body_bytes < 100
+        assert time.monotonic() - begin_s < 5
+
+    def test_drip_in_tls(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """So is one that does so in the handshake of TLS."""
+        monkeypatch.setattr(site, "_PATIENCE_S", 0.5)
+        with saying(lambda _: time.sleep(2)) as where:
+            assert kind_of(f"https://{where}") == "timeout"

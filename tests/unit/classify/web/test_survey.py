@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ccbench._sealed import unsealed
+from ccbench.classify.filters import Filters
+from ccbench.classify.setting import SETTINGS
+from ccbench.classify.training_set import PACKAGED, TrainingSet
+from ccbench.classify.web.folder import ServerFolder
+from ccbench.classify.web.manners import Manners
+from ccbench.classify.web.survey import FIGURE, survey
+from ccbench.classify.web.target import Target
+from ccbench.errors import EngineError, InputError
+from tests.unit.classify.web.conftest import download, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ccbench.emulate.realtime.recording import Recording
+
+
+class TestSurvey:
+    """What is kept of servers; the downloads are made by the tests, the rest is real."""
+
+    @staticmethod
+    def run(
+        folder: Path, urls: list[str], record: Callable[..., Recording], **options: Any
+    ) -> list[dict[str, Any]]:
+        """Survey servers in two settings."""
+        return list(
+            survey(
+                [Target.named(url) for url in urls],
+                TrainingSet.load(PACKAGED),
+                record,
+                folder,
+                provenance={"engine": "made up"},
+                **{"settings": SETTINGS[:2], "manners": Manners(pause_s=0), **options},
+            )
+        )
+
+    def test_resumes(self, tmp_path: Path) -> None:
+        """What was downloaded is not asked for again, whenever the survey was interrupted."""
+        asked = []
+
+        def record(_command: Any, link: Any, _rtt_ms: float, *, output: Any) -> Recording:
+            output.write(b"status codes: 50 2xx\nconnections opened: 1")
+            asked.append(link.bandwidth_mbps)
+            if len(asked) == 2:
+                raise KeyboardInterrupt
+            return download(SETTINGS[0])
+
+        with serving() as (url, seen):
+            with pytest.raises(KeyboardInterrupt):
+                self.run(tmp_path, [url], record)
+            rows = self.run(tmp_path, [url], record)
+            requests = len(seen)
+            again = self.run(tmp_path, [url], record)
+            assert len(seen) == requests
+        assert len(asked) == 3  # of which one was interrupted
+        assert rows == again
+        own = tmp_path / Target.named(url).folder_name
+        assert unsealed((own / "result.json").read_bytes()) == rows[0]
+        assert (own / FIGURE).exists()
+        assert ServerFolder(own).load(SETTINGS[1]) is not None
+
+    def test_other_options(self, tmp_path: Path) -> None:
+        """With another setting or filter, what is there is judged again, and the rest asked for."""
+        asked = []
+
+        def record(_command: Any, link: Any, _rtt_ms: float, *, output: Any) -> Recording:
+            output.write(b"status codes: 50 2xx\nconnections opened: 1")
+            asked.append(link.bandwidth_mbps)
+            return download(SETTINGS[2] if link.bandwidth_mbps == 10 else SETTINGS[0])
+
+        with serving() as (url, seen):
+            self.run(tmp_path, [url], record)
+            (smooth,) = self.run(tmp_path, [url], record, filters=Filters(smooth_s=0.5))
+            assert (len(asked), len(seen)) == (2, 1)
+            assert smooth["filters"]["smooth_s"] == 0.5
+            (more,) = self.run(tmp_path, [url], record, settings=SETTINGS[:3])
+            assert len(asked) == 3
+            other = replace(TrainingSet.load(PACKAGED), provenance={})
+            assert other.digest == more["training"]
+            self.run(tmp_path, [url], record, settings=SETTINGS[:3])
+        assert (len(asked), len(seen)) == (3, 2)
+        assert [trace["setting"] for trace in more["traces"]] == [one.name for one in SETTINGS[:3]]
+
+    def test_gone(self, tmp_path: Path) -> None:
+        """What was observed of a server counts when it cannot be found any more."""
+
+        def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> Recording:
+            output.write(b"status codes: 50 2xx\nconnections opened: 1")
+            return download(SETTINGS[0])
+
+        with serving() as (url, _):
+            (before,) = self.run(tmp_path, [url], record, settings=SETTINGS[:1])
+        (after,) = self.run(tmp_path, [url], record, settings=SETTINGS[:2])
+        assert after["label"] == before["label"] is not None
+        assert [trace["kind"] for trace in after["traces"]] == [None, "refused"]
+
+    def test_row(self, tmp_path: Path) -> None:
+        """A row has the label, the votes and what it took."""
+
+        def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> Recording:
+            output.write(b"status codes: 50 2xx\nconnections opened: 1")
+            return download(SETTINGS[0])
+
+        with serving() as (url, _):
+            (row,) = self.run(tmp_path, [url], record)
+        assert row["label"] in {trace["label"] for trace in row["traces"]}
+        votes = sum(trace["label"] == row["label"] for trace in row["traces"])
+        assert row["votes"] == f"{votes} of 2"
+        assert row["megabytes"] == pytest.approx(2 * 0.95 * 5 / 8 * 21, rel=0.01)
+        assert [trace["setting"] for trace in row["traces"]] == [one.name for one in SETTINGS[:2]]
+        assert row["provenance"] == {"engine": "made up"}
+        assert row["engine"] == "made up"
+
+    def test_gives_up(self, tmp_path: Path) -> None:
+        """A server that does not answer through the link is not asked in other settings."""
+        asked = []
+
+        def record(_command: Any, _link: Any, _rtt_ms: float, **_: Any) -> Recording:
+            asked.append(1)
+            return download(SETTINGS[0])
+
+        with serving() as (url, _):
+            (row,) = self.run(tmp_path, [url], record)
+            (same,) = self.run(tmp_path, [url], record)
+            assert (row["label"], row["kind"], len(asked)) == (None, "refused", 1)
+            self.run(tmp_path, [url], record, retry=True)
+        assert same == row
+        assert len(asked) == 2
+
+    def test_link_fails(self, tmp_path: Path) -> None:
+        """Where the link fails in one setting, the others vote."""
+        asked = []
+
+        def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> Recording:
+            output.write(b"status codes: 50 2xx\nconnections opened: 1")
+            asked.append(1)
+            if len(asked) == 1:
+                raise EngineError("too busy")
+            return download(SETTINGS[1])
+
+        with serving() as (url, _):
+            (row,) = self.run(tmp_path, [url], record)
+        assert [trace["kind"] for trace in row["traces"]] == ["link", None]
+        assert row["label"] == row["traces"][1]["label"]
+        assert "too busy" in row["traces"][0]["error"]
+        with serving() as (url, _):
+            self.run(tmp_path / "again", [url], record)
+            (row,) = self.run(tmp_path / "again", [url], record, retry=True)
+        assert len(asked) == 4  # nothing has failed there
+
+    def test_failures_are_tried_again(self, tmp_path: Path) -> None:
+        """A link that failed in one setting is tried again there, and only there."""
+        asked = []
+
+        def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> Recording:
+            asked.append(1)
+            output.write(b"status codes: 50 2xx\nconnections opened: 1\n")
+            made = download(SETTINGS[0])
+            return replace(made, status=1) if len(asked) == 1 else made
+
+        with serving() as (url, _):
+            (row,) = self.run(tmp_path, [url], record)
+            assert [trace["kind"] for trace in row["traces"]] == ["link", None]
+            (row,) = self.run(tmp_path, [url], record, retry=True)
+        assert [trace["kind"] for trace in row["traces"]] == [None, None]
+        assert len(asked) == 3
+
+    def test_nothing_passes(self, tmp_path: Path) -> None:
+        """A machine that forwards nothing is not the server's fault."""
+
+        def record(_command: Any, _link: Any, _rtt_ms: float, **_: Any) -> Recording:
+            made = download(SETTINGS[0])
+            return replace(made, queue=made.queue.iloc[:0])
+
+        with serving() as (url, _):
+            (row,) = self.run(tmp_path, [url], record)
+        assert row["kind"] == "link"
+        assert "iptables" in row["error"]
+
+    def test_small_page(self, tmp_path: Path) -> None:
+        """A page so small that asking for it limits the server is not asked for again and again."""
+        with serving() as (url, seen):
+            (row,) = self.run(tmp_path, [f"{url}/900"], lambda: None)  # type: ignore[arg-type,return-value] # nobody is asked
+        # Twice what path and queue hold, a hundred times: 2 * (53,125 + 96,000) / 100.
+        assert row["kind"] == "small"
+        assert "2983 bytes or more" in row["error"]
+        assert len(seen) == 1
+
+    def test_errors_are_rows(self, tmp_path: Path) -> None:
+        """A server that cannot be found is a row without a label, and the next one has its turn."""
+        with serving() as (url, _):
+            rows = self.run(tmp_path, ["nobody.invalid", f"{url}/status/403"], lambda: None)  # type: ignore[arg-type,return-value] # nobody is asked
+        assert [(row["label"], row["kind"]) for row in rows] == [
+            (None, "unresolved"),
+            (None, "status"),
+        ]
+
+    def test_damaged(self, tmp_path: Path) -> None:
+        """A result that is no result is refused in one line."""
+        folder = tmp_path / "nobody.invalid"
+        folder.mkdir()
+        (folder / "result.json").write_text("[]", encoding="utf-8")
+        with pytest.raises(InputError, match="remove it"):
+            self.run(tmp_path, ["nobody.invalid"], lambda: None)  # type: ignore[arg-type,return-value] # nobody is asked

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line, in this process and without the virtual kernel."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ccbench.cli import main as cli
+from ccbench.cli._status import ExitStatus
+from ccbench.emulate.engine import ENGINES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.unit.conftest import ArithmeticEngine
+
+
+SCENARIO = """
+rtt_ms = 40
+duration_s = 2
+[[flows]]
+cca = "even"
+[[bottlenecks]]
+bandwidth_mbps = 10
+queue_bdp = 1
+"""
+
+
+def ccbench(*args: object) -> Result:
+    """Run the program in this process."""
+    return CliRunner().invoke(cli.program, [str(arg) for arg in args])
+
+
+def assert_refused(
+    result: Result,
+    *words: str,
+    status: ExitStatus = ExitStatus.BAD_INPUT,
+    phases: tuple[str, ...] = (),
+) -> None:
+    """Check that one line on standard error says why, with these words, and nothing was printed.
+
+    `phases` are what was reported of the work before.
+    """
+    assert status == result.exit_code, result.output
+    assert "" == result.stdout
+    *before, message = result.stderr.splitlines()
+    assert list(phases) == before, result.stderr
+    assert message.startswith("ccbench: ")
+    for word in words:
+        assert word in message
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    """Write a scenario file."""
+    path = tmp_path / "scenario.toml"
+    path.write_text(SCENARIO)
+    return path
+
+
+@pytest.fixture
+def arithmetic(engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> ArithmeticEngine:
+    """Let the commands use arithmetic instead of the virtual kernel."""
+    monkeypatch.setitem(sys.modules, "arithmetic", SimpleNamespace(make=lambda: engine))
+    monkeypatch.setitem(ENGINES, "kernel", ("arithmetic", "make"))
+    return engine
+
+
+def command(name: str, options: dict[str, str], *flags: str, **changes: str | None) -> Result:
+    """Run a command with `options` of which some are changed, or left out (None)."""
+    changed = {**options, **{f"--{key.replace('_', '-')}": value for key, value in changes.items()}}
+    given = [f"{key}={value}" for key, value in changed.items() if value is not None]
+    return ccbench(name, *flags, *given)

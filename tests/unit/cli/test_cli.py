@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program as a whole: its help, how soon it answers, how errors end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from ccbench.cli import main as cli
+from ccbench.cli._status import ExitStatus
+from ccbench.errors import EngineError, MissingRequirement
+from tests.unit.cli.conftest import assert_refused, ccbench
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from click.testing import Result
+
+
+def commands(group: click.Group, *path: str) -> list[tuple[str, ...]]:
+    """Return the words of a group, and of all commands in it."""
+    found = [path]
+    for name, one in group.commands.items():
+        if isinstance(one, click.Group):
+            found += commands(one, *path, name)
+        else:
+            found.append((*path, name))
+    return found
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], Result]:
+    """Run a command in which an error comes up."""
+
+    def run(error: BaseException, *options: str) -> Result:
+        @click.command()
+        def fail() -> None:
+            raise error
+
+        monkeypatch.setitem(cli.program.commands, "fail", fail)
+        return ccbench(*options, "fail")
+
+    return run
+
+
+class TestProgram:
+    @pytest.mark.parametrize("command", commands(cli.program), ids=" ".join)
+    def test_help(self, command: tuple[str, ...]) -> None:
+        """Every command explains itself with --help and -h, in a list of them in one whole line."""
+        for option in ("--help", "-h"):
+            result = ccbench(*command, option)
+            assert ExitStatus.OK == result.exit_code
+            assert "Usage: " in result.stdout
+            assert "\\b" not in result.stdout  # what keeps examples as they are written
+            assert "..." not in result.stdout.partition("Commands:")[2]
+
+    def test_version(self) -> None:
+        """--version prints name and version, and which virtual kernel there is: here none."""
+        first, second = ccbench("--version").stdout.splitlines()
+        assert first == "ccbench 0.1.0"
+        assert second == "virtual kernel: not built; run: ccbench kernel build"
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this machine has no /dev/full")
+    @pytest.mark.parametrize("option", ["--help", "--version"])
+    def test_full(self, option: str) -> None:
+        """What has no room is a line too where no command has begun."""
+        code = f"import sys; sys.argv[1:] = ['{option}']; from ccbench.cli.main import main; main()"
+        with Path("/dev/full").open("w") as full:
+            words = [sys.executable, "-c", code]
+            done = subprocess.run(
+                words, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+        assert (1, "ccbench: No space left on device\n") == (done.returncode, done.stderr)
+
+    def test_closed(self) -> None:
+        """Standard streams that are closed are no reason to fail, and no file takes their place."""
+        code = (
+            "import os, sys; from ccbench.cli.main import main; sys.argv[1:] = ['traces', 'list']\n"
+            "try: main()\n"
+            "finally: assert 0 == len({os.readlink(f'/proc/self/fd/{n}') for n in range(3)}) - 1"
+        )
+        words = ["sh", "-c", 'exec "$0" -c "$1" <&- >&- 2>&-', sys.executable, code]
+        assert 0 == subprocess.run(words, check=False).returncode
+
+    def test_quick_to_start(self) -> None:
+        """What computes nothing does not wait for pandas, which takes most of a second."""
+        code = (
+            "import sys; from click.testing import CliRunner; from ccbench.cli.main import program;"
+            "[CliRunner().invoke(program, words.split()) for words in sys.argv[1:]];"
+            "sys.exit('pandas' in sys.modules)"
+        )
+        commands = ("--help", "--version", "kernel info", "run nowhere.toml", "model bfc")
+        more = ("model bbr --bandwidth 9 --rtt 9 --queue 2bdp", "study list", "traces list")
+        servers = ("classify nowhere.csv", "classify example.com --plot x.png")
+        words = [sys.executable, "-c", code, *commands, *more, *servers]
+        assert 0 == subprocess.run(words, check=False).returncode
+
+    @pytest.mark.parametrize("command", [(), ("kernel",)])
+    def test_nothing_to_do(self, command: tuple[str, ...]) -> None:
+        """A group without a command prints its help and counts as bad input."""
+        result = ccbench(*command)
+        assert ExitStatus.BAD_INPUT == result.exit_code
+        assert "Commands:" in result.output
+
+    def test_unknown_command(self) -> None:
+        """A command that does not exist is bad input, and the line says where the list is."""
+        assert_refused(ccbench("raygun"), "raygun", "ccbench --help")
+
+    @pytest.mark.parametrize("command", ["doctor", "run", "harm", "raygen"])
+    def test_unknown_option(self, command: str) -> None:
+        """An option that does not exist is bad input, and the line says where the list is."""
+        assert_refused(ccbench(command, "--colour"), "--colour", f"ccbench {command} --help")
+
+
+class TestErrors:
+    def test_missing_requirement(self, failing: Callable[..., Result]) -> None:
+        """What is not installed is one line and status 1."""
+        result = failing(MissingRequirement("no kernel here; run: ccbench kernel build"))
+        assert_refused(result, "ccbench kernel build", status=ExitStatus.FAILED)
+
+    def test_engine_error(self, failing: Callable[..., Result]) -> None:
+        """A failed run is status 1 and shows the guest's last lines below the message."""
+        result = failing(EngineError("the guest panicked", ["[1.0] Oops", "[1.1] Kernel panic"]))
+        assert ExitStatus.FAILED == result.exit_code
+        lines = ["ccbench: the guest panicked", "  | [1.0] Oops", "  | [1.1] Kernel panic"]
+        assert lines == result.stderr.splitlines()
+
+    def test_fault_of_ours(self, failing: Callable[..., Result]) -> None:
+        """An error that nobody foresaw is one line that names --debug, and status 1."""
+        result = failing(ZeroDivisionError("division by zero"))
+        words = ("ZeroDivisionError: division by zero", "ccbench --debug fail")
+        assert_refused(result, *words, status=ExitStatus.FAILED)
+
+    def test_debug(self, failing: Callable[..., Result]) -> None:
+        """With --debug such an error comes out with its traceback."""
+        result = failing(ZeroDivisionError("division by zero"), "--debug")
+        assert isinstance(result.exception, ZeroDivisionError)
+
+    def test_file_error(self, failing: Callable[..., Result]) -> None:
+        """A file that cannot be written is named with the reason, and is nobody's fault."""
+        result = failing(PermissionError(13, "Permission denied", "/results"))
+        assert_refused(result, "/results: Permission denied", status=ExitStatus.FAILED)
+        assert "fault" not in result.stderr
+
+    def test_no_room(self, failing: Callable[..., Result]) -> None:
+        """Nor is a full disk, which Python often reports without a name."""
+        result = failing(OSError(28, "No space left on device"))
+        assert "ccbench: No space left on device\n" == result.stderr
+        assert ExitStatus.FAILED == result.exit_code
+
+    def test_no_memory(self, failing: Callable[..., Result]) -> None:
+        """Nor is too little memory, of which Python says nothing at all."""
+        result = failing(MemoryError())
+        assert_refused(result, "not enough memory: free some", status=ExitStatus.FAILED)
+        assert "fault" not in result.stderr
+
+    def test_ctrl_c(self, failing: Callable[..., Result]) -> None:
+        """Ctrl-C ends with a short line, no traceback, and the shell's status for it."""
+        result = failing(KeyboardInterrupt())
+        assert ExitStatus.INTERRUPTED == result.exit_code
+        assert "ccbench: interrupted; what was finished is kept" == result.stderr.strip()

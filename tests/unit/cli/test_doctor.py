@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench.cli._status import ExitStatus
+from ccbench.emulate.engine import Check
+from tests.unit.cli.conftest import ccbench
+
+if TYPE_CHECKING:
+    from tests.unit.conftest import ArithmeticEngine
+
+
+@pytest.fixture
+def half_there(arithmetic: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the engine miss one of two things."""
+    compiler = Check(name="compiler", ok=True, detail="gcc 12")
+    flex = Check(name="flex", ok=False, detail="none", remedy="apt-get install flex")
+    monkeypatch.setattr(arithmetic, "doctor", lambda: [compiler, flex])
+
+
+class TestDoctor:
+    @pytest.mark.usefixtures("half_there")
+    def test_something_missing(self) -> None:
+        """What is missing is shown with its remedy, and makes the status 1."""
+        result = ccbench("doctor")
+        assert ExitStatus.FAILED == result.exit_code
+        assert "ok       compiler: gcc 12" in result.stdout
+        assert "missing  flex: none" in result.stdout
+        assert "-> apt-get install flex" in result.stdout
+
+    @pytest.mark.usefixtures("half_there")
+    def test_json(self) -> None:
+        """A program gets every check with its remedy."""
+        result = ccbench("doctor", "--json")
+        document = json.loads(result.stdout)
+        assert ExitStatus.FAILED == result.exit_code
+        assert document["ok"] is False
+        assert ["compiler", "flex"] == [check["name"] for check in document["checks"]]
+        assert "apt-get install flex" == document["checks"][1]["remedy"]
+
+    @pytest.mark.usefixtures("arithmetic")
+    def test_all_there(self) -> None:
+        """If nothing is missing, the status is 0."""
+        result = ccbench("doctor")
+        assert ExitStatus.OK == result.exit_code
+        assert "can run here." in result.stdout

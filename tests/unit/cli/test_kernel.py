@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench.cli._status import ExitStatus
+from tests.unit.cli.conftest import assert_refused, ccbench
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class TestKernel:
+    @pytest.mark.parametrize(
+        ("option", "value"),
+        [("hz", "0"), ("hz", "1e3"), ("hz", "99999"), ("jobs", "0"), ("jobs", "all")],
+    )
+    def test_bad_number(self, option: str, value: str) -> None:
+        """HZ and the number of compilers are whole numbers within bounds."""
+        assert_refused(ccbench("kernel", "build", f"--{option}={value}"), option, value)
+
+    def test_missing_source(self, tmp_path: Path) -> None:
+        """A source that does not exist is named."""
+        path = tmp_path / "linux.tar"
+        assert_refused(ccbench("kernel", "build", "--source", path), "source", str(path))
+
+    def test_source_is_no_kernel(self, tmp_path: Path) -> None:
+        """A folder without a kernel in it is refused, after a line for each phase of the build."""
+        folder = tmp_path / "empty"
+        folder.mkdir()
+        result = ccbench("kernel", "build", "--source", folder)
+        assert_refused(result, "source", str(folder), phases=("unpacking the kernel's source",))
+
+    @pytest.mark.parametrize("options", [(), ("--json",)])
+    def test_not_built(self, options: tuple[str, ...]) -> None:
+        """Without a virtual kernel, info says how to build one, and the status is 1."""
+        result = ccbench("kernel", "info", *options)
+        assert_refused(result, "run: ccbench kernel build", status=ExitStatus.FAILED)

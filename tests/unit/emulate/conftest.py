@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An engine whose guests are programs that sleep, fail, or never end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench.emulate import Check, Store
+from ccbench.errors import EngineError, InputError
+from ccbench.scenario import Bottleneck, Flow, Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ccbench.emulate.engine import Progress
+    from ccbench.run import Run
+
+
+BASE = Scenario(
+    flows=(Flow(),),
+    bottlenecks=(Bottleneck(bandwidth_mbps=12, queue_packets=50),),
+    rtt_ms=50,
+    duration_s=5,
+)
+
+#: Scenarios that the engine below treats in a special way.
+FAILS = replace(BASE, rtt_ms=51, name="the bad one")
+ENDLESS = replace(BASE, rtt_ms=52)
+REFUSED = replace(BASE, rtt_ms=53)
+KILLS = replace(BASE, rtt_ms=54)
+
+
+@dataclass(frozen=True)
+class GuestEngine:
+    """An engine whose guest is a program that sleeps; what it started is written to `folder`."""
+
+    folder: Path
+    make_run: Callable[..., Run]
+    name: str = "arithmetic"
+
+    def version(self) -> str:
+        """Return the version that the runs of `make_run` bear."""
+        return "1"
+
+    def provenance(self) -> dict[str, object]:
+        """Return name and version."""
+        return {"engine": self.name, "engine_version": self.version()}
+
+    def check(self, scenario: Scenario) -> None:
+        """Refuse one scenario."""
+        if scenario == REFUSED:
+            raise InputError("rtt_ms is 53; it must be something else: change it")
+
+    def doctor(self) -> list[Check]:
+        """Need nothing."""
+        return []
+
+    def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
+        """Start a guest, fail or go on until stopped if the scenario says so, and stop it."""
+        with subprocess.Popen(["sleep", "60"]) as guest:
+            (self.folder / str(guest.pid)).touch()
+            try:
+                if scenario == KILLS:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                if scenario == FAILS:
+                    raise EngineError("the guest died", ["Kernel panic", "not syncing"])
+                deadline = time.monotonic() + 30
+                while scenario == ENDLESS and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                    if on_progress is not None:
+                        on_progress(0.0)
+                if on_progress is not None:
+                    on_progress(scenario.duration_s)
+            finally:
+                guest.kill()
+        return self.make_run(scenario, 6.0)
+
+    def started(self) -> int:
+        """Return how many guests there were."""
+        return len(list(self.folder.iterdir()))
+
+    def running(self) -> int:
+        """Return how many guests there are."""
+        return sum(Path(f"/proc/{path.name}").exists() for path in self.folder.iterdir())
+
+
+class Failures(list[tuple[int, str]]):
+    """Keeps what it is called with."""
+
+    def __call__(self, position: int, error: EngineError) -> None:
+        """Keep a failure."""
+        self.append((position, str(error)))
+
+
+@pytest.fixture
+def engine(tmp_path: Path, make_run: Callable[..., Run]) -> GuestEngine:
+    """Make an engine that runs what conftest.py computes."""
+    (tmp_path / "guests").mkdir()
+    return GuestEngine(tmp_path / "guests", make_run)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Make a store in a new folder."""
+    return Store(tmp_path / "store")
+
+
+def seeds(count: int) -> list[Scenario]:
+    """Make so many different scenarios."""
+    return [replace(BASE, seed=i) for i in range(count)]
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for something that takes a moment; whether it came about is for the test to say."""
+    deadline = time.monotonic() + 30
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench.cache import cache_dir
+from ccbench.emulate.kernel import build as building
+from ccbench.emulate.kernel import tree
+from ccbench.emulate.kernel.command import BuildError
+from ccbench.emulate.kernel.kept import prune
+from ccbench.errors import CcbenchError, InputError, MissingRequirement
+from tests.unit.emulate.kernel.conftest import CCA, MAKEFILE, write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+class TestRecipe:
+    def test_same(self, sources: Path) -> None:
+        """The same source, settings and changes have the same key."""
+        assert tree.Recipe.of("abc", sources, 1000).key == tree.Recipe.of("abc", sources, 1000).key
+
+    def test_modules_do_not_matter(self, sources: Path) -> None:
+        """The key does not depend on the modules and the init."""
+        before = tree.Recipe.of("abc", sources, 1000).key
+        write(sources, {"link/ours.c": "changed\n", "init/init.c": "changed\n", "README": "new\n"})
+        assert before == tree.Recipe.of("abc", sources, 1000).key
+
+    def test_everything_else_matters(self, sources: Path) -> None:
+        """The key changes with source, HZ, configuration, changes, additions and flags."""
+        recipe = tree.Recipe.of("abc", sources, 1000)
+        others = [
+            tree.Recipe.of("abd", sources, 1000),
+            tree.Recipe.of("abc", sources, 250),
+            replace(recipe, fragment=f"{recipe.fragment}CONFIG_VETH=y\n"),
+            replace(recipe, edits=recipe.edits[1:]),
+            replace(recipe, additions={"arch/um/ours.h": "other"}),
+            replace(recipe, cflags="-O3"),
+        ]
+        keys = {recipe.key, *(other.key for other in others)}
+        assert len(keys) == 1 + len(others)
+
+
+class TestBuild:
+    @pytest.mark.usefixtures("sources")
+    def test_result(self, kernel: Path) -> None:
+        """A build has a kernel, an init, its modules, and says truthfully what is in it."""
+        built = building.build(kernel, hz=250)
+        assert (built.release, built.hz) == ("6.12.3", 250)
+        assert built.ccas == ("ours", "swift")
+        assert built.qdiscs == ("slow",)
+        assert built.modules == ("ours",)
+        assert "CONFIG_HZ=250\n" in built.linux.read_text()
+        assert built.module("ours").is_file()
+        assert subprocess.run([built.init], check=False).returncode == 0
+        assert sorted(path.name for path in built.path.iterdir()) == ["build.json", "linux", "root"]
+
+    @pytest.mark.usefixtures("sources")
+    def test_tarball(self, tarball: Path) -> None:
+        """A tarball serves as well as a tree."""
+        assert building.build(tarball).release == "6.12.3"
+
+    @pytest.mark.usefixtures("sources")
+    def test_once(self, kernel: Path, count: Callable[[], list[str]]) -> None:
+        """What is built is not built again, and is what `installed` finds."""
+        built = building.build(kernel)
+        assert count() == ["kernel", "modules"]
+        assert built == building.build(kernel) == building.installed()
+        assert count() == []
+
+    def test_changed_module(
+        self, kernel: Path, sources: Path, count: Callable[[], list[str]]
+    ) -> None:
+        """After a change of a module `installed` builds the modules, not the kernel, by itself."""
+        built = building.build(kernel)
+        count()
+        write(sources, {"link/ours.c": CCA.replace("swift", "changed")})
+        changed = building.installed()
+        assert count() == ["modules"]
+        assert changed.ccas == ("changed", "swift")
+        assert changed.version != built.version
+
+    def test_changed_configuration(
+        self, kernel: Path, sources: Path, count: Callable[[], list[str]]
+    ) -> None:
+        """After a change of the configuration `installed` says to build, and that builds all."""
+        building.build(kernel)
+        count()
+        write(sources, {"um.config": "CONFIG_NET=y\n"})
+        with pytest.raises(MissingRequirement, match="ccbench kernel build"):
+            building.installed()
+        building.build(kernel)
+        assert count() == ["kernel", "modules"]
+
+    @pytest.mark.usefixtures("sources")
+    def test_find(self, kernel: Path) -> None:
+        """A kernel is found by its version, in use or not, and by nothing else."""
+        slow, fast = building.build(kernel, hz=100), building.build(kernel, hz=1000)
+        assert (slow, fast) == (building.find(slow.version), building.find(fast.version))
+        for other in ("0" * 16, "", ".", "..", f"../builds/{slow.version}", slow.version[:8]):
+            assert building.find(other) is None
+
+    @pytest.mark.usefixtures("sources")
+    def test_nothing_built(self) -> None:
+        """With nothing built `installed` says how to build."""
+        with pytest.raises(MissingRequirement, match="not built; run: ccbench kernel build"):
+            building.installed()
+
+    def test_option_without_effect(self, kernel: Path, sources: Path) -> None:
+        """An option that the kernel does not take is an error that names it."""
+        makefile = (kernel / "Makefile").read_text()
+        write(kernel, {"Makefile": makefile.replace("cp $(KCONFIG", "grep -v NET $(KCONFIG")})
+        makefile = (kernel / "Makefile").read_text()
+        write(kernel, {"Makefile": makefile.replace("CONFIG) .config", "CONFIG) >.config")})
+        write(sources, {"um.config": "CONFIG_NET=y\nCONFIG_INET=y\nCONFIG_TTY=y\n"})
+        with pytest.raises(InputError, match="does not take the options CONFIG_NET, CONFIG_INET "):
+            building.build(kernel)
+
+    @pytest.mark.usefixtures("sources")
+    def test_failure(self, kernel: Path) -> None:
+        """A build that fails leaves its log and nothing else."""
+        write(kernel, {"Makefile": MAKEFILE.replace("@echo kernel >>COUNT", "@echo no; false")})
+        with pytest.raises(BuildError, match="compiling the kernel failed"):
+            building.build(kernel)
+        cache = cache_dir() / "kernel"
+        assert [] == list((cache / "trees").iterdir())
+        (log,) = (cache / "logs").iterdir()
+        assert "no\n" in log.read_text()
+
+    @pytest.mark.usefixtures("sources")
+    @pytest.mark.parametrize("name", ["current/kernel.json", "builds/*/build.json"])
+    @pytest.mark.parametrize("text", ["", "{}", "[" * 100_000])
+    def test_damaged(self, kernel: Path, name: str, text: str) -> None:
+        """What is said of a kernel and cannot be read is an error that says how to go on."""
+        built = building.build(kernel)
+        (damaged,) = (cache_dir() / "kernel").glob(name)
+        damaged.write_text(text)
+        for look in (building.installed, lambda: building.build(kernel)):
+            with pytest.raises(CcbenchError, match=r"is damaged .*kernel prune"):
+                look()
+        assert building.ready() is None
+        assert len(prune()) == 1
+        assert building.build(kernel) == built
+
+    @pytest.mark.usefixtures("sources")
+    def test_progress(self, kernel: Path) -> None:
+        """Progress says what is done and never goes back; it ends at 1."""
+        seen: list[tuple[str, float]] = []
+        building.build(kernel, on_progress=lambda what, part: seen.append((what, part)))
+        parts = [part for _, part in seen]
+        assert parts == sorted(parts)
+        assert parts[-1] == 1
+        assert {"unpacking the kernel's source", "compiling the modules"} < {w for w, _ in seen}
+
+    def test_side_by_side(
+        self, kernel: Path, sources: Path, count: Callable[[], list[str]]
+    ) -> None:
+        """Several processes that build the same at once build it once, and all get it."""
+        program = (
+            "import sys; from pathlib import Path;"
+            "from ccbench.emulate.kernel import build, guest, tree;"
+            "guest.sources_dir = lambda: Path(sys.argv[2]);"
+            "tree.EDITS, tree.ADDITIONS = tree.EDITS[:1], {'arch/um/ours.h': 'um/ours.h'};"
+            "print(build.build(Path(sys.argv[1])).version)"
+        )
+        command = [sys.executable, "-c", program, str(kernel), str(sources)]
+        processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+        versions = [process.communicate()[0].strip() for process in processes]
+        assert len(set(versions)) == 1
+        assert versions[0] != ""
+        assert count() == ["kernel", "modules"]
+
+    @pytest.mark.parametrize("hz", [0, 99, 1001])
+    def test_hz(self, hz: int) -> None:
+        """HZ is 100 to 1000."""
+        with pytest.raises(InputError, match=f"hz is {hz}; .* at least 100 and at most 1000"):
+            building.build(hz=hz)
+
+    def test_jobs(self) -> None:
+        """At least one compiler has to run."""
+        with pytest.raises(InputError, match="jobs is 0"):
+            building.build(jobs=0)
+
+    @pytest.mark.usefixtures("sources")
+    def test_cache_with_spaces(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """For a cache folder in which make cannot work, kernels are built in another of ours."""
+        monkeypatch.setattr(building, "_SPARE", tmp_path)
+        folders = []
+        for name in ("my cache", "your cache", "my cache"):
+            monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path / name))
+            folders.append(building.kernels_dir())
+        assert folders[0] == folders[2] != folders[1]
+        assert " " not in folders[0].name
+        assert folders[0].parent.stat().st_mode & 0o777 == 0o700
+
+    @pytest.mark.usefixtures("sources")
+    def test_nowhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """If that is somebody else's, the cache folder is refused, and named."""
+        monkeypatch.setattr(building, "_SPARE", tmp_path)
+        (tmp_path / f"ccbench-{os.getuid()}").symlink_to("/")
+        monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path / "my cache"))
+        with pytest.raises(InputError, match=r"my cache.*: .*export CCBENCH_CACHE="):
+            building.build()
+
+    @pytest.mark.usefixtures("sources")
+    def test_unknown_module(self, kernel: Path) -> None:
+        """Asking for a module that is not there names those that are."""
+        with pytest.raises(InputError, match="no theirs, but ours"):
+            building.build(kernel).module("theirs")

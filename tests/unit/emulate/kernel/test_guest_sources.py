@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench.emulate.kernel import guest, names
+from ccbench.errors import InputError
+from tests.unit.emulate.kernel.conftest import CCA, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class TestGuestDigest:
+    def test_sources(self, sources: Path) -> None:
+        """The digest changes with a source of modules or init, its name, and a new one."""
+        changes = [
+            {"link/ours.c": "changed\n"},
+            {"link/Kbuild": "changed\n"},
+            {"include/ccbench.h": "changed\n"},
+            {"init/init.c": "changed\n"},
+            {"tcp_new/tcp_new.c": "new\n"},
+        ]
+        digests = [guest.Sources(sources).digest()]
+        for change in changes:
+            write(sources, change)
+            digests.append(guest.Sources(sources).digest())
+        (sources / "link/ours.c").rename(sources / "link/theirs.c")
+        digests.append(guest.Sources(sources).digest())
+        assert len(set(digests)) == len(digests)
+
+    def test_others(self, sources: Path) -> None:
+        """The digest depends neither on leftovers of builds nor on what the kernel is made of."""
+        before = guest.Sources(sources).digest()
+        left = (
+            "link/ours.o",
+            "link/ours.ko",
+            "link/ours.mod.c",
+            "link/.ours.o.cmd",
+            "um/entropy.h",
+        )
+        write(sources, {**dict.fromkeys(left, "x"), "um.config": "x", "link/README.md": "x"})
+        assert before == guest.Sources(sources).digest()
+
+
+class TestOwnModules:
+    """Folders that CCBENCH_MODULES names."""
+
+    @pytest.mark.parametrize("rules", ["Kbuild", "Makefile"])
+    def test_added(
+        self, sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: str
+    ) -> None:
+        """They stand beside ccbench's modules, and count for the digest."""
+        folder = tmp_path / "tcp_mine"
+        write(folder, {rules: "obj-m := tcp_mine.o\n", "tcp_mine.c": "text\n"})
+        monkeypatch.setenv("CCBENCH_MODULES", f"{folder}:")
+        found = guest.find_sources()
+        assert found == guest.Sources(sources, (folder,))
+        ours = guest.Sources(sources)
+        added = {str(path) for path in set(found.files()) - set(ours.files())}
+        assert added == {"tcp_mine/Kbuild", "tcp_mine/tcp_mine.c"}
+        assert "text\n" in list(found.module_texts())
+        assert found.digest() != ours.digest()
+
+    @pytest.mark.usefixtures("sources")
+    def test_other_encoding(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A source need not be in UTF-8, as the compiler does not mind."""
+        folder = write(tmp_path / "tcp_mine", {"Kbuild": "obj-m := tcp_mine.o\n"})
+        (folder / "tcp_mine.c").write_bytes(b"/* na\xefve */\n" + CCA.encode())
+        monkeypatch.setenv("CCBENCH_MODULES", str(folder))
+        assert "swift" in names.ccas(guest.find_sources().module_texts())
+
+    @pytest.mark.usefixtures("sources")
+    def test_nowhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A folder that does not exist is said not to."""
+        monkeypatch.setenv("CCBENCH_MODULES", str(tmp_path / "nowhere"))
+        with pytest.raises(InputError, match=r"nowhere'; .*: there is none: correct the path$"):
+            guest.find_sources()
+
+    @pytest.mark.parametrize(
+        ("name", "rules", "message"),
+        [
+            ("tcp_mine", "", "names a module: write a line such as obj-m := tcp_mine.o"),
+            ("link", "obj-m := x.o\n", "rename link"),
+            ("a b", "obj-m := x.o\n", "rename a b"),
+        ],
+    )
+    @pytest.mark.usefixtures("sources")
+    def test_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, rules: str, message: str
+    ) -> None:
+        """What make could not compile is refused by name."""
+        folder = tmp_path / "own" / name
+        write(folder, {"Kbuild": rules})
+        monkeypatch.setenv("CCBENCH_MODULES", str(folder))
+        with pytest.raises(InputError, match=message):
+            guest.find_sources()

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import ccbench
+from ccbench.emulate import get_engine, run
+from ccbench.emulate.engine import ENGINES
+from ccbench.errors import EngineError, InputError
+from ccbench.scenario import Scenario
+
+
+class TestPackage:
+    def test_names(self) -> None:
+        """Everything that the package offers is there, and dir() tells."""
+        for name in ccbench.__all__:
+            assert getattr(ccbench, name) is not None
+            assert name in dir(ccbench)
+        assert ccbench.Scenario is Scenario
+        assert ccbench.emulate.run is run
+
+    def test_unknown_name(self) -> None:
+        """What it does not offer is an AttributeError, as everywhere."""
+        with pytest.raises(AttributeError, match="nonsense"):
+            ccbench.nonsense  # noqa: B018
+
+    def test_light(self) -> None:
+        """Importing the package imports nothing heavy; its modules come when they are used."""
+        code = "import sys, ccbench; print('pandas' in sys.modules, ccbench.harm.harm(2, 1))"
+        ran = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        assert ran.stdout == "False 0.5\n"
+
+
+class TestGetEngine:
+    def test_unknown(self) -> None:
+        """An engine that does not exist is an input error that lists those that do."""
+        with pytest.raises(InputError, match="engine is 'ns-3'; it must be one of kernel"):
+            get_engine("ns-3")
+
+    def test_known(self) -> None:
+        """Each engine bears the name that it is known by."""
+        for name in ENGINES:
+            assert get_engine(name).name == name
+
+
+class TestEngineError:
+    def test_console(self) -> None:
+        """The error is its message; the console's lines are kept beside it."""
+        error = EngineError("the guest died", ["one", "two"])
+        assert str(error) == "the guest died"
+        assert error.console == ("one", "two")
+        assert EngineError("it did not start").console == ()

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench.emulate import Store, run, run_many
+from ccbench.errors import EngineError, InputError
+from tests.unit.emulate.conftest import BASE, FAILS, REFUSED, GuestEngine, seeds, wait_until
+
+if TYPE_CHECKING:
+    from ccbench.emulate.engine import Progress
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+
+class Busy(GuestEngine):
+    """An engine whose machine is always too busy."""
+
+    def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
+        """Run too late."""
+        result = super().run(scenario, on_progress=on_progress)
+        return replace(result, provenance={**result.provenance, "is_late": True})
+
+
+class TestRun:
+    def test_once(self, engine: GuestEngine, store: Store) -> None:
+        """The same scenario is never run twice, unless a fresh run is asked for."""
+        first = run(BASE, engine=engine, store=store)
+        again = run(BASE, engine=engine, store=store)
+        assert engine.started() == 1
+        assert again.throughput().equals(first.throughput())
+        run(BASE, engine=engine, store=store, fresh=True)
+        assert engine.started() == 2
+
+    def test_two_at_once(self, engine: GuestEngine, store: Store) -> None:
+        """Nor by two at once: the later one waits, with reports of no progress, for the first."""
+        reports: list[float] = []
+
+        def second(_: float) -> None:
+            if not other.is_alive() and not reports:
+                other.start()
+                wait_until(lambda: bool(reports))
+
+        other = Thread(
+            target=run,
+            args=(BASE,),
+            kwargs={"engine": engine, "store": store, "on_progress": reports.append},
+        )
+        run(BASE, engine=engine, store=store, on_progress=second)
+        other.join()
+        assert set(reports) == {0.0}
+        assert engine.started() == 1
+
+    def test_late(self, engine: GuestEngine, store: Store) -> None:
+        """A run for which the machine was too busy is not kept: the next one may be better."""
+        busy = Busy(engine.folder, engine.make_run)
+        assert run(BASE, engine=busy, store=store).is_late
+        assert store.usage().runs == 0
+        with ThreadPoolExecutor(1) as pool:
+            assert len(list(run_many(seeds(2), engine=busy, executor=pool, store=store))) == 2
+        assert store.usage().runs == 0
+        assert not run(BASE, engine=engine, store=store).is_late
+        assert store.usage().runs == 1
+
+    def test_no_store(self, engine: GuestEngine) -> None:
+        """Without a store every run is run."""
+        run(BASE, engine=engine, store=None)
+        run(BASE, engine=engine, store=None)
+        assert engine.started() == 2
+
+    def test_damaged(self, engine: GuestEngine, store: Store) -> None:
+        """A damaged run in the store is run again, and the store has it whole from then on."""
+        run(BASE, engine=engine, store=store)
+        for file in store.folder.glob("*/*/flows.parquet"):
+            file.write_bytes(b"")
+        run(BASE, engine=engine, store=store)
+        run(BASE, engine=engine, store=store)
+        assert engine.started() == 2
+
+    def test_progress(self, engine: GuestEngine) -> None:
+        """Progress is reported in seconds of the scenario."""
+        done: list[float] = []
+        run(BASE, engine=engine, store=None, on_progress=done.append)
+        assert done == [5.0]
+
+    def test_refused(self, engine: GuestEngine, store: Store) -> None:
+        """A scenario that the engine cannot run is refused before anything is started."""
+        with pytest.raises(InputError, match="rtt_ms is 53"):
+            run(REFUSED, engine=engine, store=store)
+        assert engine.started() == 0
+
+    def test_failure(self, engine: GuestEngine, store: Store) -> None:
+        """A failed run is an error, and nothing is stored."""
+        with pytest.raises(EngineError) as caught:
+            run(FAILS, engine=engine, store=store)
+        assert caught.value.console == ("Kernel panic", "not syncing")
+        assert store.usage().runs == 0

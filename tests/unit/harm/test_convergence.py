@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+import ruptures
+
+from ccbench.errors import InputError
+from ccbench.harm import (
+    Convergence,
+    Detector,
+    best_breakpoint,
+    converged_at,
+    convergence_steps,
+    latest,
+    measured_from,
+    rolling_deviation,
+)
+from ccbench.harm.convergence.plot import convergence_figure
+
+FloatArray = npt.NDArray[np.floating[Any]]
+
+
+def _throughput(*flows: FloatArray) -> pd.DataFrame:
+    table = pd.DataFrame(np.column_stack(flows))
+    return table.set_axis(pd.Index(np.arange(1.0, len(table) + 1), name="time_s"))
+
+
+def _swing(seconds: int, mean: float, amplitude: float, period: int = 10) -> FloatArray:
+    swings: FloatArray = mean + amplitude * np.sin(2 * np.pi * np.arange(seconds) / period)
+    return swings
+
+
+def _growing_swing(seconds: int) -> FloatArray:
+    """Swing ever wider: doubling every 10 s until the last."""
+    seconds_left = np.arange(seconds)[::-1]
+    swings: FloatArray = 50 + 45 * np.where(seconds_left % 2, 1, -1) * 0.5 ** (seconds_left / 10)
+    return swings
+
+
+class TestRollingDeviation:
+    def test_is_that_of_the_window_that_starts_there(self) -> None:
+        """Element i is the standard deviation of the window that begins at sample i."""
+        values = np.random.default_rng(1).normal(size=100)
+        deviation = rolling_deviation(values, 60)
+        assert deviation.shape == (41,)
+        assert deviation[7] == pytest.approx(np.std(values[7:67]))
+
+    def test_short_trace_has_none(self) -> None:
+        """A trace that is shorter than a window has no deviation."""
+        assert rolling_deviation(np.ones(59), 60).size == 0
+
+
+class TestBestBreakpoint:
+    @pytest.mark.parametrize("change", [5, 17, 60, 115])
+    def test_known_change(self, change: int) -> None:
+        """A change of mean in noise is found where it is."""
+        signal = np.random.default_rng(change).normal(0, 0.01, 120)
+        signal[change:] += 1
+        assert best_breakpoint(signal) == change
+
+    @pytest.mark.parametrize("seed", range(20))
+    @pytest.mark.parametrize("n", [10, 11, 37, 121])
+    def test_agrees_with_ruptures(self, n: int, seed: int) -> None:
+        """The closed form finds the very breakpoint that dynamic programming finds."""
+        rng = np.random.default_rng(seed)
+        signal = np.cumsum(rng.normal(size=n)) + rng.uniform(-1e3, 1e3)
+        reference = ruptures.Dynp(model="l2", min_size=5, jump=1).fit_predict(signal, 1)
+        assert [best_breakpoint(signal), n] == reference
+
+    def test_shift_and_scale_do_not_matter(self) -> None:
+        """Another unit or offset of the signal does not move the breakpoint."""
+        signal = np.random.default_rng(3).normal(size=50)
+        assert best_breakpoint(signal) == best_breakpoint(1e6 * signal - 1e7)
+
+    def test_too_short(self) -> None:
+        """Less than two of the shortest parts cannot be split."""
+        assert best_breakpoint(np.asarray([8.0] * 5 + [2.0] * 4)) is None
+
+
+class TestConvergenceSteps:
+    def test_goes_on_until_the_parts_are_alike(self) -> None:
+        """Each step starts at the breakpoint before it; the last one's parts are alike."""
+        steps = convergence_steps(np.repeat([8.0, 4.0, 2.0, 2.0], 30))
+        assert [step.start for step in steps[1:]] == [step.breakpoint for step in steps[:-1]]
+        assert [step.converged for step in steps] == [False] * (len(steps) - 1) + [True]
+        assert steps[-1].start == 60  # from where on nothing changes any more
+
+    def test_one_threshold_is_enough(self) -> None:
+        """A small difference in Mbit/s or a small percentage suffices, as the text has it."""
+        small_difference = convergence_steps(np.repeat([0.25, 0.1], 20))
+        small_percentage = convergence_steps(np.repeat([11.0, 10.0], 20))
+        assert len(small_difference) == len(small_percentage) == 1
+        assert small_difference[0].converged
+        assert small_percentage[0].converged
+
+    def test_shortest_part(self) -> None:
+        """A longer shortest part keeps the first breakpoint away from the beginning."""
+        deviation = np.repeat([5.0, 1.0], [5, 55])
+        assert convergence_steps(deviation)[0].breakpoint == 5
+        longer = Detector(min_segment=20)
+        assert convergence_steps(deviation, longer)[0].breakpoint == 20
+
+    def test_no_swings_at_all_in_the_later_part(self) -> None:
+        """Where the later mean is 0 the difference in Mbit/s decides."""
+        steps = convergence_steps(np.repeat([3.0, 0.0], 30))
+        assert [step.converged for step in steps] == [False, True]
+
+    def test_ever_growing_deviation(self) -> None:
+        """What grows to its end can no longer be segmented: no step has converged."""
+        steps = convergence_steps(np.exp(np.arange(60) / 8.0))
+        assert steps
+        assert not any(step.converged for step in steps)
+
+
+class TestDetector:
+    def test_published_example(self) -> None:
+        """Means of 11.26 and 6.51 differ by 4.75 Mbit/s and 0.42 of the left one (Figure 5.8a)."""
+        exact = Detector(thresholds="both", abs_threshold_mbps=4.751, pct_threshold=0.425)
+        assert exact.alike(11.26, 6.51)
+        assert not replace(exact, abs_threshold_mbps=4.749).alike(11.26, 6.51)
+        assert not replace(exact, pct_threshold=0.415).alike(11.26, 6.51)
+        assert not replace(exact, percent_of="right").alike(11.26, 6.51)
+
+    @pytest.mark.parametrize(
+        ("percent_of", "calmer", "wilder"),
+        [("left", True, False), ("right", False, True), ("larger", True, True)],
+    )
+    def test_percentage(self, percent_of: Any, calmer: bool, wilder: bool) -> None:  # noqa: FBT001
+        """A fifth of the larger mean is more than a fifth of the smaller."""
+        detector = Detector(percent_of=percent_of)
+        assert (detector.alike(10.0, 8.1), detector.alike(8.1, 10.0)) == (calmer, wilder)
+
+    def test_both_are_stricter(self) -> None:
+        """What is alike by both thresholds is alike by either, and not the other way round."""
+        rng = np.random.default_rng(2)
+        pairs = rng.gamma(1, 1, size=(200, 2))
+        either = [Detector().alike(left, right) for left, right in pairs]
+        both = [Detector(thresholds="both").alike(left, right) for left, right in pairs]
+        assert set(zip(either, both, strict=True)) == {(True, True), (True, False), (False, False)}
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("window_s", 0),
+            ("window_s", math.nan),
+            ("abs_threshold_mbps", -0.1),
+            ("pct_threshold", "20 %"),
+            ("min_segment", 2.5),
+            ("min_segment", 0),
+            ("thresholds", "one"),
+            ("window_named_by", ""),
+            ("percent_of", "smaller"),
+        ],
+    )
+    def test_bad_parameter(self, name: str, value: Any) -> None:
+        """A parameter that is out of range is named."""
+        with pytest.raises(InputError, match=f"^{name} is "):
+            Detector(**{name: value})
+
+
+class TestConvergence:
+    def test_what_happened_to_each_flow(self) -> None:
+        """Each flow has its deviations, its steps and, as its time, the last step's breakpoint."""
+        calming = np.concatenate([_swing(70, 30, 25), _swing(110, 50, 5)])
+        throughput = _throughput(calming, _growing_swing(180))
+        convergence = Convergence.of(throughput)
+        settled, growing = convergence.flows
+        window = throughput[0][(throughput.index > 9) & (throughput.index <= 69)]
+        assert settled.deviation.loc[9.0] == pytest.approx(window.std(ddof=0))
+        assert settled.deviation.index[-1] == 120
+        assert settled.converged_at_s == settled.deviation.index[settled.steps[-1].breakpoint]
+        assert growing.converged_at_s is None
+        assert convergence.times_s.isna().tolist() == [False, True]
+        assert convergence.converged_at_s is None
+
+    def test_later_end_of_the_window(self) -> None:
+        """A window that is named by its end gives a time that is a window later."""
+        throughput = _throughput(_swing(180, 50, 20))
+        start = Convergence.of(throughput, Detector(window_s=40)).flows[0]
+        end = Convergence.of(throughput, Detector(window_s=40, window_named_by="end")).flows[0]
+        assert (start.deviation.index + 40).tolist() == end.deviation.index.tolist()
+        assert converged_at(throughput, Detector(window_s=40)) == start.converged_at_s
+        assert end.converged_at_s == (start.converged_at_s or 0) + 40
+
+    @pytest.mark.parametrize("interval_s", [0.5, 1.0, 2.0])
+    def test_interval(self, interval_s: float) -> None:
+        """Times are seconds whatever the length of the intervals."""
+        length = round(180 / interval_s)
+        ends_s = np.arange(1, length + 1) * interval_s
+        flow = np.where(ends_s <= 70, 30 + 25 * (-1) ** np.arange(length), 50.0)
+        throughput = pd.DataFrame({0: flow}, index=pd.Index(ends_s, name="time_s"))
+        time_s = converged_at(throughput)
+        assert time_s is not None
+        assert 70 <= time_s <= 90
+        assert Convergence.of(throughput).flows[0].deviation.index[-1] == 120
+
+    def test_later_part_of_a_trace(self) -> None:
+        """A trace that is cut at its beginning keeps its times."""
+        flow = np.concatenate([_swing(70, 30, 25), _swing(170, 50, 5)])
+        later = _throughput(flow).iloc[60:]
+        time_s = converged_at(later)
+        assert time_s is not None
+        assert 70 <= time_s <= 180
+        assert Convergence.of(later).flows[0].deviation.index[0] == 60
+
+    def test_order_of_flows(self) -> None:
+        """The order of the flows does not matter."""
+        flows = np.random.default_rng(6).gamma(2, 10, size=(5, 180))
+        times_s = Convergence.of(_throughput(*flows)).times_s
+        assert Convergence.of(_throughput(*flows[::-1])).times_s.tolist() == times_s.tolist()[::-1]
+
+    def test_offset_and_scale(self) -> None:
+        """A constant on top changes nothing, nor, without the threshold in Mbit/s, does a unit."""
+        flow = np.random.default_rng(7).gamma(2, 10, 180)
+        assert converged_at(_throughput(flow + 100)) == converged_at(_throughput(flow))
+        detector = Detector(abs_threshold_mbps=0)
+        kilobits = converged_at(_throughput(1000 * flow), detector)
+        assert kilobits == converged_at(_throughput(flow), detector)
+
+    def test_uneven_intervals(self) -> None:
+        """A table with a gap is an error that says where."""
+        with pytest.raises(InputError, match=r"^throughput\.index\[40\] is 42"):
+            Convergence.of(_throughput(np.ones(180)).drop(index=41.0))
+
+
+class TestFigure:
+    def test_a_panel_for_each_iteration(self) -> None:
+        """A panel marks the convergence point and the validation breakpoint of its step."""
+        calming = np.concatenate([_swing(70, 30, 25), _swing(110, 50, 5)])
+        flow = Convergence.of(_throughput(calming)).flows[0]
+        panels = convergence_figure(flow).axes
+        # Behind the trace itself, each panel has two vertical lines.
+        marked = [
+            tuple(np.asarray(line.get_xdata())[0] for line in axes.lines[1:]) for axes in panels
+        ]
+        assert len(panels) > 1
+        assert marked == [(step.start, step.breakpoint) for step in flow.steps]
+
+    def test_nothing_to_draw(self) -> None:
+        """A trace without an iteration is an error."""
+        flow = Convergence.of(_throughput(np.ones(65))).flows[0]
+        with pytest.raises(InputError, match=r"^iterations of Algorithm 1 is 0"):
+            convergence_figure(flow)
+
+
+class TestLatest:
+    def test_one_missing(self) -> None:
+        """The last flow decides, and there is no time if one has none."""
+        assert latest(pd.Series([20.0, 70.0])) == 70
+        assert latest(pd.Series([20.0, math.nan])) is None
+
+
+class TestConvergedAt:
+    @pytest.mark.parametrize("change", [20, 40, 80])
+    def test_not_before_the_change(self, change: int) -> None:
+        """A time at which convergence has happened lies after the last change of the swings."""
+        flow = np.concatenate([_swing(change, 30, 25), _swing(180 - change, 50, 5)])
+        time_s = converged_at(_throughput(flow))
+        assert time_s is not None
+        assert change <= time_s <= 120
+
+    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("change", [10, 40, 80, 100])
+    def test_step(self, change: int, seed: int) -> None:
+        """After a step of the mean the time lies between the step and a window before the end."""
+        flow = np.random.default_rng(seed).normal(20, 0.5, 180)
+        flow[change:] += 30
+        time_s = converged_at(_throughput(flow))
+        assert time_s is not None
+        assert change <= time_s <= 120
+
+    def test_constant(self) -> None:
+        """A flow that never changes converges as early as a part can end."""
+        assert converged_at(_throughput(np.full(180, 3.0))) == 5
+
+    def test_ever_faster_growth(self) -> None:
+        """A rate that grows in proportion to itself has not converged."""
+        assert converged_at(_throughput(np.exp(np.arange(180) / 40))) is None
+
+    def test_even_drift_looks_settled(self) -> None:
+        """A rate that grows evenly has the same deviation in every window: a known limit."""
+        assert converged_at(_throughput(np.linspace(0, 50, 180))) is not None
+
+    def test_large_but_steady_swings_converge(self) -> None:
+        """Swings may be as large as they like if they stay as they are (Figure 5.5)."""
+        assert converged_at(_throughput(_swing(180, 50, 45), _swing(180, 50, -45))) is not None
+
+    def test_unequal_shares_converge(self) -> None:
+        """Flows need not reach equal shares to have converged."""
+        noise = np.random.default_rng(1).normal(0, 0.1, 180)
+        assert converged_at(_throughput(95 + noise, 5 - noise)) is not None
+
+    def test_growing_swings_do_not_converge(self) -> None:
+        """Swings that keep growing have not converged."""
+        assert converged_at(_throughput(_growing_swing(180))) is None
+
+    def test_latest_flow_decides(self) -> None:
+        """An experiment converges when its last flow does, and not at all if one flow does not."""
+        early, late = _swing(180, 50, 20), np.concatenate([_swing(70, 30, 25), _swing(110, 50, 5)])
+        alone = [converged_at(_throughput(flow)) for flow in (early, late)]
+        assert converged_at(_throughput(early, late)) == max(filter(None, alone))
+        assert converged_at(_throughput(early, _growing_swing(180))) is None
+
+    def test_a_window_is_left(self) -> None:
+        """At least 60 s remain after any time that is returned: there is something to measure."""
+        rng = np.random.default_rng(5)
+        for _ in range(50):
+            time_s = converged_at(_throughput(rng.gamma(2, 10, 180)))
+            assert time_s is None or 0 < time_s <= 120
+
+    def test_short_run(self) -> None:
+        """A run that is hardly longer than a window has not converged: that cannot be seen."""
+        assert converged_at(_throughput(np.full(65, 10.0))) is None
+
+    @pytest.mark.parametrize("value", [math.nan, math.inf])
+    def test_failed_measurement(self, value: float) -> None:
+        """A value that is no number is an error that says where it is."""
+        flow = np.full(180, 10.0)
+        flow[41] = value
+        with pytest.raises(InputError, match=r"^throughput of flow 1 at 42 s is"):
+            converged_at(_throughput(np.full(180, 10.0), flow))
+
+    def test_nothing_measured(self) -> None:
+        """A table without intervals is an error."""
+        with pytest.raises(InputError, match=r"^throughput\.shape is \(0, 2\)"):
+            converged_at(_throughput(np.empty(0), np.empty(0)))
+
+
+class TestMeasuredFrom:
+    @pytest.mark.parametrize(
+        ("converged_at_s", "duration_s", "expected"),
+        [(70, 180, 70), (None, 300, 60), (None, 120, 60), (None, 90, 45), (None, 25, 12)],
+    )
+    def test_rule(self, converged_at_s: float | None, duration_s: float, expected: float) -> None:
+        """From convergence, else from 60 s, else the second half of a run of less than 120 s."""
+        assert measured_from(converged_at_s, duration_s) == expected

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small searches, and engines that do not always do as they are told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ccbench.errors import CcbenchError
+from ccbench.raygen import (
+    SearchConfig,
+)
+
+if TYPE_CHECKING:
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+
+def small(**changes: Any) -> SearchConfig:
+    """Return the settings of a search of eight scenarios, some of them changed."""
+    settings: dict[str, Any] = {
+        "alpha": "greedy",
+        "beta": "even",
+        "budget": 8,
+        "population": 4,
+        "duration_s": 4.0,
+    }
+    return SearchConfig(**settings | changes)
+
+
+class Wrapped:
+    """An engine that does something before each run of another."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self.ran: list[Scenario] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def run(self, scenario: Scenario, **options: Any) -> Run:
+        """Run what is wrapped."""
+        self.before(scenario)
+        self.ran.append(scenario)
+        result: Run = self._engine.run(scenario, **options)
+        return result
+
+    def before(self, scenario: Scenario) -> None:
+        """Do nothing."""
+
+
+class Breaks(Wrapped):
+    """Ends the batch after some runs, as a full disk does."""
+
+    def __init__(self, engine: Any, after: int) -> None:
+        super().__init__(engine)
+        self._after = after
+
+    def before(self, _: Scenario) -> None:
+        """End it, once that many have run."""
+        if len(self.ran) == self._after:
+            raise CcbenchError("out of luck")

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from ccbench.errors import EngineError
+from ccbench.raygen import (
+    SearchResult,
+    search,
+)
+from tests.unit.conftest import assert_same
+from tests.unit.raygen.conftest import Wrapped, small
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ccbench.emulate import Engine
+    from ccbench.scenario import Scenario
+
+
+class _FailsAbove(Wrapped):
+    """Cannot run fast links with greedy flows."""
+
+    def before(self, scenario: Scenario) -> None:
+        greedy = "greedy" in set(scenario.flow_table()["cca"])
+        if greedy and scenario.bottlenecks[0].mean_mbps > 100:
+            raise EngineError("too fast")
+
+
+class TestFailures:
+    def test_are_recorded(self, engine: Engine, tmp_path: Path) -> None:
+        """Scenarios that fail have a reason and no harm; the others are as if none had failed."""
+        result = search(small(), engine=_FailsAbove(engine), output_dir=tmp_path)
+        fast = result.experiments["bandwidth_mbps"] > 100
+        assert 0 < fast.sum() < len(fast)
+        assert list(fast) == list(result.experiments["error"].str.contains("too fast"))
+        assert list(fast) == list(result.experiments["relative_harm"].isna())
+        assert not (result.claims["bandwidth_mbps"] > 100).any()
+        assert_same(result, SearchResult.load(tmp_path))
+        whole = search(small(), engine=engine, store=None).experiments
+        first = slice(0, 4)  # later generations learn of the failures
+        expected = whole[first]["relative_harm"].where(~fast[first])
+        pd.testing.assert_series_equal(expected, result.experiments[first]["relative_harm"])
+
+    def test_are_tried_again(self, engine: Engine, tmp_path: Path) -> None:
+        """The same search started again where nothing fails has the result of one without."""
+        search(small(), engine=_FailsAbove(engine), output_dir=tmp_path)
+        assert_same(
+            search(small(), engine=engine, output_dir=tmp_path),
+            search(small(), engine=engine, store=None),
+        )
+
+    def test_of_a_whole_later_generation(self, engine: Engine) -> None:
+        """The search goes on behind a generation, maybe of one scenario, that fails as a whole."""
+
+        class FirstFew(Wrapped):
+            def before(self, _: Scenario) -> None:
+                if len(self.ran) >= 2 * 4:
+                    raise EngineError("too late")
+
+        config = small(strategy="random", budget=5)
+        result = search(config, engine=FirstFew(engine), store=None, jobs=1)
+        assert result.experiments["error"].tolist() == [*[""] * 4, "too late"]
+
+    def test_one_seed_fails(self, engine: Engine) -> None:
+        """A scenario that fails with one of its seeds has failed, and says why."""
+
+        class SecondSeedFails(Wrapped):
+            def before(self, scenario: Scenario) -> None:
+                if scenario.seed == 2 and scenario.bottlenecks[0].mean_mbps > 100:
+                    raise EngineError("bad seed")
+
+        result = search(small(repeat=2), engine=SecondSeedFails(engine)).experiments
+        fast = result["bandwidth_mbps"] > 100
+        assert list(fast) == list(result["error"].str.contains("bad seed"))
+        assert list(fast) == list(result["relative_harm"].isna())

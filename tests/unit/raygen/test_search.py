@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ccbench.errors import CcbenchError, EngineError, InputError
+from ccbench.harm import measure
+from ccbench.raygen import (
+    CLAIMS_CSV,
+    RESULTS_CSV,
+    SEARCH_JSON,
+    WORST_PNG,
+    Progress,
+    search,
+)
+from tests.unit.conftest import assert_same
+from tests.unit.raygen.conftest import Breaks, Wrapped, small
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ccbench.emulate import Engine
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+
+class _Late(Wrapped):
+    """Takes a random time for each run."""
+
+    def before(self, _: Scenario) -> None:
+        time.sleep(random.SystemRandom().uniform(0, 0.01))
+
+
+class TestSearch:
+    def test_finds_the_known_worst(self, engine: Engine) -> None:
+        """It comes near the greatest harm that the engine's arithmetic can do."""
+        weight = 1 + 320 / 320 + 1 / (1 + 0.25)  # the longest round trip, the smallest queue
+        most = max(
+            beta / (alpha + beta) - beta / (weight * alpha + beta)
+            for alpha, beta in itertools.product(range(1, 6), repeat=2)
+        )
+        config = small(budget=80, population=20)
+        found = float(search(config, engine=engine, store=None).worst(1)["relative_harm"].iloc[0])
+        assert 0.8 * most <= found <= 1.01 * most  # whole packets round the queue a little
+
+    def test_harm_is_that_of_the_two_runs(self, engine: Engine) -> None:
+        """The harm of each experiment is what its two scenarios show when they run again."""
+        result = search(small(), engine=engine)
+        for row in result.experiments.to_dict("records"):
+            experiment = result.experiment(row["number"])
+            harm = measure(engine.run(experiment.solo), engine.run(experiment.competing))
+            assert row["relative_harm"] == harm.relative
+            assert row["solo_mbps"] == harm.solo_mbps
+            assert row["competing_key"] == experiment.competing.key()
+
+    def test_nothing_runs_twice(self, engine: Engine) -> None:
+        """Solo runs are shared, and neither a copy of a parent nor a second search runs again."""
+        counting = Wrapped(engine)
+        search(small(budget=40, population=4), engine=counting)
+        assert len(set(counting.ran)) == len(counting.ran) < 2 * 40
+        again = Wrapped(engine)
+        search(small(budget=40, population=4), engine=again)
+        assert again.ran == []
+
+    def test_order_of_completion_does_not_matter(self, engine: Engine, tmp_path: Path) -> None:
+        """Whatever the number of jobs, and whoever finishes first, the result is the same."""
+        alone = search(small(), engine=engine, store=None, jobs=1, output_dir=tmp_path / "alone")
+        for _ in range(2):
+            folder = tmp_path / "together"
+            together = search(small(), engine=_Late(engine), store=None, jobs=8, output_dir=folder)
+            assert_same(together, alone)
+            for name in (RESULTS_CSV, CLAIMS_CSV, SEARCH_JSON, "worst-1.toml", WORST_PNG):
+                assert (folder / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
+
+    def test_executor_of_the_caller(self, engine: Engine) -> None:
+        """Runs go to the executor that the caller gives."""
+        with ThreadPoolExecutor(2, thread_name_prefix="mine") as executor:
+            result = search(small(), engine=engine, executor=executor)
+        assert_same(result, search(small(), engine=engine))
+
+    def test_seed_decides(self, engine: Engine) -> None:
+        """Another seed searches elsewhere."""
+        one, other = (search(small(seed=seed), engine=engine, store=None) for seed in (1, 2))
+        bandwidths = (result.experiments["bandwidth_mbps"] for result in (one, other))
+        assert not set.intersection(*map(set, bandwidths))
+
+    def test_longest_first(self, engine: Engine) -> None:
+        """Of a generation, the runs that take longest are started first."""
+        counting = Wrapped(engine)
+        search(small(budget=8, population=8), engine=counting, jobs=1)
+        rates = [scenario.bottlenecks[0].mean_mbps for scenario in counting.ran[:16]]
+        assert rates == sorted(rates, reverse=True)
+
+    def test_goes_on_where_it_was_stopped(self, engine: Engine, tmp_path: Path) -> None:
+        """What finished before a full disk does not run again; the result is as if nothing was."""
+        whole = search(small(), engine=engine, store=None, output_dir=tmp_path / "whole")
+        folder = tmp_path / "stopped"
+        stopped = Breaks(engine, after=11)
+        with pytest.raises(CcbenchError, match="out of luck"):
+            search(small(), engine=stopped, jobs=1, output_dir=folder)
+        resumed = Wrapped(engine)
+        assert_same(search(small(), engine=resumed, output_dir=folder), whole)
+        assert not set(resumed.ran) & set(stopped.ran)
+        for name in (RESULTS_CSV, SEARCH_JSON, WORST_PNG):
+            assert (folder / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+    def test_unknown_cca(self, engine: Engine, tmp_path: Path) -> None:
+        """A CCA that the engine does not know is refused before anything is run or written."""
+        counting = Wrapped(engine)
+        with pytest.raises(InputError, match=r"flows\[1\]\.cca is 'unknown'"):
+            search(small(alpha="unknown"), engine=counting, output_dir=tmp_path / "new")
+        assert counting.ran == []
+        assert not (tmp_path / "new").exists()
+
+    def test_nothing_can_be_measured(self, engine: Engine) -> None:
+        """If no run of the first generation moves data, the search ends and says so."""
+
+        class Dead(Wrapped):
+            def run(self, scenario: Scenario, **options: Any) -> Run:
+                run = super().run(scenario, **options)
+                run.flows["throughput_bytes"] = run.flows["throughput_bytes"] * 0
+                return run
+
+        message = r"^all 4 scenarios of generation 1 failed; the first: .*solo is 0"
+        with pytest.raises(EngineError, match=message):
+            search(small(), engine=Dead(engine))
+
+    def test_settings_or_config(self, engine: Engine) -> None:
+        """Settings may stand in the call; beside a config they are refused."""
+        settings: dict[str, Any]
+        settings = {"alpha": "greedy", "beta": "even", "budget": 8, "population": 4}
+        assert_same(
+            search(**settings, duration_s=4.0, engine=engine), search(small(), engine=engine)
+        )
+        with pytest.raises(InputError, match=r"^settings is 'budget'; it must be left out"):
+            search(small(), budget=12, engine=engine)
+
+
+class TestProgress:
+    def test_tells_how_far_it_is(self, engine: Engine) -> None:
+        """Counts and the share of work grow to their ends; at last the worst run again."""
+        heard: list[Progress] = []
+        search(small(), engine=engine, store=None, on_progress=heard.append)
+        assert (heard[0].done, heard[0].fraction, heard[0].best) == (0, 0, None)
+        assert (heard[-1].done, heard[-1].generation) == (8, 3)
+        assert heard[-1].fraction == pytest.approx(1)
+        for before, after in itertools.pairwise(heard):
+            assert before.done <= after.done
+            assert before.fraction <= after.fraction <= 1.0 + 1e-9
+        assert {(now.planned, now.generations) for now in heard} == {(8, 3)}
+        assert list(range(9)) == sorted({now.done for now in heard})
+        confirming = [now.confirming for now in heard]
+        assert confirming == sorted(confirming)
+        assert {8} == {now.done for now in heard if now.confirming}
+
+    def test_best_so_far(self, engine: Engine) -> None:
+        """The best that is told never falls, and at the end is the most harmful of all."""
+        heard: list[Progress] = []
+        result = search(small(), engine=engine, store=None, on_progress=heard.append)
+        best = [now.best.relative for now in heard if now.best is not None]
+        assert best == sorted(best)
+        assert best[-1] == result.experiments["relative_harm"].max()
+
+    def test_exception_of_the_listener_ends_the_search(self, engine: Engine) -> None:
+        """What the listener raises comes out, Ctrl-C for example."""
+
+        def interrupt(now: Progress) -> None:
+            if now.done == 3:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            search(small(), engine=engine, on_progress=interrupt)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Studies of arithmetic."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ccbench import Bottleneck, Flow, Scenario
+from ccbench.raygen import SearchConfig
+from ccbench.studies import (
+    Comparison,
+    Findings,
+    Listed,
+    Rows,
+    SearchStudy,
+    Study,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ccbench.raygen import SearchResult
+    from ccbench.run import Run
+
+
+LINK_MBPS = 10.0
+
+
+def scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    """Let 1 to 4 even flows share a link; quickly, 1 to 2; with two seeds."""
+    return tuple(
+        Scenario(
+            flows=(Flow(cca="even", count=count),),
+            bottlenecks=(Bottleneck(bandwidth_mbps=LINK_MBPS, queue_bdp=1),),
+            rtt_ms=40,
+            duration_s=2 * count,
+            seed=seed,
+            name=f"{count} flows",
+        )
+        for count in range(1, 3 if quick else 5)
+        for seed in (3, 1)
+    )
+
+
+def measure(run: Run) -> Rows:
+    """Return a row for each flow."""
+    flows, seed = run.scenario.flow_count, run.scenario.seed
+    return [
+        {"flows": flows, "seed": seed, "mbps": mbps} for mbps in run.summary()["throughput_mbps"]
+    ]
+
+
+def conclude(table: pd.DataFrame) -> Findings:
+    """Compare what the flows got with fair shares, and once with nothing."""
+    figure = Figure()
+    figure.subplots().plot(table["flows"], table["mbps"])
+    fair = float((table["flows"] * table["mbps"]).mean())
+    return Findings(
+        table=table,
+        figure=figure,
+        comparisons=(
+            Comparison(
+                what="flows times share",
+                ours=fair,
+                published="10",
+                accepted=(9.9, 10.1),
+                unit="Mbit/s",
+                note="Sharing is fair.",
+            ),
+            Comparison(what="never", ours=math.nan, published="7", accepted=(6, 8)),
+        ),
+    )
+
+
+STUDY = Study(
+    about=Listed(
+        name="even-1",
+        title="Even flows share",
+        publication="Nobody 1900",
+        part="Figure 1",
+        runs=8,
+        virtual_s=40,
+    ),
+    scenarios=scenarios,
+    measure=measure,
+    conclude=conclude,
+)
+
+
+def searches(*, quick: bool, full: bool) -> tuple[SearchConfig, ...]:
+    """Search in two ways for where greedy flows harm even ones; fully, among more networks."""
+    config = SearchConfig(
+        alpha="greedy",
+        beta="even",
+        budget=8 if full else 4,
+        population=4,
+        duration_s=2 if quick else 4,
+        confirm=2,
+    )
+    return config, replace(config, strategy="random", seed=9)
+
+
+def searches_without_full(*, quick: bool, full: bool) -> tuple[SearchConfig, ...]:  # noqa: ARG001
+    """Search as above, but never fully."""
+    return searches(quick=quick, full=False)
+
+
+def conclude_searches(results: Sequence[SearchResult]) -> Findings:
+    """Compare the strategies by their best."""
+    figure = Figure()
+    axes = figure.subplots()
+    for result in results:
+        axes.plot(result.experiments["relative_harm"])
+    table = pd.concat([result.experiments for result in results])
+    genetic, at_random = (float(r.experiments["relative_harm"].max()) for r in results)
+    difference = Comparison(
+        what="difference", ours=genetic - at_random, published="above 0", accepted=(0, 1)
+    )
+    return Findings(table=table, figure=figure, comparisons=(difference,))
+
+
+SEARCH_STUDY = SearchStudy(
+    about=Listed(
+        name="greedy-1",
+        title="Greedy flows harm",
+        publication="Nobody 1900",
+        part="Figure 2",
+        runs=48,
+        virtual_s=192,
+    ),
+    searches=searches,
+    conclude=conclude_searches,
+)

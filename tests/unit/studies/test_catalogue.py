@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import math
+import pkgutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench import Scenario, studies
+from ccbench.errors import InputError, MissingRequirement
+from ccbench.studies import (
+    Comparison,
+    SearchStudy,
+    SimulationStudy,
+    Study,
+)
+
+if TYPE_CHECKING:
+    from ccbench.bfc.case import Case
+
+
+def size(study: Study | SearchStudy | SimulationStudy, *, quick: bool) -> tuple[int, float]:
+    """Return how many runs a study is, at most, and how long they are together; all differ."""
+    if isinstance(study, SearchStudy):
+        searches = study.searches(quick=quick, full=False)
+        assert all(2 * one.planned <= one.most_runs for one in searches)
+        return (
+            sum(one.most_runs for one in searches),
+            sum(one.most_runs * one.duration_s for one in searches),
+        )
+    parts: tuple[Case, ...] | tuple[Scenario, ...]
+    if isinstance(study, SimulationStudy):
+        parts = study.cases(quick=quick)
+        assert len({*parts}) == len(parts)
+    else:
+        references = study.references(quick=quick) if study.references is not None else ()
+        scenarios = study.scenarios(quick=quick)
+        assert len({*references, *scenarios}) == len(references) + len(scenarios)
+        parts = (*references, *scenarios * max(1, len(study.engines)))
+    return len(parts), sum(one.duration_s for one in parts)
+
+
+class TestComparison:
+    @pytest.mark.parametrize(
+        ("ours", "agrees"),
+        [(35, True), (45, True), (34.9, False), (45.1, False), (math.nan, False)],
+    )
+    def test_agrees(self, ours: float, agrees: bool) -> None:  # noqa: FBT001 - a parameter
+        """Ours agrees within the accepted limits, which belong to it; NaN never does."""
+        comparison = Comparison(what="", ours=ours, published="about 40", accepted=(35, 45))
+        assert agrees == comparison.agrees
+
+
+class TestRegistry:
+    def test_names_match_files(self) -> None:
+        """Every module that holds a study is registered under its own name, and no other is."""
+        modules = {info.name for info in pkgutil.iter_modules(studies.__path__)}
+        files = {name.replace("-", "_").replace(".", "_") for name in studies.names()}
+        holding = {
+            module
+            for module in modules
+            if hasattr(__import__(f"ccbench.studies.{module}", fromlist=["x"]), "STUDY")
+        }
+        assert files == holding
+        for name in studies.names():
+            assert name == studies.get(name).name
+
+    @pytest.mark.parametrize("name", studies.names())
+    def test_sizes(self, name: str) -> None:
+        """A study runs as much as the catalogue says, nothing twice; quickly, a tenth at most."""
+        study = studies.get(name)
+        if missing := study.about.missing():
+            with pytest.raises(MissingRequirement):
+                size(study, quick=False)
+            pytest.skip(missing)
+        runs, virtual_s = size(study, quick=False)
+        assert studies.about(name).runs == runs
+        assert studies.about(name).virtual_s == pytest.approx(virtual_s)
+        few, quick_s = size(study, quick=True)
+        assert 0 < few <= runs
+        assert quick_s <= 0.1 * virtual_s
+
+    @pytest.mark.parametrize(
+        ("name", "scenarios"), [("ware-5.13", 3125), ("ware-5.15", 3125), ("ware-5.17", 3125)]
+    )
+    def test_full(self, name: str, scenarios: int) -> None:
+        """The full version has the grid of the thesis's size, and differs in nothing else."""
+        study = studies.get(name)
+        assert isinstance(study, SearchStudy)
+        *others, sweep = study.searches(quick=False, full=False)
+        *same, full = study.searches(quick=False, full=True)
+        assert others == same
+        assert (960, scenarios) == (sweep.planned, full.planned)
+
+    def test_unknown(self) -> None:
+        """An unknown name is refused with the nearest one."""
+        with pytest.raises(InputError, match=r"study is 'ware3\.2'.*did you mean 'ware-3\.2'\?"):
+            studies.get("ware3.2")

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import json
+import sys
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+from ccbench import studies
+from ccbench._sealed import unsealed
+from ccbench.cli import main as cli
+from ccbench.cli._status import ExitStatus
+from ccbench.cli.study import _balanced
+from ccbench.emulate.engine import ENGINES
+from ccbench.studies import (
+    catalogue,
+)
+from tests.unit.studies.conftest import SEARCH_STUDY, STUDY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.unit.conftest import ArithmeticEngine
+
+
+def ccbench(*args: object) -> Result:
+    """Run the program in this process."""
+    return CliRunner().invoke(cli.program, [str(arg) for arg in args])
+
+
+@pytest.fixture
+def registered(engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> ArithmeticEngine:
+    """Register the studies above and let the commands use arithmetic."""
+    monkeypatch.setitem(sys.modules, "arithmetic", SimpleNamespace(make=lambda: engine))
+    monkeypatch.setitem(ENGINES, "kernel", ("arithmetic", "make"))
+    known = {study.name: study.about for study in (STUDY, SEARCH_STUDY)}
+    monkeypatch.setattr(catalogue, "_entries", lambda: known)
+    for module, study in (("even_1", STUDY), ("greedy_1", SEARCH_STUDY)):
+        holding = SimpleNamespace(STUDY=study)
+        monkeypatch.setitem(sys.modules, f"ccbench.studies.{module}", holding)
+    return engine
+
+
+@pytest.mark.usefixtures("registered")
+class TestCommand:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (("--kernel", "0" * 16), "--kernel is '0000000000000000'; it must be the version of"),
+            (("--kernel", "1", "--engine", "bess"), "left out with --engine bess"),
+            (("--engine", "kernels"), "it must be one of kernel"),
+        ],
+    )
+    def test_bad_engine(self, options: tuple[str, ...], message: str, tmp_path: Path) -> None:
+        """A kernel that is not built, or that the engine does not have, is bad input."""
+        result = ccbench("study", "run", "even-1", *options, "-o", tmp_path)
+        assert ExitStatus.BAD_INPUT == result.exit_code
+        assert message in result.stderr
+
+    def test_list(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The list says of each study what it is and how much it runs."""
+        monkeypatch.setenv("COLUMNS", "140")
+        shown = ccbench("study", "list").stdout
+        for words in ("Nobody 1900", "even-1", "Even flows share", "Figure 1", " 8 ", "40.0 s"):
+            assert words in shown
+        even, greedy = json.loads(ccbench("study", "list", "--json").stdout)["studies"]
+        assert (8, pytest.approx(40 / 3600)) == (even["runs"], even["virtual_hours"])
+        assert ("Nobody 1900, Figure 2", None) == (greedy["source"], greedy["missing"])
+
+    @pytest.mark.parametrize("columns", [80, 100, 140])
+    def test_list_fits(self, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The list of all studies is no wider than the terminal; wide ones see the figures too."""
+        monkeypatch.undo()  # all studies, not those above
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = ccbench("study", "list").stdout.splitlines()
+        assert max(map(len, lines)) <= columns
+        starts = {line.split()[0] for line in lines if line.strip()}
+        assert starts >= {*studies.names()}
+        assert (columns == 140) == any("Figure 3.2" in line for line in lines)
+
+    @pytest.mark.parametrize(
+        ("text", "lines"),
+        [
+            ("with CUBIC on it", ["with CUBIC on it"]),
+            ("a drop-tail link with CUBIC on it", ["a drop-tail link", "with CUBIC on it"]),
+        ],
+    )
+    def test_no_widows(self, text: str, lines: list[str]) -> None:
+        """A long title is broken where its lines are about as long as each other."""
+        assert lines == _balanced(text, 30).split("\n")
+
+    def test_run(self, tmp_path: Path) -> None:
+        """A study prints ours beside the published with its notes, and leaves its files.
+
+        The exit status is 0 although one number differs.
+        """
+        result = ccbench("study", "run", "even-1", "-o", tmp_path / "out")
+        assert ExitStatus.OK == result.exit_code, result.output
+        lines = result.stdout.splitlines()
+        fair = next(line for line in lines if "flows times share" in line)
+        never = next(line for line in lines if "never" in line)
+        assert ["[1]", "10", "10", "Mbit/s", "yes"] == fair.split()[-5:]
+        assert ["never", "-", "7", "no"] == never.split()
+        assert "[1] Sharing is fair." in lines
+        assert {"even-1.csv", "even-1.png", "even-1.json"} == {
+            path.name for path in (tmp_path / "out").iterdir()
+        }
+
+    def test_quick(self, tmp_path: Path, registered: ArithmeticEngine) -> None:
+        """A quick version is called one."""
+        result = ccbench("study", "run", "even-1", "--quick", "-o", tmp_path)
+        assert "quick version" in result.stdout
+        assert 4 == len(registered.ran)
+
+    def test_full(self, tmp_path: Path) -> None:
+        """The full version of a study about searches is run, and refused where there is none."""
+        result = ccbench("study", "run", "greedy-1", "--full", "-o", tmp_path)
+        assert ExitStatus.OK == result.exit_code, result.output
+        assert "difference" in result.stdout
+        assert 16 == len(pd.read_csv(tmp_path / "greedy-1.csv"))
+        result = ccbench("study", "run", "even-1", "--full", "-o", tmp_path)
+        assert ExitStatus.BAD_INPUT == result.exit_code
+        assert "full is True; it must be left out for even-1" in result.stderr
+
+    def test_json(self, tmp_path: Path) -> None:
+        """With --json the same document that the file holds is printed, and the files."""
+        result = ccbench("study", "run", "even-1", "-o", tmp_path, "--json")
+        document = json.loads(result.stdout)
+        files = document.pop("files")
+        kept = unsealed((tmp_path / "even-1.json").read_bytes())
+        assert {name: value for name, value in kept.items() if name != "files"} == document
+        assert [str(tmp_path / f"even-1.{kind}") for kind in ("csv", "png", "json")] == files
+
+    def test_unknown(self, tmp_path: Path, registered: ArithmeticEngine) -> None:
+        """An unknown name is bad input; nothing runs and nothing is made."""
+        result = ccbench("study", "run", "even1", "-o", tmp_path / "out")
+        assert ExitStatus.BAD_INPUT == result.exit_code
+        assert "did you mean 'even-1'?" in result.stderr
+        assert not registered.ran
+        assert not (tmp_path / "out").exists()
+
+    def test_output_that_cannot_be(self, tmp_path: Path, registered: ArithmeticEngine) -> None:
+        """A folder that cannot be made is refused before anything runs."""
+        (tmp_path / "file").touch()
+        result = ccbench("study", "run", "even-1", "-o", tmp_path / "file" / "out")
+        assert ExitStatus.BAD_INPUT == result.exit_code
+        assert "output folder" in result.stderr
+        assert not registered.ran

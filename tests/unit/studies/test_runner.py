@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+
+from ccbench import Scenario, raygen, studies
+from ccbench._sealed import check_files, unsealed
+from ccbench.emulate.engine import ENGINES
+from ccbench.errors import EngineError, InputError
+from tests.unit.studies.conftest import (
+    LINK_MBPS,
+    SEARCH_STUDY,
+    STUDY,
+    scenarios,
+    searches,
+    searches_without_full,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ccbench.run import Run
+    from ccbench.studies import (
+        Rows,
+        SearchStudy,
+        Study,
+    )
+    from tests.unit.conftest import ArithmeticEngine
+
+
+class TestRunStudy:
+    def test_findings(self, engine: ArithmeticEngine) -> None:
+        """The table holds the rows of all runs in the order of the scenarios."""
+        result = studies.run_study(STUDY, engine=engine, store=None)
+        expected = [(n, seed) for n in range(1, 5) for seed in (3, 1) for _ in range(n)]
+        table = result.findings.table
+        assert expected == list(zip(table["flows"], table["seed"], strict=True))
+        fair, never = result.findings.comparisons
+        assert fair.ours == pytest.approx(LINK_MBPS)
+        assert (fair.agrees, never.agrees) == (True, False)
+        assert (1, 3) == result.seeds
+        assert engine.provenance() == result.provenance
+
+    def test_references(self, engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        """References run on the installed kernel whatever is asked for; their rows come first."""
+        installed = type(engine)()
+        installed.version = lambda: "2"  # type: ignore[method-assign]
+        monkeypatch.setitem(sys.modules, "arithmetic", SimpleNamespace(make=lambda: installed))
+        monkeypatch.setitem(ENGINES, "kernel", ("arithmetic", "make"))
+
+        def references(*, quick: bool) -> tuple[Scenario, ...]:
+            return tuple(replace(one, seed=7) for one in scenarios(quick=quick) if one.seed == 1)
+
+        study = replace(STUDY, references=references)
+        result = studies.run_study(study, engine=engine, store=None)
+        assert (8, 4) == (len(engine.ran), len(installed.ran))
+        assert {7} == {one.seed for one in installed.ran}
+        assert [7] * 10 == result.findings.table["seed"].tolist()[:10]
+        assert (1, 3, 7) == result.seeds
+        assert ["2", "1"] == [one["engine_version"] for one in result.provenance["engines"]]
+
+    def test_quick(self, engine: ArithmeticEngine) -> None:
+        """The quick version runs its own scenarios."""
+        result = studies.run_study(STUDY, quick=True, engine=engine, store=None)
+        assert [1, 1, 2, 2] == sorted(scenario.flow_count for scenario in engine.ran)
+        assert result.quick
+
+    def test_nothing_runs_twice(self, engine: ArithmeticEngine) -> None:
+        """A second time everything comes out of the store, unless asked for fresh."""
+        for fresh, runs in ((False, 8), (False, 8), (True, 16)):
+            studies.run_study(STUDY, engine=engine, fresh=fresh)
+            assert runs == len(engine.ran)
+
+    @pytest.mark.parametrize("study", [STUDY, SEARCH_STUDY], ids=lambda study: study.name)
+    def test_progress(self, study: Study | SearchStudy, engine: ArithmeticEngine) -> None:
+        """The share that is done never falls, and ends at 1."""
+        done: list[float] = []
+        studies.run_study(study, engine=engine, store=None, on_progress=done.append)
+        assert done == sorted(done)
+        assert done[0] < 0.5
+        assert done[-1] == pytest.approx(1)
+
+    def test_a_run_that_cannot_be_measured(self, engine: ArithmeticEngine) -> None:
+        """What is wrong with a run is no fault of the user's, and the scenario is named."""
+
+        def refuse(run: Run) -> Rows:
+            raise InputError(f"seed is {run.scenario.seed}")
+
+        study = replace(STUDY, measure=refuse)
+        with pytest.raises(EngineError, match=r"even-1, \d flows: seed is"):
+            studies.run_study(study, engine=engine, store=None)
+
+
+class TestRunSearchStudy:
+    def test_findings(self, engine: ArithmeticEngine) -> None:
+        """Each search is made with the study's engine, and concluded from in their order."""
+        result = studies.run_study(SEARCH_STUDY, engine=engine, store=None)
+        expected = [
+            raygen.search(config, engine=engine, store=None, on_progress=lambda _: None)
+            for config in searches(quick=False, full=False)
+        ]
+        pd.testing.assert_frame_equal(
+            pd.concat([search.experiments for search in expected]), result.findings.table
+        )
+        assert (1, 2, 3, 9, 10, 11) == result.seeds  # those of the claims too
+        assert engine.provenance() == result.provenance
+
+    @pytest.mark.parametrize(
+        ("quick", "full", "scenarios", "end_s"),
+        [(False, False, 8, 4), (True, False, 8, 2), (False, True, 16, 4)],
+    )
+    def test_versions(
+        self,
+        quick: bool,  # noqa: FBT001 - a parameter
+        full: bool,  # noqa: FBT001 - a parameter
+        scenarios: int,
+        end_s: float,
+        engine: ArithmeticEngine,
+    ) -> None:
+        """The quick and the full version make their own searches, and say so."""
+        result = studies.run_study(SEARCH_STUDY, quick=quick, full=full, engine=engine, store=None)
+        table = result.findings.table
+        assert (scenarios, {end_s}) == (len(table), set(table["to_s"]))
+        document = result.to_dict()
+        assert (quick, full) == (document["quick"], document["full"])
+
+    def test_nothing_runs_twice(self, engine: ArithmeticEngine) -> None:
+        """A second time everything comes out of the store, unless asked for fresh."""
+        studies.run_study(SEARCH_STUDY, engine=engine)
+        once = len(engine.ran)
+        assert 0 < once == len(set(engine.ran)) <= 48
+        studies.run_study(SEARCH_STUDY, engine=engine)
+        assert once == len(engine.ran)
+        again = studies.run_study(SEARCH_STUDY, engine=engine, fresh=True)
+        assert set(engine.ran[:once]) == set(engine.ran[once:])
+        assert 8 == len(again.findings.table)
+
+    def test_no_full_version(self, engine: ArithmeticEngine) -> None:
+        """A full version is refused where there is none, and beside the quick one."""
+        same = replace(SEARCH_STUDY, searches=searches_without_full)
+        for study in (STUDY, same):
+            with pytest.raises(InputError, match=rf"full is True; .*left out for {study.name}"):
+                studies.run_study(study, engine=engine, full=True)
+        with pytest.raises(InputError, match=r"full is True; .*left out beside quick"):
+            studies.run_study(SEARCH_STUDY, engine=engine, quick=True, full=True)
+        assert not engine.ran
+
+
+class TestSave:
+    def test_files(self, engine: ArithmeticEngine, tmp_path: Path) -> None:
+        """Table, figure and comparisons become files; what has no number is null."""
+        result = studies.run_study(STUDY, engine=engine, store=None)
+        folder = tmp_path / "a" / "b"
+        files = result.save(folder)
+        assert ["even-1.csv", "even-1.png", "even-1.json"] == [path.name for path in files]
+        assert sorted(files) == sorted(folder.iterdir())
+        pd.testing.assert_frame_equal(result.findings.table, pd.read_csv(files[0]))
+        assert files[1].read_bytes().startswith(b"\x89PNG")
+        document = unsealed(files[2].read_bytes())
+        check_files(folder, document["files"])
+        assert ["even-1.csv", "even-1.png"] == list(document["files"])
+        assert ("even-1", False, [1, 3]) == (
+            document["study"],
+            document["quick"],
+            document["seeds"],
+        )
+        assert engine.provenance() == document["provenance"]
+        fair, never = document["comparisons"]
+        assert (fair["agrees"], fair["unit"], fair["accepted"]) == (True, "Mbit/s", [9.9, 10.1])
+        assert (never["agrees"], never["ours"]) == (False, None)
