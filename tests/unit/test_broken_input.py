@@ -7,6 +7,7 @@ exchanged, numbers made extreme. ``CCBENCH_EXAMPLES=10000`` has so many of each 
 
 from __future__ import annotations
 
+import re
 import shutil
 import string
 from pathlib import Path
@@ -270,6 +271,44 @@ def test_no_such_folder(tmp_path: Path, words: str) -> None:
         done = CliRunner().invoke(program, [*words.split(), str(path)])
         assert 2 == done.exit_code, done.stderr
         assert 1 == len(done.stderr.splitlines())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run scenario.toml -o kept/run",
+        "run scenario.toml --plot kept/run.png",
+        "study run rapid-fairness --quick -o kept",
+        "bfc simulate --clos 8x16x8 --duration 100 -o kept",
+        "classify-train -o kept/set.parquet",
+        "classify-train -o link.parquet",
+        "traffic --sizes web --load 4 --duration 3 -o kept/flows.csv",
+    ],
+)
+def test_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    """Where nothing can be written, that is said before anything is run."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(_SCENARIOS[0], "scenario.toml")
+    Path("kept").mkdir(mode=0o555)
+    Path("link.parquet").symlink_to("kept/set.parquet")
+
+    def allows(path: str | Path, wanted: int) -> bool:  # also root
+        return Path(path).stat().st_mode >> 6 & wanted == wanted
+
+    monkeypatch.setattr("os.access", allows)
+    done = CliRunner().invoke(program, line.split())
+    assert 2 == done.exit_code, done.output
+    assert re.search(line.rsplit(maxsplit=1)[-1].partition("/")[0], done.stderr)
+    assert re.search(r"can(not)? be written", done.stderr)
+    assert 1 == len(done.stderr.splitlines())
+
+
+def test_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run takes the place of a folder, which cannot be the one that the user is in."""
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(program, ["run", "scenario.toml", "-o", "."])
+    assert 2 == done.exit_code
+    assert "the folder that you are in" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["a\\u0000b", "a\\nb", "\\u001b[2J"])
