@@ -225,10 +225,10 @@ def _from_csv(path: Path) -> pd.DataFrame:
     except (OSError, ValueError, KeyError) as error:
         allowed = f"a CSV file with the columns {' and '.join(_CSV_COLUMNS)}, both numbers"
         raise _validate.bad("file", str(path), allowed, f"mend it ({error})") from error
-    # Neither comparison is true of NaN.
-    fine = (times_s.abs() <= _LATEST_S).all() and packets.between(0, _LONGEST_QUEUE).all()
+    # Neither is true of NaN.
+    fine = times_s.between(0, _LATEST_S).all() and packets.between(0, _LONGEST_QUEUE).all()
     if not fine or not times_s.is_monotonic_increasing:
-        allowed = "finite times in their order, and queues of 0 packets or more"
+        allowed = "finite times from 0 on in their order, and queues of 0 packets or more"
         raise _validate.bad("file", str(path), allowed, "mend it")
     return pd.DataFrame({"time_ns": (times_s * 1e9).round(), "backlog_packets": packets}).astype(
         {"time_ns": "int64"}

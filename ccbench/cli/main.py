@@ -116,7 +116,9 @@ def _refuse(error: click.ClickException) -> ExitStatus:
 
 
 def _complain(message: str) -> None:
-    click.echo(f"{click.style('ccbench:', fg='red')} {message}", err=True)
+    # Names of files may have anything in them, which must not break the line, or steer a terminal.
+    shown = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
+    click.echo(f"{click.style('ccbench:', fg='red')} {shown}", err=True)
 
 
 def _show_version(context: click.Context) -> None:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from ccbench.classify.capture import read_capture
 from ccbench.cli.main import program
 from ccbench.emulate.mahimahi.link_log import LinkLog
-from ccbench.errors import InputError
+from ccbench.errors import EngineError, InputError
 from ccbench.raygen.space import Space
 from ccbench.run import Run
 from ccbench.scenario import Scenario
@@ -309,6 +309,25 @@ def test_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = CliRunner().invoke(program, ["run", "scenario.toml", "-o", "."])
     assert 2 == done.exit_code
     assert "the folder that you are in" in done.stderr
+
+
+def test_names_in_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said of a file is one line that can be printed, whatever the file is called."""
+    monkeypatch.chdir(tmp_path)
+    answered("run", "0", "--plot", "\r\x1b[2J\udcff")
+    done = CliRunner().invoke(program, ["run", "0", "--plot", "\r\x1b[2J\udcff"])
+    assert done.stderr.strip().isprintable()
+
+
+@pytest.mark.parametrize("base", ["1", "9" * 30, "9" * 5000])
+@pytest.mark.parametrize("line", ["1e999 + 1500", "9 + 99999999999999999999"])
+def test_numbers_of_a_log(tmp_path: Path, base: str, line: str) -> None:
+    """Numbers of a log of Mahimahi that are too large are refused, without a warning."""
+    path = tmp_path / "log"
+    head = f"# queue: droptail\n# init timestamp: 1\n# base timestamp: {base}\n"
+    path.write_text(f"{head}5 + 1500\n{line}\n")
+    with pytest.raises(EngineError, match="no log of mm-link"):
+        LinkLog.read(path)
 
 
 @pytest.mark.parametrize("name", ["a\\u0000b", "a\\nb", "\\u001b[2J"])

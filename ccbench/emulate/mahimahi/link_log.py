@@ -22,6 +22,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from ccbench.errors import EngineError
@@ -32,8 +33,8 @@ _COLUMNS = {"time_ms": "int64", "kind": "string", "size": "int64", "delay_ms": "
 #: The end of the header. Before it is the command, which may have several lines.
 _HEADER = re.compile(
     r"^# queue: (?P<queue>.*)\n"
-    r"# init timestamp: (?P<init>\d+)\n"
-    r"# base timestamp: (?P<base>\d+)\n"
+    r"# init timestamp: (?P<init>\d{1,15})\n"
+    r"# base timestamp: (?P<base>\d{1,15})\n"
     r"(# mahimahi config: .*\n)?",
     re.MULTILINE,
 )
@@ -84,11 +85,11 @@ class LinkLog:
         if header is None:
             raise EngineError(f"{path} is no log of mm-link (its header is missing)")
         base_ms = int(header["base"])
+        body = io.StringIO(text[header.end() :])
         try:
-            lines = pd.read_csv(
-                io.StringIO(text[header.end() :]), sep=" ", names=list(_COLUMNS), dtype=_COLUMNS
-            )
-        except ValueError as error:
+            with np.errstate(invalid="ignore"):  # else 1e999 is also a warning of numpy's
+                lines = pd.read_csv(body, sep=" ", names=list(_COLUMNS), dtype=_COLUMNS)
+        except (OverflowError, ValueError) as error:
             reason = " ".join(str(error).split())  # pandas ends some with a new line
             raise EngineError(f"{path} is no log of mm-link ({reason})") from error
         if unknown := set(lines["kind"]) - _KINDS:
