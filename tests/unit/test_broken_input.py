@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 import string
+import tracemalloc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ccbench.classify.capture import read_capture
+from ccbench.classify.recording import read
+from ccbench.classify.setting import SETTINGS
 from ccbench.cli.main import program
 from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.errors import EngineError, InputError
@@ -328,6 +331,18 @@ def test_numbers_of_a_log(tmp_path: Path, base: str, line: str) -> None:
     path.write_text(f"{head}5 + 1500\n{line}\n")
     with pytest.raises(EngineError, match="no log of mm-link"):
         LinkLog.read(path)
+
+
+@pytest.mark.parametrize("size", [0, 5, 2**31])
+def test_no_record(tmp_path: Path, size: int) -> None:
+    """A file that records nothing is bad input, and not read whole to find that out."""
+    with (tmp_path / "file").open("wb") as file:
+        file.truncate(size)
+    tracemalloc.start()
+    with pytest.raises(InputError, match=r"file is .*log of mm-link"):
+        read(tmp_path / "file", SETTINGS[0])
+    assert tracemalloc.get_traced_memory()[1] < 50e6
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("name", ["a\\u0000b", "a\\nb", "\\u001b[2J"])

@@ -38,6 +38,8 @@ _HEADER = re.compile(
     r"(# mahimahi config: .*\n)?",
     re.MULTILINE,
 )
+#: The header of a log ends before these: no other file is read further.
+_HEAD_BYTES = 2**20
 _KINDS = {"#", "+", "-", "d"}
 
 
@@ -76,14 +78,18 @@ class LinkLog:
         """
         path = Path(path)
         try:
-            text = path.read_text(encoding="utf-8", errors="replace")  # the command may be anything
+            with path.open("rb") as file:
+                data = file.read(_HEAD_BYTES)
+                data += file.read() if b"\n# base timestamp: " in data else b""
         except OSError as error:
             raise EngineError(f"mm-link's log {path} cannot be read ({error.strerror})") from error
-        if not text.endswith("\n"):
-            raise EngineError(f"mm-link's log {path} ends within a line: mm-link was killed")
+        # The command may be anything.
+        text = data.decode("utf-8", errors="replace").replace("\r\n", "\n")
         header = _HEADER.search(text)
-        if header is None:
+        if header is None and text:
             raise EngineError(f"{path} is no log of mm-link (its header is missing)")
+        if header is None or not text.endswith("\n"):
+            raise EngineError(f"mm-link's log {path} ends within a line: mm-link was killed")
         base_ms = int(header["base"])
         body = io.StringIO(text[header.end() :])
         try:
