@@ -345,6 +345,18 @@ def test_no_record(tmp_path: Path, size: int) -> None:
     tracemalloc.stop()
 
 
+@pytest.mark.parametrize("name", ["", "linux.tar", "linux.tar.xz"])
+def test_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """What is no kernel's source is refused before its gigabytes are read."""
+    monkeypatch.setattr("hashlib.sha256", lambda *_: pytest.fail("it is read"))
+    with (tmp_path / "linux.tar").open("wb") as file:
+        file.truncate(2**31)
+    (tmp_path / "linux.tar.xz").symlink_to("linux.tar")
+    done = CliRunner().invoke(program, ["kernel", "build", "--source", str(tmp_path / name)])
+    assert 2 == done.exit_code
+    assert "name a kernel tree or tarball" in done.stderr
+
+
 @pytest.mark.parametrize("name", ["a\\u0000b", "a\\nb", "\\u001b[2J"])
 def test_names_of_files(name: str) -> None:
     """A name that no file can have is refused in one line that can be printed."""
