@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C while the program is being loaded, and while it ends."""
+"""Ctrl-C at odd moments: while the program is being loaded, in other's C code, at the end."""
 
 from __future__ import annotations
 
@@ -16,13 +16,23 @@ class Finder:
 sys.meta_path.insert(0, Finder())
 """
 _AT_THE_END = "atexit.register(signal.raise_signal, signal.SIGINT)"
+_IN_C = """
+import click
+def run(*_):
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        raise ValueError("as C++ has it") from None
+click.Command.invoke = run
+sys.argv[1:] = ["doctor"]
+"""
 _IGNORED = f"signal.signal(signal.SIGINT, signal.SIG_IGN){_WHILE_LOADING}"
 
 
 @pytest.mark.parametrize(
     ("before", "status"),
-    [(_WHILE_LOADING, 130), (_AT_THE_END, 130), (_IGNORED, 0)],
-    ids=["loading", "end", "ignored"],
+    [(_WHILE_LOADING, 130), (_IN_C, 130), (_AT_THE_END, 130), (_IGNORED, 0)],
+    ids=["loading", "C", "end", "ignored"],
 )
 def test_interrupted(before: str, status: int) -> None:
     """It is one line and a shell's status for it, and nothing where the caller ignores it."""

@@ -119,7 +119,8 @@ def find(source: Path | None, directory: Path, report: Callable[[str], None]) ->
     if source is None:
         return fetch(directory, report)
     if source.is_dir():
-        check_version(source, source)  # before all that is in it is read
+        if any(source.iterdir()):
+            check_version(source, source)  # before all that is in it is read
         return source.resolve()
     if not source.is_file():
         raise InputError(f"source: there is no {source}; {_NAME_A_SOURCE}")
