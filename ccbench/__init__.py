@@ -19,7 +19,6 @@ Examples
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -59,7 +58,9 @@ _MODULES = {"emulate", "harm", "plots", "raygen"}
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        return importlib.metadata.version("ccbench")
+        from importlib.metadata import version  # noqa: PLC0415 - longer than all else here
+
+        return version("ccbench")
     if name in _MODULES:
         return importlib.import_module(f"ccbench.{name}")
     if name not in _HOMES:

@@ -19,7 +19,7 @@ from ccbench._locks import locked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["LEFTOVER", "new_file", "new_folder", "remove", "write_text"]
+__all__ = ["LEFTOVER", "is_possible", "new_file", "new_folder", "remove", "write_text"]
 
 #: Matches the names that folders have while they are written or removed.
 LEFTOVER = ".*.tmp"
@@ -80,6 +80,14 @@ def new_file(path: Path) -> Iterator[Path]:
         _close(lock)
 
 
+def is_possible(path: Path) -> bool:
+    """Whether a file or a folder may be put there: to be asked before what takes long."""
+    if _takes_bytes(path):
+        return os.access(path, os.W_OK)
+    above = next(folder for folder in _behind_links(path).absolute().parents if folder.exists())
+    return os.access(above, os.W_OK | os.X_OK)
+
+
 def write_text(path: Path, text: str) -> None:
     """Write `text` to a file, in UTF-8, in place of what is there."""
     with new_file(path) as temporary:
@@ -104,7 +112,11 @@ def _begin(path: Path, temporary: Path, make: Callable[[], None]) -> int | None:
     for leftover in path.parent.glob(f".*.{'?' * 32}.tmp"):
         _remove_if_left(leftover)
     while True:
-        make()
+        try:
+            make()
+        except OSError as error:
+            error.filename = str(path)  # which people know
+            raise
         try:
             lock = locked(temporary, fcntl.LOCK_SH)
         except FileNotFoundError:
@@ -144,8 +156,9 @@ def _takes_bytes(path: Path) -> bool:
 
 
 def _behind_links(path: Path) -> Path:
-    return path.resolve() if path.is_symlink() else path
+    return Path(os.path.realpath(path)) if path.is_symlink() else path  # also in a circle
 
 
 def _beside(path: Path) -> Path:
+    path = path.absolute()  # pandas and Arrow take a folder `~x` for somebody's home
     return path.parent / f".{path.name}.{uuid.uuid4().hex}.tmp"

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 from ccbench import _atomic
@@ -112,11 +111,14 @@ def check_folder(folder: Path) -> None:
     Raises
     ------
     InputError
-        If it is a file, holds anything but a run, which would be replaced, or cannot be written.
+        If it is a file or the working directory, holds anything but a run, which would be replaced,
+        or cannot be written.
     """
-    above = next(path for path in folder.absolute().parents if path.exists())
-    if not os.access(above, os.W_OK | os.X_OK):
-        raise InputError(f"{folder} cannot be written, as {above} cannot: name another folder")
+    if not _atomic.is_possible(folder):
+        message = f"{folder} cannot be written, as what is above it cannot"
+        raise InputError(f"{message}: name another folder")
+    if folder.exists() and folder.samefile("."):
+        raise InputError(f"{folder} is the folder that you are in; a run replaces it: name another")
     strangers = []
     try:
         strangers = sorted({path.name for path in folder.iterdir()} - _FILES)

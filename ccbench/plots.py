@@ -82,7 +82,7 @@ def check_path(path: str | Path) -> Path:
     Raises
     ------
     InputError
-        If the format is not one of `FORMATS` or the folder does not exist.
+        If the format is not one of `FORMATS`, or the folder does not exist or cannot be written.
 
     Examples
     --------
@@ -96,6 +96,8 @@ def check_path(path: str | Path) -> Path:
         raise InputError(f"plot file is {path}; its name must end with one of {allowed}: {step}")
     if not path.parent.is_dir():
         raise InputError(f"plot file is {path}; its folder must exist: mkdir -p {path.parent}")
+    if not _atomic.is_possible(path):
+        raise InputError(f"plot file is {path}, which cannot be written: name another folder")
     return path
 
 

@@ -16,7 +16,7 @@ from ccbench.classify.web.download import check_download
 from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.replay import replay
 from ccbench.emulate.realtime.recording import Recording as Command
-from ccbench.errors import InputError, ServerError
+from ccbench.errors import EngineError, InputError, ServerError
 from ccbench.run import Run
 
 if TYPE_CHECKING:
@@ -77,9 +77,7 @@ def read(
     Raises
     ------
     InputError
-        If it is none of all this, or the setting is not known.
-    EngineError
-        If it is a damaged log.
+        If it is none of all this, or damaged, or the setting is not known.
     """
     if Command.is_in(path):
         command = Command.load(path)
@@ -112,8 +110,6 @@ def read_all(
     InputError
         As for :func:`read` and :func:`~ccbench.classify.pcap_pair.queue_between`, or if a capture
         has no other beside it.
-    EngineError
-        As for :func:`read`.
     """
     found = []
     rest = iter(paths)
@@ -191,7 +187,11 @@ def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
         raise _validate.bad("file", str(path), "no device", "name a record of a queue")
     if path.suffix == ".csv":
         return _from_csv(path), None
-    return replay(LinkLog.read(path)), None
+    try:
+        return replay(LinkLog.read(path)), None
+    except EngineError as error:
+        allowed = "a record of a queue: a folder, a log of mm-link, a .csv or two captures"
+        raise _validate.bad("file", str(path), allowed, f"name one ({error})") from error
 
 
 def _of_link(link: Bottleneck, rtt_ms: float) -> Setting:
@@ -225,10 +225,10 @@ def _from_csv(path: Path) -> pd.DataFrame:
     except (OSError, ValueError, KeyError) as error:
         allowed = f"a CSV file with the columns {' and '.join(_CSV_COLUMNS)}, both numbers"
         raise _validate.bad("file", str(path), allowed, f"mend it ({error})") from error
-    # Neither comparison is true of NaN.
-    fine = (times_s.abs() <= _LATEST_S).all() and packets.between(0, _LONGEST_QUEUE).all()
+    # Neither is true of NaN.
+    fine = times_s.between(0, _LATEST_S).all() and packets.between(0, _LONGEST_QUEUE).all()
     if not fine or not times_s.is_monotonic_increasing:
-        allowed = "finite times in their order, and queues of 0 packets or more"
+        allowed = "finite times from 0 on in their order, and queues of 0 packets or more"
         raise _validate.bad("file", str(path), allowed, "mend it")
     return pd.DataFrame({"time_ns": (times_s * 1e9).round(), "backlog_packets": packets}).astype(
         {"time_ns": "int64"}

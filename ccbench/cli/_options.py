@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ccbench import _validate
+from ccbench import _atomic, _validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -174,15 +175,22 @@ def make_folder(path: Path) -> None:
     except OSError as error:
         allowed = f"a folder that can be written ({error.strerror})"
         raise _validate.bad("output folder", str(path), allowed, "choose another one") from error
+    if not _atomic.is_possible(path / "file"):
+        allowed = "a folder that can be written"
+        raise _validate.bad("output folder", str(path), allowed, "choose another one")
 
 
 def check_folder_of(output: Path) -> None:
     """Make sure that a file can have its place: to be called before what takes long."""
     if output.is_dir():  # as the empty name is
         raise _validate.bad("--output", str(output), "a file", "name one in it")
-    if not output.absolute().parent.is_dir():
-        step = f"mkdir -p {output.parent}"
+    place = Path(os.path.realpath(output)).parent  # behind a link
+    if not place.is_dir():
+        step = f"mkdir -p {place if output.is_symlink() else output.parent}"
         raise _validate.bad("--output", str(output), "in a folder that is there", step)
+    if not _atomic.is_possible(output):
+        allowed = "where files can be written"
+        raise _validate.bad("--output", str(output), allowed, "choose another folder")
 
 
 bess_dir_option = click.option(

@@ -74,24 +74,30 @@ class _Program(click.Group):
         try:
             # Where it does not raise, a command returns its status or nothing, and --help a 0.
             status = super().main(*args, **{**extra, "standalone_mode": False}) or ExitStatus.OK
-        except click.ClickException as error:
-            status = _refuse(error)
-        except InputError as error:
-            _complain(str(error))
-            status = ExitStatus.BAD_INPUT
-        except CcbenchError as error:
-            _complain(str(error))
-            if isinstance(error, EngineError):
-                for line in error.console:
-                    click.echo(f"  | {line}", err=True)
-            status = ExitStatus.FAILED
-        except (click.Abort, KeyboardInterrupt):
-            _complain("interrupted; what was finished is kept")
-            status = ExitStatus.INTERRUPTED
-        except OSError as error:  # of what goes before any command: --help to a full disk
-            _complain(_refusal(error))
-            status = ExitStatus.FAILED
+        except (*_ANSWERED, KeyboardInterrupt) as error:
+            # What a library in C was interrupted in may end with any other error.
+            status = _answer(KeyboardInterrupt() if _interrupts else error)
         sys.exit(status)
+
+
+#: What ends a command: its own errors, and those of what goes before any, as --help to a full disk.
+_ANSWERED = (click.ClickException, click.Abort, CcbenchError, OSError)
+#: How often Ctrl-C was heard.
+_interrupts: list[int] = []
+
+
+def _answer(error: BaseException) -> ExitStatus:
+    """Say what has ended a command, and return its status."""
+    if isinstance(error, click.ClickException):
+        return _refuse(error)
+    if isinstance(error, (click.Abort, KeyboardInterrupt)):
+        _complain("interrupted; what was finished is kept")
+        return ExitStatus.INTERRUPTED
+    _complain(_refusal(error) if isinstance(error, OSError) else str(error))
+    if isinstance(error, EngineError):
+        for line in error.console:
+            click.echo(f"  | {line}", err=True)
+    return ExitStatus.BAD_INPUT if isinstance(error, InputError) else ExitStatus.FAILED
 
 
 def _refusal(error: OSError) -> str:
@@ -116,7 +122,9 @@ def _refuse(error: click.ClickException) -> ExitStatus:
 
 
 def _complain(message: str) -> None:
-    click.echo(f"{click.style('ccbench:', fg='red')} {message}", err=True)
+    # Names of files may have anything in them, which must not break the line, or steer a terminal.
+    shown = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
+    click.echo(f"{click.style('ccbench:', fg='red')} {shown}", err=True)
 
 
 def _show_version(context: click.Context) -> None:
@@ -162,6 +170,11 @@ def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
     sys.exit(ExitStatus.TERMINATED)
 
 
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    _interrupts.append(number)
+    signal.default_int_handler(number, frame)
+
+
 def _fill_standard() -> None:
     """Give closed standard descriptors to nobody, so that no file of ours becomes one of them."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
@@ -178,4 +191,6 @@ def main() -> NoReturn:
         sys.stdout.reconfigure(errors="backslashreplace")
     # `kill` then unwinds the stack as Ctrl-C does: running kernels are stopped on the way out.
     signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
     sys.exit(program(prog_name="ccbench"))

@@ -82,6 +82,8 @@ class Folder:
         except OSError as error:
             allowed = f"a folder that can be written ({error.strerror})"
             raise self._unfit(allowed, "choose another one") from error
+        if not _atomic.is_possible(path / SEARCH_JSON):
+            raise self._unfit("a folder that can be written", "choose another one")
 
     def write_state(self, *, done: int, planned: int) -> None:
         """Write how far the search has come."""

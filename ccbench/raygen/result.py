@@ -88,7 +88,7 @@ class SearchResult:
             experiments = _typed(experiments, experiments_table(config, ()))
             claims = _typed(claims, claims_table(config, (), ()))
             _check(experiments, claims)
-        except (KeyError, ValueError) as error:
+        except (KeyError, OverflowError, ValueError) as error:
             allowed = f"a folder whose {RESULTS_CSV} and {CLAIMS_CSV} are as they were written"
             step = f"repeat the search ({error})"
             raise _validate.bad("folder", str(folder), allowed, step) from error

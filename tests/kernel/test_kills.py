@@ -25,6 +25,7 @@ import pytest
 
 from ccbench import _toml
 from ccbench.bfc.simulation import Simulation
+from ccbench.classify import training
 from ccbench.cli.main import program
 from ccbench.emulate.kernel.build import installed
 from ccbench.emulate.kernel.engine import KernelEngine
@@ -206,8 +207,13 @@ def test_study(here: Path) -> None:
 
 
 @pytest.mark.skipif(_KILLS < _MANY, reason="takes minutes: make soak")
-def test_training(here: Path) -> None:
+def test_training(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Training: a training set is there as a whole or not at all."""
+    # All would be 690 runs, and a kill in the middle of them costs minutes and meets no other code.
+    monkeypatch.setattr(training, "CCAS", ("bbr", "cubic", "vegas"))
+    for name, every in (("VARIATIONS", 7), ("TESTED_VARIATIONS", 5)):
+        kinds = getattr(training, name)[::every]
+        monkeypatch.setattr(training, name, kinds)
     result = here / "trained"
     result.mkdir()
 

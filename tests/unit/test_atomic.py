@@ -7,13 +7,13 @@ import os
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pandas as pd
+import pytest
 
 from ccbench import _atomic
 from ccbench.emulate._workspace import hold
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_held_folder(tmp_path: Path) -> None:
@@ -80,3 +80,26 @@ def test_links(tmp_path: Path) -> None:
             (folder / "after").touch()
         assert link.is_symlink()
         assert [path.name for path in target.iterdir()] == ["after"]
+
+
+def test_circle(tmp_path: Path) -> None:
+    """A link that leads to itself is replaced, as nothing can be behind it."""
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    _atomic.write_text(link, "text")
+    assert link.read_text() == "text"
+
+
+def test_refusal(tmp_path: Path) -> None:
+    """What cannot be written is named as people know it, not as it is called meanwhile."""
+    with pytest.raises(FileNotFoundError) as caught:
+        _atomic.write_text(tmp_path / "none" / "file", "text")
+    assert caught.value.filename == str(tmp_path / "none" / "file")
+
+
+def test_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of which the name begins as a home does is one, also for pandas and Arrow."""
+    monkeypatch.chdir(tmp_path)
+    with _atomic.new_folder(Path("~root/run"), replace=True) as folder:
+        pd.DataFrame({"a": [1]}).to_parquet(folder / "a.parquet")
+    assert (tmp_path / "~root" / "run" / "a.parquet").is_file()

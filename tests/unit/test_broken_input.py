@@ -7,8 +7,10 @@ exchanged, numbers made extreme. ``CCBENCH_EXAMPLES=10000`` has so many of each 
 
 from __future__ import annotations
 
+import re
 import shutil
 import string
+import tracemalloc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,9 +20,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ccbench.classify.capture import read_capture
+from ccbench.classify.recording import read
+from ccbench.classify.setting import SETTINGS
 from ccbench.cli.main import program
 from ccbench.emulate.mahimahi.link_log import LinkLog
-from ccbench.errors import InputError
+from ccbench.errors import EngineError, InputError
 from ccbench.raygen.space import Space
 from ccbench.run import Run
 from ccbench.scenario import Scenario
@@ -270,6 +274,87 @@ def test_no_such_folder(tmp_path: Path, words: str) -> None:
         done = CliRunner().invoke(program, [*words.split(), str(path)])
         assert 2 == done.exit_code, done.stderr
         assert 1 == len(done.stderr.splitlines())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run scenario.toml -o kept/run",
+        "run scenario.toml --plot kept/run.png",
+        "study run rapid-fairness --quick -o kept",
+        "bfc simulate --clos 8x16x8 --duration 100 -o kept",
+        "classify-train -o kept/set.parquet",
+        "classify-train -o link.parquet",
+        "traffic --sizes web --load 4 --duration 3 -o kept/flows.csv",
+    ],
+)
+def test_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    """Where nothing can be written, that is said before anything is run."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(_SCENARIOS[0], "scenario.toml")
+    Path("kept").mkdir(mode=0o555)
+    Path("link.parquet").symlink_to("kept/set.parquet")
+
+    def allows(path: str | Path, wanted: int) -> bool:  # also root
+        return Path(path).stat().st_mode >> 6 & wanted == wanted
+
+    monkeypatch.setattr("os.access", allows)
+    done = CliRunner().invoke(program, line.split())
+    assert 2 == done.exit_code, done.output
+    assert re.search(line.rsplit(maxsplit=1)[-1].partition("/")[0], done.stderr)
+    assert re.search(r"can(not)? be written", done.stderr)
+    assert 1 == len(done.stderr.splitlines())
+
+
+def test_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run takes the place of a folder, which cannot be the one that the user is in."""
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(program, ["run", "scenario.toml", "-o", "."])
+    assert 2 == done.exit_code
+    assert "the folder that you are in" in done.stderr
+
+
+def test_names_in_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said of a file is one line that can be printed, whatever the file is called."""
+    monkeypatch.chdir(tmp_path)
+    answered("run", "0", "--plot", "\r\x1b[2J\udcff")
+    done = CliRunner().invoke(program, ["run", "0", "--plot", "\r\x1b[2J\udcff"])
+    assert done.stderr.strip().isprintable()
+
+
+@pytest.mark.parametrize("base", ["1", "9" * 30, "9" * 5000])
+@pytest.mark.parametrize("line", ["1e999 + 1500", "9 + 99999999999999999999"])
+def test_numbers_of_a_log(tmp_path: Path, base: str, line: str) -> None:
+    """Numbers of a log of Mahimahi that are too large are refused, without a warning."""
+    path = tmp_path / "log"
+    head = f"# queue: droptail\n# init timestamp: 1\n# base timestamp: {base}\n"
+    path.write_text(f"{head}5 + 1500\n{line}\n")
+    with pytest.raises(EngineError, match="no log of mm-link"):
+        LinkLog.read(path)
+
+
+@pytest.mark.parametrize("size", [0, 5, 2**31])
+def test_no_record(tmp_path: Path, size: int) -> None:
+    """A file that records nothing is bad input, and not read whole to find that out."""
+    with (tmp_path / "file").open("wb") as file:
+        file.truncate(size)
+    tracemalloc.start()
+    with pytest.raises(InputError, match=r"file is .*log of mm-link"):
+        read(tmp_path / "file", SETTINGS[0])
+    assert tracemalloc.get_traced_memory()[1] < 50e6
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["", "linux.tar", "linux.tar.xz"])
+def test_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """What is no kernel's source is refused before its gigabytes are read."""
+    monkeypatch.setattr("hashlib.sha256", lambda *_: pytest.fail("it is read"))
+    with (tmp_path / "linux.tar").open("wb") as file:
+        file.truncate(2**31)
+    (tmp_path / "linux.tar.xz").symlink_to("linux.tar")
+    done = CliRunner().invoke(program, ["kernel", "build", "--source", str(tmp_path / name)])
+    assert 2 == done.exit_code
+    assert "name a kernel tree or tarball" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["a\\u0000b", "a\\nb", "\\u001b[2J"])

@@ -385,6 +385,20 @@ def test_report(searched: Path, tmp_path: Path) -> None:
         report(tmp_path / "found")
 
 
+def test_number_too_large(searched: Path, tmp_path: Path) -> None:
+    """So is a number in it that is larger than any."""
+    shutil.copytree(searched, tmp_path / "found")
+    description = tmp_path / "found" / "search.json"
+    state = unsealed(description.read_bytes())
+    del state["files"]
+    description.write_text(json.dumps(sealed(state)))
+    path = tmp_path / "found" / "results.csv"
+    head, first, rest = path.read_text(encoding="utf-8").split("\n", 2)
+    path.write_text(f"{head}\n{'9' * 20},{first.partition(',')[2]}\n{rest}", encoding="utf-8")
+    with pytest.raises(CcbenchError, match=r"results\.csv"):
+        report(tmp_path / "found")
+
+
 class TestTables:
     """Tables that people write."""
 

@@ -112,13 +112,15 @@ def find(source: Path | None, directory: Path, report: Callable[[str], None]) ->
     Raises
     ------
     InputError
-        If what the user has named is neither a folder nor a tarball.
+        If what the user has named is neither the folder of a kernel nor a tarball.
     MissingRequirement
         If nothing was named and nothing can be downloaded.
     """
     if source is None:
         return fetch(directory, report)
     if source.is_dir():
+        if any(source.iterdir()):
+            check_version(source, source)  # before all that is in it is read
         return source.resolve()
     if not source.is_file():
         raise InputError(f"source: there is no {source}; {_NAME_A_SOURCE}")
@@ -354,9 +356,9 @@ def _line(text: str, index: int) -> str:
 def _top(tarball: Path) -> str:
     """Return the folder that everything in a tarball is in."""
     try:
-        with tarfile.open(tarball) as archive:
+        with _opened(tarball) as file, tarfile.open(fileobj=file, mode="r:") as archive:
             first = archive.next()
-    except (OSError, EOFError, tarfile.TarError):
+    except (*_DAMAGE, tarfile.TarError):
         raise InputError(f"source: {tarball} is not a tarball; {_NAME_A_SOURCE}") from None
     if first is None:
         raise InputError(f"source: {tarball} is empty; {_NAME_A_SOURCE}")

@@ -22,6 +22,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from ccbench.errors import EngineError
@@ -32,11 +33,13 @@ _COLUMNS = {"time_ms": "int64", "kind": "string", "size": "int64", "delay_ms": "
 #: The end of the header. Before it is the command, which may have several lines.
 _HEADER = re.compile(
     r"^# queue: (?P<queue>.*)\n"
-    r"# init timestamp: (?P<init>\d+)\n"
-    r"# base timestamp: (?P<base>\d+)\n"
+    r"# init timestamp: (?P<init>\d{1,15})\n"
+    r"# base timestamp: (?P<base>\d{1,15})\n"
     r"(# mahimahi config: .*\n)?",
     re.MULTILINE,
 )
+#: The header of a log ends before these: no other file is read further.
+_HEAD_BYTES = 2**20
 _KINDS = {"#", "+", "-", "d"}
 
 
@@ -75,20 +78,24 @@ class LinkLog:
         """
         path = Path(path)
         try:
-            text = path.read_text(encoding="utf-8", errors="replace")  # the command may be anything
+            with path.open("rb") as file:
+                data = file.read(_HEAD_BYTES)
+                data += file.read() if b"\n# base timestamp: " in data else b""
         except OSError as error:
             raise EngineError(f"mm-link's log {path} cannot be read ({error.strerror})") from error
-        if not text.endswith("\n"):
-            raise EngineError(f"mm-link's log {path} ends within a line: mm-link was killed")
+        # The command may be anything.
+        text = data.decode("utf-8", errors="replace").replace("\r\n", "\n")
         header = _HEADER.search(text)
-        if header is None:
+        if header is None and text:
             raise EngineError(f"{path} is no log of mm-link (its header is missing)")
+        if header is None or not text.endswith("\n"):
+            raise EngineError(f"mm-link's log {path} ends within a line: mm-link was killed")
         base_ms = int(header["base"])
+        body = io.StringIO(text[header.end() :])
         try:
-            lines = pd.read_csv(
-                io.StringIO(text[header.end() :]), sep=" ", names=list(_COLUMNS), dtype=_COLUMNS
-            )
-        except ValueError as error:
+            with np.errstate(invalid="ignore"):  # else 1e999 is also a warning of numpy's
+                lines = pd.read_csv(body, sep=" ", names=list(_COLUMNS), dtype=_COLUMNS)
+        except (OverflowError, ValueError) as error:
             reason = " ".join(str(error).split())  # pandas ends some with a new line
             raise EngineError(f"{path} is no log of mm-link ({reason})") from error
         if unknown := set(lines["kind"]) - _KINDS:

@@ -181,6 +181,7 @@ class TestRead:
         [
             ("time,packets", 7, "the columns time_s and occupancy_packets"),
             ("", -1, "queues of 0 packets or more"),
+            ("time_s,occupancy_packets\n-1,0", 7, "finite times from 0 on"),
         ],
     )
     def test_bad_csv(self, tmp_path: Path, header: str, level: int, message: str) -> None:
@@ -192,7 +193,7 @@ class TestRead:
     def test_bad_numbers(self, tmp_path: Path, row: str) -> None:
         """So is one with times or queues that there cannot be."""
         (tmp_path / "a.csv").write_text(f"time_s,occupancy_packets\n0,1\n{row}\n")
-        with pytest.raises(InputError, match="finite times in their order"):
+        with pytest.raises(InputError, match="finite times from 0 on in their order"):
             read(tmp_path / "a.csv", SETTINGS[0])
 
     def test_folder(self, tmp_path: Path) -> None:

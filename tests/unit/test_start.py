@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C at odd moments: while the program is being loaded, in other's C code, at the end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+_WHILE_LOADING = """
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "ccbench.cli.harm":
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+"""
+_AT_THE_END = "atexit.register(signal.raise_signal, signal.SIGINT)"
+_IN_C = """
+import click
+def run(*_):
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        raise ValueError("as C++ has it") from None
+click.Command.invoke = run
+sys.argv[1:] = ["doctor"]
+"""
+_IGNORED = f"signal.signal(signal.SIGINT, signal.SIG_IGN){_WHILE_LOADING}"
+
+
+@pytest.mark.parametrize(
+    ("before", "status"),
+    [(_WHILE_LOADING, 130), (_IN_C, 130), (_AT_THE_END, 130), (_IGNORED, 0)],
+    ids=["loading", "C", "end", "ignored"],
+)
+def test_interrupted(before: str, status: int) -> None:
+    """It is one line and a shell's status for it, and nothing where the caller ignores it."""
+    code = f"import atexit, signal, sys\n{before}\nfrom ccbench.cli.start import start\nstart()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=False
+    )
+    assert status == done.returncode, done.stderr
+    said = "ccbench: interrupted; what was finished is kept\n"
+    assert done.stderr == (said if status else "")
