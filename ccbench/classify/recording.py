@@ -16,7 +16,7 @@ from ccbench.classify.web.download import check_download
 from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.replay import replay
 from ccbench.emulate.realtime.recording import Recording as Command
-from ccbench.errors import InputError, ServerError
+from ccbench.errors import EngineError, InputError, ServerError
 from ccbench.run import Run
 
 if TYPE_CHECKING:
@@ -191,7 +191,11 @@ def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
         raise _validate.bad("file", str(path), "no device", "name a record of a queue")
     if path.suffix == ".csv":
         return _from_csv(path), None
-    return replay(LinkLog.read(path)), None
+    try:
+        return replay(LinkLog.read(path)), None
+    except EngineError as error:  # whoever names a file is to blame for what is in it
+        allowed = "a log of mm-link, a .csv file, two captures (.pcap, .pcapng), or a folder"
+        raise _validate.bad("file", str(path), allowed, str(error)) from error
 
 
 def _of_link(link: Bottleneck, rtt_ms: float) -> Setting:

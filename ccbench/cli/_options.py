@@ -23,6 +23,7 @@ __all__ = [
     "bandwidth_option",
     "bess_dir_option",
     "beta_option",
+    "check_ccas",
     "check_folder_of",
     "duration_option",
     "engine_named",
@@ -58,6 +59,21 @@ def cca(text: str) -> str:
         message = "it is empty; name a congestion control such as cubic"
         raise click.BadParameter(message)
     return text
+
+
+def check_ccas(option: str, *given: str) -> None:
+    """Make sure that the virtual kernel has the congestion controls that an option names."""
+    from ccbench.emulate.engine import get_engine
+    from ccbench.emulate.kernel.engine import KernelEngine
+
+    engine = get_engine("kernel")
+    if not isinstance(engine, KernelEngine):  # one that has taken its place, and checks for itself
+        return
+    known = engine.kernel.ccas
+    for name in given:
+        if name not in known:
+            allowed = f"one of {', '.join(known)}"
+            raise _validate.bad(option, name, allowed, _validate.choice_hint(name, known))
 
 
 def queue(text: str) -> dict[str, float | int]:

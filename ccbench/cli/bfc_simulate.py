@@ -182,10 +182,12 @@ def simulate(
     flows. The slowdown of a flow is its completion time by that in an empty network.
     """
     from ccbench import _validate
+    from ccbench.bfc import flow_sizes
     from ccbench.bfc.scheme import scheme
     from ccbench.bfc.topology import clos
     from ccbench.bfc.workload import Incast, Workload
 
+    _validate.one_of("--workload", sizes, flow_sizes.NAMES)
     chosen = [scheme(name.strip()) for name in schemes.split(",")]
     if incast is not None and load < incast_load:
         step = "write a smaller --incast-load"
