@@ -58,7 +58,7 @@ def judge_files(
     if isinstance(paths, (str, Path)):
         raise _validate.bad("paths", str(paths), "a list", f"write [{str(paths)!r}]")
     where = Setting.named(setting) if isinstance(setting, str) else setting
-    known = TrainingSet.load(training)
+    known = TrainingSet.load(Path(training))
     recordings = read_all([Path(path) for path in paths], where, known.settings)
     known = filters.known(known, {one.setting for one in recordings})
     return judge([(one.setting, filters.trace(one.events)) for one in recordings], known)

@@ -156,10 +156,14 @@ def harm(
             }
         )
         return
-    print_pairs({**_circumstances(experiment), **({} if result is None else _parts(result))})
+    pairs = {**_circumstances(experiment), **({} if result is None else _parts(result))}
+    maker = {"made by": made_by(runs[1].provenance)}
     if parts:
+        print_pairs(pairs)
         _print_metrics(parts)
-    print_pairs({"made by": made_by(runs[1].provenance)})
+        print_pairs(maker)
+    else:
+        print_pairs({**pairs, **maker})
 
 
 def _circumstances(experiment: Experiment) -> dict[str, str]:

@@ -149,5 +149,6 @@ def _print(made: KernelBuild) -> None:
             "modules": ", ".join(made.modules),
             "version": made.version,
             "folder": str(made.path),
-        }
+        },
+        words=True,
     )

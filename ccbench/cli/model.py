@@ -215,5 +215,6 @@ def bfc(
             "(3.2.3)",
             "backpressure": f"{len(graph)} edges between the egress ports of {tors} ToRs and "
             f"{spines} spines, {cycle}; without the {len(removed)} that go down and up, {rest} (D)",
-        }
+        },
+        words=True,
     )

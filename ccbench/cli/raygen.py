@@ -216,9 +216,9 @@ def _print_claims(result: SearchResult) -> None:
     )
     seeds = "a seed" if config.confirm == 1 else f"{config.confirm} seeds"
     click.echo(
-        f"Relative harm is the part of its throughput alone that {beta} loses, minus what fair\n"
-        f"sharing would cost it: mean and standard deviation over {seeds} that the\n"
-        "search had not seen. Mbit/s are sums over the flows of a kind.\n"
+        f"Relative harm is the part of its throughput alone that {beta} loses, minus what\n"
+        f"fair sharing would cost it: mean and standard deviation over {seeds} that\n"
+        "the search had not seen. Mbit/s are sums over the flows of a kind.\n"
     )
 
 

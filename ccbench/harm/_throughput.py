@@ -27,10 +27,11 @@ def check(throughput: pd.DataFrame) -> None:
         It is no DataFrame, there are no flows or no intervals, the intervals differ, or a value is
         not finite.
     """
-    if not isinstance(throughput, pd.DataFrame):
+    given: object = throughput  # an array of somebody's own, perhaps
+    if not isinstance(given, pd.DataFrame):
         allowed = "a DataFrame: Mbit/s, a column for each flow, indexed by seconds"
         step = "take Run.throughput(), or pandas.DataFrame({'flow': mbps}, index=time_s)"
-        raise _validate.bad("throughput", throughput, allowed, step)
+        raise _validate.bad("throughput", given, allowed, step)
     if 0 in throughput.shape:
         allowed = "at least 1 interval of at least 1 flow"
         raise _validate.bad("throughput.shape", throughput.shape, allowed, "run for longer")
