@@ -277,6 +277,8 @@ def _print(results: dict[str, Simulation]) -> None:
             tables.append((incast, "incast"))
         for table, label in tables:
             for edge, row in table.iterrows():
+                if row["flows"] + row["unfinished"] == 0:
+                    continue
                 rows.append(
                     (
                         name if first else "",
@@ -328,8 +330,8 @@ def _size(size_bytes: float) -> str:
     Examples
     --------
     >>> _size(3000), _size(1e6), _size(float("inf"))
-    ('3 KB', '1 MB', 'any')
+    ('3 KB', '1 MB', 'above')
     """
     if size_bytes == float("inf"):
-        return "any"
+        return "above"
     return f"{size_bytes / 1e6:g} MB" if size_bytes >= 1e6 else f"{size_bytes / 1e3:g} KB"  # noqa: PLR2004
