@@ -172,6 +172,32 @@ class TestPackage:
         assert ran.stdout == "False 0.5\n"
 
 
+class TestWhatIsRun:
+    @pytest.mark.parametrize("given", ["bbr.toml", [], None])
+    def test_one(self, given: object) -> None:
+        """A path or a list is no scenario: the message says how to come to one."""
+        with pytest.raises(
+            InputError, match=r"^scenario is .*; it must be a Scenario: load a file"
+        ):
+            run(given)  # type: ignore[arg-type]
+
+    def test_many(self) -> None:
+        """One alone is not several, and each of several is a scenario."""
+        one = Scenario(
+            flows=(Flow(),),
+            bottlenecks=(Bottleneck(bandwidth_mbps=1, queue_bdp=1),),
+            rtt_ms=1,
+            duration_s=1,
+        )
+        for given, field in (
+            (one, "scenarios"),
+            ("bbr.toml", "scenarios"),
+            ([one, 1], r"scenarios\[1\]"),
+        ):
+            with pytest.raises(InputError, match=f"^{field} is "):
+                list(run_many(given))  # type: ignore[arg-type]
+
+
 class TestGetEngine:
     def test_unknown(self) -> None:
         """An engine that does not exist is an input error that lists those that do."""

@@ -246,7 +246,7 @@ class TestScenario:
             ),
             ({"sysctls": (("kernel.panic", "1"),)}, "sysctls is 'kernel.panic'"),
             ({"sysctls": (("net.a/../../b", "1"),)}, "sysctls is 'net.a/../../b'"),
-            ({"sysctls": (("net.ipv4.tcp_sack", 0),)}, "sysctls.net.ipv4.tcp_sack is 0"),
+            ({"sysctls": (("net.ipv4.tcp_sack", 0.5),)}, "sysctls.net.ipv4.tcp_sack is 0.5"),
             (
                 {"queue_log": "short"},
                 "queue_log is 'short'; it must be true, false or \"summary\"",
@@ -423,6 +423,15 @@ class TestDocuments:
         toml = scenario().to_toml() + "[module_parameters.tcp_rapid]\npush = false\ntolerance = 9\n"
         expected = (("tcp_rapid.push", "N"), ("tcp_rapid.tolerance", "9"))
         assert Scenario.from_toml(toml).module_parameters == expected
+
+    def test_settings_as_python_writes_them(self) -> None:
+        """Mappings with numbers, true and false make the scenario that their words would make."""
+        written = scenario(
+            sysctls={"net.ipv4.tcp_sack": 0},
+            module_parameters={"tcp_rapid.push": False, "tcp_rapid.tolerance": 9},
+        )
+        words = (("tcp_rapid.push", "N"), ("tcp_rapid.tolerance", "9"))
+        assert written == scenario(sysctls=(("net.ipv4.tcp_sack", "0"),), module_parameters=words)
 
     @pytest.mark.parametrize(
         ("old", "new", "message"),
