@@ -23,6 +23,7 @@ import ccbench
 from ccbench.emulate import Check, Store, cluster, get_engine, run, run_many
 from ccbench.emulate._worker import Task
 from ccbench.emulate.engine import ENGINES
+from ccbench.emulate.realtime.host import lacking
 from ccbench.errors import CcbenchError, EngineError, InputError, MissingRequirement
 from ccbench.scenario import Bottleneck, Flow, Scenario
 
@@ -196,6 +197,14 @@ class TestWhatIsRun:
         ):
             with pytest.raises(InputError, match=f"^{field} is "):
                 list(run_many(given))  # type: ignore[arg-type]
+
+
+class TestLacking:
+    def test_system_folders(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Who is not root finds root's programs, which a run with sudo will find, too."""
+        monkeypatch.setenv("PATH", str(tmp_path))
+        wanted = {"ldconfig": "libc-bin", "no-such-program": "some-package"}
+        assert {"no-such-program": "some-package"} == lacking(wanted)
 
 
 class TestGetEngine:
