@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +14,16 @@ from typing import Any
 
 import click
 
-__all__ = ["WIDTH", "json_text", "made_by", "plain", "print_json", "print_pairs", "print_table"]
+__all__ = [
+    "WIDTH",
+    "coloured",
+    "json_text",
+    "made_by",
+    "plain",
+    "print_json",
+    "print_pairs",
+    "print_table",
+]
 
 #: Tables are no wider than this. They do not ask how wide the terminal is: most of ours fit into 80
 #: columns, and of one that does not a terminal breaks lines, which is better than broken numbers.
@@ -46,6 +56,11 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     return str(value)
+
+
+def coloured(text: str, colour: str) -> str:
+    """Return `text` in a colour, unless the user wants none (https://no-color.org)."""
+    return text if os.environ.get("NO_COLOR") else click.style(text, fg=colour)
 
 
 def print_table(

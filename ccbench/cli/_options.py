@@ -14,7 +14,7 @@ import click
 from ccbench import _validate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ccbench.emulate.engine import Engine
 
@@ -25,6 +25,7 @@ __all__ = [
     "beta_option",
     "check_ccas",
     "check_folder_of",
+    "completes",
     "duration_option",
     "engine_named",
     "engine_options",
@@ -74,6 +75,34 @@ def check_ccas(option: str, *given: str) -> None:
         if name not in known:
             allowed = f"one of {', '.join(known)}"
             raise _validate.bad(option, name, allowed, _validate.choice_hint(name, known))
+
+
+def completes(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
+    """Return what completes one of these names in a shell."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+        return [name for name in names() if name.startswith(begun)]
+
+    return complete
+
+
+def _ccas() -> Iterable[str]:
+    from ccbench.emulate.kernel.build import ready
+
+    kernel = ready()  # what is not built yet has no names
+    return () if kernel is None else kernel.ccas
+
+
+def _engines() -> Iterable[str]:
+    from ccbench.emulate.engine import ENGINES
+
+    return ENGINES
+
+
+def _qdiscs() -> Iterable[str]:
+    from ccbench.emulate.kernel.qdiscs import QDISCS
+
+    return QDISCS
 
 
 def queue(text: str) -> dict[str, float | int]:
@@ -155,6 +184,7 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options ``engine`` and ``bess_dir``, for :func:`engine_named`."""
     engine = click.option(
         "--engine",
+        shell_complete=completes(_engines),
         default="kernel",
         show_default=True,
         help="What runs scenarios: kernel (Linux in virtual time), kernel-http (the same, with "
@@ -167,6 +197,7 @@ def qdisc_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options ``qdisc`` and ``qdisc_settings`` of a bottleneck's queue."""
     qdisc = click.option(
         "--qdisc",
+        shell_complete=completes(_qdiscs),
         metavar="NAME",
         default="droptail",
         show_default=True,
@@ -208,10 +239,20 @@ bess_dir_option = click.option(
     help="Where BESS was built, for --engine bess.  [default: $CCBENCH_BESS_DIR]",
 )
 alpha_option = click.option(
-    "--alpha", type=cca, required=True, metavar="CCA", help="The new congestion control."
+    "--alpha",
+    type=cca,
+    required=True,
+    metavar="CCA",
+    shell_complete=completes(_ccas),
+    help="The new congestion control.",
 )
 beta_option = click.option(
-    "--beta", type=cca, required=True, metavar="CCA", help="The deployed one, which may be harmed."
+    "--beta",
+    type=cca,
+    required=True,
+    metavar="CCA",
+    shell_complete=completes(_ccas),
+    help="The deployed one, which may be harmed.",
 )
 bandwidth_option = click.option(
     "--bandwidth", type=positive, metavar="MBPS", required=True, help="Bottleneck rate in Mbit/s."

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from ccbench.cache import cache_dir
+from ccbench.cli._console import coloured
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.bfc import bfc
 from ccbench.cli.classify import classify
@@ -116,7 +117,7 @@ def _refuse(error: click.ClickException) -> ExitStatus:
 
 
 def _complain(message: str) -> None:
-    click.echo(f"{click.style('ccbench:', fg='red')} {message}", err=True)
+    click.echo(f"{coloured('ccbench:', 'red')} {message}", err=True)
 
 
 def _show_version(context: click.Context) -> None:
