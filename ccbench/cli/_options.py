@@ -74,7 +74,7 @@ def check_ccas(option: str, *given: str) -> None:
     for name in given:
         if name not in known:
             allowed = f"one of {', '.join(known)}"
-            raise _validate.bad(option, name, allowed, _validate.choice_hint(name, known))
+            raise _validate.bad(option, name, allowed, engine.hint(name))
 
 
 def completes(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:

@@ -112,7 +112,8 @@ def _refuse(error: click.ClickException) -> ExitStatus:
         return ExitStatus.BAD_INPUT
     message = " ".join(error.format_message().split()).rstrip(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
-    _complain(f"{message}. See: {context.command_path if context else 'ccbench'} --help")
+    end = "" if message.endswith("?") else "."
+    _complain(f"{message}{end} See: {context.command_path if context else 'ccbench'} --help")
     return ExitStatus.BAD_INPUT
 
 

@@ -69,3 +69,9 @@ class TestShapes:
             assert is_broken == (len(lines) > 1)
             assert names == " ".join(line.removeprefix("these").strip() for line in lines)
             assert not is_broken or max(map(len, lines)) <= 60
+
+
+def test_one_mark() -> None:
+    """A message that ends with a question has no full stop after its mark."""
+    line = CliRunner().invoke(program, ["kernel", "build", "--json"]).stderr
+    assert "Did you mean '--jobs'? See: ccbench kernel build --help" in line
