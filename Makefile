@@ -21,11 +21,12 @@ demo: ## install what is missing, build the virtual kernel, search for networks 
 	@echo '  ccbench harm --alpha bbr --beta cubic --bandwidth 100 --rtt 40 --queue 1bdp'
 
 test: lint docs ## everything: ruff, mypy (strict), imports, the site, all tests on the virtual kernel
+	@scripts/bootstrap.sh dev tests
 	@$(BIN)/ccbench kernel build
 	$(BIN)/pytest $(PYTEST_ARGS)
 
-unit: ## only the tests that need no virtual kernel (seconds)
-	@scripts/bootstrap.sh dev
+unit: ## only the tests that need no virtual kernel (minutes)
+	@scripts/bootstrap.sh dev tests
 	$(BIN)/pytest $(PYTEST_ARGS) tests/unit ccbench
 
 lint: ## ruff, mypy and who imports whom

@@ -22,7 +22,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ccbench import emulate, harm, plots, raygen
+    from ccbench import classify, emulate, harm, packets, plots, raygen, studies, traffic
     from ccbench.bottleneck import Bottleneck
     from ccbench.flow import Flow
     from ccbench.run import Run
@@ -38,10 +38,14 @@ __all__ = [
     "Scenario",
     "Trace",
     "__version__",
+    "classify",
     "emulate",
     "harm",
+    "packets",
     "plots",
     "raygen",
+    "studies",
+    "traffic",
 ]
 
 # Imported when they are first used: pandas and pyarrow take most of a second, and the command
@@ -53,7 +57,7 @@ _HOMES = {
     "Scenario": "ccbench.scenario",
     "Trace": "ccbench.trace",
 }
-_MODULES = {"emulate", "harm", "plots", "raygen"}
+_MODULES = {"classify", "emulate", "harm", "packets", "plots", "raygen", "studies", "traffic"}
 
 
 def __getattr__(name: str) -> object:

@@ -36,6 +36,9 @@ _DURATION = Range(0.001, 1e6)
 _JITTER = Range(0, 1_000)
 _INTERVAL = Range(1, 1e9)
 
+#: How the kernel writes a module's parameters that are true or false.
+_KERNEL_BOOLS = {True: "Y", False: "N"}
+
 _Part = TypeVar("_Part", Flow, Bottleneck)
 
 
@@ -75,11 +78,13 @@ class Scenario:
         (:class:`~ccbench.queue_summary.QueueSummary`).
     ecn : bool
         Whether the end hosts negotiate ECN.
-    sysctls : tuple of (str, str)
-        Settings below ``net.`` for both end hosts; in TOML a table.
-    module_parameters : tuple of (str, str)
-        Parameters of the virtual kernel's modules, ours or Linux's own, by ``module.parameter``; in
-        TOML a table, such as ``{ "tcp_rapid.tolerance" = 64 }``. They hold from the start on.
+    sysctls : tuple of (str, str), or mapping
+        Settings below ``net.`` for both end hosts, such as ``{"net.ipv4.tcp_sack": 0}``; in TOML a
+        table. Numbers become strings.
+    module_parameters : tuple of (str, str), or mapping
+        Parameters of the virtual kernel's modules, ours or Linux's own, by ``module.parameter``,
+        such as ``{"tcp_rapid.tolerance": 64}``; in TOML a table. They hold from the start on.
+        Numbers become strings, true and false what the kernel writes for them.
     name : str
         For people. Not part of the scenario's identity.
 
@@ -276,7 +281,7 @@ class Scenario:
             "flows": read_flows,
             "bottlenecks": read_bottlenecks,
             "sysctls": lambda value: _read_settings("sysctls", value),
-            "module_parameters": _read_module_parameters,
+            "module_parameters": lambda value: _read_settings("module_parameters", value),
         }
         return _fields.build(cls, data, readers)
 
@@ -384,7 +389,9 @@ def _checked_sysctls(sysctls: Any) -> tuple[tuple[str, str], ...]:
     for key, value in _validate.pairs("sysctls", sysctls, step).items():
         pattern = r"net(\.[A-Za-z0-9_-]+)+"
         name = _validate.text("sysctls", key, pattern, form, example="net.ipv4.tcp_sack")
-        checked[name] = _validate.one_line(f"sysctls.{name}", value)
+        words = str(value) if _is_whole(value) else value
+        allowed = "a whole number or one line of text"
+        checked[name] = _validate.text(f"sysctls.{name}", words, r"[^\r\n]*", allowed, example="0")
     return tuple(sorted(checked.items()))
 
 
@@ -397,17 +404,20 @@ def _checked_module_parameters(parameters: Any) -> tuple[tuple[str, str], ...]:
         name = _validate.text(field, key, r"[a-z0-9_]+\.[A-Za-z0-9_]+", form, example=example)
         # The kernel takes parameters apart at spaces and quotes.
         form = "1 to 200 characters without spaces and quotes"
+        words = str(value) if _is_whole(value) else value
+        words = _KERNEL_BOOLS[value] if isinstance(value, bool) else words
         checked[name] = _validate.text(
-            f"{field}.{name}", value, r"[!#-~]{1,200}", form, example="64"
+            f"{field}.{name}", words, r"[!#-~]{1,200}", form, example="64"
         )
     return tuple(sorted(checked.items()))
 
 
-def _read_settings(field: str, value: object) -> object:
-    """Flatten the table and make its numbers strings.
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
-    TOML reads an unquoted ``net.ipv4.tcp_sack = 0`` as a number in a table in a table.
-    """
+
+def _read_settings(field: str, value: object) -> object:
+    """Flatten the table: TOML reads an unquoted ``net.ipv4.tcp_sack = 0`` as one in another."""
     try:
         return _flattened(value)
     except RecursionError:
@@ -424,15 +434,5 @@ def _flattened(value: object) -> object:
         if isinstance(inner, dict):
             flat.update({f"{name}.{rest}": setting for rest, setting in inner.items()})
         else:
-            is_number = isinstance(inner, int) and not isinstance(inner, bool)
-            flat[name] = str(inner) if is_number else inner
+            flat[name] = inner
     return flat
-
-
-def _read_module_parameters(value: object) -> object:
-    """Read them as settings, with true and false as the kernel writes them."""
-    flat = _read_settings("module_parameters", value)
-    if not isinstance(flat, dict):
-        return flat
-    letters = {True: "Y", False: "N"}
-    return {n: letters[item] if isinstance(item, bool) else item for n, item in flat.items()}

@@ -4,8 +4,9 @@
 # Makes ready what ccbench needs here: the system packages that are missing and
 # the virtual environment .venv with ccbench in it. Run again it changes nothing.
 #
-#   scripts/bootstrap.sh        to use ccbench
-#   scripts/bootstrap.sh dev    to work on it as well (pytest, ruff, mypy, ...)
+#   scripts/bootstrap.sh              to use ccbench
+#   scripts/bootstrap.sh dev          to work on it as well (pytest, ruff, mypy, sphinx, ...)
+#   scripts/bootstrap.sh dev tests    the same, and as root what only tests need of the system
 #
 # As root it installs system packages with apt-get; as an ordinary user it prints
 # the one command that somebody with root has to run, and stops.
@@ -13,6 +14,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 extras=${1:-}
+of_tests=${2:-}
 venv=.venv
 
 say() { printf '[ccbench] %s\n' "$*"; }
@@ -81,28 +83,28 @@ if [ "$(id -u)" -eq 0 ] && have apt-get; then
     check_system
     [ ${#missing[@]} -eq 0 ] || stop "still missing after the installation: ${missing[*]}"
   fi
-  if [ "$extras" = dev ] && lacks_browser; then
+  if [ "$of_tests" = tests ] && lacks_browser; then
     say "installing chromium and chromium-driver (the tests look at the report)"
     apt_install chromium chromium-driver ||
       say "they cannot be installed: the tests in a browser will be skipped"
   fi
-  if [ "$extras" = dev ] && ! have ethtool; then
+  if [ "$of_tests" = tests ] && ! have ethtool; then
     say "installing ethtool (the tests of the engine bess need it)"
     apt_install ethtool ||
       say "it cannot be installed: these tests will be skipped"
   fi
-  if [ "$extras" = dev ] && ! { have nginx && have h2load && have openssl; }; then
+  if [ "$of_tests" = tests ] && ! { have nginx && have h2load && have openssl; }; then
     say "installing nginx-light, nghttp2-client and openssl (tests classify real web servers)"
     apt_install nginx-light nghttp2-client openssl ||
       say "they cannot be installed: these tests will be skipped"
   fi
-  if [ "$extras" = dev ] && ! ls /usr/src/linux-headers-*/Module.symvers >/dev/null 2>&1; then
+  if [ "$of_tests" = tests ] && ! ls /usr/src/linux-headers-*/Module.symvers >/dev/null 2>&1; then
     say "installing kernel headers (a test compiles modules for ordinary kernels)"
     apt_install linux-headers-amd64 ||
       apt_install linux-headers-generic ||
       say "they cannot be installed: this test will be skipped"
   fi
-  if [ "$extras" = dev ] && ! have mm-link; then
+  if [ "$of_tests" = tests ] && ! have mm-link; then
     say "installing Mahimahi (the tests run scenarios on it)"
     scripts/mahimahi.sh || say "it cannot be installed: the tests of the engine mahimahi will be skipped"
   fi
@@ -123,7 +125,7 @@ if [ "$installed" != "$wanted" ] && [ "$installed" != "${wanted/"[]"/[dev]}" ]; 
     say "making the virtual environment $venv"
     python3 -m venv --clear "$venv"
   fi
-  say "installing ccbench and the Python packages it needs into $venv"
+  say "installing ccbench and the Python packages it needs into $venv (a minute or two)"
   # For those who work on it, what the compiler warns of is an error.
   SKBUILD_CMAKE_DEFINE="CCBENCH_WERROR=${extras:+ON}" \
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable ".${extras:+[$extras]}"

@@ -7,4 +7,45 @@ traces are, :mod:`.classifier` finds the nearest of a training set (:mod:`.train
 :mod:`.training`), :mod:`.threshold` when that is too far, :mod:`.vote` what several settings say
 together, and :mod:`.verdict` all of that for one server. Unknown servers are thought over again
 when there are many (:mod:`.clusters`, :mod:`.relabel`). :mod:`ccbench.classify.web` asks servers.
+
+:func:`judge_files` does all of that for queues that were recorded.
 """
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ccbench.classify.files import judge_files
+    from ccbench.classify.filters import Filters
+    from ccbench.classify.setting import SETTINGS, Setting
+    from ccbench.classify.training_set import TrainingSet
+    from ccbench.classify.verdict import TraceVerdict, Verdict, judge
+
+__all__ = [
+    "SETTINGS",
+    "Filters",
+    "Setting",
+    "TraceVerdict",
+    "TrainingSet",
+    "Verdict",
+    "judge",
+    "judge_files",
+]
+
+# Imported when they are first used: a setting's name needs nothing of what reads captures.
+_HOMES = {
+    "Filters": "filters",
+    "SETTINGS": "setting",
+    "Setting": "setting",
+    "TraceVerdict": "verdict",
+    "TrainingSet": "training_set",
+    "Verdict": "verdict",
+    "judge": "verdict",
+    "judge_files": "files",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"ccbench.classify.{_HOMES[name]}"), name)

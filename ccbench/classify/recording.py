@@ -189,8 +189,8 @@ def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
         return _from_csv(path), None
     try:
         return replay(LinkLog.read(path)), None
-    except EngineError as error:
-        allowed = "a record of a queue: a folder, a log of mm-link, a .csv or two captures"
+    except EngineError as error:  # whoever names a file is to blame for what is in it
+        allowed = "a log of mm-link, a .csv file, two captures (.pcap, .pcapng), or a folder"
         raise _validate.bad("file", str(path), allowed, f"name one ({error})") from error
 
 

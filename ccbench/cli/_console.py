@@ -5,17 +5,32 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 import click
 
-__all__ = ["WIDTH", "json_text", "made_by", "plain", "print_json", "print_pairs", "print_table"]
+__all__ = [
+    "WIDTH",
+    "coloured",
+    "json_text",
+    "made_by",
+    "plain",
+    "print_json",
+    "print_pairs",
+    "print_table",
+]
 
 #: Tables are no wider than this. They do not ask how wide the terminal is: most of ours fit into 80
 #: columns, and of one that does not a terminal breaks lines, which is better than broken numbers.
 WIDTH = 140
+
+#: Values have as many columns as this, however narrow the terminal is.
+_NARROWEST = 30
 
 
 def print_json(document: Mapping[str, Any]) -> None:
@@ -43,6 +58,11 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
+def coloured(text: str, colour: str) -> str:
+    """Return `text` in a colour, unless the user wants none (https://no-color.org)."""
+    return text if os.environ.get("NO_COLOR") else click.style(text, fg=colour)
+
+
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", words: int = 1
 ) -> None:
@@ -64,21 +84,34 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=sys.stdout, highlight=False, width=WIDTH)
+    console = Console(file=sys.stdout, highlight=False, width=WIDTH, color_system=None)
     heading = Text(title) if title else None
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title=heading, title_justify="left")
     for i, column in enumerate(columns):
         table.add_column(column, justify="left" if i < words else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    console.print(table)
+    with console.capture() as printed:
+        console.print(table)
+    for line in printed.get().splitlines():  # without the blanks that fill the last column
+        click.echo(line.rstrip())
 
 
-def print_pairs(pairs: Mapping[str, str], *, err: bool = False) -> None:
-    """Print names and values in two columns on standard output, or on standard error."""
+def print_pairs(pairs: Mapping[str, str], *, err: bool = False, words: bool = False) -> None:
+    """Print names and values in two columns on standard output, or on standard error.
+
+    With `words`, a value that is too long for a terminal goes on below itself. Paths and commands
+    are no such values: they are there to be copied.
+    """
     width = max(map(len, pairs), default=0)
+    is_wrapped = words and (sys.stderr if err else sys.stdout).isatty()
+    room = max(shutil.get_terminal_size().columns - width - 2, _NARROWEST)
     for name, value in pairs.items():
-        click.echo(f"{name:<{width}}  {value}", err=err)
+        lines = [value]
+        if is_wrapped:
+            lines = wrap(value, room, break_long_words=False, break_on_hyphens=False)
+        for i, line in enumerate(lines or [""]):
+            click.echo(f"{'' if i else name:<{width}}  {line}", err=err)
 
 
 def made_by(provenance: Mapping[str, Any]) -> str:

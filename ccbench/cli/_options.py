@@ -15,7 +15,7 @@ import click
 from ccbench import _atomic, _validate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ccbench.emulate.engine import Engine
 
@@ -24,7 +24,9 @@ __all__ = [
     "bandwidth_option",
     "bess_dir_option",
     "beta_option",
+    "check_ccas",
     "check_folder_of",
+    "completes",
     "duration_option",
     "engine_named",
     "engine_options",
@@ -59,6 +61,49 @@ def cca(text: str) -> str:
         message = "it is empty; name a congestion control such as cubic"
         raise click.BadParameter(message)
     return text
+
+
+def check_ccas(option: str, *given: str) -> None:
+    """Make sure that the virtual kernel has the congestion controls that an option names."""
+    from ccbench.emulate.engine import get_engine
+    from ccbench.emulate.kernel.engine import KernelEngine
+
+    engine = get_engine("kernel")
+    if not isinstance(engine, KernelEngine):  # one that has taken its place, and checks for itself
+        return
+    known = engine.kernel.ccas
+    for name in given:
+        if name not in known:
+            allowed = f"one of {', '.join(known)}"
+            raise _validate.bad(option, name, allowed, engine.hint(name))
+
+
+def completes(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
+    """Return what completes one of these names in a shell."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+        return [name for name in names() if name.startswith(begun)]
+
+    return complete
+
+
+def _ccas() -> Iterable[str]:
+    from ccbench.emulate.kernel.build import ready
+
+    kernel = ready()  # what is not built yet has no names
+    return () if kernel is None else kernel.ccas
+
+
+def _engines() -> Iterable[str]:
+    from ccbench.emulate.engine import ENGINES
+
+    return ENGINES
+
+
+def _qdiscs() -> Iterable[str]:
+    from ccbench.emulate.kernel.qdiscs import QDISCS
+
+    return QDISCS
 
 
 def queue(text: str) -> dict[str, float | int]:
@@ -140,6 +185,7 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options ``engine`` and ``bess_dir``, for :func:`engine_named`."""
     engine = click.option(
         "--engine",
+        shell_complete=completes(_engines),
         default="kernel",
         show_default=True,
         help="What runs scenarios: kernel (Linux in virtual time), kernel-http (the same, with "
@@ -152,6 +198,7 @@ def qdisc_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options ``qdisc`` and ``qdisc_settings`` of a bottleneck's queue."""
     qdisc = click.option(
         "--qdisc",
+        shell_complete=completes(_qdiscs),
         metavar="NAME",
         default="droptail",
         show_default=True,
@@ -200,10 +247,20 @@ bess_dir_option = click.option(
     help="Where BESS was built, for --engine bess.  [default: $CCBENCH_BESS_DIR]",
 )
 alpha_option = click.option(
-    "--alpha", type=cca, required=True, metavar="CCA", help="The new congestion control."
+    "--alpha",
+    type=cca,
+    required=True,
+    metavar="CCA",
+    shell_complete=completes(_ccas),
+    help="The new congestion control.",
 )
 beta_option = click.option(
-    "--beta", type=cca, required=True, metavar="CCA", help="The deployed one, which may be harmed."
+    "--beta",
+    type=cca,
+    required=True,
+    metavar="CCA",
+    shell_complete=completes(_ccas),
+    help="The deployed one, which may be harmed.",
 )
 bandwidth_option = click.option(
     "--bandwidth", type=positive, metavar="MBPS", required=True, help="Bottleneck rate in Mbit/s."

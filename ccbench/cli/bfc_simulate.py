@@ -182,10 +182,12 @@ def simulate(
     flows. The slowdown of a flow is its completion time by that in an empty network.
     """
     from ccbench import _validate
+    from ccbench.bfc import flow_sizes
     from ccbench.bfc.scheme import scheme
     from ccbench.bfc.topology import clos
     from ccbench.bfc.workload import Incast, Workload
 
+    _validate.one_of("--workload", sizes, flow_sizes.NAMES)
     chosen = [scheme(name.strip()) for name in schemes.split(",")]
     if incast is not None and load < incast_load:
         step = "write a smaller --incast-load"
@@ -275,6 +277,8 @@ def _print(results: dict[str, Simulation]) -> None:
             tables.append((incast, "incast"))
         for table, label in tables:
             for edge, row in table.iterrows():
+                if row["flows"] + row["unfinished"] == 0:
+                    continue
                 rows.append(
                     (
                         name if first else "",
@@ -326,8 +330,8 @@ def _size(size_bytes: float) -> str:
     Examples
     --------
     >>> _size(3000), _size(1e6), _size(float("inf"))
-    ('3 KB', '1 MB', 'any')
+    ('3 KB', '1 MB', 'above')
     """
     if size_bytes == float("inf"):
-        return "any"
+        return "above"
     return f"{size_bytes / 1e6:g} MB" if size_bytes >= 1e6 else f"{size_bytes / 1e3:g} KB"  # noqa: PLR2004

@@ -13,7 +13,7 @@ import click
 from ccbench import _validate
 from ccbench._progress import progress
 from ccbench.cli._console import print_pairs, print_table
-from ccbench.cli._options import check_folder_of
+from ccbench.cli._options import check_ccas, check_folder_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -98,6 +98,7 @@ def classify_train(
         allowed = "left out, unless there is --recorded and no --cca"
         raise _validate.bad("--training", str(training), allowed, "name what to add to it")
     if more_ccas or not recorded:
+        check_ccas("--cca", *more_ccas)
         known = _observed((*CCAS, *more_ccas), settings or (*SETTINGS, LOW_RATE), samples)
     else:
         known = TrainingSet.load(training or PACKAGED)

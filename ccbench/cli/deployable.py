@@ -14,6 +14,7 @@ from ccbench.cli._console import json_text, made_by, print_json, print_pairs, pr
 from ccbench.cli._options import (
     alpha_option,
     beta_option,
+    check_ccas,
     jobs_option,
     json_option,
     make_folder,
@@ -122,6 +123,8 @@ def deployable(
         leeway=leeway,
         seed=seed,
     )
+    check_ccas("--alpha", alpha)
+    check_ccas("--beta", beta)
     if output is not None:
         make_folder(output)
     with progress("{task.completed} of {task.total} runs") as bar:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ccbench.cli._console import print_json
+from ccbench.cli._console import coloured, print_json
 from ccbench.cli._options import engine_named, engine_options, json_option
 from ccbench.cli._status import ExitStatus
 
@@ -49,7 +49,7 @@ def doctor(*, engine: str, bess_dir: Path | None, as_json: bool) -> ExitStatus:
 def _print(checks: Iterable[Check]) -> None:
     for check in checks:
         mark, colour = ("ok", "green") if check.ok else ("missing", "red")
-        click.echo(f"{click.style(f'{mark:7}', fg=colour)}  {check.name}: {check.detail}")
+        click.echo(f"{coloured(f'{mark:7}', colour)}  {check.name}: {check.detail}")
         if not check.ok:
             click.echo(f"         -> {check.remedy}")
 

@@ -16,6 +16,7 @@ from ccbench.cli._options import (
     alpha_option,
     bandwidth_option,
     beta_option,
+    check_ccas,
     duration_option,
     json_option,
     qdisc_options,
@@ -40,8 +41,20 @@ __all__ = ["harm"]
 @rtt_option
 @queue_option
 @qdisc_options
-@click.option("--alpha-flows", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--beta-flows", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--alpha-flows",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How many flows ALPHA has.",
+)
+@click.option(
+    "--beta-flows",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How many flows BETA has.",
+)
 @click.option(
     "--workload",
     metavar="NAME",
@@ -110,6 +123,8 @@ def harm(
         flow = service.with_cca(beta)
         experiment = replace(experiment, beta=(replace(flow, count=beta_flows * flow.count),))
     experiment = replace(experiment, queue_log=any(metric.needs_queue_log for metric in by))
+    check_ccas("--alpha", alpha)
+    check_ccas("--beta", beta)
     engine = get_engine("kernel")
     engine.check(experiment.competing)
     runs = {}
@@ -141,10 +156,14 @@ def harm(
             }
         )
         return
-    print_pairs({**_circumstances(experiment), **({} if result is None else _parts(result))})
+    pairs = {**_circumstances(experiment), **({} if result is None else _parts(result))}
+    maker = {"made by": made_by(runs[1].provenance)}
     if parts:
+        print_pairs(pairs)
         _print_metrics(parts)
-    print_pairs({"made by": made_by(runs[1].provenance)})
+        print_pairs(maker)
+    else:
+        print_pairs({**pairs, **maker})
 
 
 def _circumstances(experiment: Experiment) -> dict[str, str]:

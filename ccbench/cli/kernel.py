@@ -94,7 +94,7 @@ def list_kept(*, as_json: bool) -> None:
 def prune(*, dry_run: bool, as_json: bool) -> None:
     """Remove all kernels but those in use and the newest of each.
 
-    The newest of each release of Linux and of HZ stay.
+    Of each release of Linux and HZ the newest stays.
 
     What was removed can be built again from the same source by the same ccbench. Runs stay.
     """
@@ -149,5 +149,6 @@ def _print(made: KernelBuild) -> None:
             "modules": ", ".join(made.modules),
             "version": made.version,
             "folder": str(made.path),
-        }
+        },
+        words=True,
     )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from ccbench.cache import cache_dir
+from ccbench.cli._console import coloured
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.bfc import bfc
 from ccbench.cli.classify import classify
@@ -117,14 +118,15 @@ def _refuse(error: click.ClickException) -> ExitStatus:
         return ExitStatus.BAD_INPUT
     message = " ".join(error.format_message().split()).rstrip(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
-    _complain(f"{message}. See: {context.command_path if context else 'ccbench'} --help")
+    end = "" if message.endswith("?") else "."
+    _complain(f"{message}{end} See: {context.command_path if context else 'ccbench'} --help")
     return ExitStatus.BAD_INPUT
 
 
 def _complain(message: str) -> None:
     # Names of files may have anything in them, which must not break the line, or steer a terminal.
     shown = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
-    click.echo(f"{click.style('ccbench:', fg='red')} {shown}", err=True)
+    click.echo(f"{coloured('ccbench:', 'red')} {shown}", err=True)
 
 
 def _show_version(context: click.Context) -> None:

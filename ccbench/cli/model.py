@@ -33,7 +33,13 @@ def model() -> None:
 @bandwidth_option
 @rtt_option
 @queue_option
-@click.option("--bbr-flows", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--bbr-flows",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How many BBR flows there are.",
+)
 @click.option(
     "--duration",
     type=positive,
@@ -133,8 +139,20 @@ def _print(made: BbrModel, duration: float) -> None:
     show_default=True,
     help="Queues of a port, the one for pauses included.",
 )
-@click.option("--tors", type=click.IntRange(min=1, max=100), default=8, show_default=True)
-@click.option("--spines", type=click.IntRange(min=1, max=100), default=8, show_default=True)
+@click.option(
+    "--tors",
+    type=click.IntRange(min=1, max=100),
+    default=8,
+    show_default=True,
+    help="Racks, each with a switch.",
+)
+@click.option(
+    "--spines",
+    type=click.IntRange(min=1, max=100),
+    default=8,
+    show_default=True,
+    help="Switches that connect the racks.",
+)
 @json_option
 def bfc(
     *,
@@ -197,5 +215,6 @@ def bfc(
             "(3.2.3)",
             "backpressure": f"{len(graph)} edges between the egress ports of {tors} ToRs and "
             f"{spines} spines, {cycle}; without the {len(removed)} that go down and up, {rest} (D)",
-        }
+        },
+        words=True,
     )

@@ -15,6 +15,7 @@ from ccbench.cli._console import made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
     alpha_option,
     beta_option,
+    check_ccas,
     duration_option,
     jobs_option,
     json_option,
@@ -23,7 +24,7 @@ from ccbench.cli._options import (
 )
 
 if TYPE_CHECKING:
-    from ccbench.raygen import Plan, SearchResult
+    from ccbench.raygen import Plan, SearchConfig, SearchResult
 
 __all__ = ["raygen"]
 
@@ -57,7 +58,7 @@ __all__ = ["raygen"]
     "space_file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="What to vary, in which ranges: see examples/raygen/space.toml.  [default: as below]",
+    help="What to vary, in which ranges: see examples/raygen/space.toml.  [default: as above]",
 )
 @click.option(
     "--stratified", is_flag=True, help="Let the first networks leave out no part of any range."
@@ -137,10 +138,12 @@ def raygen(
         **settings,
     )
     if dry_run:
+        _check_ccas(config)
         _print_plan(library.plan(config), jobs, as_json=as_json)
         return
     folder = output or Path(f"raygen-{config.alpha}-{config.beta}-{config.strategy}")
     with nullcontext() if scheduler is None else emulate.cluster(scheduler) as executor:
+        _check_ccas(config)
         result = library.search(config, executor=executor, jobs=jobs, output_dir=folder)
     if as_json:
         print_json({**result.to_dict(), "output": folder})
@@ -163,6 +166,11 @@ def raygen(
             "a report to look at": _command("report", folder),
         }
     )
+
+
+def _check_ccas(config: SearchConfig) -> None:
+    check_ccas("--alpha", config.alpha)
+    check_ccas("--beta", config.beta)
 
 
 def _command(name: str, path: Path) -> str:
@@ -208,9 +216,9 @@ def _print_claims(result: SearchResult) -> None:
     )
     seeds = "a seed" if config.confirm == 1 else f"{config.confirm} seeds"
     click.echo(
-        f"Relative harm is the part of its throughput alone that {beta} loses, minus what fair\n"
-        f"sharing would cost it: mean and standard deviation over {seeds} that the\n"
-        "search had not seen. Mbit/s are sums over the flows of a kind.\n"
+        f"Relative harm is the part of its throughput alone that {beta} loses, minus what\n"
+        f"fair sharing would cost it: mean and standard deviation over {seeds} that\n"
+        "the search had not seen. Mbit/s are sums over the flows of a kind.\n"
     )
 
 

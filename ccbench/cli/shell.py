@@ -64,6 +64,9 @@ def shell(
     """  # noqa: D301 - click wants this sign itself
     from ccbench.emulate.mahimahi.command import record
 
+    if (bandwidth is None) == (trace is None):
+        message = "the link has a --bandwidth or a --trace: give one of the two"
+        raise click.UsageError(message)
     if output is not None:
         make_folder(output)
     link = _link(bandwidth, trace, queue_setting, loss, rtt)

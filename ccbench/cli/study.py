@@ -15,6 +15,7 @@ import click
 from ccbench._progress import progress
 from ccbench.cli._console import WIDTH, made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
+    completes,
     engine_named,
     engine_options,
     jobs_option,
@@ -24,7 +25,7 @@ from ccbench.cli._options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ccbench.studies import Listed, StudyResult
 
@@ -119,8 +120,14 @@ def _lasting(seconds: float) -> str:
     return f"{seconds * 1e3:.1f} ms"
 
 
+def _names() -> Iterable[str]:
+    from ccbench import studies
+
+    return studies.names()
+
+
 @study.command(short_help="Run a study and compare it with what was published.")
-@click.argument("name")
+@click.argument("name", shell_complete=completes(_names))
 @click.option("--quick", is_flag=True, help="A small version that takes seconds.")
 @click.option(
     "--full", is_flag=True, help="As large as published, where the usual version is smaller."

@@ -41,7 +41,14 @@ _SHORT_BYTES = 15_000
     show_default=True,
     help="When that begins.",
 )
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", default=1, show_default=True)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Another seed draws other flows.",
+)
 @click.option(
     "-o",
     "--output",

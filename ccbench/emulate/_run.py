@@ -5,18 +5,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ccbench import _validate
 from ccbench.emulate.engine import Engine, get_engine
 from ccbench.emulate.store import Store
+from ccbench.scenario import Scenario
 
 if TYPE_CHECKING:
     from ccbench.emulate.engine import Progress
     from ccbench.run import Run
-    from ccbench.scenario import Scenario
 
-__all__ = ["DEFAULT_STORE", "resolve", "run"]
+__all__ = ["DEFAULT_STORE", "check_is_scenario", "resolve", "run"]
 
 #: The store in the user's cache folder.
 DEFAULT_STORE = Store()
+
+
+def check_is_scenario(field: str, value: object) -> None:
+    """Make sure that what is to be run is a Scenario, and no path or list of them."""
+    if not isinstance(value, Scenario):
+        step = "load a file with Scenario.load(path); run_many takes a list of scenarios"
+        raise _validate.bad(field, value, "a Scenario", step)
 
 
 def run(
@@ -63,6 +71,7 @@ def run(
     --------
     >>> run(Scenario.load("examples/bbr-vs-cubic.toml")).summary()  # doctest: +SKIP
     """
+    check_is_scenario("scenario", scenario)
     engine = resolve(engine)
     engine.check(scenario)
     if store is None:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from ccbench import _validate
 from ccbench._cores import cores
 from ccbench.emulate._cluster import WorkersKilled, losses_explained
-from ccbench.emulate._run import DEFAULT_STORE, resolve, run
+from ccbench.emulate._run import DEFAULT_STORE, check_is_scenario, resolve, run
 from ccbench.emulate._worker import Task
 from ccbench.errors import EngineError, InputError
+from ccbench.scenario import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from ccbench.emulate.engine import Engine
     from ccbench.emulate.store import Store
     from ccbench.run import Run
-    from ccbench.scenario import Scenario
 
 __all__ = ["run_many"]
 
@@ -93,7 +93,13 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
     >>> for i, result in run_many(scenarios):  # doctest: +SKIP
     ...     print(i, result.summary())
     """
+    given: object = scenarios
+    if isinstance(given, Scenario | str):
+        step = "write run_many([scenario]), or use run(scenario)"
+        raise _validate.bad("scenarios", given, "several", step)
     scenarios = list(scenarios)
+    for i, scenario in enumerate(scenarios):
+        check_is_scenario(f"scenarios[{i}]", scenario)
     if executor is not None and jobs is not None:
         raise InputError(f"jobs is {jobs}, but the executor has its own number: remove one of them")
     if jobs is not None:

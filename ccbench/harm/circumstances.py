@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -211,6 +211,7 @@ def load_networks(path: str | Path) -> tuple[Network, ...]:
     ours = {field.name for field in fields(Network)} - {"bottleneck"}
 
     def read(table: Mapping[str, object], base_dir: Path) -> Network:
+        _check_keys(table, ours, Bottleneck)
         rest = {key: value for key, value in table.items() if key not in ours}
         bottleneck = Bottleneck.from_dict(rest, base_dir)
         document = {key: value for key, value in table.items() if key in ours}
@@ -240,11 +241,25 @@ def load_workloads(path: str | Path) -> tuple[Workload, ...]:
         if "cca" in table:
             step = "remove it: the workload is run with both CCAs"
             raise _validate.bad("cca", table["cca"], "left out", step)
+        _check_keys(table, {"name", "metrics"}, Flow, hidden={"cca"})
         ours = {key: value for key, value in table.items() if key in ("name", "metrics")}
         rest = {key: value for key, value in table.items() if key not in ours}
         return _fields.build(Workload, {**ours, "flow": Flow.from_dict(rest, base_dir)}, {})
 
     return _load(Path(path), "workloads", read)
+
+
+def _check_keys(
+    table: Mapping[str, object],
+    ours: set[str],
+    rest: type[Bottleneck | Flow],
+    hidden: Collection[str] = (),
+) -> None:
+    """Refuse what is no setting of a table, and name all that are: those of two classes."""
+    known = (ours | {field.name for field in fields(rest)}).difference(hidden)
+    for key in table:
+        if key not in known:
+            raise _validate.unknown_key(str(key), known)
 
 
 def _load(

@@ -132,7 +132,7 @@ def about(name: str) -> Listed:
     Raises
     ------
     InputError
-        If there is none; the message has the names that there are.
+        If there is none; the message has the closest name that there is.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def about(name: str) -> Listed:
     """
     known = _entries()
     if name not in known:
-        allowed = f"one of {', '.join(known)}"
+        allowed = "a name of `ccbench study list`"
         raise _validate.bad("study", name, allowed, _validate.choice_hint(name, known))
     return known[name]
 

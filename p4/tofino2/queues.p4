@@ -47,10 +47,10 @@ control Ghost(in ghost_intrinsic_metadata_t report) {
         size = 8192;
     }
 
-    action is_busy() {
+    action has_packets() {
         note_busy.execute(port);
     }
-    action is_empty() {
+    action has_none() {
         note_empty.execute(port);
     }
     table busy {
@@ -58,14 +58,14 @@ control Ghost(in ghost_intrinsic_metadata_t report) {
             cells : ternary;
         }
         actions = {
-            is_busy;
-            is_empty;
+            has_packets;
+            has_none;
             NoAction;
         }
         const default_action = NoAction();
         const entries = {
-            0 : is_empty();
-            _ : is_busy();
+            0 : has_none();
+            _ : has_packets();
         }
         size = 2;
     }

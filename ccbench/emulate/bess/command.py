@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from typing import IO, TYPE_CHECKING
 
 from ccbench import _validate
@@ -21,7 +20,7 @@ from ccbench.emulate.realtime.command import (
     exit_status,
     run_session,
 )
-from ccbench.emulate.realtime.host import forwarding_check, require, user_check
+from ccbench.emulate.realtime.host import forwarding_check, lacking, require, user_check
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,11 +44,10 @@ def checks(directory: str | Path | None = None, user: str | None = None) -> list
         As for :func:`record`.
     """
     engine = BessEngine(directory, user)
-    missing = {} if shutil.which("iptables") else {"iptables": "iptables"}
     found = [
         *engine.doctor(),
         user_check(engine.user),
-        Check.of_programs("programs for the way out", missing),
+        Check.of_programs("programs for the way out", lacking({"iptables": "iptables"})),
         forwarding_check(),
     ]
     return list({check.name: check for check in found}.values())  # mm-delay needs a user, too

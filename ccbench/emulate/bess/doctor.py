@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
-import shutil
 from typing import TYPE_CHECKING
 
 from ccbench import _validate
@@ -15,7 +14,7 @@ from ccbench.emulate.bess.pipeline import DELAY_MODULE
 from ccbench.emulate.engine import Check
 from ccbench.emulate.mahimahi import delay
 from ccbench.emulate.mahimahi import doctor as mahimahi
-from ccbench.emulate.realtime.host import root_check
+from ccbench.emulate.realtime.host import lacking, root_check
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,8 +104,7 @@ def _is_there(package: str) -> bool:
 
 
 def _tools() -> Check:
-    missing = {name: package for name, package in _TOOLS.items() if shutil.which(name) is None}
-    return Check.of_programs("programs for the wires", missing)
+    return Check.of_programs("programs for the wires", lacking(_TOOLS))
 
 
 def _cores() -> Check:

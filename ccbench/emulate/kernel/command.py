@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections import deque
@@ -20,6 +21,10 @@ __all__ = ["BuildError", "Builder"]
 
 _LAST_LINES = 12
 
+#: How compilers and modpost mark what is wrong. With compilers side by side, what comes last is
+#: seldom why it failed.
+_WRONG = re.compile(r"(^|[\s:])(fatal )?error: ", re.IGNORECASE)
+
 #: What of the caller's environment reaches the compilers. Everything else stays out: variables such
 #: as ARCH, CROSS_COMPILE, KCFLAGS or MAKEFLAGS would change what is built.
 _PASSED_ON = ("PATH", "HOME", "TMPDIR")
@@ -35,7 +40,7 @@ _STAMP = {
 
 
 class BuildError(CcbenchError):
-    """A step of the build failed; the message ends with the last lines that it printed."""
+    """A step of the build failed; the message ends with the errors that it printed, or its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +104,7 @@ class Builder:
         """
         environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         last: deque[str] = deque(maxlen=_LAST_LINES)
+        wrong: list[str] = []
         with (
             self.log.open("a", encoding="utf-8") as log,
             subprocess.Popen(
@@ -119,6 +125,8 @@ class Builder:
                 for line in process.stdout or ():
                     log.write(line)
                     last.append(line.rstrip())
+                    if _WRONG.search(line) and len(wrong) < _LAST_LINES:
+                        wrong.append(line.rstrip())
                     if on_line is not None:
                         on_line(line)
             except BaseException:
@@ -127,6 +135,6 @@ class Builder:
         if process.returncode != 0:
             reason = (
                 f"{what} failed with exit status {process.returncode}; "
-                f"all that it printed is in {self.log}, which ends with:"
+                f"all that it printed is in {self.log}, which {'has' if wrong else 'ends with'}:"
             )
-            raise BuildError("\n  ".join([reason, *last]))
+            raise BuildError("\n  ".join([reason, *(wrong or last)]))

@@ -14,6 +14,7 @@ from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import run_provenance
 from ccbench.emulate.kernel import build, doctor, parameters, protocol, qdiscs
 from ccbench.emulate.kernel.boot import boot
+from ccbench.emulate.kernel.guest import OWN_MODULES
 from ccbench.emulate.kernel.plan import Programs, guest_memory_mb, plan
 from ccbench.emulate.kernel.results import read_run
 from ccbench.errors import CcbenchError, InputError, MissingRequirement
@@ -112,11 +113,16 @@ class KernelEngine:
             "machine": platform.machine(),
         }
 
+    def hint(self, cca: str) -> str:
+        """Say what to do about a congestion control that the kernel does not have."""
+        hint = _validate.choice_hint(cca, self.kernel.ccas)
+        return f"{hint} (one of your own: name its folder in {OWN_MODULES})"
+
     def check(self, scenario: Scenario) -> None:
         """Raise an InputError if the kernel does not have what the scenario names."""
         for i, flow in enumerate(scenario.flows):
             if not flow.is_udp and flow.cca not in self.kernel.ccas:
-                hint = _validate.choice_hint(flow.cca, self.kernel.ccas)
+                hint = self.hint(flow.cca)
                 allowed = ", ".join(self.kernel.ccas)
                 message = (
                     f"cca = {flow.cca!r} (flows[{i}]): the virtual kernel has {allowed}: {hint}"

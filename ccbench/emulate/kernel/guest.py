@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import ccbench
 from ccbench import _validate
+from ccbench.emulate.kernel.command import BuildError
 from ccbench.errors import CcbenchError
 
 if TYPE_CHECKING:
@@ -133,14 +134,17 @@ def _check_own(folder: Path, taken: set[str]) -> None:
         allowed = "folders with names of their own, of letters, digits, dots, - and _"
         step = f"rename {folder.name}, as ccbench has one of this name or make cannot take it"
         raise _validate.bad(OWN_MODULES, str(folder), allowed, step)
-    if not any(
-        target.name == "Kbuild" and "obj-m" in file.read_text(encoding="utf-8", errors="replace")
+    naming = [
+        target.parent
         for target, file in _own_files(folder)
-    ):
+        if target.name == "Kbuild" and "obj-m" in file.read_text(encoding="utf-8", errors="replace")
+    ]
+    if Path() not in naming:
         allowed = "folders with a Kbuild or Makefile that names a module"
-        raise _validate.bad(
-            OWN_MODULES, str(folder), allowed, "write a line such as obj-m := tcp_mine.o"
-        )
+        step = "write a line such as obj-m := tcp_mine.o"
+        if naming:
+            step = f"name those in it: {':'.join(str(folder / one) for one in sorted(naming))}"
+        raise _validate.bad(OWN_MODULES, str(folder), allowed, step)
 
 
 def _own_files(folder: Path) -> Iterator[tuple[Path, Path]]:
@@ -198,7 +202,12 @@ def compile_guest(tree: Path, sources: Sources, folder: Path, builder: Builder) 
         folders = sorted(file.parent.name for file in work.glob("*/Kbuild"))
         # All modules in one go: they find each other's symbols, and make starts up only once.
         (work / "Kbuild").write_text(f"obj-m := {' '.join(f'{name}/' for name in folders)}\n")
-        builder.make(f"M={work}", "modules", what="compiling the kernel modules", tree=tree)
+        try:
+            builder.make(f"M={work}", "modules", what="compiling the kernel modules", tree=tree)
+        except (
+            BuildError
+        ) as error:  # of the sources' copies, whose folder is gone when this is read
+            raise BuildError(str(error).replace(f"{work}/", "")) from error
         modules = sorted(work.glob("*/*.ko"))
         for module in modules:
             shutil.copyfile(module, root / "modules" / module.name)

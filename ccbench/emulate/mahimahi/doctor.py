@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from ccbench.emulate.engine import Check
-from ccbench.emulate.realtime.host import root_check, user_check
+from ccbench.emulate.realtime.host import lacking, root_check, user_check
 
 __all__ = ["checks", "programs_digest"]
 
@@ -75,5 +75,4 @@ def _how_to_install() -> str:
 
 
 def _tools() -> Check:
-    missing = {name: package for name, package in _TOOLS.items() if shutil.which(name) is None}
-    return Check.of_programs("programs of a run", missing)
+    return Check.of_programs("programs of a run", lacking(_TOOLS))

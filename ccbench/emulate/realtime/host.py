@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import platform
 import pwd
+import shutil
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from ccbench.emulate.engine import Check
 from ccbench.errors import MissingRequirement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ccbench.scenario import Scenario
 
@@ -23,6 +24,7 @@ __all__ = [
     "available_ccas",
     "check_scenario",
     "forwarding_check",
+    "lacking",
     "ordinary_user",
     "provenance",
     "require",
@@ -102,6 +104,19 @@ def provenance(engine: str, engine_version: str) -> dict[str, object]:
         "engine_version": engine_version,
         "kernel_release": platform.release(),
         "machine": platform.machine(),
+    }
+
+
+def lacking(programs: Mapping[str, str]) -> dict[str, str]:
+    """Return the programs that are not installed, with their packages.
+
+    A run is root's, who finds programs where ordinary users do not look for them.
+    """
+    folders = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+    return {
+        name: package
+        for name, package in programs.items()
+        if shutil.which(name, path=folders) is None
     }
 
 

@@ -24,8 +24,14 @@ def check(throughput: pd.DataFrame) -> None:
     Raises
     ------
     InputError
-        There are no flows or no intervals, the intervals differ, or a value is not finite.
+        It is no DataFrame, there are no flows or no intervals, the intervals differ, or a value is
+        not finite.
     """
+    given: object = throughput  # an array of somebody's own, perhaps
+    if not isinstance(given, pd.DataFrame):
+        allowed = "a DataFrame: Mbit/s, a column for each flow, indexed by seconds"
+        step = "take Run.throughput(), or pandas.DataFrame({'flow': mbps}, index=time_s)"
+        raise _validate.bad("throughput", given, allowed, step)
     if 0 in throughput.shape:
         allowed = "at least 1 interval of at least 1 flow"
         raise _validate.bad("throughput.shape", throughput.shape, allowed, "run for longer")
@@ -41,7 +47,7 @@ def check(throughput: pd.DataFrame) -> None:
         if not finite.all():
             row = int(np.argmin(finite))
             field = f"throughput of flow {flow} at {throughput.index[row]:g} s"
-            raise _validate.bad(field, throughput[flow].iloc[row], "finite", "check the run")
+            raise _validate.bad(field, float(throughput[flow].iloc[row]), "finite", "check the run")
 
 
 def interval_s(throughput: pd.DataFrame) -> float:

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ccbench import Bottleneck, Flow, Scenario, _frames
+from ccbench.classify.files import judge_files
 from ccbench.classify.recording import read, read_all
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.training import Sample, Variation
@@ -200,6 +201,28 @@ class TestRead:
         """So is a folder that nobody of us has written."""
         with pytest.raises(InputError, match="folder is"):
             read(tmp_path, SETTINGS[0])
+
+
+class TestJudgeFiles:
+    def test_as_command(self, tmp_path: Path, training: Path) -> None:
+        """Files are judged in one call, in the setting that is named, by the nearest of the set."""
+        files = [csv(tmp_path / "a.csv", 41), csv(tmp_path / "b.csv", 12)]
+        verdict = judge_files(files[:1], SETTINGS[0].name, training=training)
+        assert verdict.label == "cubic"
+        both = judge_files(map(str, files), SETTINGS[1], training=training)
+        assert [trace.nearest for trace in both.traces] == ["cubic", "reno"]
+
+    def test_one(self, tmp_path: Path) -> None:
+        """A single path is refused: files are a list, as captures come in pairs."""
+        with pytest.raises(InputError, match=r"^paths is .*; it must be a list: write \["):
+            judge_files(str(tmp_path))
+
+    def test_something_else(self, tmp_path: Path) -> None:
+        """What is no record at all is wrong input, and the message names what would be one."""
+        path = tmp_path / "scenario.toml"
+        path.write_text("rtt_ms = 10\n", encoding="utf-8")
+        with pytest.raises(InputError, match=r"^file is .*; it must be a log of mm-link, a .csv"):
+            judge_files([path], SETTINGS[0])
 
 
 class TestJudge:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
 
 import ccbench
-from ccbench.emulate import get_engine, run
+from ccbench.emulate import get_engine, run, run_many
 from ccbench.emulate.engine import ENGINES
+from ccbench.emulate.realtime.host import lacking
 from ccbench.errors import EngineError, InputError
 from ccbench.scenario import Scenario
+from tests.unit.emulate.conftest import BASE
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class TestPackage:
@@ -35,6 +41,34 @@ class TestPackage:
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
         )
         assert ran.stdout == "False 0.5\n"
+
+
+class TestWhatIsRun:
+    @pytest.mark.parametrize("given", ["bbr.toml", [], None])
+    def test_one(self, given: object) -> None:
+        """A path or a list is no scenario: the message says how to come to one."""
+        with pytest.raises(
+            InputError, match=r"^scenario is .*; it must be a Scenario: load a file"
+        ):
+            run(given)  # type: ignore[arg-type]
+
+    def test_many(self) -> None:
+        """One alone is not several, and each of several is a scenario."""
+        for given, field in (
+            (BASE, "scenarios"),
+            ("bbr.toml", "scenarios"),
+            ([BASE, 1], r"scenarios\[1\]"),
+        ):
+            with pytest.raises(InputError, match=f"^{field} is "):
+                list(run_many(given))  # type: ignore[arg-type]
+
+
+class TestLacking:
+    def test_system_folders(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Who is not root finds root's programs, which a run with sudo will find, too."""
+        monkeypatch.setenv("PATH", str(tmp_path))
+        wanted = {"ldconfig": "libc-bin", "no-such-program": "some-package"}
+        assert {"no-such-program": "some-package"} == lacking(wanted)
 
 
 class TestGetEngine:

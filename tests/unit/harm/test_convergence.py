@@ -327,6 +327,11 @@ class TestConvergedAt:
         with pytest.raises(InputError, match=r"^throughput of flow 1 at 42 s is"):
             converged_at(_throughput(np.full(180, 10.0), flow))
 
+    def test_no_table(self) -> None:
+        """An array knows neither flows nor times: an error that says what to make of it."""
+        with pytest.raises(InputError, match=r"^throughput is .*; it must be a DataFrame: Mbit/s"):
+            converged_at(np.full((180, 2), 10.0))  # type: ignore[arg-type]
+
     def test_nothing_measured(self) -> None:
         """A table without intervals is an error."""
         with pytest.raises(InputError, match=r"^throughput\.shape is \(0, 2\)"):

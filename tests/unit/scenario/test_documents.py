@@ -78,6 +78,15 @@ class TestDocuments:
         expected = (("tcp_rapid.push", "N"), ("tcp_rapid.tolerance", "9"))
         assert Scenario.from_toml(toml).module_parameters == expected
 
+    def test_settings_as_python_writes_them(self) -> None:
+        """Mappings with numbers, true and false make the scenario that their words would make."""
+        written = scenario(
+            sysctls={"net.ipv4.tcp_sack": 0},
+            module_parameters={"tcp_rapid.push": False, "tcp_rapid.tolerance": 9},
+        )
+        words = (("tcp_rapid.push", "N"), ("tcp_rapid.tolerance", "9"))
+        assert written == scenario(sysctls=(("net.ipv4.tcp_sack", "0"),), module_parameters=words)
+
     @pytest.mark.parametrize(
         ("old", "new", "message"),
         [

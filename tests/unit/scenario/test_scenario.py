@@ -65,7 +65,7 @@ class TestScenario:
             ),
             ({"sysctls": (("kernel.panic", "1"),)}, "sysctls is 'kernel.panic'"),
             ({"sysctls": (("net.a/../../b", "1"),)}, "sysctls is 'net.a/../../b'"),
-            ({"sysctls": (("net.ipv4.tcp_sack", 0),)}, "sysctls.net.ipv4.tcp_sack is 0"),
+            ({"sysctls": (("net.ipv4.tcp_sack", 0.5),)}, "sysctls.net.ipv4.tcp_sack is 0.5"),
             (
                 {"queue_log": "short"},
                 "queue_log is 'short'; it must be true, false or \"summary\"",

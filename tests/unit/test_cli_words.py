@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the command line completes, and how it looks in a terminal."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
+
+from ccbench.cli._console import coloured, print_pairs, print_table
+from ccbench.cli.main import program
+
+
+def completed(*words: str) -> list[str]:
+    """Return what the last of these words can become."""
+    shell = ShellComplete(program, {}, "ccbench", "_CCBENCH_COMPLETE")
+    return [item.value for item in shell.get_completions(list(words[:-1]), words[-1])]
+
+
+class TestCompletion:
+    def test_names(self) -> None:
+        """Names that a command knows are completed, not only its options."""
+        assert ["nimbus-10", "nimbus-11"] == completed("study", "run", "nimbus-1")[:2]
+        assert ["kernel", "kernel-http"] == completed("run", "x.toml", "--engine", "ker")
+        assert ["fq", "fq_codel", "fq_pie"] == completed("harm", "--qdisc", "fq")
+
+    def test_no_kernel(self) -> None:
+        """Before a kernel is built, its congestion controls have no names, and nothing fails."""
+        assert [] == completed("harm", "--alpha", "no-such")
+
+
+class TestColour:
+    @pytest.mark.parametrize(("wish", "shown"), [("", "\x1b[31mno\x1b[0m"), ("1", "no")])
+    def test_no_color(self, monkeypatch: pytest.MonkeyPatch, wish: str, shown: str) -> None:
+        """NO_COLOR, if it says anything, takes colours away."""
+        monkeypatch.setenv("NO_COLOR", wish)
+        assert shown == coloured("no", "red")
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class TestShapes:
+    def test_table(self) -> None:
+        """No line of a table ends with blanks: what is copied is what is seen."""
+
+        @click.command()
+        def shows() -> None:
+            print_table(["name", "value\nunit"], [["a", "1"], ["b", "12345"]], title="what it is")
+
+        lines = CliRunner().invoke(shows).stdout.splitlines()
+        assert "what it is" == lines[0]
+        assert all(line == line.rstrip() for line in lines)
+
+    def test_words(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """In a terminal, lists go on below themselves between words; elsewhere they are a line."""
+        names = ", ".join(f"name_{i}" for i in range(30))
+        for stream, is_broken in ((_Terminal(), True), (io.StringIO(), False)):
+            monkeypatch.setenv("COLUMNS", "60")
+            monkeypatch.setattr(sys, "stdout", stream)
+            print_pairs({"these": names}, words=True)
+            lines = stream.getvalue().splitlines()
+            assert is_broken == (len(lines) > 1)
+            assert names == " ".join(line.removeprefix("these").strip() for line in lines)
+            assert not is_broken or max(map(len, lines)) <= 60
+
+
+def test_one_mark() -> None:
+    """A message that ends with a question has no full stop after its mark."""
+    line = CliRunner().invoke(program, ["kernel", "build", "--json"]).stderr
+    assert "Did you mean '--jobs'? See: ccbench kernel build --help" in line
