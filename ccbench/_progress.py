@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ __all__ = ["progress"]
 
 
 def progress(*columns: ProgressColumn | str) -> Progress:
-    """Make a progress display: a bar, `columns` and the time left.
+    """Make a progress display: a bar, `columns` and the time left, or passed where nobody knows.
 
     Use it as a context manager. It is silent where standard error is no tty, and wiped when it
     ends: the result says what was done.
@@ -22,9 +23,18 @@ def progress(*columns: ProgressColumn | str) -> Progress:
     from rich.progress import (  # noqa: PLC0415
         BarColumn,
         Progress,
+        Task,
         TextColumn,
         TimeRemainingColumn,
     )
+    from rich.text import Text  # noqa: PLC0415
+
+    class Left(TimeRemainingColumn):
+        def render(self, task: Task) -> Text:
+            if task.time_remaining is not None:
+                return Text("left ") + super().render(task)
+            passed = timedelta(seconds=int(task.elapsed or 0))
+            return Text(f"for {passed}", style="progress.elapsed")
 
     console = Console(file=sys.stderr)
     silent = not (sys.stderr.isatty() or console.is_jupyter)
@@ -33,8 +43,7 @@ def progress(*columns: ProgressColumn | str) -> Progress:
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),  # leaves room for the rest in 80 columns
         *columns,
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        Left(),
         console=console,
         disable=silent,
         transient=True,

@@ -224,7 +224,8 @@ def _from_csv(path: Path) -> pd.DataFrame:
         times_s, packets = (table[name].astype("float64") for name in _CSV_COLUMNS)
     except (OSError, ValueError, KeyError) as error:
         allowed = f"a CSV file with the columns {' and '.join(_CSV_COLUMNS)}, both numbers"
-        raise _validate.bad("file", str(path), allowed, f"mend it ({error})") from error
+        reason = f"there is no column {error}" if isinstance(error, KeyError) else error
+        raise _validate.bad("file", str(path), allowed, f"mend it ({reason})") from error
     # Neither is true of NaN.
     fine = times_s.between(0, _LATEST_S).all() and packets.between(0, _LONGEST_QUEUE).all()
     if not fine or not times_s.is_monotonic_increasing:

@@ -47,29 +47,6 @@ control Ghost(in ghost_intrinsic_metadata_t report) {
         size = 8192;
     }
 
-    action has_packets() {
-        note_busy.execute(port);
-    }
-    action has_none() {
-        note_empty.execute(port);
-    }
-    table busy {
-        key = {
-            cells : ternary;
-        }
-        actions = {
-            has_packets;
-            has_none;
-            NoAction;
-        }
-        const default_action = NoAction();
-        const entries = {
-            0 : has_none();
-            _ : has_packets();
-        }
-        size = 2;
-    }
-
     // A table of its own: ingress reads lengths stages after it has read which queues are busy.
     action has_length(queue_index_t place) {
         note_length.execute(place);
@@ -88,7 +65,11 @@ control Ghost(in ghost_intrinsic_metadata_t report) {
     apply {
         cells = (bit<32>)report.qlength;
         if (queue_of_report.apply().hit) {
-            busy.apply();
+            if (cells == 0) {
+                note_empty.execute(port);
+            } else {
+                note_busy.execute(port);
+            }
         }
         length_of_report.apply();
     }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 
 import click
@@ -11,6 +12,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
+from ccbench._progress import progress
 from ccbench.cli._console import coloured, print_pairs, print_table
 from ccbench.cli.main import program
 
@@ -75,3 +77,18 @@ def test_one_mark() -> None:
     """A message that ends with a question has no full stop after its mark."""
     line = CliRunner().invoke(program, ["kernel", "build", "--json"]).stderr
     assert "Did you mean '--jobs'? See: ccbench kernel build --help" in line
+
+
+def test_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody knows how long something takes, progress says how long it has taken."""
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "80")
+    with progress() as bar:
+        task = bar.add_task("downloading", total=1)
+        bar.refresh()
+        assert "for 0:00:00" in terminal.getvalue()
+        assert "left" not in terminal.getvalue()
+        bar.update(task, completed=1)
+        bar.refresh()
+        assert "left 0:00:00" in re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
