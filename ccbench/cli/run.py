@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,9 @@ _LATE = (
     metavar="FILE",
     help="Draw throughput and queue over time, as .png, .pdf or .svg.",
 )
+@click.option(
+    "--seed", type=int, metavar="N", help="In place of the scenario's: to repeat it with other draws."
+)
 @click.option("--fresh", is_flag=True, help="Run even if the store has this run already.")
 @engine_options
 @json_option
@@ -50,6 +54,7 @@ def run(
     scenario: Path,
     output: Path | None,
     plot: Path | None,
+    seed: int | None,
     fresh: bool,
     engine: str,
     bess_dir: Path | None,
@@ -76,6 +81,8 @@ def run(
 
         plots.check_path(plot)
     loaded = Scenario.load(scenario)
+    if seed is not None:
+        loaded = replace(loaded, seed=seed)
 
     from ccbench import emulate  # pandas is worth it only if something is run
 

@@ -104,6 +104,14 @@ class TestRun:
         assert 1 == pytest.approx(document["bottlenecks"][0]["utilisation"], rel=1e-6)
         assert "arithmetic" == document["provenance"]["engine"]
 
+    def test_seed(self, scenario: Path, arithmetic: ArithmeticEngine) -> None:
+        """--seed repeats a scenario with other draws; it must be one that a scenario may have."""
+        for words, seed in (((), 1), (("--seed", "7"), 7)):
+            document = json.loads(ccbench("run", scenario, "--json", *words).stdout)
+            assert seed == document["scenario"]["seed"]
+        assert [1, 7] == [one.seed for one in arithmetic.ran]
+        assert_refused(ccbench("run", scenario, "--seed", "-1"), "seed is -1")
+
     @pytest.mark.usefixtures("arithmetic")
     def test_files(self, scenario: Path, tmp_path: Path) -> None:
         """The run is kept where -o says and drawn where --plot says, and the output says where."""
