@@ -43,9 +43,7 @@ _LATE = (
     metavar="FILE",
     help="Draw throughput and queue over time, as .png, .pdf or .svg.",
 )
-@click.option(
-    "--seed", type=int, metavar="N", help="In place of the scenario's: to repeat it with other draws."
-)
+@click.option("--seed", type=int, metavar="N", help="Another draw of all that is random in it.")
 @click.option("--fresh", is_flag=True, help="Run even if the store has this run already.")
 @engine_options
 @json_option
