@@ -29,7 +29,7 @@ control Threshold(inout internal_headers_t hdr, inout ingress_metadata_t meta,
         size = 1024;
     }
 
-    action set_threshold(bit<32> cells) {
+    action set_threshold(cells_t cells) {
         meta.threshold = cells;
     }
     // Th = HRTT * speed / N_active, in cells.
@@ -41,13 +41,13 @@ control Threshold(inout internal_headers_t hdr, inout ingress_metadata_t meta,
         actions = {
             set_threshold;
         }
-        default_action = set_threshold(0xFFFFFFFF);
+        default_action = set_threshold(0xFFFF);
         size = 1024;
     }
 
     Hash<queue_index_t>(HashAlgorithm_t.IDENTITY) place; // two fields one after the other
-    RegisterAction<bit<32>, queue_index_t, bit<1>>(queue_cells) is_longer = {
-        void apply(inout bit<32> value, out bit<1> longer) {
+    RegisterAction<cells_t, queue_index_t, bit<1>>(queue_cells) is_longer = {
+        void apply(inout cells_t value, out bit<1> longer) {
             longer = 0;
             if (value > meta.threshold) {
                 longer = 1;

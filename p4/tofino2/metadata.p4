@@ -54,7 +54,7 @@ struct ingress_metadata_t {
     bit<32> held; // bit i: it is paused
     clock_t now;
     clock_t age; // since something last happened to the flow's entry
-    bit<32> threshold; // in cells
+    cells_t threshold;
     bit<8> copy_kind; // what a mirrored packet is
     MirrorId_t session; // whose port is the ingress port
 }

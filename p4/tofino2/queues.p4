@@ -6,7 +6,7 @@
 #ifndef BFC_QUEUES_P4
 #define BFC_QUEUES_P4
 
-Register<bit<32>, queue_index_t>(QUEUE_TABLE) queue_cells; // length in cells, as reported
+Register<cells_t, queue_index_t>(QUEUE_TABLE) queue_cells; // length, as reported
 Register<bit<32>, PortId_t>(PORTS) busy_queues; // bit i: queue i of the port has packets
 Register<bit<32>, PortId_t>(PORTS) paused_queues; // bit i: the downstream neighbour has paused it
 
@@ -14,21 +14,20 @@ Register<bit<32>, PortId_t>(PORTS) paused_queues; // bit i: the downstream neigh
 control Ghost(in ghost_intrinsic_metadata_t report) {
     PortId_t port = 0;
     bit<32> bit_of_queue = 0;
-    bit<32> cells = 0; // a register reads whole words; in the report its length is between two
+    cells_t cells = 0; // registers read whole words, and in the report it is across two
 
-    RegisterAction<bit<32>, queue_index_t, bit<32>>(queue_cells) note_length = {
-        void apply(inout bit<32> value) {
+    RegisterAction<cells_t, queue_index_t, cells_t>(queue_cells) note_length = {
+        void apply(inout cells_t value) {
             value = cells;
         }
     };
     RegisterAction<bit<32>, PortId_t, bit<32>>(busy_queues) note_busy = {
         void apply(inout bit<32> value) {
-            value = value | bit_of_queue;
-        }
-    };
-    RegisterAction<bit<32>, PortId_t, bit<32>>(busy_queues) note_empty = {
-        void apply(inout bit<32> value) {
-            value = value & ~bit_of_queue;
+            if (cells == 0) {
+                value = value & ~bit_of_queue;
+            } else {
+                value = value | bit_of_queue;
+            }
         }
     };
 
@@ -63,13 +62,9 @@ control Ghost(in ghost_intrinsic_metadata_t report) {
     }
 
     apply {
-        cells = (bit<32>)report.qlength;
+        cells = report.qlength[15:0];
         if (queue_of_report.apply().hit) {
-            if (cells == 0) {
-                note_empty.execute(port);
-            } else {
-                note_busy.execute(port);
-            }
+            note_busy.execute(port);
         }
         length_of_report.apply();
     }

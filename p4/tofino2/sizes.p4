@@ -15,6 +15,7 @@
 typedef bit<FLOW_INDEX_WIDTH> flow_index_t;
 typedef bit<11> pause_index_t;
 typedef bit<14> queue_index_t;
+typedef bit<16> cells_t; // a queue's length; the driver limits queues to 65535 cells, 11 MB
 typedef bit<16> clock_t; // units of 64 ns: wraps after 4 ms, far beyond the sticky time
 
 // The port by which recirculated and generated packets come in: 6, 134, 262 and 390 in pipes 0 to 3.

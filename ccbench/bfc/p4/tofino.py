@@ -28,6 +28,9 @@ FLOW_TABLE = ("flow_size", "flow_touched", "flow_queue")
 _PROGRAM = "bfc_tofino2"
 _TARGET = "tofino2-t2na"
 
+#: What the compiler calls the second copy of a register that both ghost and ingress touch.
+_SECOND = "__gen_duplicate_ping_pong"
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -41,7 +44,7 @@ class Fit:
         Those that a pipe has.
     blocks : mapping of str to int
         For each register, by its name in the program, the blocks of SRAM with map RAM that it
-        takes, the spare ones included.
+        takes, the spare ones and the copy for the ghost thread included.
     blocks_available : int
         The blocks of SRAM with map RAM in all stages, which is all memory that packets can change.
     sram_blocks : int
@@ -139,7 +142,7 @@ def compile_tofino(folder: Path, output: Path, compiler: str | None = None) -> F
         lines = [*done.stderr.splitlines(), *done.stdout.splitlines()] or ["it says nothing"]
         first = next((line for line in lines if "error" in line.lower()), lines[-1])
         raise CcbenchError(f"{name} refuses {_PROGRAM}.p4: {first}")
-    return read_fit(made[0].with_name("resources.json"))
+    return read_fit(next(output.glob("**/resources.json"), output / "resources.json"))
 
 
 def read_fit(path: Path) -> Fit:
@@ -162,24 +165,23 @@ def read_fit(path: Path) -> Fit:
 
 def _add_up(mau: Mapping[str, Any]) -> Fit:
     used_by: dict[tuple[int, int, int], str] = {}  # a register, by stage, row and unit of map RAM
-    blocks_available = sram_blocks = sram_blocks_available = stages = 0
-    for stage in mau["mau_stages"]:
-        number, map_rams, rams = stage["stage_number"], stage["map_rams"], stage["rams"]
+    sram_blocks = stages = 0
+    for stage in mau["mau_stages"]:  # up to the last that is used; all are alike
+        number = stage["stage_number"]
         if stage["logical_tables"]["ids"]:
             stages = max(stages, number + 1)
-        blocks_available += map_rams["nRows"] * map_rams["nUnits"]
-        sram_blocks_available += rams["nRows"] * rams["nColumns"]
-        sram_blocks += len({(unit["row"], unit["column"]) for unit in rams["srams"]})
-        for unit in map_rams["maprams"]:
+        sram_blocks += len({(unit["row"], unit["column"]) for unit in stage["rams"]["srams"]})
+        for unit in stage["map_rams"]["maprams"]:
             for use in unit["usages"]:
                 if use["used_for"] == "stateful_ram":
                     place = number, unit["row"], unit["unit_id"]
-                    used_by[place] = use["used_by"].rsplit(".", 1)[-1]
+                    used_by[place] = use["used_by"].rsplit(".", 1)[-1].removesuffix(_SECOND)
+    stage = mau["mau_stages"][-1]
     return Fit(
         stages=stages,
         stages_available=mau["nStages"],
         blocks=dict(sorted(Counter(used_by.values()).items())),
-        blocks_available=blocks_available,
+        blocks_available=mau["nStages"] * stage["map_rams"]["nRows"] * stage["map_rams"]["nUnits"],
         sram_blocks=sram_blocks,
-        sram_blocks_available=sram_blocks_available,
+        sram_blocks_available=mau["nStages"] * stage["rams"]["nRows"] * stage["rams"]["nColumns"],
     )

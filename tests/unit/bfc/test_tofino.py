@@ -68,13 +68,13 @@ class TestFit:
         assert fit.sram_blocks == 5
 
     def test_shares_are_of_all_stages(self, tmp_path: Path) -> None:
-        """Stages that hold nothing have memory too; the flow table is a part of all registers."""
-        fit = _fit(
-            tmp_path, [_stage(0, {(0, 0): "flow_size", (0, 1): "queue_cells"}), _stage(1, {})]
-        )
-        assert fit.blocks_available == 2 * 48
+        """Stages that the report leaves out have memory too; a register may be there twice."""
+        copies = {(0, 1): "queue_cells", (0, 2): "queue_cells__gen_duplicate_ping_pong"}
+        fit = _fit(tmp_path, [_stage(0, {(0, 0): "flow_size", **copies})], stages_available=2)
+        assert fit.blocks == {"flow_size": 1, "queue_cells": 2}
+        assert (fit.blocks_available, fit.sram_blocks_available) == (2 * 48, 2 * 80)
         assert fit.flow_table_share == pytest.approx(1 / 96)
-        assert fit.stateful_share == pytest.approx(2 / 96)
+        assert fit.stateful_share == pytest.approx(3 / 96)
 
     def test_stages_are_counted_to_the_last_that_has_a_table(self, tmp_path: Path) -> None:
         """Stages between tables pass packets on, and count."""
@@ -181,11 +181,12 @@ def _stage(
     }
 
 
-def _fit(folder: Path, stages: list[dict[str, Any]]) -> Fit:
+def _fit(
+    folder: Path, stages: list[dict[str, Any]], *, stages_available: int | None = None
+) -> Fit:
     path = folder / "resources.json"
-    path.write_text(
-        json.dumps({"resources": {"mau": {"nStages": len(stages), "mau_stages": stages}}})
-    )
+    mau = {"nStages": stages_available or len(stages), "mau_stages": stages}
+    path.write_text(json.dumps({"resources": {"mau": mau}}))
     return read_fit(path)
 
 
