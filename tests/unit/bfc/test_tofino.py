@@ -181,9 +181,7 @@ def _stage(
     }
 
 
-def _fit(
-    folder: Path, stages: list[dict[str, Any]], *, stages_available: int | None = None
-) -> Fit:
+def _fit(folder: Path, stages: list[dict[str, Any]], *, stages_available: int | None = None) -> Fit:
     path = folder / "resources.json"
     mau = {"nStages": stages_available or len(stages), "mau_stages": stages}
     path.write_text(json.dumps({"resources": {"mau": mau}}))
