@@ -52,8 +52,9 @@ def judge_files(
 
     Examples
     --------
-    >>> judge_files(["before.pcap", "after.pcap"], "5bw-85rtt-64q").label  # doctest: +SKIP
-    'cubic'
+    What arrived at a queue and what left it, as two captures tell::
+
+        judge_files(["before.pcap", "after.pcap"], "5bw-85rtt-64q").label
     """
     if isinstance(paths, (str, Path)):
         raise _validate.bad("paths", str(paths), "a list", f"write [{str(paths)!r}]")

@@ -34,7 +34,9 @@ def study_in(path: str | Path) -> Study | SearchStudy | SimulationStudy:
 
     Examples
     --------
-    >>> studies.run_study(study_in("my_figure.py"), quick=True)  # doctest: +SKIP
+    A study of one's own, in a notebook::
+
+        studies.run_study(study_in("my_figure.py"), quick=True)
     """
     from ccbench.studies.study import SearchStudy, SimulationStudy, Study  # noqa: PLC0415 - pandas
 

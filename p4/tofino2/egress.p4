@@ -64,6 +64,7 @@ control BfcEgress(inout internal_headers_t hdr, inout egress_metadata_t meta,
     }
 
     apply {
+        neighbour.apply();
         if (hdr.bridge.isValid()) {
             if (hdr.bridge.kind == INTERNAL_PAUSE) {
                 make_signal.apply(hdr.wire, BFC_PAUSE, hdr.bridge.upstream_queue);
@@ -71,7 +72,6 @@ control BfcEgress(inout internal_headers_t hdr, inout egress_metadata_t meta,
                 if (hdr.bridge.sampled == 1) {
                     recirculation.apply();
                 }
-                neighbour.apply();
                 name_queue.apply(hdr.wire, hdr.bridge.queue, meta.speaks_bfc == 1);
             }
         }

@@ -14,6 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench import Bottleneck, Flow, Run, Scenario, emulate, plots, raygen
+from ccbench.bfc.scheme import scheme
+from ccbench.bfc.simulation import simulate
+from ccbench.bfc.topology import star
+from ccbench.bfc.workload import flow_table
 from ccbench.harm import long_flows
 
 if TYPE_CHECKING:
@@ -51,6 +55,7 @@ def names() -> dict[str, Any]:
     experiment = long_flows(
         alpha="bbr", beta="cubic", bandwidth_mbps=50, rtt_ms=40, queue_bdp=1, duration_s=60
     )
+    flows = flow_table([(0.0, 0, 1, 1000, "background")])
     return {
         "Bottleneck": Bottleneck,
         "competing": emulate.run(experiment.competing, store=None),
@@ -66,6 +71,7 @@ def names() -> dict[str, Any]:
         "scenario": scenario,
         "solo": emulate.run(experiment.solo, store=None),
         "scenarios": [scenario],
+        "simulated": simulate(star(servers=2), flows, scheme("bfc"), duration_s=1e-5),
         "summarised": emulate.run(replace(scenario, queue_log="summary"), store=None),
     }
 

@@ -63,7 +63,7 @@ class Simulation:
     --------
     Which port's queue was the longest:
 
-    >>> ports = result.ports.set_index(["node", "to"])  # doctest: +SKIP
+    >>> ports = simulated.ports.set_index(["node", "to"])  # doctest: +SKIP
     >>> ports["peak_queue_bytes"].idxmax()  # doctest: +SKIP
     """
 
@@ -99,7 +99,7 @@ class Simulation:
         --------
         Flows of up to 3 KB, of up to 100 KB, and longer ones:
 
-        >>> result.slowdowns((3e3, 100e3))["p99"]  # doctest: +SKIP
+        >>> simulated.slowdowns((3e3, 100e3))["p99"]  # doctest: +SKIP
         """
         flows = self.flows[self.flows["kind"] == kind]
         edges = np.array([*edges_bytes, np.inf])
@@ -124,7 +124,7 @@ class Simulation:
 
         Examples
         --------
-        >>> result.paused_share()  # doctest: +SKIP
+        >>> simulated.paused_share()  # doctest: +SKIP
         """
         return float(self.ports["paused_s"].mean() / self.summary["end_s"])
 
@@ -140,7 +140,7 @@ class Simulation:
 
         Examples
         --------
-        >>> result.save("bfc-facebook")  # doctest: +SKIP
+        >>> simulated.save("bfc-facebook")  # doctest: +SKIP
         >>> Simulation.load("bfc-facebook").summary["flows"]  # doctest: +SKIP
         """
         path = Path(folder)
