@@ -246,8 +246,9 @@ class TestBadInput:
         ("words", "message"),
         [
             (("--bandwidth", "12", "--rtt", "41", "--queue", "30"), "rtt_ms is 41.0"),
-            (("--rtt", "40", "--queue", "30"), "bandwidth_mbps or trace or wifi is missing"),
-            ((*_LINK, "--trace", "nowhere.trace"), "nowhere.trace"),
+            (("--rtt", "40", "--queue", "30"), "a --bandwidth or a --trace"),
+            ((*_LINK, "--trace", "nowhere.trace"), "a --bandwidth or a --trace"),
+            (("--trace", "nowhere.trace", "--rtt", "40", "--queue", "30"), "nowhere.trace"),
             ((*_LINK, "--loss", "1"), "loss is 1.0"),
         ],
     )
