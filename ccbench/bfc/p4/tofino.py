@@ -129,6 +129,10 @@ def compile_tofino(folder: Path, output: Path, compiler: str | None = None) -> F
         [
             str(shutil.which(name)),
             *("--target", "tofino2", "--arch", "t2na"),
+            "-g",  # writes resources.json
+            # Headers that pass unread are kept in containers, too: what p4c writes of its other way
+            # of keeping them ("CLOTs"), its assembler does not accept.
+            "-Xp4c=--no-clot",
             *("-o", str(output.resolve())),
             f"{_PROGRAM}.p4",
         ],
