@@ -8,6 +8,7 @@ takes stands in the compiler's ``resources.json``, unit by unit; :func:`read_fit
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -144,7 +145,7 @@ def compile_tofino(folder: Path, output: Path, compiler: str | None = None) -> F
     made = sorted(output.glob("**/tofino2.bin"))
     if done.returncode or not made:
         lines = [*done.stderr.splitlines(), *done.stdout.splitlines()] or ["it says nothing"]
-        first = next((line for line in lines if "error" in line.lower()), lines[-1])
+        first = next((line for line in lines if re.search(r"\berror\b", line)), lines[-1])
         raise CcbenchError(f"{name} refuses {_PROGRAM}.p4: {first}")
     return read_fit(next(output.glob("**/resources.json"), output / "resources.json"))
 
