@@ -99,7 +99,8 @@ class LinkLog:
             reason = " ".join(str(error).split())  # pandas ends some with a new line
             raise EngineError(f"{path} is no log of mm-link ({reason})") from error
         if unknown := set(lines["kind"]) - _KINDS:
-            raise EngineError(f"{path} is no log of mm-link (kind {min(unknown)!r})")
+            first = min(map(str, unknown))  # one that is missing is neither text nor comparable
+            raise EngineError(f"{path} is no log of mm-link (kind {first[:20]!r})")
         if not lines["time_ms"].is_monotonic_increasing:
             message = "the host's clock was set back during the run"
             raise EngineError(f"{path} is no log of mm-link to rely on: {message}")

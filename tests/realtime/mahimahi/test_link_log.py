@@ -69,6 +69,7 @@ class TestRead:
             ("no log\n", "is no log of mm-link"),
             (HEADER + "31 # 15", "ends within a line"),
             (HEADER + "31 x 15\n", "is no log of mm-link .kind 'x'"),
+            (HEADER + "31 NA 15\n31 x 15\n", "is no log of mm-link .kind '<NA>'"),
             (HEADER + "31 # many\n", "is no log of mm-link"),
             (HEADER.replace("base", "bass") + "31 # 1504\n", "is no log of mm-link"),
             (HEADER + "31 #\n", "is no log of mm-link"),
