@@ -63,8 +63,8 @@ def cca(text: str) -> str:
     return text
 
 
-def check_ccas(option: str, *given: str) -> None:
-    """Make sure that the virtual kernel has the congestion controls that an option names."""
+def check_ccas(*given: tuple[str, str]) -> None:
+    """Make sure that the virtual kernel has the congestion controls that options name."""
     from ccbench.emulate.engine import get_engine
     from ccbench.emulate.kernel.engine import KernelEngine
 
@@ -72,7 +72,7 @@ def check_ccas(option: str, *given: str) -> None:
     if not isinstance(engine, KernelEngine):  # one that has taken its place, and checks for itself
         return
     known = engine.kernel.ccas
-    for name in given:
+    for option, name in given:
         if name not in known:
             allowed = f"one of {', '.join(known)}"
             raise _validate.bad(option, name, allowed, engine.hint(name))

@@ -98,7 +98,7 @@ def classify_train(
         allowed = "left out, unless there is --recorded and no --cca"
         raise _validate.bad("--training", str(training), allowed, "name what to add to it")
     if more_ccas or not recorded:
-        check_ccas("--cca", *more_ccas)
+        check_ccas(*(("--cca", name) for name in more_ccas))
         known = _observed((*CCAS, *more_ccas), settings or (*SETTINGS, LOW_RATE), samples)
     else:
         known = TrainingSet.load(training or PACKAGED)

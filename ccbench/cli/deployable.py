@@ -123,8 +123,7 @@ def deployable(
         leeway=leeway,
         seed=seed,
     )
-    check_ccas("--alpha", alpha)
-    check_ccas("--beta", beta)
+    check_ccas(("--alpha", alpha), ("--beta", beta))
     if output is not None:
         make_folder(output)
     with progress("{task.completed} of {task.total} runs") as bar:

@@ -123,8 +123,7 @@ def harm(
         flow = service.with_cca(beta)
         experiment = replace(experiment, beta=(replace(flow, count=beta_flows * flow.count),))
     experiment = replace(experiment, queue_log=any(metric.needs_queue_log for metric in by))
-    check_ccas("--alpha", alpha)
-    check_ccas("--beta", beta)
+    check_ccas(("--alpha", alpha), ("--beta", beta))
     engine = get_engine("kernel")
     engine.check(experiment.competing)
     runs = {}

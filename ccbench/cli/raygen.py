@@ -24,7 +24,7 @@ from ccbench.cli._options import (
 )
 
 if TYPE_CHECKING:
-    from ccbench.raygen import Plan, SearchConfig, SearchResult
+    from ccbench.raygen import Plan, SearchResult
 
 __all__ = ["raygen"]
 
@@ -137,13 +137,14 @@ def raygen(
         niching="crowding" if crowding else "none",
         **settings,
     )
+    rivals = (("--alpha", config.alpha), ("--beta", config.beta))
     if dry_run:
-        _check_ccas(config)
+        check_ccas(*rivals)
         _print_plan(library.plan(config), jobs, as_json=as_json)
         return
     folder = output or Path(f"raygen-{config.alpha}-{config.beta}-{config.strategy}")
     with nullcontext() if scheduler is None else emulate.cluster(scheduler) as executor:
-        _check_ccas(config)
+        check_ccas(*rivals)
         result = library.search(config, executor=executor, jobs=jobs, output_dir=folder)
     if as_json:
         print_json({**result.to_dict(), "output": folder})
@@ -166,11 +167,6 @@ def raygen(
             "a report to look at": _command("report", folder),
         }
     )
-
-
-def _check_ccas(config: SearchConfig) -> None:
-    check_ccas("--alpha", config.alpha)
-    check_ccas("--beta", config.beta)
 
 
 def _command(name: str, path: Path) -> str:

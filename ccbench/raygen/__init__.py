@@ -19,13 +19,12 @@ Examples
 [1, 2, 3, 4]
 """
 
-from typing import TYPE_CHECKING, Any
-
 from ccbench.raygen.config import SearchConfig
 from ccbench.raygen.evaluation import Evaluation
 from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, SEARCH_JSON, WORST_PNG
 from ccbench.raygen.gene import Choice, Gene, Number
 from ccbench.raygen.genetic import Genetic
+from ccbench.raygen.html import report
 from ccbench.raygen.plan import Plan, plan
 from ccbench.raygen.random_search import RandomSearch
 from ccbench.raygen.result import SearchResult
@@ -34,9 +33,6 @@ from ccbench.raygen.space import DEFAULT_SPACE, Chromosome, Space
 from ccbench.raygen.strategy import Candidate, Strategy
 from ccbench.raygen.surrogate import Surrogate
 from ccbench.raygen.sweep import Sweep
-
-if TYPE_CHECKING:
-    from ccbench.raygen.html import report
 
 __all__ = [
     "CLAIMS_CSV",
@@ -64,12 +60,3 @@ __all__ = [
     "report",
     "search",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Import :func:`report` when it is asked for: what draws takes a second to import."""
-    if name == "report":
-        from ccbench.raygen.html import report  # noqa: PLC0415
-
-        return report
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -204,9 +204,8 @@ def compile_guest(tree: Path, sources: Sources, folder: Path, builder: Builder) 
         (work / "Kbuild").write_text(f"obj-m := {' '.join(f'{name}/' for name in folders)}\n")
         try:
             builder.make(f"M={work}", "modules", what="compiling the kernel modules", tree=tree)
-        except (
-            BuildError
-        ) as error:  # of the sources' copies, whose folder is gone when this is read
+        except BuildError as error:
+            # It is about copies of the sources, whose folder is gone when this is read.
             raise BuildError(str(error).replace(f"{work}/", "")) from error
         modules = sorted(work.glob("*/*.ko"))
         for module in modules:
