@@ -121,13 +121,16 @@ static void control_delay(const struct sock *sk, struct nimbus *nimbus,
 static void compete(const struct sock *sk, struct nimbus *nimbus, const struct rate_sample *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 in_flight = max_t(u32, rs->prior_in_flight, tcp_packets_in_flight(tp) +
-			      rs->acked_sacked);
+	u64 window = nimbus->competitive.w.window;
 
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)
 		return;
+	/*
+	 * No more than twice what was in flight within the last window, not now: ACKs of a
+	 * burst come faster than paced packets leave.
+	 */
 	nimbus_competitive_grow(&nimbus->competitive, rs->acked_sacked * CUBIC_PACKET,
-				max(2 * in_flight * CUBIC_PACKET, CUBIC_MIN_WINDOW),
+				max(2 * tp->max_packets_out * CUBIC_PACKET, window),
 				div_u64(tp->tcp_mstamp, USEC_PER_MSEC),
 				nimbus->srtt_us / USEC_PER_MSEC);
 }

@@ -143,6 +143,16 @@ class TestModes:
         told = state(nimbus(POISSON))
         assert (told["mode"].loc[:5] == COMPETITIVE).all()
 
+    def test_slow_start(self) -> None:
+        """It doubles each RTT, as Reno's does, behind that by the RTT in which pacing spreads a burst.
+
+        A window must not shrink where a burst's ACKs come faster than paced packets leave.
+        """
+        results = (nimbus(duration_s=1), nimbus(duration_s=1, senders=(Flow(cca="reno"),)))
+        mine, reno = (one.flows.set_index("time_ns")["cwnd_packets"] for one in results)
+        for time_ns in range(150_000_000, 301_000_000, 50_000_000):
+            assert mine[time_ns + 50_000_000] >= reno[time_ns]
+
     @pytest.mark.parametrize("cross", [POISSON, CBR], ids=["poisson", "cbr"])
     def test_inelastic(self, cross: Flow) -> None:
         """Beside UDP the delay is BasicDelay's target, and the link is used."""
