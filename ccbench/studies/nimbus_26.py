@@ -2,8 +2,9 @@
 """NimbusCC with other algorithms in its modes (Goyal et al. 2022, appendix D.3, Figure 26).
 
 NewReno with BasicDelay and CUBIC with Copa. Where the paper leaves room: the cross traffic is that
-of its Figure 7 (``nimbus-7``), and "low" delays are below a quarter of the buffer. MulTCP and FAST,
-which the authors have implemented and show nothing of, are not there.
+of its Figure 7 (``nimbus-7``), and "low" delays are below a quarter of the buffer. NewReno by
+itself is there, too, as it has less than a fair share beside CUBIC. MulTCP and FAST, which the
+authors have implemented and show nothing of, are not there.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
 
     from ccbench.scenario import Scenario
 
+_ITSELF = "reno"
 _CCAS = {"nimbus_reno": "NewReno + BasicDelay", "nimbus_copa": "CUBIC + Copa"}
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    return alternating(list(_CCAS), quick=quick)
+    return alternating([*_CCAS, _ITSELF], quick=quick)
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
@@ -40,7 +42,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
         ("inelastic_percent", "the same, inelastic traffic", "fair", 10, "%"),
         ("delay_ms", "mean queueing delay, inelastic traffic", "low", 25, "ms"),
     )
-    comparisons = tuple(
+    share = 1 + found["elastic_percent"] / 100
+    beside_itself = compared(
+        "NewReno + BasicDelay: throughput by that of NewReno by itself, less 1, elastic traffic",
+        100 * (share["nimbus_reno"] / share[_ITSELF] - 1),
+        published="fair share",
+        accepted=(-25, 25),
+    )
+    comparisons = [
         compared(
             f"{name}: {words}",
             found[column][cca],
@@ -50,8 +59,9 @@ def _conclude(table: pd.DataFrame) -> Findings:
         )
         for cca, name in _CCAS.items()
         for column, words, published, limit, unit in what
-    )
-    return Findings(table=table, figure=draw(table), comparisons=comparisons)
+    ]
+    comparisons.insert(1, beside_itself)
+    return Findings(table=table, figure=draw(table), comparisons=tuple(comparisons))
 
 
 STUDY = Study(

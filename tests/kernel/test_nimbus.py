@@ -146,7 +146,7 @@ class TestModes:
         assert (told["mode"].loc[:5] == COMPETITIVE).all()
 
     def test_slow_start(self) -> None:
-        """It doubles each RTT, as Reno's does, behind that by the RTT in which pacing spreads a burst.
+        """It doubles each RTT as Reno's does, an RTT later, as pacing spreads the first burst.
 
         A window must not shrink where a burst's ACKs come faster than paced packets leave.
         """
@@ -251,7 +251,7 @@ class TestSeveral:
     def test_all_follow(self) -> None:
         """Watchers compete while a CUBIC flow is there, as the pulser does, and no longer.
 
-        Not always: in four of sixteen seeds it was inelastic to them for more than half of the time.
+        Not always: in four of sixteen seeds it was inelastic to them for most of the time.
         """
         senders = (Flow(cca="nimbus_vegas", count=2),)
         cubic = Flow(cca="cubic", start_s=20, stop_s=45)
@@ -259,7 +259,9 @@ class TestSeveral:
             nimbus(cubic, senders=senders, duration_s=70, jitter_ms=0.125, seed=seed, elect=1)
             for seed in range(1, 7)
         ]
-        delays = np.array([[state(one, flow)["mode"] == DELAY for flow in (0, 1)] for one in results])
+        delays = np.array(
+            [[state(one, flow)["mode"] == DELAY for flow in (0, 1)] for one in results]
+        )
         before, beside, after = (delays[:, :, i : i + 1000].mean() for i in (1000, 3000, 6000))
         assert before > 0.8
         assert beside < 0.4
