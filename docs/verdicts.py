@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What came of every study, in two tables made of those in studies.md.
+"""What came of every study, in two tables made of those of the pages in studies.
 
 Sphinx puts them into reproducing.md; by hand it is ``python docs/verdicts.py``.
 """
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Comparison", "comparisons", "every_comparison", "summary"]
+__all__ = ["Comparison", "comparisons", "every_comparison", "pages", "summary"]
 
-PAGE = Path(__file__).with_name("studies.md")
+_STUDIES = Path(__file__).with_name("studies")
 
 #: A table of comparisons begins with this.
 _HEADING = ("study", "what", "ours", "published", "unit", "agrees")
@@ -44,6 +44,12 @@ class Comparison:
         return [word == "yes" for word in words]
 
 
+def pages() -> list[Path]:
+    """Return the pages of studies in the order of their index."""
+    toctree = (_STUDIES / "index.md").read_text(encoding="utf-8").partition("```{toctree}")[2]
+    return [_STUDIES / f"{name}.md" for name in re.findall(r"^([a-z-]+)$", toctree, re.MULTILINE)]
+
+
 def comparisons(text: str) -> list[Comparison]:
     """Return the rows of all tables of comparisons in a page, in their order.
 
@@ -65,7 +71,7 @@ def comparisons(text: str) -> list[Comparison]:
             if match := _STUDY.match(cells[0]):
                 study = match[1]
             if not study or len(cells) != len(_HEADING):
-                message = f"studies.md: a row of a table of comparisons is not one: {line}"
+                message = f"a row of a table of comparisons is not one: {line}"
                 raise ValueError(message)
             found.append(Comparison(study, *cells[1:]))
     return found
@@ -114,7 +120,7 @@ def page(text: str) -> str:
     """Return a page with the tables in the places that are kept for them."""
     from ccbench import studies  # noqa: PLC0415 - only where the whole page is wanted
 
-    rows = comparisons(PAGE.read_text(encoding="utf-8"))
+    rows = [row for path in pages() for row in comparisons(path.read_text(encoding="utf-8"))]
     known = [studies.about(name) for name in studies.names()]
     titles = {study.name: (study.title, study.source) for study in known}
     text = text.replace("<!-- by study -->", summary(rows, titles))

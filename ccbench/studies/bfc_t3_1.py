@@ -25,8 +25,8 @@ _PUBLISHED = {"bfc": (37.3, 1.2), "hpcc": (22.9, 23.9), "dcqcn": (10.0, 30.4)}
 #: Three racks of 16 servers: the link shared is that of the receiver, and all others send the short
 #: flows. The longest base RTT is 8 μs. The thesis does not say how many send them, nor what its
 #: "single packet" delay is; here it is the time that flows of a single packet take beyond that in
-#: an empty network. Other readings were run before this was chosen (docs/studies.md): agreement is
-#: weak evidence.
+#: an empty network. Other readings were run before this was chosen (docs/studies/bfc.md):
+#: agreement is weak evidence.
 _LONG, _RECEIVER = 0, 32
 _NETWORK = clos(racks=3, servers_per_rack=16, spines=8)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/verdicts.py: the tables of all studies, made of those in docs/studies.md."""
+"""docs/verdicts.py: the tables of all studies, made of those in docs/studies."""
 
 from __future__ import annotations
 
@@ -56,8 +56,10 @@ class TestTables:
 
 
 def test_studies() -> None:
-    """Every study that the page compares is one, and no row lacks a number."""
-    text = (DOCS / "studies.md").read_text(encoding="utf-8")
-    rows = verdicts.comparisons(text)
+    """Every study that the pages compare is one, on one page only, and no row lacks a number."""
+    on_page = [verdicts.comparisons(page.read_text(encoding="utf-8")) for page in verdicts.pages()]
+    rows = [row for several in on_page for row in several]
+    named = [name for several in on_page for name in {row.study for row in several}]
+    assert len(named) == len(set(named))
     assert {row.study for row in rows} <= set(studies.names())
     assert all(row.ours and row.published for row in rows)
