@@ -127,6 +127,15 @@ class Run:
             message = f"queue_summary does not belong to queue_log = {self.scenario.queue_log!r}"
             raise ValueError(message)
 
+    def __repr__(self) -> str:
+        """Return what was run, and by what, in a line; the tables say what happened."""
+        scenario, flows = self.scenario, self.scenario.flow_count
+        senders = dict.fromkeys(f.kind if f.is_udp else f.cca for f in scenario.flows)
+        of_what = f"{flows} flow{'s' if flows > 1 else ''} ({', '.join(senders)})"
+        made_by = f"seed {scenario.seed}, engine {self.provenance['engine']}"
+        name = f"{scenario.name!r}: " if scenario.name else ""
+        return f"<Run {name}{of_what}, {scenario.duration_s:g} s, {made_by}>"
+
     def throughput(self, interval_s: float = 1.0) -> pd.DataFrame:
         """Return each flow's throughput over time: IP bytes that leave the last bottleneck.
 
@@ -151,6 +160,34 @@ class Run:
         >>> run.throughput(interval_s=10).round(1)  # doctest: +SKIP
         """
         return self._rates("throughput_bytes", interval_s)
+
+    def samples(self, column: str) -> pd.DataFrame:
+        """Return a column of `flows` over time.
+
+        Parameters
+        ----------
+        column : str
+            One of that table, ``"cwnd_packets"`` for instance.
+
+        Returns
+        -------
+        DataFrame
+            Index ``time_s``, a column for each flow; NaN before a flow starts.
+
+        Raises
+        ------
+        InputError
+            If there is no such column.
+
+        Examples
+        --------
+        >>> run.samples("cwnd_packets").plot()  # doctest: +SKIP
+        """
+        keys = ("time_ns", "flow")
+        _validate.one_of("column", column, [name for name in self.flows if name not in keys])
+        # A pivot table would take means, and states have none.
+        samples = self.flows.pivot(index="time_ns", columns="flow", values=column)  # noqa: PD010
+        return samples.set_axis(pd.Index(samples.index / _NS, name="time_s"))
 
     def cca_info(self, flow: int = 0) -> pd.DataFrame:
         """Return what a flow's congestion control tells of its own state, with names and units.

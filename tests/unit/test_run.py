@@ -85,6 +85,29 @@ def assert_same(one: Run, other: Run) -> None:
         pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name))
 
 
+class TestRepr:
+    def test_line(self) -> None:
+        """What a notebook shows of a run is a line: what was run, and by what."""
+        line = "<Run 'two flows': 2 flows (bbr, reno), 1 s, seed 1, engine test>"
+        assert repr(make_run()) == line
+
+
+class TestSamples:
+    def test_by_flow(self) -> None:
+        """A column has the values of each flow at each time, and none before it starts."""
+        flows = table(FLOW_COLUMNS, time_ns=[0, MS, MS], flow=[0, 0, 1], cwnd_packets=[10, 20, 5])
+        cwnd = make_run(flows=flows).samples("cwnd_packets")
+        assert cwnd.index.tolist() == [0, 0.001]
+        assert cwnd[0].tolist() == [10, 20]
+        assert math.isnan(cwnd[1].iloc[0])
+        assert cwnd[1].iloc[1] == 5
+
+    def test_unknown(self) -> None:
+        """Another name is refused with those that there are."""
+        with pytest.raises(InputError, match=r"column is 'cwnd'.*'cwnd_packets'"):
+            make_run().samples("cwnd")
+
+
 class TestTables:
     def test_categories(self) -> None:
         """The codes of events and states are their positions; states are numbered as in Linux."""
