@@ -184,7 +184,7 @@ class Run:
         >>> run.samples("cwnd_packets").plot()  # doctest: +SKIP
         """
         keys = ("time_ns", "flow")
-        _validate.one_of("column", column, [name for name in self.flows if name not in keys])
+        _validate.one_of("column", column, [str(name) for name in self.flows if name not in keys])
         # A pivot table would take means, and states have none.
         samples = self.flows.pivot(index="time_ns", columns="flow", values=column)  # noqa: PD010
         return samples.set_axis(pd.Index(samples.index / _NS, name="time_s"))

@@ -37,11 +37,14 @@ void nimbus_competitive_reduce(struct nimbus_competitive *c)
 	}
 }
 
-void nimbus_competitive_timeout(struct nimbus_competitive *c, bool reduce)
+void nimbus_competitive_timeout(struct nimbus_competitive *c)
 {
-	if (reduce)
-		nimbus_competitive_reduce(c);
 	cubic_timeout(&c->w, false);
+}
+
+void nimbus_competitive_pause(struct nimbus_competitive *c, u32 ms, u32 now_ms)
+{
+	c->w.epoch_ms += min(ms, now_ms - c->w.epoch_ms);
 }
 
 void nimbus_competitive_undo(struct nimbus_competitive *c)

@@ -21,7 +21,10 @@ void nimbus_competitive_init(struct nimbus_competitive *c, enum nimbus_competiti
 void nimbus_competitive_grow(struct nimbus_competitive *c, u64 delivered, u64 cap, u32 now_ms,
 			     u32 rtt_ms);
 void nimbus_competitive_reduce(struct nimbus_competitive *c);
-void nimbus_competitive_timeout(struct nimbus_competitive *c, bool reduce);
+/* Nothing has come back for long; the window has been reduced already. */
+void nimbus_competitive_timeout(struct nimbus_competitive *c);
+/* Nothing was sent for so long. */
+void nimbus_competitive_pause(struct nimbus_competitive *c, u32 ms, u32 now_ms);
 void nimbus_competitive_undo(struct nimbus_competitive *c);
 /* Goes on from a window of another making, without slow start. */
 void nimbus_competitive_resume(struct nimbus_competitive *c, u64 window);

@@ -122,7 +122,6 @@ void nimbus_delay_resume(struct nimbus_delay *delay, u32 rate, u64 window, u32 n
 
 void nimbus_delay_timeout(struct nimbus_delay *delay)
 {
-	delay->rate /= 2;
 	delay->window = max(delay->window / 2, CUBIC_MIN_WINDOW);
 	delay->velocity = 1;
 }

@@ -35,6 +35,7 @@ struct nimbus *nimbus_begin(struct sock *sk, enum nimbus_competitive_kind compet
 	nimbus->srtt_us = max(tp->srtt_us >> 3, 1U);
 	nimbus->window_us = nimbus->settings.window_us ?: nimbus->srtt_us;
 	nimbus->packet_bytes = tp->mss_cache + tp->tcp_header_len + sizeof(struct iphdr);
+	nimbus->min_rtt_us = U32_MAX;
 	nimbus->delivered = tp->delivered;
 	nimbus->gso_max_segs = sk->sk_gso_max_segs;
 	nimbus->delay.kind = delay;
@@ -46,8 +47,18 @@ struct nimbus *nimbus_begin(struct sock *sk, enum nimbus_competitive_kind compet
 	return nimbus;
 }
 
+void nimbus_after_pause(const struct sock *sk, struct nimbus *nimbus)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	nimbus_competitive_pause(&nimbus->competitive,
+				 jiffies_to_msecs(tcp_jiffies32 - tp->lsndtime),
+				 div_u64(tp->tcp_mstamp, USEC_PER_MSEC));
+}
+
 void nimbus_end(struct sock *sk, struct nimbus *nimbus)
 {
 	sk->sk_gso_max_segs = nimbus->gso_max_segs;
-	kfree(nimbus);
+	/* Who asks for a flow's state holds no lock. */
+	kfree_rcu(nimbus, rcu);
 }

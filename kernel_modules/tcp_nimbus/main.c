@@ -43,7 +43,7 @@
  * 6. A flow whose base is below a third of the pulses' height has lower pulses.
  * 7. The rate 5 s ago is the one without pulses; if the present one is higher, nobody has
  *    taken anything from the flow meanwhile, and it goes on with that.
- * 8. BasicDelay does not heed losses, except for a timeout, which halves the rate.
+ * 8. BasicDelay does not heed losses; after a timeout it follows the little that is sent.
  * 9. Packets leave in pairs, as those of ACK-clocked flows do: single ones get through a
  *    full drop-tail queue where pairs do not, which is no fair competition.
  * 10. S and R are measured over the mean RTT of some pulses, as TCP's swings with them.
@@ -72,6 +72,7 @@ static void measure(const struct sock *sk, struct nimbus *nimbus, const struct r
 	if (rs->rtt_us > 0)
 		nimbus->rtt_us = rs->rtt_us;
 	nimbus->srtt_us = max(tp->srtt_us >> 3, 1U);
+	nimbus->min_rtt_us = min(nimbus->min_rtt_us, tcp_min_rtt(tp));
 	nimbus->in_flight = tcp_packets_in_flight(tp);
 	nimbus->packet_bytes = tp->mss_cache + tp->tcp_header_len + sizeof(struct iphdr);
 	if (!packets)
@@ -99,13 +100,14 @@ static void control_delay(const struct sock *sk, struct nimbus *nimbus,
 			  const struct rate_sample *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 window = nimbus->delay.window;
 	struct nimbus_ack ack = {
 		.delivered = rs->acked_sacked * CUBIC_PACKET,
 		.trough = trough(nimbus),
 		.now_us = tp->tcp_mstamp,
 		.rtt_us = max(nimbus->rtt_us, 1U),
 		.srtt_us = nimbus->srtt_us,
-		.min_rtt_us = tcp_min_rtt(tp),
+		.min_rtt_us = nimbus->min_rtt_us,
 		.send = nimbus->rates.send,
 		.link = nimbus->link,
 		.least = max(nimbus_least_rate(nimbus), nimbus->packet_bytes),
@@ -116,6 +118,9 @@ static void control_delay(const struct sock *sk, struct nimbus *nimbus,
 	};
 
 	nimbus_delay_ack(&nimbus->delay, &ack);
+	/* A window that an application does not fill grows no further. */
+	nimbus->delay.window = min(nimbus->delay.window,
+				   max(2 * tp->max_packets_out * CUBIC_PACKET, window));
 }
 
 static void compete(const struct sock *sk, struct nimbus *nimbus, const struct rate_sample *rs)
@@ -123,7 +128,7 @@ static void compete(const struct sock *sk, struct nimbus *nimbus, const struct r
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 window = nimbus->competitive.w.window;
 
-	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)
+	if (tcp_in_cwnd_reduction(sk))
 		return;
 	/*
 	 * No more than twice what was in flight within the last window, not now: ACKs of a

@@ -8,24 +8,25 @@
  * Where flows elect a pulser, the others are likely to control delay, too: a flow begins
  * with the delay mode, and slow start is over when a queue is as long as that wants it.
  */
-static bool begins(const struct sock *sk, const struct nimbus *nimbus)
+static bool begins(const struct nimbus *nimbus)
 {
 	return nimbus->settings.elect && nimbus_in_first_slow_start(nimbus) &&
-	       nimbus->srtt_us > tcp_min_rtt(tcp_sk(sk)) + nimbus->settings.target_us;
+	       nimbus->srtt_us > nimbus->min_rtt_us + nimbus->settings.target_us;
 }
 
 static void compete(struct nimbus *nimbus)
 {
-	u32 oldest = nimbus->history[nimbus->samples % NIMBUS_SAMPLES];
+	u32 oldest = nimbus->means[nimbus->samples % NIMBUS_SAMPLES];
+	u32 latest = nimbus->means[(nimbus->samples - 1) % NIMBUS_SAMPLES];
 
 	nimbus_competitive_resume(&nimbus->competitive,
-				  nimbus_window_of(nimbus, max(oldest, nimbus->base)));
+				  nimbus_window_of(nimbus, max(oldest, latest)));
 }
 
 static void control_delay(const struct sock *sk, struct nimbus *nimbus)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 rtt_us = tcp_min_rtt(tp) + nimbus->settings.target_us;
+	u32 rtt_us = nimbus->min_rtt_us + nimbus->settings.target_us;
 	u32 rate = nimbus->base;
 
 	/* Slow start sends more than the link takes. */
@@ -37,7 +38,7 @@ static void control_delay(const struct sock *sk, struct nimbus *nimbus)
 
 void nimbus_set_mode(struct sock *sk, struct nimbus *nimbus)
 {
-	enum nimbus_mode mode = begins(sk, nimbus) ? NIMBUS_DELAY : nimbus_choose(nimbus);
+	enum nimbus_mode mode = begins(nimbus) ? NIMBUS_DELAY : nimbus_choose(nimbus);
 
 	if (mode == nimbus->mode)
 		return;

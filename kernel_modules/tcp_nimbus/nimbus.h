@@ -4,6 +4,7 @@
 #define _TCP_NIMBUS_H
 
 #include <linux/math64.h>
+#include <linux/rcupdate.h>
 #include <linux/types.h>
 
 #include "competitive.h"
@@ -18,6 +19,8 @@ union tcp_cc_info;
 
 /* Of rates in bytes per second that go into a DFT: about a kbit/s. */
 #define NIMBUS_SAMPLE_SHIFT	7
+/* Packets that leave at once: as many as a delayed ACK makes others send. */
+#define NIMBUS_BURST		2
 
 enum nimbus_mode {
 	NIMBUS_COMPETITIVE,
@@ -32,6 +35,7 @@ enum nimbus_role {
 
 /* Rates are in bytes per second on the wire, windows in units of 2^-16 packets. */
 struct nimbus {
+	struct rcu_head rcu;	/* within the first page, as kfree_rcu wants it */
 	struct nimbus_settings settings;
 	struct nimbus_rates rates;
 	struct nimbus_competitive competitive;
@@ -52,6 +56,7 @@ struct nimbus {
 	u32	rtt_us;		/* the latest */
 	u32	srtt_us;
 	u32	window_us;	/* of S and R: the mean RTT of the last second or so */
+	u32	min_rtt_us;	/* the least ever: TCP's own forgets */
 	u32	delivered;	/* packets, at the last ACK */
 	u32	in_flight;	/* packets, at the last ACK */
 	u16	gso_max_segs;	/* the socket's, before it was ours */
@@ -91,6 +96,8 @@ static inline u32 nimbus_least_rate(const struct nimbus *nimbus)
 /* NULL if there is no memory for a flow. */
 struct nimbus *nimbus_begin(struct sock *sk, enum nimbus_competitive_kind competitive,
 			    enum nimbus_delay_kind delay);
+/* What the flow has been silent for is no time to grow in. */
+void nimbus_after_pause(const struct sock *sk, struct nimbus *nimbus);
 void nimbus_end(struct sock *sk, struct nimbus *nimbus);
 
 /* ---- main.c ---- */
@@ -135,8 +142,10 @@ void nimbus_set_cwnd(struct sock *sk, const struct nimbus *nimbus);
 
 /* ---- loss.c ---- */
 
-/* TCP goes from one state (TCP_CA_*) to another. */
-void nimbus_on_state(struct nimbus *nimbus, u8 old_state, u8 new_state);
+/* TCP wants a smaller window: once for each window in which packets were lost or marked. */
+void nimbus_on_reduction(struct nimbus *nimbus);
+/* Nothing has come back for long. */
+void nimbus_on_timeout(struct nimbus *nimbus);
 /* What was taken for a loss was none. */
 void nimbus_on_undo(struct nimbus *nimbus);
 

@@ -42,7 +42,9 @@ static void find_first(struct nimbus_rates *rates, u32 window_us)
 	while (rates->first + 1 < rates->count &&
 	       now_us - record(rates, rates->first)->acked_us > window_us)
 		rates->first++;
-	rates->whole = rates->first > oldest;
+	/* After a pause there is but what came since. */
+	rates->whole = rates->first > oldest &&
+		       now_us - record(rates, rates->first)->acked_us > window_us / 2;
 }
 
 static u32 rate_of(u32 bytes, u32 us)

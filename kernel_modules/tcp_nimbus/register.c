@@ -13,7 +13,7 @@
 
 static struct nimbus *nimbus_of(const struct sock *sk)
 {
-	return *(struct nimbus **)inet_csk_ca(sk);
+	return READ_ONCE(*(struct nimbus **)inet_csk_ca(sk));
 }
 
 static CONG_CONTROL(nimbus_cong_control, sk, rs)
@@ -33,12 +33,16 @@ static u32 nimbus_min_tso_segs(struct sock *sk)
 		nimbus_pace(sk, nimbus);
 		nimbus_limit_burst(sk);
 	}
-	return 1;
+	return NIMBUS_BURST;
 }
 
-/* Windows follow their own rules, not this. */
+/* TCP asks for this when it wants a reduction, and then only. */
 static u32 nimbus_ssthresh(struct sock *sk)
 {
+	struct nimbus *nimbus = nimbus_of(sk);
+
+	if (nimbus)
+		nimbus_on_reduction(nimbus);
 	return tcp_sk(sk)->snd_ssthresh;
 }
 
@@ -46,8 +50,16 @@ static void nimbus_set_state(struct sock *sk, u8 new_state)
 {
 	struct nimbus *nimbus = nimbus_of(sk);
 
-	if (nimbus)
-		nimbus_on_state(nimbus, inet_csk(sk)->icsk_ca_state, new_state);
+	if (nimbus && new_state == TCP_CA_Loss)
+		nimbus_on_timeout(nimbus);
+}
+
+static void nimbus_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	struct nimbus *nimbus = nimbus_of(sk);
+
+	if (nimbus && event == CA_EVENT_TX_START)
+		nimbus_after_pause(sk, nimbus);
 }
 
 static u32 nimbus_undo_cwnd(struct sock *sk)
@@ -110,7 +122,7 @@ static void nimbus_release(struct sock *sk)
 	struct nimbus *nimbus = nimbus_of(sk);
 
 	/* Who asks for its state must not find what is no more. */
-	*(struct nimbus **)inet_csk_ca(sk) = NULL;
+	WRITE_ONCE(*(struct nimbus **)inet_csk_ca(sk), NULL);
 	if (nimbus)
 		nimbus_end(sk, nimbus);
 }
@@ -124,6 +136,7 @@ static struct tcp_congestion_ops nimbus_ops __read_mostly = {
 	.min_tso_segs	= nimbus_min_tso_segs,
 	.ssthresh	= nimbus_ssthresh,
 	.set_state	= nimbus_set_state,
+	.cwnd_event	= nimbus_cwnd_event,
 	.undo_cwnd	= nimbus_undo_cwnd,
 	.get_info	= nimbus_get_info,
 };
@@ -137,6 +150,7 @@ static struct tcp_congestion_ops nimbus_reno_ops __read_mostly = {
 	.min_tso_segs	= nimbus_min_tso_segs,
 	.ssthresh	= nimbus_ssthresh,
 	.set_state	= nimbus_set_state,
+	.cwnd_event	= nimbus_cwnd_event,
 	.undo_cwnd	= nimbus_undo_cwnd,
 	.get_info	= nimbus_get_info,
 };
@@ -150,6 +164,7 @@ static struct tcp_congestion_ops nimbus_vegas_ops __read_mostly = {
 	.min_tso_segs	= nimbus_min_tso_segs,
 	.ssthresh	= nimbus_ssthresh,
 	.set_state	= nimbus_set_state,
+	.cwnd_event	= nimbus_cwnd_event,
 	.undo_cwnd	= nimbus_undo_cwnd,
 	.get_info	= nimbus_get_info,
 };
@@ -163,6 +178,7 @@ static struct tcp_congestion_ops nimbus_copa_ops __read_mostly = {
 	.min_tso_segs	= nimbus_min_tso_segs,
 	.ssthresh	= nimbus_ssthresh,
 	.set_state	= nimbus_set_state,
+	.cwnd_event	= nimbus_cwnd_event,
 	.undo_cwnd	= nimbus_undo_cwnd,
 	.get_info	= nimbus_get_info,
 };

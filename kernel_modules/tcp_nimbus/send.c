@@ -11,8 +11,6 @@
 #define MIN_CWND	4
 /* The gap before a packet is decided when the one before leaves: none is too long. */
 #define TROUGH		4
-/* Packets that leave at once: as many as a delayed ACK makes others send. */
-#define BURST		2
 
 static s64 pulse_now(const struct nimbus *nimbus, u64 now_ns)
 {
@@ -41,8 +39,8 @@ void nimbus_pace(struct sock *sk, const struct nimbus *nimbus)
 void nimbus_limit_burst(struct sock *sk)
 {
 	/* A new route may have changed it. */
-	if (sk->sk_gso_max_segs != BURST)
-		sk->sk_gso_max_segs = BURST;
+	if (sk->sk_gso_max_segs != NIMBUS_BURST)
+		sk->sk_gso_max_segs = NIMBUS_BURST;
 }
 
 void nimbus_set_cwnd(struct sock *sk, const struct nimbus *nimbus)
