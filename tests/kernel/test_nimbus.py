@@ -110,6 +110,16 @@ class TestPulses:
         ]
         assert at_5_hz[0] == pytest.approx(at_5_hz[1] / 2, rel=0.2)
 
+    def test_pairs(self) -> None:
+        """Packets leave in pairs at low rates, too, as those of flows that ACKs clock do.
+
+        Single ones would get through a full drop-tail queue where pairs do not.
+        """
+        events = nimbus(Flow(kind="cbr", rate_mbps=MBPS * 3 / 4)).queue
+        mine = events[(events["event"] == "enqueue") & (events["flow"] == 0)]
+        gaps_ns = np.diff(mine["time_ns"][mine["time_ns"] > 10e9])
+        assert (gaps_ns < 1500 * 8e3 / MBPS / 2).mean() > 0.45
+
 
 class TestEstimate:
     @pytest.mark.parametrize("cross", [POISSON, Flow(cca="cubic")], ids=["poisson", "cubic"])
@@ -137,6 +147,12 @@ class TestEstimate:
         """Left to itself, a flow learns the link's rate from what it receives."""
         told = state(nimbus(is_link_given=False, duration_s=10))
         assert told["mu_mbps"].iloc[-1] == pytest.approx(MBPS, rel=0.02)
+
+    def test_link_after_pauses(self) -> None:
+        """The few packets after a pause, which leave and come as they may, tell nothing of it."""
+        sender = Flow(cca="nimbus", kind="onoff", on_s=5, off_s=2)
+        result = nimbus(senders=(sender,), is_link_given=False, jitter_ms=1)
+        assert state(result)["mu_mbps"].max() < 1.05 * MBPS
 
 
 class TestModes:
@@ -179,6 +195,12 @@ class TestModes:
         result = nimbus(Flow(cca=other), senders=flows, duration_s=60, jitter_ms=1)
         assert (state(result)["mode"].loc[10:] == COMPETITIVE).mean() > 0.95
         assert mbps(result, 20)[0] == pytest.approx(MBPS / 2, rel=0.5)
+
+    def test_least_rtt(self) -> None:
+        """The path's RTT is known after more than TCP's own 300 s beside a flow that fills queues."""
+        cubic = Flow(cca="cubic", start_s=5, stop_s=330)
+        late = Flow(kind="cbr", rate_mbps=MBPS / 2, start_s=330)
+        assert queueing_ms(nimbus(cubic, late, duration_s=355), 345) < TARGET_MS + 4
 
     def test_switches(self) -> None:
         """It follows the cross traffic within the FFT's length, and a little for its reaction.
@@ -251,7 +273,8 @@ class TestSeveral:
     def test_all_follow(self) -> None:
         """Watchers compete while a CUBIC flow is there, as the pulser does, and no longer.
 
-        Not always: in four of sixteen seeds it was inelastic to them for most of the time.
+        Not always: of sixteen seeds, in one a watcher took it for inelastic for half of the time,
+        and in two they competed for 15 s more.
         """
         senders = (Flow(cca="nimbus_vegas", count=2),)
         cubic = Flow(cca="cubic", start_s=20, stop_s=45)
@@ -264,8 +287,8 @@ class TestSeveral:
         )
         before, beside, after = (delays[:, :, i : i + 1000].mean() for i in (1000, 3000, 6000))
         assert before > 0.8
-        assert beside < 0.4
-        assert after > 0.8
+        assert beside < 0.3
+        assert after > 0.6
         assert np.mean([mbps(one, 30, 45)[:2].sum() for one in results]) > MBPS / 3
 
     @pytest.mark.parametrize(("kappa_percent", "latest_s"), [(1000, 7.0), (1, None)])
