@@ -197,7 +197,7 @@ class TestModes:
         assert mbps(result, 20)[0] == pytest.approx(MBPS / 2, rel=0.5)
 
     def test_least_rtt(self) -> None:
-        """The path's RTT is known after more than TCP's own 300 s beside a flow that fills queues."""
+        """The path's RTT is known after more than TCP's own 300 s beside CUBIC."""
         cubic = Flow(cca="cubic", start_s=5, stop_s=330)
         late = Flow(kind="cbr", rate_mbps=MBPS / 2, start_s=330)
         assert queueing_ms(nimbus(cubic, late, duration_s=355), 345) < TARGET_MS + 4
