@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accuracy by buffer, round-trip time and queue management (Goyal et al. 2022, appendix D.1).
 
-Buffers of 0.25 to 4 BDP at 25, 50 and 75 ms; PIE with targets of 0.25 and 1 BDP at 50 ms. Where the
-paper leaves room: PIE's queue has room for 4 BDP.
+Buffers of 0.25 to 4 BDP at 25, 50 and 75 ms; PIE with targets of 0.25 and 1 BDP at 50 ms. Shallow
+are those that hold no more than the delay that NimbusCC aims for. Where the paper leaves room: PIE's
+queue has room for 4 BDP.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 _BUFFERS_BDP = (0.25, 0.5, 1.0, 2.0, 4.0)
 _RTTS_MS = (25.0, 50.0, 75.0)
 _TARGETS_BDP = (0.25, 1.0)
-#: Below it, all traffic is called elastic: the delay threshold is 0.25 BDP.
-_SHALLOW_BDP = 0.5
+#: BasicDelay's d_t. Buffers "of size less than the product of the delay threshold and the bottleneck
+#: link rate" are shallow, "0.25 BDP when the round-trip time is 50 ms" among them.
+_SHALLOW_MS = 12.5
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
@@ -83,7 +85,7 @@ def _measure(run: Run) -> Rows:
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    shallow = table["buffer_bdp"] < _SHALLOW_BDP
+    shallow = table["buffer_bdp"] * table["rtt_ms"] <= _SHALLOW_MS
     by = ["queue", "rtt_ms", "buffer_bdp"]
     comparisons = []
     for cross in CATEGORIES:
