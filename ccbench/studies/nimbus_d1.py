@@ -2,8 +2,8 @@
 """Accuracy by buffer, round-trip time and queue management (Goyal et al. 2022, appendix D.1).
 
 Buffers of 0.25 to 4 BDP at 25, 50 and 75 ms; PIE with targets of 0.25 and 1 BDP at 50 ms. Shallow
-are those that hold no more than the delay that NimbusCC aims for. Where the paper leaves room: PIE's
-queue has room for 4 BDP.
+are those that hold no more than the delay that NimbusCC aims for. Where the paper leaves room:
+PIE's queue has room for 4 BDP.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 _BUFFERS_BDP = (0.25, 0.5, 1.0, 2.0, 4.0)
 _RTTS_MS = (25.0, 50.0, 75.0)
 _TARGETS_BDP = (0.25, 1.0)
-#: BasicDelay's d_t. Buffers "of size less than the product of the delay threshold and the bottleneck
-#: link rate" are shallow, "0.25 BDP when the round-trip time is 50 ms" among them.
+#: BasicDelay's d_t. What a link sends in this time is a shallow buffer, for instance 0.25 BDP at
+#: 50 ms.
 _SHALLOW_MS = 12.5
 
 
