@@ -41,8 +41,8 @@
  * 5. A flow is below mu/12 if the mean of R over the FFT's length is. BasicDelay's rate is
  *    never lower, so that a queue that has to drain does not end the pulses.
  * 6. A flow whose base is below a third of the pulses' height has lower pulses.
- * 7. The rate 5 s ago is the one without pulses; if the present one is higher, nobody has
- *    taken anything from the flow meanwhile, and it goes on with that.
+ * 7. The rate 5 s ago is a mean over a pulse, with which BasicDelay's swings; if the present
+ *    one is higher, nobody has taken anything from the flow meanwhile, and it goes on with that.
  * 8. BasicDelay does not heed losses; after a timeout it follows the little that is sent.
  * 9. Packets leave in pairs, as those of ACK-clocked flows do: single ones get through a
  *    full drop-tail queue where pairs do not, which is no fair competition.

@@ -24,7 +24,7 @@ struct nimbus_rates {
 	u32	send;		/* S, bytes per second */
 	u32	receive;	/* R */
 	bool	known;
-	bool	whole;		/* the window is as long as it was asked for */
+	bool	whole;		/* the window is as long as was asked for, or half as long */
 	struct nimbus_record span;	/* what has gone by within the window */
 	struct nimbus_record latest;
 	struct nimbus_record records[NIMBUS_RECORDS];

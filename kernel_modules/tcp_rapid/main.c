@@ -171,8 +171,9 @@ static void rapid_release(struct sock *sk)
 		return;
 	sk->sk_gso_max_segs = rapid->gso_max_segs;
 	kfree(rapid->records);
-	kfree(rapid);
-	*(struct rapid **)inet_csk_ca(sk) = NULL;
+	/* Who asks for its state holds no lock. */
+	WRITE_ONCE(*(struct rapid **)inet_csk_ca(sk), NULL);
+	kfree_rcu(rapid, rcu);
 }
 
 static struct tcp_congestion_ops rapid_ops __read_mostly = {

@@ -3,6 +3,7 @@
 #ifndef _TCP_RAPID_H
 #define _TCP_RAPID_H
 
+#include <linux/rcupdate.h>
 #include <linux/types.h>
 #include <net/tcp.h>
 
@@ -21,6 +22,8 @@ struct rapid_record {
 };
 
 struct rapid {
+	struct rcu_head rcu;
+
 	/* What is being sent. */
 	u64	gap;		/* of r_avg, in units of 2^-8 ns */
 	u64	stream_gap;	/* r_avg when the stream began */
