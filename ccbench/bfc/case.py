@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ccbench._cores import cores
 from ccbench.bfc.simulation import simulate
@@ -55,6 +55,12 @@ class Case:
     drain_s: float = 5e-3
     sample_interval_s: float = 1e-5
     queue_delays: bool = False
+
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments, by name."""
+        return {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name != "name"
+        }
 
 
 class _Stopped(Exception):
@@ -112,17 +118,7 @@ def run_cases(  # noqa: PLR0913 - choices that are independent, all by keyword
         kept = None if store is None or fresh else store.get(case)
         if kept is not None:
             return measure(case, kept)
-        result = simulate(
-            case.topology,
-            case.workload,
-            case.scheme,
-            case.duration_s,
-            case.seed,
-            drain_s=case.drain_s,
-            sample_interval_s=case.sample_interval_s,
-            queue_delays=case.queue_delays,
-            progress=watch,
-        )
+        result = simulate(**case.settings(), progress=watch)
         if store is not None:
             store.put(case, result)
         return measure(case, result)

@@ -6,31 +6,29 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
-from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench import _atomic, _native
+from ccbench._code import code_digest
 from ccbench.bfc.simulation import Simulation
 from ccbench.bfc.simulation.result import FORMAT
+from ccbench.bfc.simulation.simulator import prepared
 from ccbench.cache import cache_dir, unwritable
 from ccbench.errors import DamagedRun, InputError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ccbench.bfc.case import Case
 
 __all__ = ["SimulationStore", "case_key", "core_version"]
 
 _log = logging.getLogger(__name__)
 
-#: What besides the compiled core decides what a simulation's result looks like.
-_SOURCES = (
-    *(f"bfc/simulation/{name}.py" for name in ("simulator", "core", "tables", "result")),
-    *("bfc/scheme.py", "bfc/workload.py", "bfc/flow_sizes.py"),
-    *("flow_sizes/pieces.py", "flow_sizes/distribution.py"),
-)
+#: What makes the tables of a result of the core's answer.
+_READER = "ccbench.bfc.simulation.tables"
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,7 @@ class SimulationStore:
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> from ccbench.bfc.case import Case
     >>> from ccbench.bfc.scheme import scheme
     >>> from ccbench.bfc.topology import star
@@ -105,24 +104,18 @@ class SimulationStore:
 def case_key(case: Case) -> str:
     """Return the SHA-256 in hexadecimal of all that decides what a case's result looks like.
 
-    That is everything but the names of the case and of its scheme.
+    That is what the core is given, the core, and the code that reads its answer: not the names of
+    the case and of its scheme.
     """
-    parts = asdict(case)
-    del parts["name"], parts["scheme"]["name"]
-    parts |= {"format": FORMAT, "core": core_version()}
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    parts = [FORMAT, core_version(), prepared(**case.settings()).digest()]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 @cache
 def core_version() -> str:
-    """Return the SHA-256 in hexadecimal of the simulator: the compiled core, and what feeds it."""
-    digest = hashlib.sha256(Path(_native.__file__).read_bytes())
-    package = resources.files("ccbench")
-    files = [package / name for name in _SOURCES]
-    files += sorted(
-        (file for file in (package / "bfc" / "data").iterdir() if file.name.endswith(".csv")),
-        key=lambda file: file.name,
-    )
-    for file in files:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+    """Return the SHA-256 in hexadecimal of the simulator: of its core, and what reads its answer.
+
+    The other compiled cores are no part of it.
+    """
+    parts = [_native.datacenter_digest, code_digest(_READER)]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -86,7 +86,9 @@ class Settings:
     no_backpressure : frozenset of (int, int)
         Pairs of ingress and egress port whose packets must not pause anyone (appendix D).
     seed : int
-        Where the random choices start, 1 to 4,294,967,295.
+        The first state of the switch's generator (:func:`~ccbench.bfc.switch.draws`), 1 to
+        4,294,967,295. It is a register of the P4 program and is not mixed: states near each other
+        have first draws near each other.
 
     Raises
     ------

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ccbench import _validate
+from ccbench import _validate, random_streams
 from ccbench._validate import Range
 from ccbench.bfc import flow_sizes
 from ccbench.errors import InputError
@@ -220,11 +220,13 @@ class Workload:
         """
         if topology.servers < 2 and self.load > 0:  # noqa: PLR2004
             raise _validate.bad("servers", topology.servers, "2 or more", "add servers")
-        draws = np.random.default_rng(seed)
-        tables = [self._background(topology, duration_s, draws)]
+        tables = [self._background(topology, duration_s, seed)]
         if self.incast is not None:
-            tables.append(_incast(self.incast, topology, duration_s, draws))
-        tables += [_mice(mice, topology, duration_s, draws) for mice in self.mice]
+            tables.append(_incast(self.incast, topology, duration_s, seed))
+        tables += [
+            _mice(mice, topology, duration_s, random_streams.stream(seed, "mice", i))
+            for i, mice in enumerate(self.mice)
+        ]
         if self.long_flows:
             tables.append(flow_table((0.0, *flow, 0, "long") for flow in self.long_flows))
         if self.transfers:
@@ -233,9 +235,7 @@ class Workload:
         check_flows(flows, topology)
         return flows.sort_values("start_ps", kind="stable", ignore_index=True)
 
-    def _background(
-        self, topology: Topology, duration_s: float, draws: np.random.Generator
-    ) -> pd.DataFrame:
+    def _background(self, topology: Topology, duration_s: float, seed: int) -> pd.DataFrame:
         if self.load == 0:
             return flow_table(())
         sizes = flow_sizes.get(self.sizes)
@@ -244,16 +244,20 @@ class Workload:
         if expected > _MOST_FLOWS:
             step = "simulate less time or fewer servers"
             raise _validate.bad("flows", round(expected), f"at most {_MOST_FLOWS}", step)
-        start_s = self._arrivals(mean_gap_s, duration_s, draws)
+        gaps, destinations, sources, shares = (
+            random_streams.stream(seed, "background", purpose)
+            for purpose in ("gaps", "destinations", "sources", "sizes")
+        )
+        start_s = self._arrivals(mean_gap_s, duration_s, gaps)
         servers, count = topology.servers, len(start_s)
         if self.receiver is None:
-            destination = draws.integers(servers, size=count)
+            destination = destinations.integers(servers, size=count)
         else:
             destination = np.full(count, self.receiver)
-        source = (destination + 1 + draws.integers(servers - 1, size=count)) % servers
+        source = (destination + 1 + sources.integers(servers - 1, size=count)) % servers
         if self.sender is not None:
             source = np.full(count, self.sender)
-        return _table(start_s, source, destination, sizes.at(draws.random(count)), "background")
+        return _table(start_s, source, destination, sizes.sample(count, shares), "background")
 
     def _arrivals(
         self, mean_gap_s: float, duration_s: float, draws: np.random.Generator
@@ -302,17 +306,18 @@ def payload_share(sizes: FlowSizes) -> float:
     return sizes.mean_bytes / (sizes.mean_bytes + HEADER_BYTES * packets)
 
 
-def _incast(
-    incast: Incast, topology: Topology, duration_s: float, draws: np.random.Generator
-) -> pd.DataFrame:
+def _incast(incast: Incast, topology: Topology, duration_s: float, seed: int) -> pd.DataFrame:
+    receivers = random_streams.stream(seed, "incast", "receivers")
+    senders = random_streams.stream(seed, "incast", "senders")
     events = np.arange(0.0, duration_s, incast.interval_s(topology))
     size = max(round(incast.total_mb * 1e6 / incast.degree), 1)
     tables = [flow_table(())]
     for start_s in events:
-        receiver = int(draws.integers(topology.servers))
+        receiver = int(receivers.integers(topology.servers))
         others = np.delete(np.arange(topology.servers), receiver)
         rounds = -(-incast.degree // len(others))
-        source = np.concatenate([draws.permutation(others) for _ in range(rounds)])[: incast.degree]
+        in_rounds = [senders.permutation(others) for _ in range(rounds)]
+        source = np.concatenate(in_rounds)[: incast.degree]
         start = np.full(incast.degree, start_s)
         bytes_each = np.full(incast.degree, size)
         tables.append(_table(start, source, np.full_like(source, receiver), bytes_each, "incast"))

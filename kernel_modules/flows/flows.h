@@ -12,10 +12,10 @@
 #include <linux/hrtimer.h>
 #include <linux/list.h>
 #include <linux/net.h>
-#include <linux/prandom.h>
 #include <linux/workqueue.h>
 
 #include "ccbench.h"
+#include "random_stream.h"
 
 #define SENDER_ADDRESS		0x0a000001	/* 10.0.0.1 */
 #define RECEIVER_ADDRESS	0x0a000002	/* 10.0.0.2 and, for more flows, those after it */
@@ -52,6 +52,7 @@ struct flow {
 	struct hrtimer timer;		/* produces data, or a packet */
 	u64 produced;			/* bytes (UDP: packets) not yet sent */
 	u64 timer_rest;			/* what the timer's rounding left over */
+	struct random_stream gaps;	/* CCBENCH_POISSON */
 	bool on;			/* CCBENCH_ONOFF */
 	bool stop;
 	bool closed;			/* nothing more will be sent */
@@ -79,7 +80,6 @@ struct flow {
 extern struct flow *flows;
 extern u32 flow_count;
 extern struct workqueue_struct *flow_queue;
-extern struct rnd_state flow_random;	/* draws for the traffic itself */
 extern struct page *zeroes;
 
 struct flow *flow_of_mark(u32 mark);

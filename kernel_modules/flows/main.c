@@ -28,7 +28,6 @@
 struct flow *flows;
 u32 flow_count;
 struct workqueue_struct *flow_queue;
-struct rnd_state flow_random;
 struct page *zeroes;
 
 /* A flow starts, or stops. */
@@ -204,13 +203,14 @@ static bool is_impossible(const struct ccbench_flow_spec *spec)
 	}
 }
 
-static int create_flow(struct flow *flow, u32 id, const struct ccbench_flow_spec *spec)
+static int create_flow(struct flow *flow, u32 id, const struct ccbench_flow_spec *spec, u64 seed)
 {
 	if (is_impossible(spec))
 		return -EINVAL;
 	flow->spec = spec;
 	flow->id = id;
 	flow->end_ns = -1;
+	flow->gaps = random_stream(seed, RANDOM_POISSON, id, 0);
 	INIT_WORK(&flow->work, flow_work);
 	INIT_WORK(&flow->rx_work, tcp_rx_work);
 	hrtimer_setup(&flow->timer, flow_is_udp(flow) ? udp_timer : tcp_timer,
@@ -238,9 +238,8 @@ static int create_flows(const void *description, size_t bytes)
 		return -ENOMEM;
 	flow_count = header->flows;
 	duration_ns = header->duration_ns;
-	prandom_seed_state(&flow_random, header->seed);
 	for (i = 0; i < flow_count; i++) {
-		err = create_flow(&flows[i], i, &specs[i]);
+		err = create_flow(&flows[i], i, &specs[i], header->seed);
 		if (err)
 			return err;
 	}

@@ -99,33 +99,6 @@ void udp_work(struct flow *flow)
 		tx_send(flow);
 }
 
-/*
- * A draw from the exponential distribution with mean 1, in units of 2^-32, by
- * von Neumann's method: whole numbers and comparisons only. The length of a run
- * of falling uniform draws is odd with probability e^-x, x being the first.
- */
-static u64 random_exponential(void)
-{
-	u64 whole = 0;
-
-	for (;; whole += 1ULL << 32) {
-		u32 first = prandom_u32_state(&flow_random);
-		u32 last = first;
-		bool odd = true;
-
-		for (;;) {
-			u32 next = prandom_u32_state(&flow_random);
-
-			if (next >= last)
-				break;
-			last = next;
-			odd = !odd;
-		}
-		if (odd)
-			return whole + first;
-	}
-}
-
 enum hrtimer_restart udp_timer(struct hrtimer *timer)
 {
 	struct flow *flow = container_of(timer, struct flow, timer);
@@ -135,7 +108,7 @@ enum hrtimer_restart udp_timer(struct hrtimer *timer)
 	flow->timer_rest += (u64)flow->spec->packet_bytes * BITS_PER_BYTE * NSEC_PER_SEC;
 	gap_ns = div64_u64_rem(flow->timer_rest, rate, &flow->timer_rest);
 	if (flow->spec->kind == CCBENCH_POISSON)
-		gap_ns = mul_u64_u64_shr(gap_ns, random_exponential(), 32);
+		gap_ns = mul_u64_u64_shr(gap_ns, random_exponential(&flow->gaps), 32);
 
 	flow->produced++;
 	queue_work(flow_queue, &flow->work);

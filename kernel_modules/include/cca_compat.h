@@ -17,6 +17,13 @@
 	void name(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
 #endif
 
+/* Since 6.11 handlers of settings must not change their table. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#define CTL_TABLE	struct ctl_table
+#else
+#define CTL_TABLE	const struct ctl_table
+#endif
+
 /* 6.6 wants to know how long a table of settings is, which until then ended with an empty one. */
 static inline struct ctl_table_header *
 cca_register_sysctl(struct net *net, struct ctl_table *table, size_t length)

@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define CCBENCH_PROTOCOL	2
+#define CCBENCH_PROTOCOL	3
 #define CCBENCH_MAX_BOTTLENECKS	8
 
 /* ---- records, guest to host ------------------------------------------- */
@@ -128,7 +128,9 @@ struct ccbench_link_header {
 	__u32 flows;
 	__u32 queue_log;	/* enum ccbench_queue_log */
 	__u64 rtt_ns;
-	__u64 jitter_ns;	/* of the receiving host's answers */
+	__u64 forward_jitter_ns;	/* of packets to the receiver, before the bottlenecks */
+	__u64 reverse_jitter_ns;	/* of packets to the sender */
+	__u64 sender_jitter_ns;	/* of packets that leave the sender, each flow by itself */
 	__u64 ack_batch_ns;	/* answers leave at multiples of this; 0: at once */
 	__u64 seed;
 	/* For the summary of queues: */
@@ -139,6 +141,7 @@ struct ccbench_link_header {
 
 struct ccbench_bottleneck {
 	__u64 rate_bps;		/* 0: driven by a trace, or Wi-Fi */
+	__u64 background_bps;	/* of the path's own traffic here */
 	__u32 trace_length;	/* delivery opportunities, in ms, follow */
 	__u32 loss;		/* probability in units of 2^-32 */
 	/* Wi-Fi: what follows are bitrates in kbit/s, one for each step of time. */
@@ -194,9 +197,11 @@ struct ccbench_flow_spec {
 
 /*
  * Packets carry the number of their flow, plus one, in skb->mark: 0 means none.
- * The highest bit says that the packet arrived at the queue with CE set.
+ * The highest bit says that the packet arrived at the queue with CE set, the
+ * next that it is background traffic, which belongs to no flow.
  */
 #define CCBENCH_MARK_CE		BIT(31)
+#define CCBENCH_MARK_BACKGROUND	BIT(30)
 
 static inline u32 ccbench_mark(u32 flow)
 {
@@ -205,7 +210,15 @@ static inline u32 ccbench_mark(u32 flow)
 
 static inline u32 ccbench_flow(u32 mark)
 {
-	return (mark & ~CCBENCH_MARK_CE) - 1;
+	return (mark & ~(CCBENCH_MARK_CE | CCBENCH_MARK_BACKGROUND)) - 1;
+}
+
+/* What packets without a flow have as its number. */
+#define CCBENCH_NO_FLOW		U32_MAX
+
+static inline bool ccbench_has_flow(u32 mark)
+{
+	return ccbench_flow(mark) != CCBENCH_NO_FLOW;
 }
 
 /* What the path has counted for one flow. */

@@ -317,9 +317,9 @@ EXPORT_SYMBOL_GPL(ccbench_link_capacity);
 
 /* ---- the queue -------------------------------------------------------- */
 
-static bool lost_at_random(struct bottleneck *link)
+static bool lost_at_random(struct bottleneck *link, u32 mark)
 {
-	return link->loss && prandom_u32_state(&link->random) < link->loss;
+	return link->loss && random_u32(&link->loss_draws[ccbench_flow(mark) + 1]) < link->loss;
 }
 
 void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
@@ -328,7 +328,7 @@ void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
 	spinlock_t *lock;
 	struct Qdisc *q;
 
-	if (unlikely(lost_at_random(link))) {
+	if (unlikely(lost_at_random(link, skb->mark))) {
 		record(link, skb, CCBENCH_LOSS);
 		path_count_loss(skb->mark);
 		kfree_skb(skb);
@@ -380,8 +380,8 @@ static void bottleneck_setup(struct net_device *dev)
 }
 
 int bottleneck_create(struct bottleneck *link, u8 index, bool last,
-		      const struct ccbench_bottleneck *spec,
-		      const u32 *trace_ms, u64 seed)
+		      const struct ccbench_link_header *header,
+		      const struct ccbench_bottleneck *spec, const u32 *trace_ms)
 {
 	struct net_device *dev;
 
@@ -395,7 +395,8 @@ int bottleneck_create(struct bottleneck *link, u8 index, bool last,
 	link->last = last;
 	link->rate_bps = spec->rate_bps;
 	if (spec->wifi_frames) {
-		link->wifi = wifi_create(spec, trace_ms);
+		link->wifi = wifi_create(spec, trace_ms,
+					 random_stream(header->seed, RANDOM_WIFI, index, 0));
 		if (IS_ERR(link->wifi))
 			return PTR_ERR(link->wifi);
 	} else {
@@ -403,8 +404,11 @@ int bottleneck_create(struct bottleneck *link, u8 index, bool last,
 		link->trace_length = spec->trace_length;
 	}
 	link->loss = spec->loss;
-	/* Every bottleneck has a stream of its own. */
-	prandom_seed_state(&link->random, seed + ((u64)index << 32));
+	if (link->loss) {
+		link->loss_draws = path_draws(header, RANDOM_LOSS, index);
+		if (!link->loss_draws)
+			return -ENOMEM;
+	}
 	path_event_init(&link->sent, link->wifi ? batch_acked :
 			link->trace_ms ? trace_opportunity : rate_sent);
 

@@ -14,11 +14,11 @@
 #define _CCBENCH_LINK_H
 
 #include <linux/netdevice.h>
-#include <linux/prandom.h>
 #include <linux/skbuff.h>
 #include <linux/timerqueue.h>
 
 #include "ccbench.h"
+#include "random_stream.h"
 
 /* ---- the kernel that ccbench builds (um/clock.h) ---- */
 
@@ -53,7 +53,8 @@ struct bottleneck;
 /* What makes a link one of Wi-Fi. */
 struct wifi;
 
-struct wifi *wifi_create(const struct ccbench_bottleneck *spec, const u32 *bitrates_kbps);
+struct wifi *wifi_create(const struct ccbench_bottleneck *spec, const u32 *bitrates_kbps,
+			 struct random_stream random);
 /* Takes a packet that has left the queue. */
 void wifi_hold(struct wifi *wifi, struct sk_buff *skb);
 /* Sends the next batch; false if there is nothing to send. */
@@ -95,17 +96,56 @@ struct bottleneck {
 	const struct sk_buff *arriving;	/* what is being given to the qdisc */
 	bool orphaned;		/* the qdisc has taken the destructor from it */
 	u32 loss;		/* probability in units of 2^-32 */
-	struct rnd_state random;
+	struct random_stream *loss_draws;	/* of packets without a flow, then of each flow */
 };
 
 int bottleneck_create(struct bottleneck *link, u8 index, bool last,
-		      const struct ccbench_bottleneck *spec,
-		      const u32 *trace_ms, u64 seed);
+		      const struct ccbench_link_header *header,
+		      const struct ccbench_bottleneck *spec, const u32 *trace_ms);
 void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb);
 /* The next packet, which has left the queue for the link, or NULL. */
 struct sk_buff *bottleneck_take(struct bottleneck *link);
 
-/* ---- delay.c ---- */
+/* ---- background.c ---- */
+
+int background_create(const struct ccbench_link_header *header,
+		      const struct ccbench_bottleneck *specs, struct bottleneck *links);
+/* The experiment begins at this time of the monotonic clock. */
+void background_start(u64 epoch_ns);
+
+/* ---- line.c ---- */
+
+/* Packets that wait until they are due, and do not overtake each other. */
+struct line {
+	struct path_event event;	/* the first of them is due */
+	struct sk_buff_head packets;
+	u64 last_ns;			/* when the last of them is due */
+	void (*deliver)(struct sk_buff *skb);
+};
+
+void line_init(struct line *line, void (*deliver)(struct sk_buff *skb));
+/* The packet is due at a time of the monotonic clock, or when the one before it is. */
+void line_add(struct line *line, struct sk_buff *skb, u64 due_ns);
+
+/* ---- jitter.c ---- */
+
+/* Uniform delays from 0 to a range, drawn from a stream of each flow's own. */
+struct jitter {
+	u64 range_ns;			/* 0: there is none */
+	struct random_stream *draws;	/* of packets without a flow, then of each flow */
+};
+
+int jitter_create(struct jitter *jitter, u64 range_ns, enum random_purpose purpose,
+		  const struct ccbench_link_header *header);
+u64 jitter_draw_ns(struct jitter *jitter, u32 mark);
+
+/* ---- departure.c: from the sender to the first bottleneck ---- */
+
+int departure_create(const struct ccbench_link_header *header);
+/* A packet leaves the sender. */
+void departure_send(struct sk_buff *skb);
+
+/* ---- delay.c: from the receiver to the sender ---- */
 
 int delay_create(const struct ccbench_link_header *header, const u32 *extra_us);
 /* A packet for the host of skb->dev. */
@@ -125,8 +165,13 @@ extern struct ccbench_log *queue_log;	/* NULL: packet events are not recorded */
 extern bool queue_summary;		/* they are counted */
 extern struct ccbench_log *batch_log;	/* NULL: there is no Wi-Fi */
 
+/* A packet comes to the first bottleneck of its flow. */
+void path_enter(struct sk_buff *skb);
 /* A packet has crossed the given bottleneck. */
 void path_forward(struct sk_buff *skb, const struct bottleneck *from);
+/* Streams of random numbers: of packets without a flow, then of each flow; NULL without memory. */
+struct random_stream *path_draws(const struct ccbench_link_header *header,
+				 enum random_purpose purpose, u32 bottleneck);
 /* A packet with this mark has been dropped by a queue, or lost at random before it. */
 void path_count_drop(u32 mark);
 void path_count_loss(u32 mark);

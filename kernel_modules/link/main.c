@@ -44,6 +44,7 @@ static u64 epoch_ns;
 void ccbench_clock_start(ktime_t epoch)
 {
 	epoch_ns = ktime_to_ns(epoch);
+	background_start(epoch_ns);
 }
 EXPORT_SYMBOL_GPL(ccbench_clock_start);
 
@@ -71,8 +72,19 @@ void path_deliver(struct sk_buff *skb)
 	netif_receive_skb(skb);
 }
 
+void path_enter(struct sk_buff *skb)
+{
+	u32 first = skb->mark ? first_bottleneck[ccbench_flow(skb->mark)] : 0;
+
+	bottleneck_receive(&bottlenecks[first], skb);
+}
+
 void path_forward(struct sk_buff *skb, const struct bottleneck *from)
 {
+	if (unlikely(skb->mark & CCBENCH_MARK_BACKGROUND)) {
+		consume_skb(skb);
+		return;
+	}
 	if (!from->last &&
 	    !(skb->mark && from->index == last_bottleneck[ccbench_flow(skb->mark)])) {
 		bottleneck_receive(&bottlenecks[from->index + 1], skb);
@@ -88,13 +100,13 @@ void path_forward(struct sk_buff *skb, const struct bottleneck *from)
 
 void path_count_loss(u32 mark)
 {
-	if (mark & ~CCBENCH_MARK_CE)
+	if (ccbench_has_flow(mark))
 		counters[ccbench_flow(mark)].packets--;
 }
 
 void path_count_drop(u32 mark)
 {
-	if (mark & ~CCBENCH_MARK_CE)
+	if (ccbench_has_flow(mark))
 		counters[ccbench_flow(mark)].drops++;
 	path_count_loss(mark);
 }
@@ -114,14 +126,10 @@ static void leave_host(struct sk_buff *skb)
 
 static netdev_tx_t sender_xmit(struct sk_buff *skb, struct net_device *dev)
 {
-	u32 first = 0;
-
 	leave_host(skb);
-	if (skb->mark) {
-		first = first_bottleneck[ccbench_flow(skb->mark)];
+	if (skb->mark)
 		counters[ccbench_flow(skb->mark)].packets++;
-	}
-	bottleneck_receive(&bottlenecks[first], skb);
+	departure_send(skb);
 	return NETDEV_TX_OK;
 }
 
@@ -221,6 +229,18 @@ static int open_log(struct ccbench_log **log, const char *name, size_t buffer_by
 	return 0;
 }
 
+struct random_stream *path_draws(const struct ccbench_link_header *header,
+				 enum random_purpose purpose, u32 bottleneck)
+{
+	const u32 count = header->flows + 1;
+	struct random_stream *draws = kvmalloc_array(count, sizeof(*draws), GFP_KERNEL);
+	u32 i;
+
+	for (i = 0; draws && i < count; i++)
+		draws[i] = random_stream(header->seed, purpose, bottleneck, i);
+	return draws;
+}
+
 static int create_path(const void *cursor, const void *end)
 {
 	const struct ccbench_link_header *header = take(&cursor, end, sizeof(*header));
@@ -257,7 +277,7 @@ static int create_path(const void *cursor, const void *end)
 		    (length && !trace_ms[length - 1]))
 			return -EINVAL;
 		err = bottleneck_create(&bottlenecks[i], i, i == header->bottlenecks - 1,
-					&specs[i], length ? trace_ms : NULL, header->seed);
+					header, &specs[i], length ? trace_ms : NULL);
 		if (err)
 			return err;
 	}
@@ -275,7 +295,8 @@ static int create_path(const void *cursor, const void *end)
 		if (last_bottleneck[i] >= header->bottlenecks ||
 		    first_bottleneck[i] > last_bottleneck[i])
 			return -EINVAL;
-	err = delay_create(header, extra_us);
+	err = departure_create(header) ?: delay_create(header, extra_us) ?:
+	      background_create(header, specs, bottlenecks);
 	if (err)
 		return err;
 

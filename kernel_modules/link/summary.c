@@ -102,7 +102,7 @@ static void catch_up(struct queue_summary *summary, u64 now)
 void summary_record(u8 bottleneck, struct sk_buff *skb, enum ccbench_event event)
 {
 	struct queue_summary *summary = &summaries[bottleneck];
-	struct counts *counts = &summary->counts[skb->mark & ~CCBENCH_MARK_CE];
+	struct counts *counts = &summary->counts[ccbench_flow(skb->mark) + 1];
 	u64 now = ccbench_now_ns();
 
 	/* The guest goes on for a moment after the end. */

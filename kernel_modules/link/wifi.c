@@ -38,6 +38,7 @@ struct wifi {
 	u64 step_ns;
 	u64 overhead_ns;	/* at least */
 	u64 overhead_range_ns;
+	struct random_stream random;
 	const u32 *bitrates_kbps;
 	u32 bitrates;
 
@@ -60,7 +61,8 @@ struct wifi {
 	u64 estimate_bps;	/* 0: there was no batch yet */
 };
 
-struct wifi *wifi_create(const struct ccbench_bottleneck *spec, const u32 *bitrates_kbps)
+struct wifi *wifi_create(const struct ccbench_bottleneck *spec, const u32 *bitrates_kbps,
+			 struct random_stream random)
 {
 	struct wifi *wifi;
 	u32 i;
@@ -92,12 +94,13 @@ struct wifi *wifi_create(const struct ccbench_bottleneck *spec, const u32 *bitra
 	wifi->overhead_range_ns = spec->wifi_overhead_ns[1] - spec->wifi_overhead_ns[0];
 	wifi->bitrates_kbps = bitrates_kbps;
 	wifi->bitrates = spec->trace_length;
+	wifi->random = random;
 	return wifi;
 }
 
 void wifi_hold(struct wifi *wifi, struct sk_buff *skb)
 {
-	u32 flow = skb->mark ? ccbench_flow(skb->mark) : 0;
+	u32 flow = ccbench_has_flow(skb->mark) ? ccbench_flow(skb->mark) : 0;
 
 	__skb_queue_tail(&wifi->waiting[flow % wifi->stations], skb);
 	wifi->held++;
@@ -122,10 +125,9 @@ static u64 rate_bps(u64 bits, u64 time_ns)
 	return div64_u64(bits * NSEC_PER_SEC, time_ns);
 }
 
-static u64 overhead(struct bottleneck *link)
+static u64 overhead(struct wifi *wifi)
 {
-	const struct wifi *wifi = link->wifi;
-	u64 part = prandom_u32_state(&link->random);
+	u64 part = random_u32(&wifi->random);
 
 	return wifi->overhead_ns + (part * wifi->overhead_range_ns >> 32);
 }
@@ -167,7 +169,7 @@ bool wifi_start(struct bottleneck *link)
 	netif_stop_queue(link->dev);
 	link->in_service = skb_peek(&wifi->frames);
 	path_event_set(&link->sent,
-		       now + overhead(link) +
+		       now + overhead(wifi) +
 		       airtime_ns((u64)wifi->bytes * BITS_PER_BYTE, wifi->bitrate_bps));
 	return true;
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The settings of each network namespace, and their files in /proc/sys/net/ipv4. */
+#include <linux/mutex.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
 #include "cca_compat.h"
+#include "dft.h"
 #include "settings.h"
 
 struct limits {
@@ -50,6 +52,42 @@ static u32 *value_of(struct nimbus_net *nimbus, const struct limits *limit)
 	return (u32 *)((char *)&nimbus->settings + limit->offset);
 }
 
+/*
+ * Several pulsers find each other by peaks at both frequencies, next to what is between the
+ * higher one and twice the lower one. There has to be something.
+ */
+static bool fit_together(const struct nimbus_settings *settings)
+{
+	u32 low = min(settings->pulses, settings->delay_pulses);
+	u32 high = max(settings->pulses, settings->delay_pulses);
+
+	return !settings->elect || high + NIMBUS_MARGIN_BINS <= 2 * low - NIMBUS_MARGIN_BINS;
+}
+
+static DEFINE_MUTEX(writers);
+
+static int read_or_write(CTL_TABLE *file, int write, void *buffer, size_t *bytes, loff_t *at)
+{
+	const struct limits *limit = container_of(file->extra1, struct limits, least);
+	const struct nimbus_settings *settings = file->data - limit->offset;
+	struct nimbus_settings changed;
+	struct ctl_table copy = *file;
+	int result;
+
+	mutex_lock(&writers);
+	changed = *settings;
+	copy.data = (char *)&changed + limit->offset;
+	result = proc_douintvec_minmax(&copy, write, buffer, bytes, at);
+	if (!result && write) {
+		if (fit_together(&changed))
+			WRITE_ONCE(*(u32 *)file->data, *(u32 *)copy.data);
+		else
+			result = -EINVAL;
+	}
+	mutex_unlock(&writers);
+	return result;
+}
+
 static int make_files(struct net *net, struct nimbus_net *nimbus)
 {
 	struct ctl_table *table;
@@ -65,7 +103,7 @@ static int make_files(struct net *net, struct nimbus_net *nimbus)
 			.data = value_of(nimbus, &limits[i]),
 			.maxlen = sizeof(u32),
 			.mode = 0644,
-			.proc_handler = proc_douintvec_minmax,
+			.proc_handler = read_or_write,
 			.extra1 = &limits[i].least,
 			.extra2 = &limits[i].most,
 		};

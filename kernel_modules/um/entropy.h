@@ -3,10 +3,8 @@
  * Where the virtual kernel's randomness comes from.
  *
  * User-Mode Linux asks its host for random bytes. With CCBENCH_SEED in the
- * host's environment they are a function of that number instead, so that the
- * same seed makes the same draws: the output of splitmix64 (Steele, Lea and
- * Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), which
- * passes for random whatever the seed is. The kernel hashes it before use.
+ * host's environment they are a stream derived from that number instead, so that
+ * the same seed makes the same draws. The kernel hashes them before use.
  *
  * This is part of the userspace side of User-Mode Linux: it runs in the host's
  * process and uses the host's C library.
@@ -14,26 +12,18 @@
 #ifndef _CCBENCH_ENTROPY_H
 #define _CCBENCH_ENTROPY_H
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <os.h>
 
-static uint64_t ccbench_splitmix64(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
+#include "ccbench_random_stream.h"
 
 /* Like getrandom(2). */
 static ssize_t ccbench_getrandom(void *buf, size_t len, unsigned int flags)
 {
 	static enum { NOT_ASKED_YET, FROM_HOST, FROM_SEED } source;
-	static uint64_t state;
+	static struct random_stream stream;
 	unsigned char *next = buf;
 	size_t left = len;
 
@@ -42,10 +32,12 @@ static ssize_t ccbench_getrandom(void *buf, size_t len, unsigned int flags)
 
 		source = FROM_HOST;
 		if (seed) {
+			unsigned long long number;
 			char *end;
 
 			source = FROM_SEED;
-			state = strtoull(seed, &end, 10);
+			number = strtoull(seed, &end, 10);
+			stream = random_stream(number, RANDOM_ENTROPY, 0, 0);
 			if (end == seed || *end) {
 				os_warn("CCBENCH_SEED is not a number\n");
 				exit(1);
@@ -56,7 +48,7 @@ static ssize_t ccbench_getrandom(void *buf, size_t len, unsigned int flags)
 		return getrandom(buf, len, flags);
 
 	while (left > 0) {
-		uint64_t word = ccbench_splitmix64(&state);
+		unsigned long long word = random_u64(&stream);
 		size_t bytes = left < sizeof(word) ? left : sizeof(word);
 
 		memcpy(next, &word, bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Python sees of the simulator: one function. Its caller has checked everything; it passes flat
+// What Python sees of the simulator: one function, and the digest of its sources. Its caller has checked everything; it passes flat
 // arrays and the settings by name, and gets arrays back.
 
 #include "binding.h"
@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "datacenter_digest.h"
 #include "network.h"
 
 namespace nb = nanobind;
@@ -201,6 +202,7 @@ void bind(nb::module_& module) {
              arg("port_from"), arg("port_to"), arg("port_rate_mbps"), arg("port_delay_ps"),
              arg("flow_start_ps"), arg("flow_bytes"), arg("flow_source"), arg("flow_destination"),
              arg("flow_incast"), arg("progress").none());
+  module.attr("datacenter_digest") = CCBENCH_DATACENTER_DIGEST;
 }
 
 }  // namespace ccbench::datacenter

@@ -19,16 +19,21 @@ void Network::start_flow(std::uint32_t id) {
   events_.add_sources(2 * static_cast<std::uint32_t>(ports_.size()) +
                       TimersPerFlow * flows_.capacity());
   Flow& flow = flows_[slot];
-  const std::uint64_t hash = mix(settings_.seed * 0x9e3779b97f4a7c15ULL + 2 * std::uint64_t{id});
+  // Flows are told apart by their ends and their start, not by their place in the traffic, which
+  // changes with every other flow.
+  if (id > 0 && specs_[id - 1].start != spec.start) starting_.clear();
+  const std::uint32_t alike = starting_[{spec.source, spec.destination}]++;
+  const std::uint64_t identifier = derived(settings_.seed, Purpose::flow, spec.source,
+                                           spec.destination, spec.start, alike);
   flow.id = id;
-  flow.hash = static_cast<std::uint32_t>(hash);
+  flow.hash = static_cast<std::uint32_t>(identifier);
   flow.source = spec.source;
   flow.destination = spec.destination;
   flow.incast = spec.incast;
   flow.packets = None;
   flow.last_bytes = settings_.payload_bytes;
-  flow.there = topology_.path(spec.source, spec.destination, hash);
-  flow.back = topology_.path(spec.destination, spec.source, mix(hash + 1));
+  flow.there = topology_.path(spec.source, spec.destination, derived(identifier, Purpose::there));
+  flow.back = topology_.path(spec.destination, spec.source, derived(identifier, Purpose::back));
   if (spec.bytes > 0) {
     flow.packets = static_cast<std::uint32_t>((spec.bytes - 1) / settings_.payload_bytes + 1);
     flow.last_bytes = static_cast<std::uint32_t>((spec.bytes - 1) % settings_.payload_bytes + 1);
@@ -109,7 +114,7 @@ void Network::make_ready(std::uint32_t slot) {
     return;
   }
   Nic& nic = nics_[flow.source];
-  if (!flow.in_nic_queue) nic.assign(flow, random_);
+  if (!flow.in_nic_queue) nic.assign(flow);
   nic.push(flows_, slot);
 }
 

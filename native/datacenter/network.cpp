@@ -30,14 +30,20 @@ Network::Network(const Settings& settings, std::uint32_t hosts, std::uint32_t no
       specs_(std::move(flows)),
       topology_(hosts, nodes, ports),
       base_rtt_(topology_.base_rtt(packet_bytes(), settings.ack_bytes + settings.telemetry_bytes)),
-      random_(settings.seed),
       events_(2 * static_cast<std::uint32_t>(ports.size()), longest_hop(ports, packet_bytes())),
       packets_(settings.control == Control::hpcc),
-      nics_(hosts, Nic(settings.backpressure ? settings.nic_queues : 1, settings.shortest_first)),
       switches_(nodes - hosts) {
+  nics_.reserve(hosts);
+  for (std::uint32_t host = 0; host < hosts; ++host) {
+    nics_.emplace_back(settings.backpressure ? settings.nic_queues : 1, settings.shortest_first,
+                       Random(derived(settings.seed, Purpose::nic, topology_.name(host))));
+  }
   ports_.reserve(ports.size());
   for (std::uint32_t index = 0; index < ports.size(); ++index) {
-    Port& port = ports_.emplace_back(ports[index]);
+    const PortSpec& spec = ports[index];
+    const std::uint64_t seed =
+        derived(settings.seed, Purpose::port, topology_.name(spec.from), topology_.name(spec.to));
+    Port& port = ports_.emplace_back(spec, seed);
     port.reverse = topology_.reverse(index);
     if (is_host(port.from)) continue;
     const bool grows = settings.assignment == Assignment::per_flow;

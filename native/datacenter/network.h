@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "event_queue.h"
@@ -15,7 +17,6 @@
 #include "nic.h"
 #include "packet.h"
 #include "port.h"
-#include "random.h"
 #include "results.h"
 #include "settings.h"
 #include "topology.h"
@@ -79,7 +80,7 @@ class Network {
   std::uint32_t choose_queue(Port& port, Flow& flow, Packet& packet);
   void note_empty(Port& port, std::uint32_t queue);
   void backpressure(Port& port, Packet& packet);
-  bool mark(const Port& port, std::uint32_t queue);
+  bool mark(Port& port, std::uint32_t queue);
   void check_ingress(Switch& at, std::uint32_t from_port);
   void drop(PacketId id, Port& port);
   std::int64_t pfc_limit(const Switch& at) const;
@@ -96,7 +97,6 @@ class Network {
   std::vector<FlowSpec> specs_;
   Topology topology_;
   Time base_rtt_;
-  Random random_;
   EventQueue events_;
   PacketPool packets_;
   FlowPool flows_;
@@ -105,6 +105,8 @@ class Network {
   std::vector<Switch> switches_;
   Time now_ = 0;
   std::uint32_t started_ = 0;
+  // Of the flows that start now, how many have each source and destination.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> starting_;
   std::uint64_t unfinished_ = 0;  // flows with an end that are not complete
   std::uint64_t delivered_ = 0;
   std::uint64_t delivered_long_ = 0;

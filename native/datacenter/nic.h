@@ -18,8 +18,9 @@ namespace ccbench::datacenter {
 class Nic {
  public:
   // No `queues` stands for as many as it takes: then no flow gets one that is paused.
-  Nic(std::uint32_t queues, bool shortest_first)
-      : queues_(queues),
+  Nic(std::uint32_t queues, bool shortest_first, Random random)
+      : random_(random),
+        queues_(queues),
         empty_(queues, 0),
         grows_(queues == 0),
         shortest_first_(shortest_first) {}
@@ -27,7 +28,7 @@ class Nic {
   bool idle() const { return ring_.size() == 0; }
 
   // A queue for a flow that has something to send: an empty one if there is one.
-  void assign(Flow& flow, Random& random) {
+  void assign(Flow& flow) {
     std::uint32_t found = empty_.find();
     const auto count = static_cast<std::uint32_t>(queues_.size());
     if (found == None && grows_ && count <= MostQueues) {
@@ -35,7 +36,7 @@ class Nic {
       queues_.emplace_back();
       empty_.grow(count + 1);
     }
-    flow.nic_queue = static_cast<std::uint16_t>(found != None ? found : random.below(count));
+    flow.nic_queue = static_cast<std::uint16_t>(found != None ? found : random_.below(count));
     flow.in_nic_queue = true;
     if (++queues_[flow.nic_queue].flows == 1) empty_.clear(flow.nic_queue);
   }
@@ -149,6 +150,7 @@ class Nic {
 
   static std::uint32_t left(const Flow& flow) { return flow.packets - flow.next_number; }
 
+  Random random_;
   std::vector<Queue> queues_;
   QueueBitmap empty_;
   Ring ring_;  // of the queues that have flows that may send, and are not paused

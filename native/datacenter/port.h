@@ -10,6 +10,7 @@
 #include "bfc.h"
 #include "packet.h"
 #include "queue_bitmap.h"
+#include "random.h"
 #include "results.h"
 #include "scheduler.h"
 #include "settings.h"
@@ -18,12 +19,16 @@
 namespace ccbench::datacenter {
 
 struct Port {
-  explicit Port(const PortSpec& spec)
+  // Its streams are derived from `seed`.
+  Port(const PortSpec& spec, std::uint64_t seed)
       : to(spec.to),
         from(spec.from),
         rate_mbps(spec.rate_mbps),
         delay(spec.delay),
-        byte_time(8'000'000 % spec.rate_mbps == 0 ? 8'000'000 / spec.rate_mbps : 0) {}
+        byte_time(8'000'000 % spec.rate_mbps == 0 ? 8'000'000 / spec.rate_mbps : 0),
+        sampling(derived(seed, Purpose::sampling)),
+        queue_choice(derived(seed, Purpose::queue)),
+        marking(derived(seed, Purpose::marking)) {}
 
   Time serialisation(std::int64_t bytes) const {
     return byte_time > 0 ? bytes * byte_time : datacenter::serialisation(bytes, rate_mbps);
@@ -48,6 +53,10 @@ struct Port {
   std::int64_t pause_bytes = 0;    // BFC: the pause threshold if one queue is active
   FlowTable table;
   QueueBitmap empty;
+
+  Random sampling;
+  Random queue_choice;
+  Random marking;
 
   // At the other end, if that is a switch.
   std::int64_t buffered = 0;  // bytes that came over this link

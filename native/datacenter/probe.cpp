@@ -18,6 +18,14 @@ std::vector<PortSpec> star(const std::vector<std::int64_t>& rates_mbps, Time del
   return ports;
 }
 
+// A stream whose next draw is as wanted.
+template <typename Wanted>
+Random drawing(const Wanted& wanted) {
+  std::uint64_t seed = 0;
+  while (!wanted(Random(seed))) ++seed;
+  return Random(seed);
+}
+
 }  // namespace
 
 Probe::Probe(const Settings& settings, const std::vector<std::int64_t>& rates_mbps, Time delay)
@@ -41,7 +49,7 @@ PacketId Probe::enqueue(Time now, const Arrival& arrival, const Chance& chance) 
   packet.flow = slot;
   packet.bytes = arrival.bytes;
   packet.queue = arrival.upstream_queue;
-  take_chance(chance);
+  take_chance(network_.ports_[flow.there.ports[1]], chance);
   network_.enqueue(id, arrival.ingress);
   return id;
 }
@@ -104,17 +112,17 @@ std::vector<Frame> Probe::sent() {
   return frames;
 }
 
-// The switch draws whether a packet is sampled and then, if no queue is empty, its queue: look for a
-// seed from which on it draws just that.
-void Probe::take_chance(const Chance& chance) {
+// The switch draws at a port whether a packet is sampled and, if no queue is empty, its queue: let it
+// draw just that.
+void Probe::take_chance(Port& port, const Chance& chance) {
   const Settings& settings = network_.settings_;
-  for (std::uint64_t seed = 0;; ++seed) {
-    Random drawn(seed);
-    if (settings.sampling < 1 && (drawn.share() < settings.sampling) != chance.sampled) continue;
-    if (drawn.below(settings.queues) != chance.queue) continue;
-    network_.random_ = Random(seed);
-    return;
+  if (settings.sampling < 1) {
+    port.sampling = drawing([&](Random random) {
+      return (random.share() < settings.sampling) == chance.sampled;
+    });
   }
+  port.queue_choice =
+      drawing([&](Random random) { return random.below(settings.queues) == chance.queue; });
 }
 
 }  // namespace ccbench::datacenter

@@ -53,7 +53,7 @@ class Probe {
  private:
   // Hosts are the first nodes, and send over the first ports.
   std::uint32_t towards(std::uint32_t host) const { return hosts_ + host; }
-  void take_chance(const Chance& chance);
+  void take_chance(Port& port, const Chance& chance);
 
   std::uint32_t hosts_;
   Network network_;

@@ -80,9 +80,10 @@ std::uint32_t Network::choose_queue(Port& port, Flow& flow, Packet& packet) {
     case Assignment::dynamic:
       break;
   }
-  packet.sampled = settings_.sampling >= 1 || random_.share() < settings_.sampling;
-  std::uint32_t queue = port.table.enqueue(flow.hash, now_, packet.sampled, port.empty,
-                                           settings_.incast_label ? 1 : 0, settings_.queues, random_);
+  packet.sampled = settings_.sampling >= 1 || port.sampling.share() < settings_.sampling;
+  std::uint32_t queue =
+      port.table.enqueue(flow.hash, now_, packet.sampled, port.empty, settings_.incast_label ? 1 : 0,
+                         settings_.queues, port.queue_choice);
   if (settings_.incast_label && flow.incast) queue = 0;
   if (queue > 0 || !settings_.incast_label) port.empty.clear(queue);
   return queue;
@@ -161,13 +162,13 @@ void Network::check_ingress(Switch& at, std::uint32_t from_port) {
   }
 }
 
-bool Network::mark(const Port& port, std::uint32_t queue) {
+bool Network::mark(Port& port, std::uint32_t queue) {
   const double bytes = port.data[queue].bytes;
   if (bytes <= settings_.ecn_min_bytes) return false;
   if (bytes > settings_.ecn_max_bytes) return true;
   const double share = (bytes - settings_.ecn_min_bytes) /
                        (settings_.ecn_max_bytes - settings_.ecn_min_bytes);
-  return random_.share() < share * settings_.ecn_max_probability;
+  return port.marking.share() < share * settings_.ecn_max_probability;
 }
 
 void Network::drop(PacketId id, Port& port) {

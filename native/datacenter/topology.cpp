@@ -66,7 +66,7 @@ Path Topology::path(std::uint32_t source, std::uint32_t destination, std::uint64
   while (node != destination) {
     const std::uint32_t* set = &sets_[choices_[std::size_t{destination} * nodes_ + node]];
     std::uint32_t choice = 0;
-    if (set[0] > 1) choice = reduce(static_cast<std::uint32_t>(mix(hash + node) >> 32), set[0]);
+    if (set[0] > 1) choice = reduce(static_cast<std::uint32_t>(mix(hash + name(node)) >> 32), set[0]);
     const std::uint32_t port = set[1 + choice];
     path.ports[path.hops++] = port;
     node = ports_[port].to;

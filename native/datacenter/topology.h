@@ -30,6 +30,10 @@ class Topology {
   std::uint32_t reverse(std::uint32_t port) const { return reverse_[port]; }
   // The first port of a node; that of a host is its only one.
   std::uint32_t first_port(std::uint32_t node) const { return first_port_[node]; }
+  // A number that a host or switch keeps, however many there are of the other.
+  std::uint64_t name(std::uint32_t node) const {
+    return node < hosts_ ? 2 * std::uint64_t{node} : 2 * std::uint64_t{node - hosts_} + 1;
+  }
   // The longest time from sending a packet to its ACK in an empty network.
   Time base_rtt(std::int64_t packet_bytes, std::int64_t ack_bytes) const;
 

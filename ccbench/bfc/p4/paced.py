@@ -9,13 +9,14 @@ vectors and can be replayed in real time as well.
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING
 
 from ccbench.bfc.switch import Bitmap, Flow, Packet, Settings, Signal
 from ccbench.bfc.vectors import Departure, Reference, Refresh, Scenario, Step
+from ccbench.random_streams import standard_stream
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Iterator
 
 __all__ = ["INTERVAL_NS", "PACKETS_PER_S", "SPACING_NS", "paced_scenarios"]
@@ -49,7 +50,7 @@ def paced_scenarios(count: int, *, seed: int = 1, bursts: int = 2) -> Iterator[S
     ...     assert check(scenario, Reference(scenario.settings)) is None
     """
     for i in range(count):
-        chance = random.Random(f"paced/{seed}/{i}")
+        chance = standard_stream(seed, "paced scenario", i)
         settings = Settings(
             speeds_mbps=(chance.choice((0.1, 0.2)),) * 3,
             queues=chance.choice((4, 8)),

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ccbench import _native
 from ccbench.bfc.scheme import ASSIGNMENTS, CONTROLS
-from ccbench.bfc.workload import HEADER_BYTES, PAYLOAD_BYTES
+from ccbench.bfc.simulation.units import PS
+from ccbench.bfc.workload import HEADER_BYTES, KIND_DTYPE, PAYLOAD_BYTES
 from ccbench.errors import EngineError, InputError
 
 if TYPE_CHECKING:
@@ -21,43 +25,78 @@ if TYPE_CHECKING:
     from ccbench.bfc.scheme import Scheme
     from ccbench.bfc.topology import Topology
 
-__all__ = ["PS", "picoseconds", "port_table", "run"]
-
-#: Picoseconds, in which the core counts, in a second.
-PS = 1e12
+__all__ = ["CoreInput", "core_input", "port_table", "run"]
 
 #: Bytes of an ACK on the wire, and of what HPCC adds to it and to data.
 _ACK_BYTES = 64
 _TELEMETRY_BYTES = 80
 
 
-def picoseconds(seconds: float) -> int:
-    """Return the time nearest to this many seconds that the core knows.
-
-    Examples
-    --------
-    >>> picoseconds(1e-5)
-    10000000
-    """
-    return round(seconds * PS)
-
-
-def run(
-    topology: Topology,
-    flows: pd.DataFrame,
-    scheme: Scheme,
-    experiment: Mapping[str, Any],
-    progress: Callable[[float], None] | None,
-) -> dict[str, Any]:
-    """Have the core simulate, and return its answer: arrays by name, and totals.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CoreInput:
+    """All that the core is given for a simulation.
 
     Parameters
     ----------
-    topology, flows, scheme, progress
+    settings : mapping
+        Numbers by name.
+    servers, switches : int
+        How many nodes there are of each; servers come first.
+    ports : ndarray, shape (ports, 4)
+        As :func:`port_table` returns them.
+    flows : DataFrame
+        As :meth:`ccbench.bfc.workload.Workload.flows` returns them.
+    """
+
+    settings: Mapping[str, float]
+    servers: int
+    switches: int
+    ports: npt.NDArray[np.int64]
+    flows: pd.DataFrame
+
+    def digest(self) -> str:
+        """Return the SHA-256 in hexadecimal of all of it."""
+        numbers = {"servers": self.servers, "switches": self.switches, **self.settings}
+        digest = hashlib.sha256(json.dumps(numbers, sort_keys=True).encode())
+        columns = {name: column.to_numpy() for name, column in self.flows.items() if name != "kind"}
+        kinds = self.flows["kind"].astype(KIND_DTYPE).cat.codes.to_numpy()
+        for name, values in sorted({**columns, "kind": kinds, "ports": self.ports}.items()):
+            digest.update(f"{name} {values.dtype.str} {values.shape}\n".encode())
+            digest.update(values.tobytes())
+        return digest.hexdigest()
+
+
+def core_input(
+    topology: Topology, flows: pd.DataFrame, scheme: Scheme, experiment: Mapping[str, float]
+) -> CoreInput:
+    """Return what the core is given for a simulation.
+
+    Parameters
+    ----------
+    topology, flows, scheme
         As in :func:`~ccbench.bfc.simulation.simulate`; flows in order of their start.
     experiment : mapping
         What neither network nor scheme decides: ``duration_ps``, ``drain_ps``,
         ``sample_interval_ps``, ``seed``, ``queue_delays``.
+    """
+    return CoreInput(
+        settings={**experiment, **_settings(scheme, topology)},
+        servers=topology.servers,
+        switches=topology.switches,
+        ports=port_table(topology),
+        flows=flows,
+    )
+
+
+def run(given: CoreInput, progress: Callable[[float], None] | None) -> dict[str, Any]:
+    """Have the core simulate, and return its answer: arrays by name, and totals.
+
+    Parameters
+    ----------
+    given : CoreInput
+        What to simulate.
+    progress : callable, optional
+        As in :func:`~ccbench.bfc.simulation.simulate`.
 
     Returns
     -------
@@ -75,13 +114,13 @@ def run(
     EngineError
         If packets got lost that nobody dropped.
     """
-    ports = port_table(topology)
+    ports, flows = given.ports, given.flows
     report = None if progress is None else lambda now_ps: progress(now_ps / PS)
     try:
         return _native.datacenter_simulate(
-            {**experiment, **_settings(scheme, topology)},
-            topology.servers,
-            topology.servers + topology.switches,
+            dict(given.settings),
+            given.servers,
+            given.servers + given.switches,
             np.ascontiguousarray(ports[:, 0]),
             np.ascontiguousarray(ports[:, 1]),
             np.ascontiguousarray(ports[:, 2]),

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ccbench import _atomic
+from ccbench import _atomic, _folders
 from ccbench._sealed import check_files, file_digest, sealed, unsealed
-from ccbench.errors import DamagedRun, InputError
+from ccbench.errors import DamagedRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["FORMAT", "Simulation"]
+__all__ = ["FORMAT", "Simulation", "check_folder"]
 
 #: Version of the folder that a result is saved as.
 FORMAT = 1
@@ -134,7 +134,7 @@ class Simulation:
         Raises
         ------
         InputError
-            If the folder holds anything else.
+            As :func:`ccbench._folders.check_replaceable`.
         OSError
             If there is no room for it.
 
@@ -144,7 +144,7 @@ class Simulation:
         >>> Simulation.load("bfc-facebook").summary["flows"]  # doctest: +SKIP
         """
         path = Path(folder)
-        _check_folder(path)
+        check_folder(path)
         with _atomic.new_folder(path, replace=True) as temporary:
             files = {}
             for name in _TABLES:
@@ -183,12 +183,13 @@ class Simulation:
         return cls(**tables, summary=document["summary"], provenance=document["provenance"])
 
 
-def _check_folder(folder: Path) -> None:
-    known = {_DESCRIPTION, *(f"{name}.parquet" for name in _TABLES)}
-    if folder.is_dir():
-        strangers = sorted({path.name for path in folder.iterdir()} - known)
-        if strangers:
-            message = f"{folder} holds {strangers[0]}, and saving would remove it"
-            raise InputError(f"{message}: name another folder")
-    elif folder.exists():
-        raise InputError(f"{folder} is a file: name a folder for the simulation")
+def check_folder(folder: Path) -> None:
+    """Make sure that a simulation can be saved as `folder`: to be called before a long one.
+
+    Raises
+    ------
+    InputError
+        As :func:`ccbench._folders.check_replaceable`.
+    """
+    files = {_DESCRIPTION, *(f"{name}.parquet" for name in _TABLES)}
+    _folders.check_replaceable(folder, "simulation", files)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from ccbench import _validate
 from ccbench._validate import Range
 from ccbench.bfc.simulation import core
+from ccbench.bfc.simulation.result import Simulation
 from ccbench.bfc.simulation.tables import tabulated
+from ccbench.bfc.simulation.units import picoseconds
 from ccbench.bfc.workload import Workload, check_flows
 from ccbench.errors import InputError
 
@@ -20,10 +22,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ccbench.bfc.scheme import Scheme
-    from ccbench.bfc.simulation.result import Simulation
+    from ccbench.bfc.simulation.core import CoreInput
     from ccbench.bfc.topology import Topology
 
-__all__ = ["simulate"]
+__all__ = ["prepared", "simulate"]
 
 _MOST_SECONDS = 1000.0
 
@@ -86,6 +88,53 @@ def simulate(  # noqa: PLR0913 - each is one setting of the experiment
     >>> float(result.flows["slowdown"].iloc[0])
     1.0
     """
+    given = prepared(
+        topology,
+        workload,
+        scheme,
+        duration_s,
+        seed,
+        drain_s=drain_s,
+        sample_interval_s=sample_interval_s,
+        queue_delays=queue_delays,
+    )
+    tables = tabulated(core.run(given, progress), given)
+    provenance = {
+        "ccbench_version": version("ccbench"),
+        "topology": _describe_topology(topology),
+        "workload": asdict(workload) if isinstance(workload, Workload) else "flows",
+        "scheme": asdict(scheme),
+        "duration_s": float(duration_s),
+        "drain_s": float(duration_s if drain_s is None else drain_s),
+        "sample_interval_s": float(sample_interval_s),
+        "seed": seed,
+    }
+    return Simulation(**tables, provenance=provenance)
+
+
+def prepared(  # noqa: PLR0913 - likewise
+    topology: Topology,
+    workload: Workload | pd.DataFrame,
+    scheme: Scheme,
+    duration_s: float,
+    seed: int = 1,
+    *,
+    drain_s: float | None = None,
+    sample_interval_s: float = 1e-5,
+    queue_delays: bool = False,
+) -> CoreInput:
+    """Return what the core is given for a simulation, after looking at all of it.
+
+    Parameters
+    ----------
+    topology, workload, scheme, duration_s, seed, drain_s, sample_interval_s, queue_delays
+        As in :func:`simulate`.
+
+    Raises
+    ------
+    InputError
+        If the traffic names servers that do not exist, or a value is out of range.
+    """
     seconds = Range(1e-7, _MOST_SECONDS)
     duration_s = _validate.number("duration_s", duration_s, seconds, example=0.01)
     if drain_s is None:
@@ -102,30 +151,18 @@ def simulate(  # noqa: PLR0913 - each is one setting of the experiment
         check_flows(flows, topology)
         if not flows["start_ps"].is_monotonic_increasing:
             raise InputError("flows are not in order of start_ps: sort them")
-    answer = core.run(
+    return core.core_input(
         topology,
         flows,
         scheme,
         {
-            "duration_ps": core.picoseconds(duration_s),
-            "drain_ps": core.picoseconds(drain_s),
-            "sample_interval_ps": core.picoseconds(sample_interval_s),
+            "duration_ps": picoseconds(duration_s),
+            "drain_ps": picoseconds(drain_s),
+            "sample_interval_ps": picoseconds(sample_interval_s),
             "seed": seed,
             "queue_delays": queue_delays,
         },
-        progress,
     )
-    provenance = {
-        "ccbench_version": version("ccbench"),
-        "topology": _describe_topology(topology),
-        "workload": asdict(workload) if isinstance(workload, Workload) else "flows",
-        "scheme": asdict(scheme),
-        "duration_s": duration_s,
-        "drain_s": drain_s,
-        "sample_interval_s": sample_interval_s,
-        "seed": seed,
-    }
-    return tabulated(answer, flows, topology, provenance)
 
 
 def _describe_topology(topology: Topology) -> dict[str, Any]:

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ccbench.bfc.simulation.core import PS, port_table
-from ccbench.bfc.simulation.result import Simulation
+from ccbench.bfc.simulation.units import PS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
-    from ccbench.bfc.topology import Topology
+    from ccbench.bfc.simulation.core import CoreInput
 
 __all__ = ["tabulated"]
 
@@ -26,27 +25,20 @@ _DELAY_EDGES_NS = np.concatenate(
 )
 
 
-def tabulated(
-    answer: Mapping[str, Any],
-    flows: pd.DataFrame,
-    topology: Topology,
-    provenance: Mapping[str, Any],
-) -> Simulation:
-    """Return what the core answered as a result.
+def tabulated(answer: Mapping[str, Any], given: CoreInput) -> dict[str, Any]:
+    """Return the tables and the summary of a :class:`~ccbench.bfc.simulation.Simulation`, by name.
 
     Parameters
     ----------
     answer : mapping
         As :func:`ccbench.bfc.simulation.core.run` returns it.
-    flows, topology
-        What it was told of.
-    provenance : mapping
-        What the result says of how it was made.
+    given : CoreInput
+        What the core was given.
     """
-    ports = port_table(topology)
+    flows, ports = given.flows, given.ports
     times_s = pd.Index(answer["sample_ps"] / PS, name="time_s")
-    switches = range(topology.servers, topology.servers + topology.switches)
-    buffers = answer["buffers"].reshape(len(times_s), topology.switches)
+    switches = range(given.servers, given.servers + given.switches)
+    buffers = answer["buffers"].reshape(len(times_s), given.switches)
     totals = dict(answer["totals"])
     end_s, base_rtt_s = (totals.pop(f"{name}_ps") / PS for name in ("end", "base_rtt"))
     summary = {
@@ -58,9 +50,9 @@ def tabulated(
         "delivered_bytes": int(answer["delivered_bytes"].sum()),
         "peak_buffer_bytes": int(answer["peak_buffers"].max()),
     }
-    return Simulation(
-        flows=_flows(answer, flows),
-        samples=pd.DataFrame(
+    return {
+        "flows": _flows(answer, flows),
+        "samples": pd.DataFrame(
             {
                 "delivered_bytes": answer["delivered"],
                 "long_bytes": answer["delivered_long"],
@@ -68,15 +60,14 @@ def tabulated(
             },
             index=times_s,
         ),
-        buffers=pd.DataFrame(buffers, index=times_s, columns=[f"{node}" for node in switches]),
-        ports=_ports(answer, ports),
-        active_flows=pd.DataFrame(
+        "buffers": pd.DataFrame(buffers, index=times_s, columns=[f"{node}" for node in switches]),
+        "ports": _ports(answer, ports),
+        "active_flows": pd.DataFrame(
             {"flows": np.arange(len(answer["active_flows"])), "count": answer["active_flows"]}
         ),
-        queue_delays=_delays(answer["delays"], len(ports)),
-        summary=summary,
-        provenance=provenance,
-    )
+        "queue_delays": _delays(answer["delays"], len(ports)),
+        "summary": summary,
+    }
 
 
 def _flows(answer: Mapping[str, Any], flows: pd.DataFrame) -> pd.DataFrame:

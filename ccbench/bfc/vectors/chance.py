@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-import random
 from collections import deque
 from typing import TYPE_CHECKING
 
 from ccbench.bfc.switch import Bitmap, Flow, Packet, Settings, Signal
 from ccbench.bfc.vectors.form import Reference
 from ccbench.bfc.vectors.scenario import Departure, Refresh, Scenario, Step
+from ccbench.random_streams import standard_stream
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Iterator
 
 __all__ = ["random_scenarios"]
@@ -40,7 +41,7 @@ def random_scenarios(count: int = 8, *, packets: int = 300, seed: int = 1) -> It
     50
     """
     for i in range(count):
-        chance = random.Random(f"{seed}/{i}")
+        chance = standard_stream(seed, "random scenario", i)
         settings = _random_settings(chance)
         steps = tuple(_random_steps(chance, settings, packets))
         yield Scenario(

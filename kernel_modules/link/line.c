@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * First-in first-out lines: a packet costs the same however many wait, as one
+ * event stands for the first of them.
+ */
+#include "link.h"
+
+/* Each packet waits with the time at which it is due in its control buffer. */
+static u64 *due_ns_of(struct sk_buff *skb)
+{
+	return (u64 *)skb->cb;
+}
+
+static void first_is_due(struct path_event *event)
+{
+	struct line *line = container_of(event, struct line, event);
+	struct sk_buff *skb = __skb_dequeue(&line->packets);
+	struct sk_buff *next = skb_peek(&line->packets);
+
+	if (next)
+		path_event_set(&line->event, *due_ns_of(next));
+	line->deliver(skb);
+}
+
+void line_init(struct line *line, void (*deliver)(struct sk_buff *skb))
+{
+	path_event_init(&line->event, first_is_due);
+	__skb_queue_head_init(&line->packets);
+	line->last_ns = 0;
+	line->deliver = deliver;
+}
+
+void line_add(struct line *line, struct sk_buff *skb, u64 due_ns)
+{
+	line->last_ns = max(line->last_ns, due_ns);
+	*due_ns_of(skb) = line->last_ns;
+	if (skb_queue_empty(&line->packets))
+		path_event_set(&line->event, line->last_ns);
+	__skb_queue_tail(&line->packets, skb);
+}
