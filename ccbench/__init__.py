@@ -22,11 +22,13 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ccbench import classify, emulate, harm, packets, plots, raygen, studies, traffic
+    from ccbench import classify, emulate, harm, packets, plots, raygen, studies, sweeps, traffic
     from ccbench.bottleneck import Bottleneck
     from ccbench.flow import Flow
+    from ccbench.noise import Noise
     from ccbench.run import Run
     from ccbench.scenario import Scenario
+    from ccbench.sweeps import sweep
     from ccbench.trace import Trace
 
     __version__: str
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Bottleneck",
     "Flow",
+    "Noise",
     "Run",
     "Scenario",
     "Trace",
@@ -45,6 +48,8 @@ __all__ = [
     "plots",
     "raygen",
     "studies",
+    "sweep",
+    "sweeps",
     "traffic",
 ]
 
@@ -53,11 +58,15 @@ __all__ = [
 _HOMES = {
     "Bottleneck": "ccbench.bottleneck",
     "Flow": "ccbench.flow",
+    "Noise": "ccbench.noise",
     "Run": "ccbench.run",
     "Scenario": "ccbench.scenario",
     "Trace": "ccbench.trace",
+    "sweep": "ccbench.sweeps",
 }
-_MODULES = {"classify", "emulate", "harm", "packets", "plots", "raygen", "studies", "traffic"}
+_MODULES = {
+    *("classify", "emulate", "harm", "packets", "plots", "raygen", "studies", "sweeps", "traffic"),
+}
 
 
 def __getattr__(name: str) -> object:

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench._locks import locked
+from ccbench._os_errors import NO_ROOM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["LEFTOVER", "is_possible", "new_file", "new_folder", "remove", "write_text"]
+__all__ = ["LEFTOVER", "existing", "is_possible", "new_file", "new_folder", "remove", "write_text"]
 
 #: Matches the names that folders have while they are written or removed.
 LEFTOVER = ".*.tmp"
@@ -39,7 +40,8 @@ def new_folder(path: Path, *, replace: bool) -> Iterator[Path]:
     temporary = _beside(path)
     lock = _begin(path, temporary, temporary.mkdir)
     try:
-        yield temporary
+        with _named(path, temporary):
+            yield temporary
         while True:  # until no other process has put its own there since we looked
             try:
                 temporary.rename(path)
@@ -65,16 +67,18 @@ def new_file(path: Path) -> Iterator[Path]:
     if _takes_bytes(path):
         with tempfile.TemporaryDirectory() as folder:
             whole = Path(folder) / path.name
-            yield whole
-            with whole.open("rb") as source, path.open("wb") as target:
+            with _named(whole, whole):  # if there is no room, then where it is written first
+                yield whole
+            with _named(path, whole), whole.open("rb") as source, path.open("wb") as target:
                 shutil.copyfileobj(source, target)
         return
     path = _behind_links(path)
     temporary = _beside(path)
     lock = _begin(path, temporary, temporary.touch)
     try:
-        yield temporary
-        temporary.replace(path)
+        with _named(path, temporary):
+            yield temporary
+            temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
         _close(lock)
@@ -84,8 +88,12 @@ def is_possible(path: Path) -> bool:
     """Whether a file or a folder may be put there: to be asked before what takes long."""
     if _takes_bytes(path):
         return os.access(path, os.W_OK)
-    above = next(folder for folder in _behind_links(path).absolute().parents if folder.exists())
-    return os.access(above, os.W_OK | os.X_OK)
+    return os.access(existing(_behind_links(path).absolute().parent), os.W_OK | os.X_OK)
+
+
+def existing(folder: Path) -> Path:
+    """Return a folder, or the nearest above it that is there."""
+    return next(path for path in (folder, *folder.parents) if path.exists())
 
 
 def write_text(path: Path, text: str) -> None:
@@ -112,11 +120,8 @@ def _begin(path: Path, temporary: Path, make: Callable[[], None]) -> int | None:
     for leftover in path.parent.glob(f".*.{'?' * 32}.tmp"):
         _remove_if_left(leftover)
     while True:
-        try:
+        with _named(path, temporary):
             make()
-        except OSError as error:
-            error.filename = str(path)  # which people know
-            raise
         try:
             lock = locked(temporary, fcntl.LOCK_SH)
         except FileNotFoundError:
@@ -126,6 +131,22 @@ def _begin(path: Path, temporary: Path, make: Callable[[], None]) -> int | None:
         if temporary.exists():
             return lock
         os.close(lock)  # the same, a moment later
+
+
+@contextmanager
+def _named(path: Path, temporary: Path) -> Iterator[None]:
+    """Let errors of the temporary name the path, which people know.
+
+    Libraries in C do not name the file for which there is no room.
+    """
+    try:
+        yield
+    except OSError as error:
+        place = error.filename
+        is_ours = isinstance(place, str | os.PathLike) and Path(place).is_relative_to(temporary)
+        if is_ours or (place is None and error.errno in NO_ROOM):
+            error.filename = str(path)
+        raise
 
 
 def _remove_if_left(leftover: Path) -> None:

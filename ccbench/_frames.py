@@ -27,6 +27,7 @@ __all__ = [
     "EVENTS",
     "EVENT_DTYPE",
     "FLOW_COLUMNS",
+    "NO_FLOW",
     "OCCUPANCY_COLUMNS",
     "QUEUE_COLUMNS",
     "STATES",
@@ -38,6 +39,9 @@ __all__ = [
     "read",
     "write",
 ]
+
+#: Number of the flow of packets that belong to none: background traffic.
+NO_FLOW = 2**32 - 1
 
 #: What happens to a packet at a bottleneck; the position is the category's code.
 EVENTS = ("enqueue", "dequeue", "drop", "mark", "loss")

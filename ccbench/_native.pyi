@@ -42,6 +42,9 @@ def dtw_lower_bound(
     x: npt.NDArray[np.float32], y: npt.NDArray[np.float32], window: int
 ) -> float: ...
 
+#: Of the simulator's sources, without comments: SHA-256 in hexadecimal.
+datacenter_digest: str
+
 class DatacenterSwitch:
     def __init__(
         self,

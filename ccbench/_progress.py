@@ -16,6 +16,9 @@ __all__ = ["progress"]
 def progress(*columns: ProgressColumn | str) -> Progress:
     """Make a progress display: a bar, `columns` and the time left, or passed where nobody knows.
 
+    The time left follows from the speed of late; or is that of the task's field ``left_s``, if it
+    has one: seconds, or None for unknown.
+
     Use it as a context manager. It is silent where standard error is no tty, and wiped when it
     ends: the result says what was done.
     """
@@ -31,7 +34,10 @@ def progress(*columns: ProgressColumn | str) -> Progress:
 
     class Left(TimeRemainingColumn):
         def render(self, task: Task) -> Text:
-            if task.time_remaining is not None:
+            if "left_s" in task.fields:
+                if task.fields["left_s"] is not None:
+                    return Text(f"left {timedelta(seconds=round(task.fields['left_s']))}")
+            elif task.time_remaining is not None:
                 return Text("left ") + super().render(task)
             passed = timedelta(seconds=int(task.elapsed or 0))
             return Text(f"for {passed}", style="progress.elapsed")

@@ -6,9 +6,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from ccbench import _atomic
+from ccbench import _atomic, _folders
 from ccbench._sealed import ChangedError, file_digest, sealed, unsealed
-from ccbench.errors import DamagedRun, InputError
+from ccbench.errors import DamagedRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,21 +111,6 @@ def check_folder(folder: Path) -> None:
     Raises
     ------
     InputError
-        If it is a file or the working directory, holds anything but a run, which would be replaced,
-        or cannot be written.
+        As :func:`ccbench._folders.check_replaceable`.
     """
-    if not _atomic.is_possible(folder):
-        message = f"{folder} cannot be written, as what is above it cannot"
-        raise InputError(f"{message}: name another folder")
-    if folder.exists() and folder.samefile("."):
-        raise InputError(f"{folder} is the folder that you are in; a run replaces it: name another")
-    strangers = []
-    try:
-        strangers = sorted({path.name for path in folder.iterdir()} - _FILES)
-    except FileNotFoundError:
-        pass  # the usual case: it is new
-    except NotADirectoryError:
-        raise InputError(f"{folder} is a file: name a folder for the run") from None
-    if strangers:
-        message = f"{folder} holds {strangers[0]}, and saving a run there would remove it"
-        raise InputError(f"{message}: name another folder")
+    _folders.check_replaceable(folder, "run", _FILES)

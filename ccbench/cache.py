@@ -8,10 +8,13 @@ from pathlib import Path
 
 import platformdirs
 
-from ccbench import _validate
+from ccbench import _os_errors, _validate
 from ccbench.errors import CcbenchError
 
-__all__ = ["cache_dir", "unwritable"]
+__all__ = ["ELSEWHERE", "cache_dir", "unwritable"]
+
+#: How to have another cache folder.
+ELSEWHERE = "set CCBENCH_CACHE to a folder that you may write to"
 
 
 def cache_dir() -> Path:
@@ -32,6 +35,8 @@ def cache_dir() -> Path:
 
 def unwritable(folder: Path, error: Exception) -> CcbenchError:
     """Return the error to raise when a store in the cache cannot be written."""
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-    message = f"cannot write to the store {folder} ({reason}): make room, or set"
-    return CcbenchError(f"{message} CCBENCH_CACHE to another folder")
+    if isinstance(error, OSError):
+        said = _os_errors.explain(error, folder, elsewhere=ELSEWHERE)
+    else:
+        said = f"{folder}: {error}: {ELSEWHERE}"
+    return CcbenchError(f"cannot write to the store {said}")

@@ -3,8 +3,9 @@
 
 The log says what happened when; which departure belongs to which arrival follows from two facts:
 the packets of one flow leave a queue in the order in which they came, and links keep the order of
-what they carry. The first is not true of CHOKe, which drops packets from the middle of its queue:
-there the delay of a packet cannot be known.
+what they carry. Which packet is dropped at an arrival is a property of the qdisc
+(:class:`~ccbench.qdiscs.Drops`). If it may be any, as CHOKe drops packets from the middle of its
+queue, the delay of a packet cannot be known.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ccbench._frames import EVENTS
+from ccbench._frames import EVENTS, NO_FLOW
 from ccbench.errors import InputError
+from ccbench.qdiscs import QDISCS, Drops
 
 if TYPE_CHECKING:
     from ccbench.bottleneck import Bottleneck
@@ -25,9 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["delivered", "fates"]
 
 _ENQUEUE, _DEQUEUE, _DROP, _MARK, _LOSS = range(len(EVENTS))
-
-#: Qdiscs that make room for an arrival by dropping a flow's oldest packet, at the same instant.
-_DROPS_THE_OLDEST = frozenset({"pfifo_head_drop", "fq_codel", "cake", "hhf"})
 
 IntArray = npt.NDArray[np.int64]
 
@@ -52,16 +51,18 @@ def delivered(run: Run) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If the run has no queue log, or one of the qdiscs is CHOKe.
+        If the run has no queue log, or a qdisc drops any packets, as CHOKe does.
 
     Examples
     --------
     >>> delivered(run).groupby("flow")["queueing_ms"].quantile(0.95)  # doctest: +SKIP
     """
     links = run.scenario.bottlenecks
-    if any(link.qdisc == "choke" for link in links):
-        message = "qdisc = 'choke' drops packets from the middle, so that delays of single packets"
-        raise InputError(f"{message} are not known: choose another qdisc, or no metric of delay")
+    for link in links:
+        if _drops(link) is Drops.ANY:
+            message = f"qdisc = {link.qdisc!r} drops packets from the middle, so that delays of"
+            step = "choose another qdisc, or no metric of delay"
+            raise InputError(f"{message} single packets are not known: {step}")
     flows = run.scenario.flow_table()
     joins, leaves = (flows[f"{end}_bottleneck"].to_numpy() for end in ("first", "last"))
     log = _Log(run, 0, links[0])
@@ -154,13 +155,19 @@ def fates(run: Run, from_s: float = 0.0, to_s: float | None = None) -> pd.DataFr
     counts = pd.DataFrame(0, index=index, columns=["sent", "lost"])
     joins = run.scenario.flow_table()["first_bottleneck"].to_numpy()
     for number in range(len(run.scenario.bottlenecks)):
-        log = run.queue_events(number)
+        log = _events_of_flows(run, number)
         log = log[log["time_ns"].between(from_s * 1e9, end_s * 1e9)]
         event, flow = log["event"].cat.codes, log["flow"]
         came = flow[event.isin((_ENQUEUE, _LOSS))].to_numpy()
         counts["sent"] += np.bincount(came[joins[came] == number], minlength=len(index))
         counts["lost"] += np.bincount(flow[event.isin((_DROP, _LOSS))], minlength=len(index))
     return counts
+
+
+def _events_of_flows(run: Run, number: int) -> pd.DataFrame:
+    """Return the log of a bottleneck without background traffic."""
+    log = run.queue_events(number)
+    return log[log["flow"] != NO_FLOW] if run.scenario.noise.background_share else log
 
 
 class _Log:
@@ -177,7 +184,7 @@ class _Log:
     """
 
     def __init__(self, run: Run, number: int, link: Bottleneck) -> None:
-        rows = run.queue_events(number)
+        rows = _events_of_flows(run, number)
         self.time_ns: IntArray = rows["time_ns"].to_numpy()
         event = rows["event"].cat.codes.to_numpy()
         self.flow: npt.NDArray[Any] = rows["flow"].to_numpy()
@@ -190,20 +197,51 @@ class _Log:
         self.dequeued_flow = flow[is_dequeue]
         self.dequeued_bytes = rows["bytes"].to_numpy()[is_dequeue]
 
-        drop = event == _DROP
-        refused = np.zeros(event.size, dtype=bool)  # arrivals that never waited
-        if link.qdisc not in _DROPS_THE_OLDEST:
-            at_once = (flow[:-1] == flow[1:]) & (time_ns[:-1] == time_ns[1:])
-            refused[:-1] = self.is_enqueue[:-1] & drop[1:] & at_once
-        drop[1:] &= ~refused[:-1]
-        # What is left has waited: of each flow the k-th to leave is the k-th that came.
-        came, left = self.is_enqueue & ~refused, is_dequeue | drop
+        is_drop = event == _DROP
+        arrivals, drops = _dropped_before_older(self, is_drop, _drops(link))
+        came, left = self.is_enqueue.copy(), is_dequeue | is_drop
+        came[arrivals] = left[drops] = False
+        # Of what is left of each flow the k-th to leave is the k-th that came.
         came_at = np.flatnonzero(came)
         by_flow = came_at[np.argsort(flow[came_at], kind="stable")]
         first = np.searchsorted(flow[by_flow], np.arange(run.scenario.flow_count))
         arrival = by_flow[first[flow[left]] + _rank_in_flow(flow[left])]
         position = np.cumsum(self.is_enqueue) - 1
         self.enqueue_of: IntArray = position[arrival[is_dequeue[left]]]
+
+
+def _drops(link: Bottleneck) -> Drops:
+    """Return which packet a link's qdisc drops at an arrival: that one, if nothing else is said."""
+    return QDISCS[link.qdisc].drops if link.qdisc in QDISCS else Drops.ARRIVAL
+
+
+def _dropped_before_older(
+    log: _Log, is_drop: npt.NDArray[np.bool_], drops: Drops
+) -> tuple[IntArray, IntArray]:
+    """Return which arrivals were dropped before older packets of their flow, and by which drops."""
+    if drops is Drops.OLDEST:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    refused = np.zeros(is_drop.size, dtype=bool)
+    refused[1:] = is_drop[1:] & log.is_enqueue[:-1]
+    refused[1:] &= (log.time_ns[1:] == log.time_ns[:-1]) & (log.flow[1:] == log.flow[:-1])
+    dropped_at = np.flatnonzero(refused)
+    arrivals = dropped_at - 1
+    if drops is Drops.ARRIVAL:
+        return arrivals, dropped_at
+    # What is dropped for another's packet is the flow's last that is still there.
+    others = np.flatnonzero(is_drop & ~refused)
+    taken = set(arrivals.tolist())
+    flows = np.unique(log.flow[others])
+    came_at = {flow: np.flatnonzero(log.is_enqueue & (log.flow == flow)) for flow in flows}
+    newest = []
+    for at in others:
+        mine = came_at[log.flow[at]]
+        k = np.searchsorted(mine, at) - 1
+        while int(mine[k]) in taken:
+            k -= 1
+        newest.append(int(mine[k]))
+        taken.add(newest[-1])
+    return np.r_[arrivals, np.array(newest, dtype=np.int64)], np.r_[dropped_at, others]
 
 
 def _rank_in_flow(flow: npt.NDArray[Any]) -> IntArray:

@@ -6,6 +6,7 @@ Every engine returns a :class:`Run`, and everything that analyses starts from on
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ccbench import _frames, _run_files, _validate, cca_info
-from ccbench._frames import EVENT_DTYPE, EVENTS, STATE_DTYPE, STATES
+from ccbench._frames import EVENT_DTYPE, EVENTS, NO_FLOW, STATE_DTYPE, STATES
 from ccbench._queue_record import Events, Summarised
 from ccbench._rates import rates_mbps
 from ccbench.errors import DamagedRun, InputError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from ccbench._queue_record import QueueRecord
 
-__all__ = ["EVENTS", "EVENT_DTYPE", "STATES", "STATE_DTYPE", "Run"]
+__all__ = ["EVENTS", "EVENT_DTYPE", "NO_FLOW", "STATES", "STATE_DTYPE", "Run"]
 
 _NS = 1_000_000_000
 
@@ -46,7 +47,8 @@ class Run:
     queue : DataFrame
         One row per event at a bottleneck, in order of time; no rows unless `queue_log` is true.
         Columns:
-        ``time_ns``; ``bottleneck`` from 0; ``event``; ``flow``; ``bytes`` of the IP packet;
+        ``time_ns``; ``bottleneck`` from 0; ``event``; ``flow`` (:data:`NO_FLOW` for background
+        traffic); ``bytes`` of the IP packet;
         ``backlog_packets`` and ``backlog_bytes`` that wait after the event, the packet in
         transmission not counted. Events are
 
@@ -323,6 +325,42 @@ class Run:
         backlog = record.backlog_at(grid)
         return pd.Series(backlog, index=_time_index(grid), name="occupancy_packets")
 
+    def carried_bytes(self, bottleneck: int = 0) -> int:
+        """Return how many IP bytes a link carried, over the whole run.
+
+        The number is exact, from one of two sources. If all flows that pass the link leave the path
+        there, as at the last bottleneck, it is what their samples count: packets that have left the
+        link. Otherwise a later bottleneck may have lost some of what the link carried, so the
+        samples are only a lower bound, as they are beside background traffic, which is no flow. The
+        number is then what the record of the queue counts, in which a packet that is on the link at
+        the end of the run counts in full.
+
+        Parameters
+        ----------
+        bottleneck : int
+            Position of the bottleneck in the scenario.
+
+        Raises
+        ------
+        InputError
+            If the scenario has no such bottleneck, or if flows go on to a later one, or there is
+            background traffic, and the run has no record of its queues.
+
+        Examples
+        --------
+        >>> run.carried_bytes() * 8e-6 / run.scenario.duration_s  # Mbit/s  # doctest: +SKIP
+        99.0...
+        """
+        self._check_bottleneck(bottleneck)
+        table = self.scenario.flow_table()
+        first, last = table["first_bottleneck"], table["last_bottleneck"]
+        some_go_on = ((first <= bottleneck) & (bottleneck < last)).any()
+        if some_go_on or self.scenario.noise.background_share:
+            return self._queue_record(bottleneck).carried_bytes()
+        leaves_here = table.index[last == bottleneck]
+        reached = self.flows.groupby("flow")["throughput_bytes"].last()
+        return int(reached.reindex(leaves_here, fill_value=0).sum())
+
     def utilisation(self, bottleneck: int = 0) -> float:
         """Return the share of a link's capacity that was used, over the whole run.
 
@@ -334,28 +372,23 @@ class Run:
         Returns
         -------
         float
-            0 to 1: IP bytes that the link carried, divided by those that it could have carried. NaN
-            if it could carry nothing, as a trace whose first opportunity comes after the end.
+            0 to 1: :meth:`carried_bytes`, divided by the IP bytes that the link could have carried.
+            NaN if it could carry nothing, as a trace whose first opportunity comes after the end.
 
         Raises
         ------
         InputError
-            If the scenario has no such bottleneck, or if it is not the last one, of which the flows
-            tell, and the run knows nothing of its queues.
+            As :meth:`carried_bytes`.
 
         Examples
         --------
         >>> run.utilisation()  # doctest: +SKIP
         0.99...
         """
-        self._check_bottleneck(bottleneck)
-        if bottleneck == len(self.scenario.bottlenecks) - 1:
-            carried = self.flows.groupby("flow")["throughput_bytes"].last().sum()
-        else:
-            carried = self._queue_record(bottleneck).carried_bytes()
+        carried = self.carried_bytes(bottleneck)
         link = self.scenario.bottlenecks[bottleneck]
         could_carry = link.capacity_bytes(self.scenario.duration_s)
-        return float(carried) / could_carry if could_carry else math.nan
+        return carried / could_carry if could_carry else math.nan
 
     def queueing_delay_ms(self, bottleneck: int = 0) -> float:
         """Return how long packets waited in a queue, in milliseconds, the mean over the run.
@@ -427,6 +460,35 @@ class Run:
             }
         )
 
+    def bottleneck_summary(self) -> pd.DataFrame:
+        """Return one row per bottleneck with what it did.
+
+        Returns
+        -------
+        DataFrame
+            Index ``bottleneck``; columns ``bandwidth_mbps`` (the mean of a trace), ``qdisc``,
+            ``queue_packets`` (its room), ``utilisation`` (0 to 1), ``mean_queue_packets`` and
+            ``queueing_delay_ms``; NaN where only a queue log could tell.
+
+        Examples
+        --------
+        >>> run.bottleneck_summary()["utilisation"]  # doctest: +SKIP
+        """
+        links = self.scenario.bottlenecks
+        logged = bool(self.scenario.queue_log)
+        rows = [
+            {
+                "bandwidth_mbps": link.mean_mbps,
+                "qdisc": link.qdisc,
+                "queue_packets": link.queue_packets,
+                "utilisation": self._known_utilisation(i),
+                "mean_queue_packets": self._mean_queue_packets(i) if logged else math.nan,
+                "queueing_delay_ms": self.queueing_delay_ms(i) if logged else math.nan,
+            }
+            for i, link in enumerate(links)
+        ]
+        return pd.DataFrame(rows, index=pd.RangeIndex(len(links), name="bottleneck"))
+
     def completion_times(self) -> pd.DataFrame:
         """Return how long the flows of a given size took, one row for each.
 
@@ -475,17 +537,8 @@ class Run:
         >>> Run.load("results").utilisation() == run.utilisation()  # doctest: +SKIP
         True
         """
-        tables: dict[str, pd.DataFrame] = {
-            name: getattr(self, name) for name in ("queue", "flows", "completions")
-        }
-        if not self.batches.empty:  # but for Wi-Fi, it would be in all of many thousand runs
-            tables["batches"] = self.batches
-        if self.queue_summary is not None:
-            tables |= {
-                f"queue_{name}": getattr(self.queue_summary, name) for name in SUMMARY_TABLES
-            }
         description = {"scenario": self.scenario.to_dict(), "provenance": dict(self.provenance)}
-        _run_files.save(Path(folder), tables, description, replace=replace)
+        _run_files.save(Path(folder), self._tables(), description, replace=replace)
 
     @classmethod
     def load(cls, folder: str | Path) -> Run:
@@ -509,6 +562,39 @@ class Run:
             message = f"{folder} does not hold a run ({error}): run the scenario again"
             raise DamagedRun(message) from error
 
+    def digest(self) -> str:
+        """Return the SHA-256 in hexadecimal of what happened: of all tables.
+
+        Runs with the same digest are the same, even if their scenarios have different seeds.
+
+        Examples
+        --------
+        >>> run.digest() == emulate.run(run.scenario).digest()  # doctest: +SKIP
+        True
+        """
+        total = hashlib.sha256()
+        for name, table in self._tables().items():
+            total.update(f"{name}, {len(table)} rows\n".encode())
+            for column in table:
+                values = table[column]
+                is_word = isinstance(values.dtype, pd.CategoricalDtype)
+                numbers = values.cat.codes if is_word else values
+                total.update(numbers.to_numpy().tobytes())
+        return total.hexdigest()
+
+    def _tables(self) -> dict[str, pd.DataFrame]:
+        """Return the tables by the names of their files."""
+        tables: dict[str, pd.DataFrame] = {
+            name: getattr(self, name) for name in ("queue", "flows", "completions")
+        }
+        if not self.batches.empty:  # but for Wi-Fi, it would be in all of many thousand runs
+            tables["batches"] = self.batches
+        if self.queue_summary is not None:
+            tables |= {
+                f"queue_{name}": getattr(self.queue_summary, name) for name in SUMMARY_TABLES
+            }
+        return tables
+
     @property
     def _duration_ns(self) -> int:
         return round(self.scenario.duration_s * _NS)
@@ -516,6 +602,16 @@ class Run:
     @property
     def _sample_ns(self) -> int:
         return round(self.scenario.sample_interval_ms * 1e6)
+
+    def _known_utilisation(self, bottleneck: int) -> float:
+        try:
+            return self.utilisation(bottleneck)
+        except InputError:  # only a queue log could tell
+            return math.nan
+
+    def _mean_queue_packets(self, bottleneck: int) -> float:
+        shares = self.occupancy_distribution(bottleneck)
+        return float((shares * shares.index).sum())
 
     def _check_bottleneck(self, bottleneck: int) -> None:
         last = len(self.scenario.bottlenecks) - 1

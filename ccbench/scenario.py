@@ -19,12 +19,16 @@ from ccbench import _atomic, _fields, _toml, _validate
 from ccbench._validate import Range
 from ccbench.bottleneck import Bottleneck
 from ccbench.flow import MAX_FLOWS, MTU_BYTES, Flow
+from ccbench.noise import NO_NOISE, Noise, read_noise
+from ccbench.random_streams import stream
 from ccbench.trace import Trace
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pandas as pd
 
-__all__ = ["MSS_BYTES", "MTU_BYTES", "Bottleneck", "Flow", "Scenario", "Trace"]
+__all__ = ["MSS_BYTES", "MTU_BYTES", "Bottleneck", "Flow", "Noise", "Scenario", "Trace"]
 
 #: TCP payload of a full packet in bytes: what 20 bytes of IP header, 20 of TCP header and 12 of
 #: timestamps leave.
@@ -33,7 +37,7 @@ MSS_BYTES = MTU_BYTES - 52
 MAX_BOTTLENECKS = 8
 _RTT = Range(0.001, 10_000)
 _DURATION = Range(0.001, 1e6)
-_JITTER = Range(0, 1_000)
+_BATCH = Range(0, 1_000)
 _INTERVAL = Range(1, 1e9)
 
 #: How the kernel writes a module's parameters that are true or false.
@@ -60,11 +64,10 @@ class Scenario:
         Length in seconds, 0.001 or more.
     seed : int
         For everything random: another seed gives another draw.
-    jitter_ms : float
-        What the receiving host takes for an answer, at random from 0 to this, in milliseconds;
-        answers do not overtake each other. Without it two flows of unlike RTTs and no randomness of
-        their own (Reno, CUBIC) can lock in step at a drop-tail queue, one of them meeting all the
-        losses (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
+    noise : Noise
+        Random disturbance of the path and the hosts; none by default. In TOML a table,
+        ``noise = {reverse_jitter_ms = 0.1}``. Without any, flows without randomness of their own
+        (Reno, CUBIC) can lock in step.
     ack_batch_ms : float
         Answers leave the receiving host only at multiples of this, in milliseconds, all that are
         ready at once: compressed ACKs, as from hosts that coalesce interrupts, Wi-Fi and cable
@@ -74,7 +77,8 @@ class Scenario:
     queue_log : bool or "summary"
         Whether every event of every packet at the queues is recorded. Large searches that do not
         need it leave it off. With ``"summary"`` a run has distributions, counters and samples
-        instead, whose size does not grow with the number of packets
+        instead, whose size does not grow with the number of packets: 10 Gbit/s are 1.7 million
+        events a second, which need 24 bytes of memory each, and up to 95 to make a table of
         (:class:`~ccbench.queue_summary.QueueSummary`).
     ecn : bool
         Whether the end hosts negotiate ECN.
@@ -111,7 +115,7 @@ class Scenario:
     rtt_ms: float
     duration_s: float
     seed: int = 1
-    jitter_ms: float = 0.0
+    noise: Noise = NO_NOISE
     ack_batch_ms: float = 0.0
     sample_interval_ms: float = 100.0
     queue_log: bool | str = True
@@ -129,8 +133,8 @@ class Scenario:
             "rtt_ms": number("rtt_ms", self.rtt_ms, _RTT, example=40),
             "duration_s": number("duration_s", self.duration_s, _DURATION, example=60),
             "seed": whole("seed", self.seed, Range(0, 2**63 - 1), example=1),
-            "jitter_ms": number("jitter_ms", self.jitter_ms, _JITTER, example=0.1),
-            "ack_batch_ms": number("ack_batch_ms", self.ack_batch_ms, _JITTER, example=1),
+            "noise": _checked_noise(self.noise),
+            "ack_batch_ms": number("ack_batch_ms", self.ack_batch_ms, _BATCH, example=1),
             "sample_interval_ms": number("sample_interval_ms", interval, _INTERVAL, example=100),
             "queue_log": _checked_queue_log(self.queue_log),
             "ecn": _validate.flag("ecn", self.ecn),
@@ -163,6 +167,19 @@ class Scenario:
         """Number of single flows."""
         return sum(flow.flow_count for flow in self.flows)
 
+    @property
+    def draws_at_random(self) -> bool:
+        """Whether the scenario itself is random: noise, losses, Wi-Fi, Poisson arrivals.
+
+        Without any of them a congestion control (BBR) or a queueing discipline (FQ-CoDel) may still
+        draw at random.
+        """
+        return (
+            bool(self.noise)
+            or any(link.loss > 0 or link.wifi is not None for link in self.bottlenecks)
+            or any(flow.kind == "poisson" for flow in self.flows)
+        )
+
     def bdp_packets(self, bottleneck: int = 0) -> float:
         """Bandwidth-delay product of a bottleneck in full packets: its (mean) rate times `rtt_ms`.
 
@@ -181,9 +198,10 @@ class Scenario:
         -------
         DataFrame
             Index ``flow`` from 0; columns ``group`` (position in `flows`), ``label``, ``kind``,
-            ``cca``, ``start_s``, ``stop_s`` (`duration_s` where the flow has none), ``size_bytes``
-            (missing where the kind has none), ``rate_mbps`` (likewise), ``extra_rtt_ms``,
-            ``first_bottleneck`` and ``last_bottleneck`` (the path's last where the flow has none).
+            ``cca``, ``start_s`` (with its part of the noise), ``stop_s`` (`duration_s` where the
+            flow has none), ``size_bytes`` (missing where the kind has none), ``rate_mbps``
+            (likewise), ``extra_rtt_ms``, ``first_bottleneck`` and ``last_bottleneck`` (the path's
+            last where the flow has none).
 
         Examples
         --------
@@ -201,7 +219,6 @@ class Scenario:
                 "label": [flow.label or flow.cca or flow.kind for flow in self.flows],
                 "kind": [flow.kind for flow in self.flows],
                 "cca": [flow.cca for flow in self.flows],
-                "start_s": [flow.start_s for flow in self.flows],
                 "stop_s": [flow.stop_s or self.duration_s for flow in self.flows],
                 "size_bytes": pd.array([flow.size_bytes for flow in self.flows], dtype="Int64"),
                 "rate_mbps": pd.Series([flow.rate_mbps for flow in self.flows], dtype="float64"),
@@ -218,13 +235,43 @@ class Scenario:
         counts = [flow.flow_count for flow in self.flows]
         table = groups.loc[groups.index.repeat(counts)].reset_index(drop=True)
         table.index.name = "flow"
+        table.insert(4, "start_s", self.starts_s())  # before stop_s
         for i, flow in enumerate(self.flows):
             if flow.arrivals:
                 first = sum(counts[:i])
                 rows = slice(first, first + counts[i] - 1)  # label slices include their end
-                table.loc[rows, "start_s"] = [start_s for start_s, _ in flow.arrivals]
                 table.loc[rows, "size_bytes"] = [size for _, size in flow.arrivals]
         return table
+
+    def starts_s(self) -> npt.NDArray[np.float64]:
+        """Return when each single flow starts, with its part of the noise, in seconds.
+
+        Returns
+        -------
+        ndarray, shape (flow_count,)
+
+        Examples
+        --------
+        >>> link = Bottleneck(bandwidth_mbps=10, queue_bdp=1)
+        >>> flows = (Flow(count=2), Flow(start_s=5))
+        >>> scenario = Scenario(flows=flows, bottlenecks=(link,), rtt_ms=40, duration_s=60)
+        >>> scenario.starts_s().tolist()
+        [0.0, 0.0, 5.0]
+        """
+        import numpy as np  # noqa: PLC0415 - likewise
+
+        counts = [flow.flow_count for flow in self.flows]
+        starts_s = np.repeat([flow.start_s for flow in self.flows], counts)
+        if self.noise.start_spread_ms:
+            spread_s = self.noise.start_spread_ms / 1e3
+            starts_s += stream(self.seed, "start").uniform(0, spread_s, self.flow_count)
+        first = 0
+        for flow in self.flows:
+            if flow.arrivals:
+                drawn_s = [start_s for start_s, _ in flow.arrivals]
+                starts_s[first : first + flow.flow_count] = drawn_s
+            first += flow.flow_count
+        return starts_s
 
     def key(self) -> str:
         """Return the SHA-256 in hexadecimal of everything that can change the result.
@@ -249,8 +296,7 @@ class Scenario:
             values["sysctls"] = dict(self.sysctls)
         if self.module_parameters:
             values["module_parameters"] = dict(self.module_parameters)
-        if not self.ack_batch_ms:  # came later: the others' identity stays
-            del values["ack_batch_ms"]
+        values["noise"] = self.noise.to_dict()
         return values
 
     @classmethod
@@ -280,6 +326,7 @@ class Scenario:
         readers: _fields.Readers = {
             "flows": read_flows,
             "bottlenecks": read_bottlenecks,
+            "noise": read_noise,
             "sysctls": lambda value: _read_settings("sysctls", value),
             "module_parameters": lambda value: _read_settings("module_parameters", value),
         }
@@ -298,6 +345,8 @@ class Scenario:
         True
         """
         document = _fields.without_defaults(Scenario, self.to_dict())
+        if not self.noise:
+            del document["noise"]
         for name, cls in (("flows", Flow), ("bottlenecks", Bottleneck)):
             document[name] = [_fields.without_defaults(cls, part) for part in document[name]]
         return _toml.dumps(document)
@@ -337,9 +386,18 @@ class Scenario:
             name = f"{where}.arrivals[{last}].start_s" if flow.arrivals else f"{where}.start_s"
             allowed, step = f"below duration_s = {self.duration_s:g}", "start earlier or run longer"
             raise _validate.bad(name, start_s, allowed, step)
+        if not flow.arrivals:
+            self._check_spread(where, flow)
         if flow.stop_s is not None and flow.stop_s > self.duration_s:
             allowed, step = f"at most duration_s = {self.duration_s:g}", "remove it to stop there"
             raise _validate.bad(f"{where}.stop_s", flow.stop_s, allowed, step)
+
+    def _check_spread(self, where: str, flow: Flow) -> None:
+        until_s = self.duration_s if flow.stop_s is None else flow.stop_s
+        if flow.start_s + self.noise.start_spread_ms / 1e3 >= until_s:
+            allowed = f"below {1e3 * (until_s - flow.start_s):g}, the length of {where}"
+            step = "lower it, or let the flow send for longer"
+            raise _validate.bad("noise.start_spread_ms", self.noise.start_spread_ms, allowed, step)
 
     def _with_queue_packets(self, i: int) -> Bottleneck:
         bottleneck = self.bottlenecks[i]
@@ -373,6 +431,13 @@ def _read_parts(
         with _validate.within(f"{name}[{i}]."):
             parts.append(read(item))
     return parts
+
+
+def _checked_noise(noise: object) -> Noise:
+    if isinstance(noise, Noise):
+        return noise
+    step = "write for example Noise(reverse_jitter_ms=0.1)"
+    raise _validate.bad("noise", noise, "a Noise", step)
 
 
 def _checked_queue_log(queue_log: object) -> bool | str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ccbench import _fields, _validate, flow_sizes
+from ccbench import _fields, _validate, flow_sizes, random_streams
 from ccbench._validate import Range
 from ccbench.errors import InputError
 from ccbench.flow_sizes import FlowSizes
@@ -60,7 +60,7 @@ class FlowMix:
     >>> round(mix.expected_flows)
     16364
     >>> len(mix.arrivals())
-    16439
+    16294
     """
 
     sizes: str | float | FlowSizes = "heavy-tailed"
@@ -105,13 +105,11 @@ class FlowMix:
 
         Examples
         --------
-        >>> FlowMix(sizes=1500, load_mbps=0.1, stop_s=1, seed=3).arrivals()[0]
-        (0.0..., 1500)
+        >>> FlowMix(sizes=1500, load_mbps=0.1, stop_s=1).arrivals()[0]
+        (0.066..., 1500)
         """
         # Two streams, so that the n-th size does not depend on how many flows there are.
-        times, sizes = (
-            np.random.default_rng(stream) for stream in np.random.SeedSequence(self.seed).spawn(2)
-        )
+        times, sizes = self._stream("starts"), self._stream("sizes")
         count = int(times.poisson(self.expected_flows))
         if count == 0:
             allowed, step = "enough for one flow", "raise it, or stop later"
@@ -120,6 +118,12 @@ class FlowMix:
         starts = np.sort(times.uniform(self.start_s, self.stop_s, count))
         drawn = self.distribution.sample(count, sizes)
         return tuple(zip(starts.tolist(), drawn.tolist(), strict=True))
+
+    def _stream(self, purpose: str) -> np.random.Generator:
+        """Return a stream of this very mix: one of other settings shares no draws with it."""
+        mix = (self.load_mbps, self.start_s, self.stop_s)
+        deciles = self.distribution.at(np.linspace(0, 1, 11)).tolist()
+        return random_streams.stream(self.seed, "flow mix", purpose, *map(repr, mix), *deciles)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> FlowMix:
@@ -170,7 +174,9 @@ def divided(arrivals: Arrivals, parts: int, *, seed: int = 1) -> tuple[Arrivals,
     """
     parts = _validate.whole("parts", parts, Range(1, 64), example=3)
     _validate.whole("seed", seed, _SEED, example=1)
-    group_of = np.random.default_rng(seed).integers(parts, size=len(arrivals)).tolist()
+    # A stream of these very flows, as their first one tells; more of them behind do not change it.
+    stream = random_streams.stream(seed, "divided", parts, *map(repr, arrivals[:1]))
+    group_of = stream.integers(parts, size=len(arrivals)).tolist()
     groups: list[list[tuple[float, int]]] = [[] for _ in range(parts)]
     for flow, group in zip(arrivals, group_of, strict=True):
         groups[group].append(flow)

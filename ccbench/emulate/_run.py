@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from ccbench import _validate
+from ccbench.emulate import _speed
+from ccbench.emulate._machine import Machine
 from ccbench.emulate.engine import Engine, get_engine
+from ccbench.emulate.resources import check_room
 from ccbench.emulate.store import Store
 from ccbench.scenario import Scenario
 
@@ -14,7 +18,7 @@ if TYPE_CHECKING:
     from ccbench.emulate.engine import Progress
     from ccbench.run import Run
 
-__all__ = ["DEFAULT_STORE", "check_is_scenario", "resolve", "run"]
+__all__ = ["DEFAULT_STORE", "check_is_scenario", "make", "resolve", "run"]
 
 #: The store in the user's cache folder.
 DEFAULT_STORE = Store()
@@ -27,13 +31,14 @@ def check_is_scenario(field: str, value: object) -> None:
         raise _validate.bad(field, value, "a Scenario", step)
 
 
-def run(
+def run(  # noqa: PLR0913 - choices that are independent, all by keyword
     scenario: Scenario,
     *,
     engine: str | Engine = "kernel",
     store: Store | None = DEFAULT_STORE,
     fresh: bool = False,
     on_progress: Progress | None = None,
+    machine: Machine | None = None,
 ) -> Run:
     """Run a scenario, or return what came of it the last time.
 
@@ -52,6 +57,8 @@ def run(
     on_progress : callable, optional
         Is called with the seconds of the scenario that are done, several times a second. An
         exception that it raises ends the run.
+    machine : Machine, optional
+        What it may take of this machine; left out, what is free.
 
     Returns
     -------
@@ -61,7 +68,8 @@ def run(
     Raises
     ------
     InputError
-        If the engine cannot run this scenario.
+        If the engine cannot run this scenario, or it takes more memory or scratch space than it
+        may.
     MissingRequirement
         If the engine is not installed.
     EngineError
@@ -74,10 +82,23 @@ def run(
     check_is_scenario("scenario", scenario)
     engine = resolve(engine)
     engine.check(scenario)
-    if store is None:
-        return engine.run(scenario, on_progress=on_progress)
-    if not fresh and (stored := store.get(scenario, engine)) is not None:
+    if store is not None and not fresh and (stored := store.get(scenario, engine)) is not None:
         return stored
+    check_room(engine.needs(scenario), machine or Machine.here())
+    return make(scenario, engine=engine, store=store, fresh=fresh, on_progress=on_progress)
+
+
+def make(
+    scenario: Scenario,
+    *,
+    engine: Engine,
+    store: Store | None,
+    fresh: bool,
+    on_progress: Progress | None,
+) -> Run:
+    """Do the work of :func:`run`, once that has found neither a fault nor a stored run."""
+    if store is None:
+        return _timed(scenario, engine, on_progress)
 
     def waiting() -> None:
         if on_progress is not None:
@@ -86,9 +107,17 @@ def run(
     with store.claim(scenario, engine, waiting=waiting):
         if not fresh and (stored := store.get(scenario, engine)) is not None:
             return stored  # somebody else has made it meanwhile
-        result = engine.run(scenario, on_progress=on_progress)
+        result = _timed(scenario, engine, on_progress)
         if not result.is_late:  # the next time may be better
             store.put(result, overwrite=fresh)
+    return result
+
+
+def _timed(scenario: Scenario, engine: Engine, on_progress: Progress | None) -> Run:
+    """Run a scenario, and note how fast this machine is."""
+    began_s = time.monotonic()
+    result = engine.run(scenario, on_progress=on_progress)
+    _speed.learn(engine.name, engine.needs(scenario).work, time.monotonic() - began_s)
     return result
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict, deque
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from ccbench import _validate
 from ccbench._cores import cores
 from ccbench.emulate._cluster import WorkersKilled, losses_explained
-from ccbench.emulate._run import DEFAULT_STORE, check_is_scenario, resolve, run
+from ccbench.emulate._machine import Machine
+from ccbench.emulate._run import DEFAULT_STORE, check_is_scenario, make, resolve
 from ccbench.emulate._worker import Task
+from ccbench.emulate.resources import Room, check_room, size
 from ccbench.errors import EngineError, InputError
 from ccbench.scenario import Scenario
 
@@ -24,10 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
     from ccbench.emulate.engine import Engine
+    from ccbench.emulate.resources import Needs
     from ccbench.emulate.store import Store
     from ccbench.run import Run
 
 __all__ = ["run_many"]
+
+_log = logging.getLogger(__name__)
 
 #: Starts one scenario.
 _Submit: TypeAlias = "Callable[[Scenario], Future[Run]]"
@@ -42,6 +48,7 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
     store: Store | None = DEFAULT_STORE,
     fresh: bool = False,
     on_failure: Callable[[int, EngineError], None] | None = None,
+    machine: Machine | None = None,
 ) -> Generator[tuple[int, Run], None, None]:
     """Run scenarios side by side and give each result as soon as it is there.
 
@@ -60,7 +67,8 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
         here in memory, and need the same ccbench. A worker that does not have this process's
         virtual kernel builds one; if that is another, it is an error. Left out: here.
     jobs : int, optional
-        Runs side by side if `executor` is left out; by default one for each core.
+        Runs side by side if `executor` is left out; by default one for each core. Where memory or
+        scratch space is too small for so many, it is fewer, and the log says so.
     store : Store or None
         Where finished runs are kept and looked up, by this process; None: nowhere.
     fresh : bool
@@ -69,6 +77,9 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
         Called for each failed run with the position of its scenario and the error (for each of
         equal scenarios); the others go on. Left out, the first failed run ends everything. What is
         no fault of a run always does: a full store, a worker without a kernel, a lost cluster.
+    machine : Machine, optional
+        What all of them together may take of this machine, results that wait for the caller
+        included; left out, what is free when it begins.
 
     Yields
     ------
@@ -80,7 +91,8 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
     Raises
     ------
     InputError
-        If the engine cannot run one of the scenarios; then none is started.
+        If the engine cannot run one of the scenarios, or one takes more memory or scratch space
+        than it may; then none is started.
     EngineError
         If a run fails and `on_failure` is left out; the message says which.
     MissingRequirement
@@ -116,11 +128,19 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
     for group in groups.values():
         is_stored = store is not None and not fresh and store.has(scenarios[group[0]], resolved)
         (stored if is_stored else waiting).append(group)
-    batch = _Batch(scenarios, resolved, store, fresh, on_failure, waiting, stored)
+    room = Room(machine or Machine.here(), makes_runs=executor is None)
+    needs = {indices[0]: resolved.needs(scenario) for scenario, indices in groups.items()}
+    batch = _Batch(
+        scenarios, resolved, store, fresh, on_failure, waiting, stored, needs=needs, room=room
+    )
     if executor is None:
+        for i, *_ in waiting:
+            with _validate.within(f"scenarios[{i}]: "):
+                check_room(needs[i], room.machine)
         jobs = jobs or cores()
         # Twice as many, so that no worker waits for the caller to come back for the next result;
         # not all, as then a caller who falls behind would find all results in memory.
+        batch.jobs = jobs
         return batch.results(_local(resolved, store, jobs, fresh=fresh), at_once=2 * jobs)
     workers = nullcontext(lambda scenario: executor.submit(Task.of(resolved), scenario))
     return batch.results(workers, at_once=len(groups), keep=store)
@@ -144,7 +164,7 @@ def _local(engine: Engine, store: Store | None, jobs: int, *, fresh: bool) -> It
         if stop.is_set():
             raise _StoppedError
 
-    work = partial(run, engine=engine, store=store, fresh=fresh, on_progress=watch)
+    work = partial(make, engine=engine, store=store, fresh=fresh, on_progress=watch)
     pool = ThreadPoolExecutor(jobs, thread_name_prefix="ccbench")
     try:
         yield lambda scenario: pool.submit(work, scenario)
@@ -166,6 +186,12 @@ class _Batch:
     #: To be run, and to be read from the store.
     waiting: deque[list[int]]
     stored: deque[list[int]]
+
+    #: What each group takes, by its first position, and what is left.
+    needs: dict[int, Needs]
+    room: Room
+    #: How many are run at once if there is room; None: somebody else sees to that.
+    jobs: int | None = None
     #: Their workers were killed several times, maybe by others that those had: to be run again, one
     #: at a time.
     suspects: deque[list[int]] = field(default_factory=deque)
@@ -217,15 +243,35 @@ class _Batch:
         """Hand to the workers what they may have."""
         groups: list[list[int]] = []
         while self.waiting and len(self.running) + len(self.arrived) + len(groups) < at_once:
+            needs = self.needs[self.waiting[0][0]]
+            if not self.room.has(needs) and (groups or self.running or self.arrived):
+                self._say_limit(needs, len(groups) + len(self.running))
+                break
+            self.room.start(needs)
             groups.append(self.waiting.popleft())
         if self.suspects and not groups and not self.running:
             self.alone = self.suspects.popleft()
+            self.room.start(self.needs[self.alone[0]])
             groups.append(self.alone)
         for group in groups:
             with losses_explained():
                 future = submit(self.scenarios[group[0]])
             self.running[future] = group
             future.add_done_callback(self.finished.put)
+
+    def _say_limit(self, needs: Needs, running: int) -> None:
+        """Say once that memory or scratch space, and not the number of cores, is the limit."""
+        if self.jobs is not None and running < self.jobs:
+            _log.warning(
+                "%d of %d runs side by side: the next takes about %s of memory and %s in %s, more "
+                "than the others leave",
+                running,
+                self.jobs,
+                size(needs.peak_bytes(self.room.machine)),
+                size(needs.scratch_bytes),
+                self.room.machine.scratch,
+            )
+            self.jobs = None
 
     def _take(self, keep: Store | None) -> None:
         """Wait for the next run to end; see what came of it."""
@@ -235,11 +281,13 @@ class _Batch:
             with losses_explained():
                 result = future.result()
         except EngineError as error:
+            self.room.end(self.needs[group[0]], failed=True)
             if isinstance(error, WorkersKilled) and group is not self.alone:
                 self.suspects.append(group)
             else:
                 self._fail(group, error)
             return
+        self.room.end(self.needs[group[0]])
         if keep is not None:
             self._put(result, keep)
         self.arrived.append((group, result))
@@ -260,7 +308,9 @@ class _Batch:
     def _next(self) -> tuple[list[int], Run | None]:
         """Return a result for the caller, from the store last: meanwhile others are being run."""
         if self.arrived:
-            return self.arrived.popleft()
+            group, result = self.arrived.popleft()
+            self.room.give(self.needs[group[0]])
+            return group, result
         group = self.stored.popleft()
         assert self.store is not None  # which has it
         return group, self.store.get(self.scenarios[group[0]], self.engine)

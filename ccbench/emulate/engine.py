@@ -3,18 +3,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from ccbench import _validate
+from ccbench import _run_files, _validate
 
 if TYPE_CHECKING:
+    from ccbench.emulate.resources import Needs
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 
-__all__ = ["ENGINES", "Check", "Engine", "Progress", "get_engine", "run_provenance"]
+__all__ = [
+    "ENGINES",
+    "Check",
+    "Engine",
+    "Progress",
+    "get_engine",
+    "run_identity",
+    "run_provenance",
+]
 
 #: Is called with the seconds of the scenario that are done.
 Progress: TypeAlias = Callable[[float], None]
@@ -66,6 +77,13 @@ class Engine(Protocol):
     def version(self) -> str:
         """Return what identifies everything in the engine that can change a result."""
 
+    def identity(self, scenario: Scenario) -> str:
+        """Return the digest of all that decides what a run of `scenario` looks like.
+
+        Runs of equal identity are equal, but for their scenarios' names. A store keeps each once.
+        :func:`run_identity` makes it. The scenario is one that :meth:`check` lets pass.
+        """
+
     def provenance(self) -> dict[str, object]:
         """Return JSON-able values that say what this engine is, for files of results.
 
@@ -78,6 +96,9 @@ class Engine(Protocol):
         Starts nothing, and raises :class:`~ccbench.errors.MissingRequirement` if the engine itself
         is not installed.
         """
+
+    def needs(self, scenario: Scenario) -> Needs:
+        """Return about what a run of `scenario` takes of a machine, in well below a millisecond."""
 
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
         """Run `scenario`.
@@ -100,9 +121,33 @@ class Engine(Protocol):
         """Return what the engine needs of this machine, and whether it is there."""
 
 
+def run_identity(engine: str, *parts: str) -> str:
+    """Return the identity of a run: the SHA-256 in hexadecimal of what decides what it looks like.
+
+    Parameters
+    ----------
+    engine : str
+        The engine's name.
+    *parts : str
+        What is run and what runs it, each in full or as a digest. The format of a run's files is
+        added.
+
+    Examples
+    --------
+    >>> run_identity("kernel", "1") == run_identity("kernel", "2")
+    False
+    """
+    return hashlib.sha256(json.dumps([_run_files.FORMAT, engine, *parts]).encode()).hexdigest()
+
+
 def run_provenance(engine: Engine, scenario: Scenario) -> dict[str, Any]:
     """Return what the provenance of a run says: the engine, and what it has run."""
-    return {**engine.provenance(), "scenario_key": scenario.key(), "seed": scenario.seed}
+    return {
+        **engine.provenance(),
+        "identity": engine.identity(scenario),
+        "scenario_key": scenario.key(),
+        "seed": scenario.seed,
+    }
 
 
 #: Where each engine is. They are imported when they are asked for, as they need different packages.

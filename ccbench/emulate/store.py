@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
+import shutil
+import tempfile
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
-from ccbench import _atomic, _run_files
-from ccbench.cache import cache_dir, unwritable
+from ccbench import _atomic
+from ccbench._os_errors import reason, remedy
+from ccbench.cache import ELSEWHERE, cache_dir, unwritable
+from ccbench.emulate.engine import Check
 from ccbench.errors import DamagedRun, InputError
 
 if TYPE_CHECKING:
@@ -25,12 +27,14 @@ if TYPE_CHECKING:
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 
-__all__ = ["Store", "Usage", "run_key"]
+__all__ = ["Store", "Usage"]
 
 _log = logging.getLogger(__name__)
 
 #: How often to look whether another process is done with a run, in seconds.
 _POLL_S = 0.1
+#: What is written to see whether there is room: more than file systems keep without a block.
+_A_LITTLE_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +47,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Store:
-    """Runs by what they are runs of.
+    """Runs by their identity (:meth:`ccbench.emulate.engine.Engine.identity`).
 
     Any number of processes may use a store at once.
 
@@ -69,16 +73,29 @@ class Store:
         """The store's folder."""
         return self.root if self.root is not None else cache_dir() / "runs"
 
-    def path_for(self, key: str) -> Path:
-        """Return the folder of the run with this key (:func:`run_key`)."""
-        return self.folder / key[:2] / key
+    def check(self) -> Check:
+        """Check that runs can be kept, by writing a little where they would be."""
+        try:
+            place = _atomic.existing(self.folder)
+            with tempfile.TemporaryFile(dir=place, buffering=0) as file:
+                file.write(bytes(_A_LITTLE_BYTES))
+            free_mb = shutil.disk_usage(place).free // 2**20
+        except OSError as error:
+            detail = f"{self.folder} cannot be written: {reason(error)}"
+            step = remedy(error, ELSEWHERE) or ELSEWHERE
+            return Check(name="store of runs", ok=False, detail=detail, remedy=step)
+        return Check(name="store of runs", ok=True, detail=f"{free_mb} MB free in {self.folder}")
+
+    def path_for(self, identity: str) -> Path:
+        """Return the folder of the run of this identity."""
+        return self.folder / identity[:2] / identity
 
     def has(self, scenario: Scenario, engine: Engine) -> bool:
         """Whether a run of `scenario` on `engine` is there, maybe damaged."""
         return self._path(scenario, engine).is_dir()
 
     def get(self, scenario: Scenario, engine: Engine) -> Run | None:
-        """Return the run of `scenario` on this version of `engine`, or None if it is not there.
+        """Return the run of `scenario` on `engine` as it is now, or None if it is not there.
 
         A damaged one is removed with a warning in the log. The run's scenario is `scenario`, with
         its name and labels, whatever they were when it was stored.
@@ -101,7 +118,7 @@ class Store:
         Parameters
         ----------
         run : Run
-            Its provenance names the ``engine`` and the ``engine_version`` that it belongs to.
+            Its provenance has its ``identity``.
         overwrite : bool
             Whether it takes the place of one that is there already.
 
@@ -110,8 +127,7 @@ class Store:
         CcbenchError
             If the store cannot be written.
         """
-        engine, version = run.provenance["engine"], run.provenance["engine_version"]
-        path = self.path_for(run_key(run.scenario, engine, version))
+        path = self.path_for(run.provenance["identity"])
         try:
             run.save(path, replace=overwrite)
         except (OSError, InputError) as error:
@@ -169,10 +185,4 @@ class Store:
         return Usage(runs=len(sizes), size_bytes=sum(sizes))
 
     def _path(self, scenario: Scenario, engine: Engine) -> Path:
-        return self.path_for(run_key(scenario, engine.name, engine.version()))
-
-
-def run_key(scenario: Scenario, engine: str, engine_version: str) -> str:
-    """Return the SHA-256 in hexadecimal of all that decides what a stored run looks like."""
-    parts = [_run_files.FORMAT, scenario.key(), engine, engine_version]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        return self.path_for(engine.identity(scenario))

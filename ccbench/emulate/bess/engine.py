@@ -17,15 +17,17 @@ from ccbench.emulate.bess.cores import own_core
 from ccbench.emulate.bess.files import program
 from ccbench.emulate.bess.pipeline import check_bottleneck
 from ccbench.emulate.bess.records import read_run
-from ccbench.emulate.engine import run_provenance
+from ccbench.emulate.engine import run_identity, run_provenance
 from ccbench.emulate.mahimahi.delay import LARGEST_JITTER_MS
 from ccbench.emulate.mahimahi.doctor import programs_digest
 from ccbench.emulate.realtime.host import check_scenario, ordinary_user, provenance, require
+from ccbench.emulate.realtime.needs import needs
 from ccbench.emulate.realtime.supervisor import run_world
 from ccbench.errors import MissingRequirement
 
 if TYPE_CHECKING:
     from ccbench.emulate.engine import Check, Progress
+    from ccbench.emulate.resources import Needs
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 
@@ -33,6 +35,9 @@ __all__ = ["BessEngine"]
 
 #: Changes when the same scenario would give another Run.
 _VERSION = 1
+
+#: A packet as it came to the queue, as it left it and, with losses, as it was sent, in bytes.
+_RECORDS_BYTES = 3 * 1530
 
 
 class BessEngine:
@@ -52,7 +57,9 @@ class BessEngine:
 
     Examples
     --------
-    As root, where BESS was built::
+    As root, where BESS was built:
+
+    .. code-block:: python
 
         run = BessEngine("/opt/bess").run(Scenario.load("scenario.toml"))
     """
@@ -88,6 +95,10 @@ class BessEngine:
             digest += f"-{programs_digest()}"
         return f"{_VERSION}-{platform.release()}-{digest}"
 
+    def identity(self, scenario: Scenario) -> str:
+        """Return the digest of all that decides what a run of `scenario` looks like."""
+        return run_identity(self.name, self.version(), scenario.key())
+
     def provenance(self) -> dict[str, object]:
         """Return what this engine is; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
         return provenance(self.name, self.version())
@@ -100,9 +111,14 @@ class BessEngine:
         assert self.directory is not None
         doctor.check_rtt(self.directory, scenario.rtt_ms)
         most_ms = 0.0 if doctor.delays(self.directory) else LARGEST_JITTER_MS
-        if scenario.jitter_ms > most_ms:
+        jitter_ms = scenario.noise.reverse_jitter_ms
+        if jitter_ms > most_ms:
             allowed = f"at most {most_ms:g} with the engine bess, whose own it is"
-            raise _validate.bad("jitter_ms", scenario.jitter_ms, allowed, "lower it")
+            raise _validate.bad("noise.reverse_jitter_ms", jitter_ms, allowed, "lower it")
+
+    def needs(self, scenario: Scenario) -> Needs:
+        """Return what a run takes; see :meth:`ccbench.emulate.engine.Engine.needs`."""
+        return needs(scenario, _RECORDS_BYTES)
 
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
         """Run a scenario; see :meth:`ccbench.emulate.engine.Engine.run`."""

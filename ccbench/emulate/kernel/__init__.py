@@ -6,7 +6,7 @@
 what is not Linux is compiled against that (:mod:`.guest`).
 
 :mod:`.engine` runs scenarios on it: :mod:`.plan` says what the guest's init has to do, with
-:mod:`.rtnetlink` and :mod:`.qdiscs` for what ``ip`` and ``tc`` would do; :mod:`.boot` boots it;
+:mod:`.rtnetlink` for what ``ip`` and ``tc`` would do; :mod:`.boot` boots it;
 :mod:`.results` reads what it leaves (:mod:`.protocol`). :mod:`.http` is the engine with a real web
 server in the guest.
 """

@@ -8,7 +8,8 @@ init, for one tree), which takes seconds. ::
     <cache>/kernel/
       sources/          tarballs of the kernel's source
       trees/KEY/        compiled kernel trees
-      builds/VERSION/   a kernel with its guest: linux, root/init, root/modules/*.ko, build.json
+      builds/VERSION/   a kernel with its guest: linux, root/init, root/modules/*.ko, debug/*.ko,
+                        build.json
       logs/             what make printed
       current           the tree that is in use: a link into trees/
 
@@ -123,6 +124,10 @@ class KernelBuild:
     def init(self) -> Path:
         """The guest's only program."""
         return self.root / "init"
+
+    def debug(self, module: str) -> Path:
+        """Return the file of a module with what finds its source lines; it need not exist."""
+        return self.path / "debug" / f"{module}.ko"
 
     def module(self, name: str) -> Path:
         """Return the file of one of our modules.

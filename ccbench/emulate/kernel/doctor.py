@@ -9,10 +9,11 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from ccbench._atomic import existing
 from ccbench.cache import cache_dir
 from ccbench.emulate.engine import Check
 from ccbench.emulate.kernel import build, toolchain
-from ccbench.emulate.kernel.boot import MEMORY_FOLDER
+from ccbench.emulate.kernel.ending import MEMORY_FOLDER
 from ccbench.errors import CcbenchError, InputError
 
 __all__ = ["checks"]
@@ -32,7 +33,7 @@ def checks() -> list[Check]:
     built = _built()
     found = [_system()]
     if not built.ok:
-        found += [_programs(), _room("room to build", _existing(cache_dir()), _BUILD_MB)]
+        found += [_programs(), _room("room to build", existing(cache_dir()), _BUILD_MB)]
     return [
         *found,
         built,
@@ -90,8 +91,3 @@ def _room(name: str, folder: Path, needed_mb: int, remedy: str = "") -> Check:
         detail=f"{free_mb} MB free in {folder}, {needed_mb} MB needed",
         remedy=remedy or f"make room in {folder}, or choose another folder",
     )
-
-
-def _existing(folder: Path) -> Path:
-    """Return the folder, or the nearest above it that is there."""
-    return next(path for path in (folder, *folder.parents) if path.exists())

@@ -227,6 +227,49 @@ EDITS = (
         replace=r"\g<1>\g<2>memset(regs.gp, 0, sizeof(regs.gp)), regs.is_user = 0;",
         reason="a timer interrupt clears no more of its registers than is looked at",
     ),
+    # Linux does so for bad pointers only.
+    Edit(
+        file="arch/um/os-Linux/signal.c",
+        find=r"^(static void sig_handler_common\(.*\n(?:.*\n){1,8}?\tif \()sig == SIGSEGV\) \{$",
+        replace=r"\g<1>sig != SIGIO && sig != SIGWINCH) {",
+        reason="a division by zero and the like, too, must show where it happened",
+    ),
+    Edit(
+        file="arch/um/kernel/trap.c",
+        find=r'^(\t\t)panic\("Kernel mode signal %d", sig\);$',
+        replace=r"\1current->thread.segv_regs = container_of(regs, struct pt_regs, regs);\n"
+        r"\1show_regs(current->thread.segv_regs);\n"
+        # By which boot.py ends a guest that hangs.
+        r"\1if (sig == SIGTRAP)\n\1\tshow_state_filter(TASK_UNINTERRUPTIBLE);\n\g<0>",
+        reason="a division by zero or a hang, too, must show where it happened",
+    ),
+    Edit(
+        file="arch/um/kernel/trap.c",
+        find=r'^\t\tpanic\("Segfault with no mm"\);$',
+        replace='\t\tpanic("Segfault with no mm at addr 0x%lx", address);',
+        reason="a bad pointer must be shown",
+    ),
+    Edit(
+        file="arch/um/kernel/dyn.lds.S",
+        find=r"^([ \t]+)INIT_TASK_DATA\(",
+        replace=r"\1. = ALIGN(4096);\1ccbench_stack_guard = .;\1. += 4096;\g<0>",
+        reason="a stack that overflows must not write over the kernel's data",
+    ),
+    Edit(
+        file="arch/um/kernel/trap.c",
+        find=r"^#include <os\.h>$",
+        replace=r'\g<0>\n#include "ccbench_crash.h"',
+        reason="a stack that overflows must not write over the kernel's data",
+    ),
+    Edit(
+        file="arch/um/kernel/trap.c",
+        find=r"^\t(else if \(current->mm == NULL\) \{)$",
+        replace=r"\telse if (!is_user && ccbench_is_stack_guard(address)) {\n"
+        r"\t\tshow_regs(container_of(regs, struct pt_regs, regs));\n"
+        r'\t\tpanic("Kernel stack overflow");\n'
+        r"\t}\n\t\1",
+        reason="a stack that overflows must be called so",
+    ),
     # The kernel itself lies below 2 GB; its modules do not.
     Edit(
         file="arch/um/Makefile",
@@ -240,7 +283,9 @@ EDITS = (
 #: the folder of module sources.
 ADDITIONS = {
     "arch/um/kernel/ccbench_clock.h": "um/clock.h",
+    "arch/um/kernel/ccbench_crash.h": "um/crash.h",
     "arch/um/os-Linux/ccbench_entropy.h": "um/entropy.h",
+    "arch/um/os-Linux/ccbench_random_stream.h": "include/random_stream.h",
     "arch/um/include/shared/ccbench_process.h": "um/process.h",
     "arch/um/include/shared/ccbench_registers.h": "um/registers.h",
 }

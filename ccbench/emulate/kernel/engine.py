@@ -6,35 +6,35 @@ from __future__ import annotations
 import platform
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from ccbench import _validate
+from ccbench import _validate, qdiscs
+from ccbench._code import code_digest
 from ccbench.cache import cache_dir
 from ccbench.emulate._workspace import workspace
-from ccbench.emulate.engine import run_provenance
-from ccbench.emulate.kernel import build, doctor, parameters, protocol, qdiscs
+from ccbench.emulate.engine import run_identity, run_provenance
+from ccbench.emulate.kernel import build, doctor, parameters
 from ccbench.emulate.kernel.boot import boot
 from ccbench.emulate.kernel.guest import OWN_MODULES
-from ccbench.emulate.kernel.plan import Programs, guest_memory_mb, plan
-from ccbench.emulate.kernel.results import read_run
+from ccbench.emulate.kernel.inputs import guest_input
+from ccbench.emulate.kernel.needs import needs
+from ccbench.emulate.kernel.results import read_tables
 from ccbench.errors import CcbenchError, InputError, MissingRequirement
+from ccbench.run import Run
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from typing_extensions import Self
 
     from ccbench.emulate.engine import Check, Progress
     from ccbench.emulate.kernel.build import KernelBuild
-    from ccbench.run import Run
+    from ccbench.emulate.kernel.inputs import GuestInput
+    from ccbench.emulate.resources import Needs
     from ccbench.scenario import Scenario
 
 __all__ = ["KernelEngine"]
 
-#: Changes when the same scenario in the same kernel would give another Run: the plan, the reading
-#: of results. What the guest is made of has a version of its own.
-_VERSION = 1
-
-#: Modules of every run; the others are CCAs and qdiscs.
-_OWN_MODULES = ("ccbench_link", "ccbench_flows")
+#: What makes the tables of a run of a guest's records.
+_READER = "ccbench.emulate.kernel.results"
 
 
 class KernelEngine:
@@ -54,11 +54,18 @@ class KernelEngine:
 
     name = "kernel"
 
+    #: The modules that lead from a scenario into the guest and from there to a run.
+    code: ClassVar[tuple[str, ...]] = ("ccbench.emulate.kernel.inputs", _READER)
+
     def __init__(self, kernel: KernelBuild | None = None) -> None:
         self._given = kernel
 
     @classmethod
-    def of_version(cls, version: str) -> KernelEngine:
+    def _code_version(cls) -> str:
+        return code_digest(*cls.code)[:16]
+
+    @classmethod
+    def of_version(cls, version: str) -> Self:
         """Return the engine of that version, whatever kernel is in use.
 
         If the cache does not have its kernel, one is built as by ``ccbench kernel build``.
@@ -66,19 +73,24 @@ class KernelEngine:
         Raises
         ------
         MissingRequirement
-            If that is another one, or cannot be built.
+            If its kernel is another one or cannot be built, or ccbench is another one.
         """
-        wanted = version.partition("-")[2]
+        code, wanted = [*version.split("-"), ""][:2]
+        if code != cls._code_version():
+            raise MissingRequirement(
+                f"the engine {cls.name} here is {cls._code_version()}, but {code} is needed: "
+                "install the same ccbench as on the machine that asks for it"
+            )
         try:
             engine = cls(build.find(wanted) or build.build())
-            has = engine.version()
-            if has == version:
+            has = engine.kernel.version
+            if has == wanted:
                 return engine
             reason = f"what it gives here is Linux {engine.kernel.release}, {has}"
         except CcbenchError as error:
-            has, reason = _version_in_use(), str(error)
+            has, reason = _kernel_in_use(), str(error)
         raise MissingRequirement(
-            f"the virtual kernel here is {has}, but {version} is needed: copy the folder {wanted} "
+            f"the virtual kernel here is {has}, but {wanted} is needed: copy the folder {wanted} "
             "from kernel/builds in the cache folder of a machine that has it into "
             f"{cache_dir() / 'kernel' / 'builds'}, or set CCBENCH_CACHE to a folder that the "
             "machines share, or give them the same linux-source package and ccbench (the compiler "
@@ -97,8 +109,24 @@ class KernelEngine:
         return self._given or build.installed()
 
     def version(self) -> str:
-        """Return what identifies everything that can change a result."""
-        return f"{_VERSION}-{self.kernel.version}"
+        """Return what identifies everything that can change a result.
+
+        That is the code on a scenario's way into the guest and back, and what the guest runs.
+        """
+        return "-".join([self._code_version(), *self.software()])
+
+    def software(self) -> tuple[str, ...]:
+        """Return the versions of what the guest runs: of the kernel, with its modules."""
+        return (self.kernel.version,)
+
+    def identity(self, scenario: Scenario) -> str:
+        """Return the digest of all that decides what a run of `scenario` looks like.
+
+        That is what the guest runs, what it is given, and the code that reads its records. Two
+        scenarios that give it the same have the same identity.
+        """
+        given = self.guest_input(scenario)
+        return run_identity(self.name, *self.software(), code_digest(_READER), given.digest())
 
     def provenance(self) -> dict[str, object]:
         """Return what this engine is; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
@@ -134,34 +162,23 @@ class KernelEngine:
             _check_encoding(scenario, i)
         parameters.check(scenario, self.kernel)
 
+    def needs(self, scenario: Scenario) -> Needs:
+        """Return what a run takes; see :meth:`ccbench.emulate.engine.Engine.needs`."""
+        return needs(scenario)
+
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
         """Run a scenario; see :meth:`ccbench.emulate.engine.Engine.run`."""
         self.check(scenario)
         build.hold(self.kernel)
+        given = self.guest_input(scenario)
         with workspace() as directory:
-            programs = self._prepare(scenario, directory)
-            modules = [module for module in self.kernel.modules if module not in _OWN_MODULES]
-            (directory / "plan").write_text(plan(scenario, modules, programs), encoding="utf-8")
-            (directory / "link.bin").write_bytes(protocol.describe_link(scenario))
-            flows = protocol.describe_flows(scenario, served=programs is not None)
-            (directory / "flows.bin").write_bytes(flows)
-            boot(
-                self.kernel,
-                directory,
-                memory_mb=self._memory_mb(scenario),
-                seed=scenario.seed,
-                parameters=parameters.command_line(scenario, self.kernel),
-                on_progress=on_progress,
-            )
-            return read_run(scenario, directory, run_provenance(self, scenario))
+            boot(self.kernel, directory, given=given, on_progress=on_progress)
+            tables = read_tables(directory, given)
+        return Run(scenario=scenario, provenance=run_provenance(self, scenario), **tables)
 
-    def _prepare(self, scenario: Scenario, directory: Path) -> Programs | None:
-        """Put the files of programs into the run's folder; return their steps, None without any."""
-        del scenario, directory
-        return None
-
-    def _memory_mb(self, scenario: Scenario) -> int:
-        return guest_memory_mb(scenario)
+    def guest_input(self, scenario: Scenario) -> GuestInput:
+        """Return what the guest is given for a scenario."""
+        return guest_input(scenario, self.kernel)
 
     def doctor(self) -> list[Check]:
         """Return what the virtual kernel needs of this machine, and whether it is there."""
@@ -185,8 +202,8 @@ def _check_encoding(scenario: Scenario, i: int) -> None:
             raise InputError(message)
 
 
-def _version_in_use() -> str:
+def _kernel_in_use() -> str:
     try:
-        return KernelEngine().version()
+        return build.installed().version
     except CcbenchError:
         return "none"

@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 
     from ccbench.emulate.kernel.command import Builder
 
-__all__ = ["OWN_MODULES", "Sources", "compile_guest", "find_sources", "sources_dir"]
+__all__ = ["COMPILED_IN", "OWN_MODULES", "Sources", "compile_guest", "find_sources", "sources_dir"]
 
 #: The environment variable with the folders of one's own modules, separated by colons.
 OWN_MODULES = "CCBENCH_MODULES"
+
+#: What modules call the folder that they were compiled in, which is gone afterwards.
+COMPILED_IN = "/modules"
 
 #: Folder and file of the sources that go into the kernel itself (see edits.py and tree.py).
 _KERNEL_ONLY = ("um", "um.config")
@@ -177,7 +180,8 @@ def compile_guest(tree: Path, sources: Sources, folder: Path, builder: Builder) 
         What to compile; nothing is written there.
     folder : Path
         The folder to put ``root`` in, with ``init``, ``modules/*.ko`` and empty folders to mount
-        on.
+        on; and ``debug``, with the modules as they were before ``strip`` took from them what
+        finds source lines.
     builder : Builder
         Runs the compilers.
 
@@ -191,7 +195,8 @@ def compile_guest(tree: Path, sources: Sources, folder: Path, builder: Builder) 
     BuildError
         If something does not compile.
     """
-    root = folder / "root"
+    root, debug = folder / "root", folder / "debug"
+    debug.mkdir()
     for name in ("modules", *_MOUNT_POINTS):
         (root / name).mkdir(parents=True)
     with tempfile.TemporaryDirectory(dir=folder) as name:
@@ -201,7 +206,10 @@ def compile_guest(tree: Path, sources: Sources, folder: Path, builder: Builder) 
             shutil.copyfile(file, work / target)
         folders = sorted(file.parent.name for file in work.glob("*/Kbuild"))
         # All modules in one go: they find each other's symbols, and make starts up only once.
-        (work / "Kbuild").write_text(f"obj-m := {' '.join(f'{name}/' for name in folders)}\n")
+        (work / "Kbuild").write_text(
+            f"subdir-ccflags-y := -g -ffile-prefix-map={work}={COMPILED_IN}\n"
+            f"obj-m := {' '.join(f'{name}/' for name in folders)}\n"
+        )
         try:
             builder.make(f"M={work}", "modules", what="compiling the kernel modules", tree=tree)
         except BuildError as error:
@@ -209,7 +217,13 @@ def compile_guest(tree: Path, sources: Sources, folder: Path, builder: Builder) 
             raise BuildError(str(error).replace(f"{work}/", "")) from error
         modules = sorted(work.glob("*/*.ko"))
         for module in modules:
-            shutil.copyfile(module, root / "modules" / module.name)
+            stripped = root / "modules" / module.name
+            builder.run(
+                ["strip", "--strip-debug", "-o", str(stripped), str(module)],
+                what=f"stripping {module.name}",
+                folder=work,
+            )
+            shutil.copyfile(module, debug / module.name)
         init = sorted(str(file) for file in work.glob("init/*.c"))
         builder.run(
             ["gcc", "-O2", "-static", "-o", str(root / "init"), f"-I{work / 'include'}", *init],

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of the virtual kernel's modules.
+"""Parameters and settings of the virtual kernel's modules.
 
-Those of our modules are given when they are loaded, those of Linux's own on its command line. Linux
-goes on without a word about a parameter that it does not know, so what there is has to be known
-before.
+Parameters of our modules are given when they are loaded, those of Linux's own on its command line.
+Linux goes on without a word about a parameter that it does not know, so what there is has to be
+known before. Settings (sysctls) are written before the first flow, and checked by the kernel; what
+would not fit together is said before.
 """
 
 from __future__ import annotations
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
     from ccbench.scenario import Scenario
 
 __all__ = ["check", "command_line", "module_options"]
+
+#: Settings of NimbusCC: those for the frequencies of pulses with their defaults, and how far from
+#: these frequencies their peaks are compared (kernel_modules/tcp_nimbus/settings.c, dft.h).
+_NIMBUS = "net.ipv4.tcp_nimbus_"
+_NIMBUS_PULSES = {"pulses": 25, "delay_pulses": 30}
+_NIMBUS_MARGIN = 3
 
 #: The emulation's own: what they are told is the scenario.
 _NOT_FOR_SCENARIOS = "ccbench_"
@@ -60,7 +67,15 @@ def command_line(scenario: Scenario, kernel: KernelBuild) -> tuple[str, ...]:
 
 
 def check(scenario: Scenario, kernel: KernelBuild) -> None:
-    """Raise an InputError if the kernel does not have what `module_parameters` names."""
+    """Raise an InputError if the kernel cannot be run with a scenario's parameters and settings.
+
+    Raises
+    ------
+    InputError
+        If the kernel does not have what `module_parameters` names, or if settings of NimbusCC in
+        `sysctls` do not fit together.
+    """
+    _check_nimbus(scenario)
     for full_name, _ in scenario.module_parameters:
         module, _, name = full_name.partition(".")
         known = _parameters(module, kernel)
@@ -74,6 +89,31 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
         has, hint = ", ".join(modules), _validate.choice_hint(module, modules)
         message = f"{where}: the virtual kernel has modules with parameters {has}: {hint}"
         raise InputError(message)
+
+
+def _check_nimbus(scenario: Scenario) -> None:
+    """Raise an InputError if pulsers that are elected had nothing to compare their peaks with."""
+    told = dict(scenario.sysctls)
+    if told.get(f"{_NIMBUS}elect", "0") != "1":
+        return
+    pulses = {
+        name: value
+        for name, normal in _NIMBUS_PULSES.items()
+        if (value := told.get(f"{_NIMBUS}{name}", str(normal))).isdecimal()
+    }
+    if len(pulses) < len(_NIMBUS_PULSES):
+        return  # the kernel says what is wrong with a value
+    low, high = sorted(pulses, key=lambda name: int(pulses[name]))
+    most = 2 * (int(pulses[low]) - _NIMBUS_MARGIN)
+    if int(pulses[high]) > most:
+        raise _validate.bad(
+            f"sysctls.{_NIMBUS}{high}",
+            int(pulses[high]),
+            f"at most {most} with {_NIMBUS}{low} = {pulses[low]} and {_NIMBUS}elect = 1, as the "
+            "peaks of pulses are compared with what is between the higher frequency and twice "
+            "the lower",
+            "write for example 25 and 30",
+        )
 
 
 def _modules(kernel: KernelBuild) -> list[str]:

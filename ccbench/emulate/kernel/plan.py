@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ccbench.emulate._hosts import HOST_SYSCTLS
-from ccbench.emulate.kernel import qdiscs, rtnetlink
+from ccbench.emulate.kernel import rtnetlink
 from ccbench.emulate.kernel.parameters import module_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ccbench.scenario import Scenario
 
-__all__ = ["HERE", "LEAD_NS", "SENDER", "Programs", "guest_memory_mb", "plan"]
+__all__ = ["HERE", "LEAD_NS", "SENDER", "Programs", "guest_memory_mb", "plan", "under_way"]
 
 #: The hosts' addresses: the twins of those in ``kernel_modules/flows/flows.h``.
 SENDER = "10.0.0.1"
@@ -44,6 +44,9 @@ _HOST_SYSCTLS = {
     "net.ipv4.tcp_tw_reuse": "1",
 }
 
+#: A switch that looks at other settings when it is set, and so has to come after them.
+_CHECKS_OTHERS = "net.ipv4.tcp_nimbus_elect"
+
 #: Memory for all sockets together must not be what limits a flow either: pages of 4 KB.
 _TCP_MEM = "4000000 4000000 4000000"
 
@@ -60,10 +63,16 @@ class Programs:
     ----------
     sender, receiver : tuple of str
         Steps of the plan, taken on that host when it is set up.
+    files : mapping of str to bytes
+        Files that they read, by their paths in the run's folder.
+    memory_mb : int
+        Memory that they need, in MB.
     """
 
     sender: tuple[str, ...] = ()
     receiver: tuple[str, ...] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    memory_mb: int = 0
 
 
 def plan(scenario: Scenario, modules: Iterable[str], programs: Programs | None = None) -> str:
@@ -81,6 +90,8 @@ def plan(scenario: Scenario, modules: Iterable[str], programs: Programs | None =
 
 
 def _steps(scenario: Scenario, modules: Iterable[str], programs: Programs | None) -> Iterator[str]:
+    # Where a crash happened is said at the level of information (crash.py).
+    yield _sysctl("kernel.printk", "8")
     yield f"module /modules/ccbench_link.ko out={HERE}"
     for module in ("ccbench_flows", *modules):
         options = module_options(scenario, module)
@@ -93,7 +104,7 @@ def _steps(scenario: Scenario, modules: Iterable[str], programs: Programs | None
     for index, bottleneck in enumerate(scenario.bottlenecks):
         interface = _HOST_INTERFACE + index
         assert bottleneck.queue_packets is not None  # a scenario has resolved queue_bdp
-        qdisc = qdiscs.set_qdisc(
+        qdisc = rtnetlink.set_qdisc(
             interface,
             bottleneck.qdisc,
             bottleneck.queue_packets,
@@ -118,8 +129,9 @@ def _steps(scenario: Scenario, modules: Iterable[str], programs: Programs | None
             yield _netlink(f"{host}-address", rtnetlink.add_address(_HOST_INTERFACE, address, 24))
         yield _netlink(f"{host}-up", rtnetlink.set_up(_HOST_INTERFACE))
         own = {"net.ipv4.tcp_ecn": "1"} if scenario.ecn else {"net.ipv4.tcp_ecn": "0"}
-        for name, value in {**_HOST_SYSCTLS, **own, **dict(scenario.sysctls)}.items():
-            yield _sysctl(name, value)
+        sysctls = {**_HOST_SYSCTLS, **own, **dict(scenario.sysctls)}
+        for name in sorted(sysctls, key=_CHECKS_OTHERS.__eq__):
+            yield _sysctl(name, sysctls[name])
         yield from further
 
     yield f"feed /proc/ccbench/flows {_RUN}/flows.bin"
@@ -139,14 +151,21 @@ def _netlink(name: str, request: bytes) -> str:
 def guest_memory_mb(scenario: Scenario) -> int:
     """Return the memory that the guest may use, in MB; it takes from the host only what it touches.
 
-    Every packet on its way, waiting or unacknowledged, costs about two kilobytes of the guest's
+    Every packet on its way, waiting or unacknowledged, costs at most two kilobytes of the guest's
     bookkeeping, every flow about eight; the rest is the kernel itself.
     """
-    longest_rtt_ms = scenario.rtt_ms + max(flow.extra_rtt_ms for flow in scenario.flows)
-    fastest_mbps = max(bottleneck.mean_mbps for bottleneck in scenario.bottlenecks)
-    in_flight = fastest_mbps * 1e3 * longest_rtt_ms / (8 * 1500)
-    waiting = sum(bottleneck.queue_packets or 0 for bottleneck in scenario.bottlenecks)
-    packets = 4 * (in_flight + waiting)
+    packets = 4 * under_way(scenario)
     needed_mb = 64 + (packets * 2 + scenario.flow_count * 8) / 1024
     # In powers of two, so that neighbouring scenarios run in the same machine.
     return max(256, 1 << int(needed_mb - 1).bit_length())
+
+
+def under_way(scenario: Scenario) -> float:
+    """Return how many packets are on the path and in its queues at most."""
+    noise = scenario.noise
+    jitter_ms = noise.forward_jitter_ms + noise.reverse_jitter_ms + noise.sender_jitter_ms
+    extra_ms = max(flow.extra_rtt_ms for flow in scenario.flows)
+    longest_rtt_ms = scenario.rtt_ms + extra_ms + jitter_ms
+    fastest_mbps = max(bottleneck.mean_mbps for bottleneck in scenario.bottlenecks)
+    in_flight = fastest_mbps * 1e3 * longest_rtt_ms / (8 * 1500)
+    return in_flight + sum(bottleneck.queue_packets or 0 for bottleneck in scenario.bottlenecks)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the record files of a guest to a :class:`~ccbench.run.Run`."""
+"""From the record files of a guest to the tables of a :class:`~ccbench.run.Run`."""
 
 from __future__ import annotations
 
@@ -11,59 +11,64 @@ import numpy as np
 import pandas as pd
 
 from ccbench import cca_info
-from ccbench.emulate.kernel import protocol
+from ccbench._frames import EVENT_DTYPE, EVENTS, STATE_DTYPE
+from ccbench.emulate.kernel import records
 from ccbench.errors import EngineError
 from ccbench.queue_summary import QueueSummary
-from ccbench.run import EVENT_DTYPE, EVENTS, STATE_DTYPE, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     import numpy.typing as npt
 
-    from ccbench.scenario import Scenario
+    from ccbench.emulate.kernel.inputs import GuestInput
 
-__all__ = ["read_run"]
+__all__ = ["read_tables"]
 
 #: What each event does to the number of waiting packets.
 _BACKLOG_STEP = {"enqueue": 1, "dequeue": -1, "drop": -1, "mark": 0, "loss": 0}
 _BACKLOG_STEPS = np.array([_BACKLOG_STEP[event] for event in EVENTS], dtype=np.int32)
 
 
-def read_run(scenario: Scenario, directory: Path, provenance: Mapping[str, Any]) -> Run:
+def read_tables(directory: Path, given: GuestInput) -> dict[str, Any]:
     """Read what a guest has recorded.
+
+    Of the scenario it knows what the guest was given, and nothing else: that, this module and what
+    it imports decide what a run looks like, and so make its identity
+    (:meth:`ccbench.emulate.kernel.engine.KernelEngine.identity`).
 
     Parameters
     ----------
-    scenario : Scenario
-        What was run.
     directory : Path
         Where the record files lie.
-    provenance : mapping
-        What made the run.
+    given : GuestInput
+        What the guest was given.
+
+    Returns
+    -------
+    dict
+        The tables of a :class:`~ccbench.run.Run`, by name.
 
     Raises
     ------
     EngineError
         If a flow failed for another reason than the network's, or records are missing.
     """
-    completions = np.fromfile(directory / "completions.bin", protocol.COMPLETION_RECORD)
-    if len(completions) != scenario.flow_count:
-        message = f"the virtual kernel reported {len(completions)} of {scenario.flow_count} flows"
+    ccas = given.ccas
+    completions = np.fromfile(directory / "completions.bin", records.COMPLETION_RECORD)
+    if len(completions) != len(ccas):
+        message = f"the virtual kernel reported {len(completions)} of {len(ccas)} flows"
         raise EngineError(message)
     _check_errors(completions["error"])
-    return Run(
-        scenario=scenario,
-        queue=_queue(scenario, directory),
-        flows=_flows(scenario, np.fromfile(directory / "samples.bin", protocol.FLOW_RECORD)),
-        completions=pd.DataFrame(
+    return {
+        "queue": _queue(given, directory),
+        "flows": _flows(ccas, np.fromfile(directory / "samples.bin", records.FLOW_RECORD)),
+        "completions": pd.DataFrame(
             {name: completions[name] for name in completions.dtype.names or () if name != "error"}
         ),
-        provenance=provenance,
-        queue_summary=_summary(directory) if scenario.queue_log == "summary" else None,
-        **_batches(scenario, directory),
-    )
+        "queue_summary": _summary(directory) if given.queue_log == "summary" else None,
+        **_batches(given, directory),
+    }
 
 
 def _check_errors(errors: npt.NDArray[np.int32]) -> None:
@@ -75,28 +80,25 @@ def _check_errors(errors: npt.NDArray[np.int32]) -> None:
         raise EngineError(message)
 
 
-def _queue(scenario: Scenario, directory: Path) -> pd.DataFrame:
-    path = directory / "queue.bin"
-    if scenario.queue_log is True:
-        records = np.fromfile(path, protocol.QUEUE_RECORD)
+def _queue(given: GuestInput, directory: Path) -> pd.DataFrame:
+    events = np.empty(0, records.QUEUE_RECORD)
+    if given.queue_log is True:
+        events = np.fromfile(directory / "queue.bin", records.QUEUE_RECORD)
         # The guest goes on for a moment after the end.
-        end_ns = round(scenario.duration_s * 1e9)
-        records = records[: np.searchsorted(records["time_ns"], end_ns, side="right")]
-    else:
-        records = np.empty(0, protocol.QUEUE_RECORD)
-    packets = np.empty(len(records), dtype=np.uint32)
-    size = np.empty(len(records), dtype=np.uint32)
-    for bottleneck in range(len(scenario.bottlenecks)):
-        here = _rows_of(bottleneck, records, len(scenario.bottlenecks))
-        step = _BACKLOG_STEPS[records["event"][here]]
+        events = events[: np.searchsorted(events["time_ns"], given.duration_ns, side="right")]
+    packets = np.empty(len(events), dtype=np.uint32)
+    size = np.empty(len(events), dtype=np.uint32)
+    for bottleneck in range(given.bottlenecks):
+        here = _rows_of(bottleneck, events, given.bottlenecks)
+        step = _BACKLOG_STEPS[events["event"][here]]
         packets[here] = np.cumsum(step, dtype=np.int32)
-        size[here] = np.cumsum(step * records["bytes"][here], dtype=np.int64)
+        size[here] = np.cumsum(step * events["bytes"][here], dtype=np.int64)
     columns = {
-        "time_ns": records["time_ns"].view(np.int64),
-        "bottleneck": records["bottleneck"],
-        "event": _categories(records["event"].view(np.int8), EVENT_DTYPE),
-        "flow": records["flow"],
-        "bytes": records["bytes"],
+        "time_ns": events["time_ns"].view(np.int64),
+        "bottleneck": events["bottleneck"],
+        "event": _categories(events["event"].view(np.int8), EVENT_DTYPE),
+        "flow": events["flow"],
+        "bytes": events["bytes"],
         "backlog_packets": packets,
         "backlog_bytes": size,
     }
@@ -105,23 +107,23 @@ def _queue(scenario: Scenario, directory: Path) -> pd.DataFrame:
 
 def _summary(directory: Path) -> QueueSummary:
     tables = {}
-    for name, record in protocol.SUMMARY_RECORDS.items():
-        records = np.fromfile(directory / f"queue_{name}.bin", record)
-        columns: dict[str, Any] = {column: records[column] for column in record.names or ()}
+    for name, record in records.SUMMARY_RECORDS.items():
+        rows = np.fromfile(directory / f"queue_{name}.bin", record)
+        columns: dict[str, Any] = {column: rows[column] for column in record.names or ()}
         if "event" in columns:
-            columns["event"] = _categories(records["event"].astype(np.int8), EVENT_DTYPE)
+            columns["event"] = _categories(rows["event"].astype(np.int8), EVENT_DTYPE)
         tables[name] = _frame(columns)
     tables["samples"] = tables["samples"].sort_values(["time_ns", "bottleneck"], ignore_index=True)
     return QueueSummary(**tables)
 
 
-def _batches(scenario: Scenario, directory: Path) -> dict[str, pd.DataFrame]:
+def _batches(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
     path = directory / "batches.bin"
     if not path.exists():
         return {}
-    records = np.fromfile(path, protocol.BATCH_RECORD)
-    records = records[records["acked_ns"] <= round(scenario.duration_s * 1e9)]
-    return {"batches": _frame({name: records[name] for name in records.dtype.names or ()})}
+    batches = np.fromfile(path, records.BATCH_RECORD)
+    batches = batches[batches["acked_ns"] <= given.duration_ns]
+    return {"batches": _frame({name: batches[name] for name in batches.dtype.names or ()})}
 
 
 def _frame(columns: dict[str, Any]) -> pd.DataFrame:
@@ -133,22 +135,21 @@ def _frame(columns: dict[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(contiguous, copy=False)
 
 
-def _rows_of(bottleneck: int, records: npt.NDArray[Any], count: int) -> Any:
+def _rows_of(bottleneck: int, events: npt.NDArray[Any], count: int) -> Any:
     # The usual case spares a copy of millions of rows.
-    return slice(None) if count == 1 else records["bottleneck"] == bottleneck
+    return slice(None) if count == 1 else events["bottleneck"] == bottleneck
 
 
-def _flows(scenario: Scenario, records: npt.NDArray[Any]) -> pd.DataFrame:
-    columns: dict[str, Any] = {name: records[name] for name in records.dtype.names or ()}
+def _flows(ccas: npt.NDArray[np.str_], samples: npt.NDArray[Any]) -> pd.DataFrame:
+    columns: dict[str, Any] = {name: samples[name] for name in samples.dtype.names or ()}
     info, attribute = columns.pop("cca_info"), columns.pop("cca_attribute")
-    ccas = scenario.flow_table()["cca"].to_numpy()
-    for cca in cca_info.NAMES.keys() & set(ccas):
-        rows = np.flatnonzero((ccas[records["flow"]] == cca) & (attribute != 0))
+    for cca in cca_info.NAMES.keys() & set(ccas.tolist()):
+        rows = np.flatnonzero((ccas[samples["flow"]] == cca) & (attribute != 0))
         for column, values in zip(cca_info.COLUMNS, cca_info.decode(cca, info[rows]), strict=False):
-            whole = columns.setdefault(column, np.full(len(records), np.nan))
+            whole = columns.setdefault(column, np.full(len(samples), np.nan))
             whole[rows] = values
-    columns["time_ns"] = records["time_ns"].view(np.int64)
-    columns["state"] = _categories(records["state"].astype(np.int8), STATE_DTYPE)
+    columns["time_ns"] = samples["time_ns"].view(np.int64)
+    columns["state"] = _categories(samples["state"].astype(np.int8), STATE_DTYPE)
     return _frame(columns)
 
 

@@ -7,8 +7,18 @@ The guest has no ``ip`` or ``tc``; its init only passes on what is encoded here.
 from __future__ import annotations
 
 import struct
+from typing import TYPE_CHECKING
 
-__all__ = ["add_address", "attribute", "set_root_qdisc", "set_up", "u32"]
+from ccbench.qdiscs import QDISCS
+from ccbench.qdiscs.attributes import attribute
+from ccbench.qdiscs.kinds import Link
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ccbench.qdiscs.option import Value
+
+__all__ = ["add_address", "set_qdisc", "set_up"]
 
 _NLM_F_REQUEST = 0x1
 _NLM_F_ACK = 0x4
@@ -33,23 +43,6 @@ def _message(kind: int, flags: int, payload: bytes) -> bytes:
     return struct.pack("=IHHII", 16 + len(payload), kind, flags, 1, 0) + payload
 
 
-def attribute(kind: int, payload: bytes) -> bytes:
-    """Return an attribute of a request, padded to whole words."""
-    padding = -len(payload) % 4
-    return struct.pack("=HH", 4 + len(payload), kind) + payload + bytes(padding)
-
-
-def u32(value: int) -> bytes:
-    """Return a whole number of 32 bits, as the guest has them.
-
-    Examples
-    --------
-    >>> u32(1).hex()
-    '01000000'
-    """
-    return struct.pack("=I", value)
-
-
 def set_up(interface: int) -> bytes:
     """Return the request that brings the interface with this index up."""
     header = struct.pack("=BxHiII", 0, 0, interface, _IFF_UP, _IFF_UP)
@@ -64,21 +57,28 @@ def add_address(interface: int, address: str, prefix: int) -> bytes:
     return _message(_RTM_NEWADDR, _NLM_F_CREATE, header + attributes)
 
 
-def set_root_qdisc(interface: int, name: str, options: bytes, *, nested: bool) -> bytes:
+def set_qdisc(
+    interface: int, qdisc: str, queue_packets: int, options: Mapping[str, Value], mbps: float
+) -> bytes:
     """Return the request that makes a qdisc the root of an interface.
 
     Parameters
     ----------
     interface : int
         Index of the interface.
-    name : str
-        The kernel's name for the qdisc.
-    options : bytes
-        Its options, encoded.
-    nested : bool
-        Whether these are attributes of their own, rather than one structure.
+    qdisc : str
+        A name in :data:`~ccbench.qdiscs.QDISCS`.
+    queue_packets : int
+        Limit in packets, for the qdiscs that have one.
+    options : mapping
+        As :func:`~ccbench.qdiscs.check_qdisc_options` accepts them.
+    mbps : float
+        Rate of the link behind the queue: RED has to know it.
     """
+    kind = QDISCS[qdisc]
+    encoded = kind.encode(Link(queue_packets, mbps), options)
     header = struct.pack("=BxxxiIII", 0, interface, _ROOT_HANDLE, _TC_H_ROOT, 0)
-    kind = attribute(_TCA_KIND, name.encode() + b"\0")
-    body = attribute(_TCA_OPTIONS | (_NLA_F_NESTED if nested else 0), options)
-    return _message(_RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, header + kind + body)
+    name = attribute(_TCA_KIND, kind.name.encode() + b"\0")
+    # Options are attributes of their own, or one structure.
+    body = attribute(_TCA_OPTIONS | (_NLA_F_NESTED if kind.nested else 0), encoded)
+    return _message(_RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, header + name + body)

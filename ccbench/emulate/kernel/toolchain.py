@@ -18,6 +18,7 @@ __all__ = ["check", "missing"]
 _PROGRAMS = {
     "gcc": "gcc",
     "ld": "binutils",
+    "strip": "binutils",
     "make": "make",
     "flex": "flex",
     "bison": "bison",

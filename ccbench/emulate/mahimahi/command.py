@@ -88,7 +88,9 @@ def record(  # noqa: PLR0913 - what runs where, and how
 
     Examples
     --------
-    As root, on a machine that forwards packets::
+    As root, on a machine that forwards packets:
+
+    .. code-block:: python
 
         link = Bottleneck(bandwidth_mbps=12, queue_packets=64)
         recording = record(["curl", "-O", "https://example.com/file"], link, 80)

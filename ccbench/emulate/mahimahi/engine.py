@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING
 
 from ccbench import _validate
 from ccbench.emulate._workspace import workspace
-from ccbench.emulate.engine import run_provenance
+from ccbench.emulate.engine import run_identity, run_provenance
 from ccbench.emulate.mahimahi import doctor
 from ccbench.emulate.mahimahi.delay import LARGEST_JITTER_MS
 from ccbench.emulate.mahimahi.records import read_run
 from ccbench.emulate.mahimahi.shells import check_path
 from ccbench.emulate.realtime.host import check_scenario, ordinary_user, provenance, require
+from ccbench.emulate.realtime.needs import needs
 from ccbench.emulate.realtime.supervisor import run_world
 from ccbench.errors import MissingRequirement
 
 if TYPE_CHECKING:
     from ccbench.emulate.engine import Check, Progress
+    from ccbench.emulate.resources import Needs
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 
@@ -26,6 +28,9 @@ __all__ = ["MahimahiEngine"]
 
 #: Changes when the same scenario would give another Run.
 _VERSION = 1
+
+#: A packet's lines in mm-link's log, and its records, in bytes.
+_RECORDS_BYTES = 100
 
 
 class MahimahiEngine:
@@ -73,6 +78,10 @@ class MahimahiEngine:
         """Return what identifies everything that can change a result."""
         return f"{_VERSION}-{platform.release()}-{doctor.programs_digest()}"
 
+    def identity(self, scenario: Scenario) -> str:
+        """Return the digest of all that decides what a run of `scenario` looks like."""
+        return run_identity(self.name, self.version(), scenario.key())
+
     def provenance(self) -> dict[str, object]:
         """Return what this engine is; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
         return provenance(self.name, self.version())
@@ -81,10 +90,15 @@ class MahimahiEngine:
         """Raise an InputError if Mahimahi or this kernel cannot do what the scenario says."""
         check_scenario(scenario, self.name)
         check_path(scenario.bottlenecks[0], scenario.rtt_ms)
-        if scenario.jitter_ms > LARGEST_JITTER_MS:
+        jitter_ms = scenario.noise.reverse_jitter_ms
+        if jitter_ms > LARGEST_JITTER_MS:
             allowed = f"at most {LARGEST_JITTER_MS:g} with the engine mahimahi, whose own it is"
-            raise _validate.bad("jitter_ms", scenario.jitter_ms, allowed, "lower it")
+            raise _validate.bad("noise.reverse_jitter_ms", jitter_ms, allowed, "lower it")
         require(self.doctor())
+
+    def needs(self, scenario: Scenario) -> Needs:
+        """Return what a run takes; see :meth:`ccbench.emulate.engine.Engine.needs`."""
+        return needs(scenario, _RECORDS_BYTES)
 
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
         """Run a scenario; see :meth:`ccbench.emulate.engine.Engine.run`."""

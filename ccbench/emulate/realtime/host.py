@@ -79,6 +79,9 @@ def _of_virtual_time(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
         yield "queue_log", scenario.queue_log, "true or false"
     if scenario.ack_batch_ms:
         yield "ack_batch_ms", scenario.ack_batch_ms, "0"
+    for name in ("forward_jitter_ms", "sender_jitter_ms", "background_share"):
+        if getattr(scenario.noise, name):
+            yield f"noise.{name}", getattr(scenario.noise, name), "0"
     if scenario.module_parameters:
         yield "module_parameters", dict(scenario.module_parameters), "left out"
     for i, flow in enumerate(scenario.flows):
@@ -121,10 +124,10 @@ def lacking(programs: Mapping[str, str]) -> dict[str, str]:
 
 
 def require(found: Iterable[Check]) -> None:
-    """Raise a MissingRequirement for the first check that fails."""
-    for check in found:
-        if not check.ok:
-            raise MissingRequirement(f"{check.name}: {check.detail}: {check.remedy}")
+    """Raise a MissingRequirement that names all checks that fail."""
+    missing = [f"{one.name}: {one.detail}: {one.remedy}" for one in found if not one.ok]
+    if missing:
+        raise MissingRequirement("; ".join(missing))
 
 
 def forwarding_check() -> Check:

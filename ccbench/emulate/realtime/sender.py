@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import random
 import selectors
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from ccbench.emulate.realtime.sockets import FIRST_PORT
 from ccbench.emulate.realtime.tcp_application import TcpApplication
 from ccbench.emulate.realtime.udp_application import UdpApplication
+from ccbench.random_streams import standard_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +79,7 @@ class Sender:
         for i, row in enumerate(scenario.flow_table().itertuples()):
             flow, target = scenario.flows[row.group], (address, FIRST_PORT + i)
             if flow.is_udp:
-                randomness = random.Random(f"{scenario.seed} {i}")
+                randomness = standard_stream(scenario.seed, "arrivals", i)
                 self._flows.append(UdpApplication(flow, target, row, randomness))
             else:
                 self._flows.append(TcpApplication(flow, target, row))

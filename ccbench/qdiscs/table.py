@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 from ccbench import _validate
 from ccbench._validate import Range
-from ccbench.emulate.kernel.qdiscs import structures
-from ccbench.emulate.kernel.qdiscs.kinds import Link, Qdisc, StructQdisc
-from ccbench.emulate.kernel.qdiscs.option import LARGEST_U32, YES_NO, Option
-from ccbench.emulate.kernel.rtnetlink import attribute, set_root_qdisc, u32
 from ccbench.errors import InputError
 from ccbench.flow import MTU_BYTES
+from ccbench.qdiscs import structures
+from ccbench.qdiscs.attributes import attribute, u32
+from ccbench.qdiscs.kinds import Drops, Qdisc, StructQdisc
+from ccbench.qdiscs.option import LARGEST_U32, YES_NO, Option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ccbench.emulate.kernel.qdiscs.option import Value
+    from ccbench.qdiscs.option import Value
 
-__all__ = ["QDISCS", "check_qdisc_options", "set_qdisc"]
+__all__ = ["QDISCS", "check_qdisc_options"]
 
 
 def _in_bytes(queue_packets: int) -> bytes:
@@ -162,48 +162,25 @@ QDISCS: Mapping[str, Qdisc | StructQdisc] = MappingProxyType(
     {
         "droptail": Qdisc("pfifo", u32),
         "pfifo": Qdisc("pfifo", u32),
-        "pfifo_head_drop": Qdisc("pfifo_head_drop", u32),
+        "pfifo_head_drop": Qdisc("pfifo_head_drop", u32, drops=Drops.OLDEST),
         "bfifo": Qdisc("bfifo", _in_bytes),
-        "sfq": Qdisc("sfq", _sfq),
+        "sfq": Qdisc("sfq", _sfq, drops=Drops.NEWEST),
         "codel": Qdisc("codel", _attribute_2, _CODEL),
         "pie": Qdisc("pie", _attribute_2, _PIE),
         "fq": Qdisc("fq", _attribute_1, _FQ),
-        "fq_codel": Qdisc("fq_codel", _attribute_2, _FQ_CODEL),
+        "fq_codel": Qdisc("fq_codel", _attribute_2, _FQ_CODEL, Drops.OLDEST),
         "fq_pie": Qdisc("fq_pie", _attribute_1, _FQ_PIE),
         # cake's queue is limited by its memory, not in packets.
-        "cake": Qdisc("cake", _none, _CAKE),
-        "hhf": Qdisc("hhf", _attribute_1, _HHF),
+        "cake": Qdisc("cake", _none, _CAKE, Drops.OLDEST),
+        "hhf": Qdisc("hhf", _attribute_1, _HHF, Drops.OLDEST),
         "abc": Qdisc("abc", _attribute_1, _ABC),
         "red": StructQdisc("red", structures.red, _RED),
-        "choke": StructQdisc("choke", structures.choke, _CHOKE),
+        "choke": StructQdisc("choke", structures.choke, _CHOKE, drops=Drops.ANY),
         "sfb": StructQdisc("sfb", structures.sfb, _SFB),
         # A rate below the link's, with bursts: what providers shape with.
         "tbf": StructQdisc("tbf", structures.tbf, _TBF, needs="rate_mbps"),
     }
 )
-
-
-def set_qdisc(
-    interface: int, qdisc: str, queue_packets: int, options: Mapping[str, Value], mbps: float
-) -> bytes:
-    """Return the request that makes a qdisc the root of an interface.
-
-    Parameters
-    ----------
-    interface : int
-        Index of the interface.
-    qdisc : str
-        A name in :data:`QDISCS`.
-    queue_packets : int
-        Limit in packets, for the qdiscs that have one.
-    options : mapping
-        As :func:`check_qdisc_options` accepts them.
-    mbps : float
-        Rate of the link behind the queue: RED has to know it.
-    """
-    kind = QDISCS[qdisc]
-    encoded = kind.encode(Link(queue_packets, mbps), options)
-    return set_root_qdisc(interface, kind.name, encoded, nested=kind.nested)
 
 
 def check_qdisc_options(qdisc: str, options: Mapping[str, Value]) -> None:

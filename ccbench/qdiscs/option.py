@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ccbench import _validate
 from ccbench._validate import Range
-from ccbench.emulate.kernel.rtnetlink import attribute, u32
+from ccbench.qdiscs.attributes import attribute, u32
 
 __all__ = ["LARGEST_U32", "YES_NO", "Option", "Value"]
 

@@ -7,14 +7,14 @@ import math
 import struct
 from typing import TYPE_CHECKING
 
-from ccbench.emulate.kernel.rtnetlink import attribute, u32
 from ccbench.errors import InputError
 from ccbench.flow import MTU_BYTES
+from ccbench.qdiscs.attributes import attribute, u32
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ccbench.emulate.kernel.qdiscs.kinds import Link
+    from ccbench.qdiscs.kinds import Link
 
 __all__ = ["choke", "red", "sfb", "tbf"]
 

@@ -4,14 +4,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ccbench.emulate.kernel.qdiscs.option import Option, Value
+    from ccbench.qdiscs.option import Option, Value
 
-__all__ = ["Link", "Qdisc", "StructQdisc"]
+__all__ = ["Drops", "Link", "Qdisc", "StructQdisc"]
+
+
+class Drops(Enum):
+    """Which packet a qdisc drops at the instant of an arrival, to keep its queue short.
+
+    Drops between arrivals, as CoDel's, are of packets at the head of their flow.
+    """
+
+    ARRIVAL = "the arriving packet"
+    OLDEST = "the oldest packet of some flow"
+    NEWEST = "the newest packet of some flow"
+    ANY = "any packet of some flow"
 
 
 class Link(NamedTuple):
@@ -23,11 +36,12 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True)
 class Qdisc:
-    """A qdisc: the kernel's name for it, how it takes the limit in packets, its options."""
+    """A qdisc: the kernel's name for it, how it takes the limit in packets, options, drops."""
 
     name: str
     limit: Callable[[int], bytes]
     options: Mapping[str, Option] = field(default_factory=dict)
+    drops: Drops = Drops.ARRIVAL
     needs = ""
 
     @property
@@ -52,6 +66,7 @@ class StructQdisc:
     pack: Callable[[Link, Mapping[str, int]], bytes]
     options: Mapping[str, Option]
     needs: str = ""
+    drops: Drops = Drops.ARRIVAL
     nested = True
 
     def encode(self, link: Link, options: Mapping[str, Value]) -> bytes:

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sentences about what the operating system refuses: where, why, and what to do."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["NO_ROOM", "explain", "reason", "remedy"]
+
+#: Errors of a disk, a quota or a limit that is reached.
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM})
+#: Errors of a path: nothing can be written there, whatever its permissions are.
+_UNFIT = frozenset(
+    {
+        *(errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
+        *(errno.ENAMETOOLONG, errno.ELOOP, errno.EIO),
+    }
+)
+_TOO_MANY_FILES = frozenset({errno.EMFILE, errno.ENFILE})
+
+
+def reason(error: OSError) -> str:
+    """Return why the system refuses, in its own words.
+
+    Libraries in C put words of theirs in front of them, and some give no number at all.
+
+    Examples
+    --------
+    >>> reason(OSError(errno.ENOSPC, "Error writing bytes to file. Detail: ..."))
+    'No space left on device'
+    """
+    return os.strerror(error.errno) if error.errno else str(error.strerror or error)
+
+
+def explain(
+    error: OSError, path: str | Path | None = None, *, elsewhere: str = "choose another folder"
+) -> str:
+    """Return where an error happened, its reason, and what to do about it if that is known.
+
+    Parameters
+    ----------
+    error : OSError
+        What was raised.
+    path : path, optional
+        What the user knows as the place; by default the error's own file name.
+    elsewhere : str
+        How to choose another place.
+
+    Examples
+    --------
+    >>> explain(OSError(errno.ENOSPC, ""), "results")
+    'results: No space left on device: make room there, or choose another folder'
+    >>> explain(PermissionError(errno.EACCES, "", "results"))
+    'results: Permission denied: get permission for it, or choose another folder'
+    """
+    place = error.filename if path is None else path
+    if place is None:
+        return ": ".join(filter(None, (reason(error), remedy(error, ""))))
+    return ": ".join(filter(None, (os.fsdecode(place), reason(error), remedy(error, elsewhere))))
+
+
+def remedy(error: OSError, elsewhere: str) -> str:
+    """Return what to do about an error: `elsewhere` is how to choose another place, if it has one.
+
+    Examples
+    --------
+    >>> remedy(OSError(errno.EROFS, ""), "set TMPDIR")
+    'set TMPDIR'
+    """
+    if error.errno in NO_ROOM:
+        return f"make room there, or {elsewhere}" if elsewhere else "`df` says which disk is full"
+    if error.errno in _TOO_MANY_FILES:
+        return "raise `ulimit -n`"
+    if error.errno in _FORBIDDEN and elsewhere:
+        return f"get permission for it, or {elsewhere}"
+    return elsewhere if error.errno in _UNFIT else ""

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory, scratch space and work of a run in the virtual kernel.
+
+The numbers were measured; ``tests/kernel/test_resources.py`` holds them to what runs take.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.emulate._load import packets, samples, work_mbit
+from ccbench.emulate.kernel import records
+from ccbench.emulate.kernel.plan import under_way
+from ccbench.emulate.resources import Needs
+
+if TYPE_CHECKING:
+    from ccbench.scenario import Scenario
+
+__all__ = ["needs"]
+
+#: Memory of a guest, for each packet under way and for each flow, in bytes.
+_GUEST_BYTES = 12e6
+_GUEST_PACKET_BYTES = 1200
+_GUEST_FLOW_BYTES = 8192
+
+#: What reads the records and sums them up, for each event, sample, other record and flow, in bytes.
+_READER_BYTES = 20e6
+_EVENT_BYTES = 115
+_SAMPLE_BYTES = 400
+_OTHER_BYTES = 200
+_FLOW_BYTES = 1000
+#: What of that stays as the run.
+_RUN_EVENT_BYTES = 24
+_RUN_SAMPLE_BYTES = 130
+
+#: Files besides those of records: the plan, the console and so on.
+_SMALL_FILES_BYTES = 64e3
+
+#: A packet arrives at a queue, and leaves it or is dropped.
+_EVENTS_PER_PACKET = 2
+
+
+def needs(scenario: Scenario) -> Needs:
+    """Return what a run takes; of the guest's memory, what it touches."""
+    flows = scenario.flow_count
+    guest_bytes = (
+        _GUEST_BYTES + _GUEST_PACKET_BYTES * under_way(scenario) + _GUEST_FLOW_BYTES * flows
+    )
+    logged = _EVENTS_PER_PACKET * sum(packets(scenario)) if scenario.queue_log is True else 0.0
+    sampled = samples(scenario)
+    other = _others(scenario)
+    is_log = logged * _EVENT_BYTES > sampled * _SAMPLE_BYTES
+    return Needs(
+        running_bytes=guest_bytes,
+        shared_bytes=guest_bytes,
+        reading_bytes=_READER_BYTES
+        + logged * _EVENT_BYTES
+        + sampled * _SAMPLE_BYTES
+        + other * _OTHER_BYTES
+        + flows * _FLOW_BYTES,
+        result_bytes=logged * _RUN_EVENT_BYTES + sampled * _RUN_SAMPLE_BYTES,
+        scratch_bytes=_SMALL_FILES_BYTES
+        + logged * records.QUEUE_RECORD.itemsize
+        + sampled * records.FLOW_RECORD.itemsize
+        + other * records.BATCH_RECORD.itemsize,
+        work=work_mbit(scenario),
+        running_remedy="shorten the queues or the RTT, or start fewer flows",
+        reading_remedy='set queue_log = "summary", or lower duration_s or the bandwidth'
+        if is_log
+        else "raise sample_interval_ms, or lower duration_s or the number of flows",
+    )
+
+
+def _others(scenario: Scenario) -> float:
+    """Return how many records there are at most besides events and samples: summaries, batches."""
+    number = 0.0
+    if scenario.queue_log == "summary":
+        times = scenario.duration_s * 1e3 / scenario.sample_interval_ms
+        number += sum((b.queue_packets or 0) + times for b in scenario.bottlenecks)
+    for bottleneck, arrived in zip(scenario.bottlenecks, packets(scenario), strict=True):
+        if bottleneck.wifi is not None:
+            batch_ms = sum(bottleneck.wifi.overhead_ms) / 2
+            number += min(arrived, scenario.duration_s * 1e3 / batch_ms if batch_ms else arrived)
+    return number

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the guest records: the twins of structs of ``kernel_modules/include/ccbench.h``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = [
+    "BATCH_RECORD",
+    "COMPLETION_RECORD",
+    "FLOW_RECORD",
+    "QUEUE_RECORD",
+    "SUMMARY_RECORDS",
+]
+
+#: One event of one packet at one bottleneck.
+QUEUE_RECORD = np.dtype(
+    [
+        ("time_ns", "u8"),
+        ("flow", "u4"),
+        ("bytes", "u2"),
+        ("event", "u1"),
+        ("bottleneck", "u1"),
+    ]
+)
+
+#: The tables of a queue's summary.
+SUMMARY_RECORDS = {
+    "occupancy": np.dtype(
+        [("time_ns", "u8"), ("arrivals", "u8"), ("packets", "u4"), ("bottleneck", "u4")]
+    ),
+    "waits": np.dtype(
+        [("from_ns", "u8"), ("to_ns", "u8"), ("packets", "u8"), ("bottleneck", "u8")]
+    ),
+    "counts": np.dtype(
+        [("packets", "u8"), ("bytes", "u8"), ("flow", "u4"), ("event", "u2"), ("bottleneck", "u2")]
+    ),
+    "samples": np.dtype(
+        [
+            ("time_ns", "u8"),
+            ("backlog_packets", "u4"),
+            ("backlog_bytes", "u4"),
+            ("bottleneck", "u8"),
+        ]
+    ),
+}
+
+#: One sample of one flow.
+FLOW_RECORD = np.dtype(
+    [
+        ("time_ns", "u8"),
+        ("delivered_bytes", "u8"),
+        ("throughput_bytes", "u8"),
+        ("pacing_rate_bps", "u8"),
+        ("flow", "u4"),
+        ("cwnd_packets", "u4"),
+        ("ssthresh_packets", "u4"),
+        ("inflight_packets", "u4"),
+        ("srtt_us", "u4"),
+        ("min_rtt_us", "u4"),
+        ("retransmits", "u4"),
+        ("lost", "u4"),
+        ("drops", "u4"),
+        ("state", "u4"),
+        ("cca_attribute", "u4"),
+        ("cca_info", "u4", 5),
+    ]
+)
+
+#: One batch of frames that a Wi-Fi link has sent.
+BATCH_RECORD = np.dtype(
+    [
+        ("start_ns", "u8"),
+        ("acked_ns", "u8"),
+        ("bitrate_bps", "u8"),
+        ("estimate_bps", "u8"),
+        ("bytes", "u4"),
+        ("frames", "u2"),
+        ("station", "u1"),
+        ("bottleneck", "u1"),
+    ]
+)
+
+#: What became of one flow.
+COMPLETION_RECORD = np.dtype(
+    [
+        ("start_ns", "i8"),
+        ("end_ns", "i8"),
+        ("delivered_bytes", "u8"),
+        ("sent_bytes", "u8"),
+        ("retransmits", "u4"),
+        ("error", "i4"),
+    ]
+)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates: the mean of repeated measurements, with its confidence interval."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+from functools import cached_property
+
+__all__ = ["CONFIDENCE", "Estimate"]
+
+#: Probability with which an interval contains the true mean.
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The mean of independent measurements of one quantity.
+
+    The interval is Student's: it holds for few repetitions if single values are about normally
+    distributed, and for many whatever they are.
+
+    Parameters
+    ----------
+    values : tuple of float
+        The measurements, one for each repetition.
+
+    Examples
+    --------
+    >>> harm = Estimate((0.10, 0.14, 0.06))
+    >>> round(harm.mean, 3), round(harm.low, 3), round(harm.high, 3)
+    (0.1, 0.001, 0.199)
+    >>> print(harm)
+    0.100 ± 0.099
+    """
+
+    values: tuple[float, ...]
+
+    @property
+    def repetitions(self) -> int:
+        """Number of measurements."""
+        return len(self.values)
+
+    @cached_property
+    def mean(self) -> float:
+        """Mean of the measurements; NaN without any."""
+        return statistics.fmean(self.values) if self.values else math.nan
+
+    @cached_property
+    def deviation(self) -> float:
+        """Standard deviation of a single measurement; NaN for fewer than two, or one not finite."""
+        is_spread = len(self.values) > 1 and all(map(math.isfinite, self.values))
+        return statistics.stdev(self.values) if is_spread else math.nan
+
+    @cached_property
+    def half_width(self) -> float:
+        """Half the length of the 95 % confidence interval; NaN for fewer than two measurements."""
+        return self.joint_half_width(1)
+
+    def joint_half_width(self, count: int) -> float:
+        """Return half the length of one of `count` intervals that hold together with 95 %.
+
+        They hold together whatever depends on what (Bonferroni), and so for the largest of as many
+        means too. NaN for fewer than two measurements.
+        """
+        if len(self.values) < 2:  # noqa: PLR2004 - one value has no spread
+            return math.nan
+        from scipy import special  # noqa: PLC0415 - a tenth of a second, for intervals alone
+
+        quantile = special.stdtrit(len(self.values) - 1, 1 - (1 - CONFIDENCE) / (2 * count))
+        return float(quantile) * self.deviation / math.sqrt(len(self.values))
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval; NaN if there is none."""
+        return self.mean - self.half_width
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval; NaN if there is none."""
+        return self.mean + self.half_width
+
+    def __format__(self, form: str) -> str:
+        """Return mean and half width, each formatted by `form`; the mean alone without interval."""
+        mean = format(self.mean, form)
+        if math.isnan(self.half_width):
+            return mean
+        return f"{mean} ± {format(self.half_width, form.lstrip('+'))}"
+
+    def __str__(self) -> str:
+        """Return mean and half width with three decimals."""
+        return format(self, ".3f")
