@@ -4,6 +4,8 @@
 An :class:`Experiment` says what to run: the beta flows alone, and with the alpha flows added.
 :func:`measure` turns the two runs into a :class:`HarmResult`. Both are data and arithmetic; running
 is the business of :mod:`ccbench.emulate`. :func:`compare` does it by any of the `METRICS`.
+:func:`repeat` runs and measures an experiment with many seeds and returns the mean with its
+interval; :func:`sensitivity` does so at several levels of noise.
 :func:`assess` measures what the three deployment thresholds need, and judges.
 """
 
@@ -32,12 +34,23 @@ from ccbench.harm.convergence import (
 from ccbench.harm.deployability import Assessment, Deployability, assess
 from ccbench.harm.experiment import Experiment, HarmResult, flow_names, long_flows, measure
 from ccbench.harm.metrics import expected_harm, harm, jain_index, relative_harm
+from ccbench.harm.noise_levels import LEVELS, Sensitivity, sensitivity
 from ccbench.harm.performance import METRICS, Metric, achieved, metrics_named, recovery_s
+from ccbench.harm.repetition import (
+    MAX_REPETITIONS,
+    REPETITIONS,
+    RepeatedHarm,
+    Repetition,
+    repeat,
+)
 from ccbench.harm.thresholds import THRESHOLDS, bounds, judge
 
 __all__ = [
+    "LEVELS",
+    "MAX_REPETITIONS",
     "METRICS",
     "NETWORKS",
+    "REPETITIONS",
     "THRESHOLDS",
     "WORKLOADS",
     "Assessment",
@@ -50,6 +63,9 @@ __all__ = [
     "Metric",
     "MetricHarm",
     "Network",
+    "RepeatedHarm",
+    "Repetition",
+    "Sensitivity",
     "Step",
     "Workload",
     "achieved",
@@ -74,6 +90,8 @@ __all__ = [
     "metrics_named",
     "recovery_s",
     "relative_harm",
+    "repeat",
     "rolling_deviation",
+    "sensitivity",
     "workload_named",
 ]

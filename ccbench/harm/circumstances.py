@@ -13,6 +13,7 @@ from ccbench.bottleneck import Bottleneck
 from ccbench.errors import InputError
 from ccbench.flow import Flow
 from ccbench.harm.performance import metrics_named
+from ccbench.noise import Noise, read_noise, typical
 from ccbench.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -42,23 +43,21 @@ class Network:
     bottleneck : Bottleneck
     rtt_ms : float
         Base round-trip time in milliseconds.
-    jitter_ms : float, optional
-        What the receiving host takes for an answer, at random from 0 to this. Left out: the time
-        of one packet on the link, as much as keeps flows from locking in step (see
-        :class:`~ccbench.scenario.Scenario`) and lets repetitions differ.
+    noise : Noise, optional
+        Random disturbance; left out, :func:`ccbench.noise.typical`.
 
     Examples
     --------
     >>> Network(
     ...     name="dsl", bottleneck=Bottleneck(bandwidth_mbps=12, queue_bdp=2), rtt_ms=30
-    ... ).noise_ms
-    1.0
+    ... ).path_noise.describe()
+    'reverse jitter 1 ms'
     """
 
     name: str
     bottleneck: Bottleneck
     rtt_ms: float
-    jitter_ms: float | None = None
+    noise: Noise | None = None
 
     def __post_init__(self) -> None:
         _validate.one_line("name", self.name)
@@ -66,16 +65,14 @@ class Network:
             flows=(Flow(),),
             bottlenecks=(self.bottleneck,),
             rtt_ms=self.rtt_ms,
-            jitter_ms=self.noise_ms,
+            noise=self.path_noise,
             duration_s=1,
         )
 
     @property
-    def noise_ms(self) -> float:
-        """The scenario's `jitter_ms`."""
-        if self.jitter_ms is not None:
-            return self.jitter_ms
-        return self.bottleneck.packet_ms
+    def path_noise(self) -> Noise:
+        """The scenario's noise."""
+        return typical(packet_ms=self.bottleneck.packet_ms) if self.noise is None else self.noise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,8 +192,8 @@ def workload_named(name: str) -> Workload:
 def load_networks(path: str | Path) -> tuple[Network, ...]:
     """Read networks from a TOML file: a table ``[[networks]]`` for each.
 
-    Its keys are ``name`` (left out: made of the numbers), ``rtt_ms``, ``jitter_ms`` and those of a
-    scenario's bottleneck.
+    Its keys are ``name`` (left out: made of the numbers), ``rtt_ms``, ``noise`` (a table) and those
+    of a scenario's bottleneck.
 
     Raises
     ------
@@ -216,7 +213,7 @@ def load_networks(path: str | Path) -> tuple[Network, ...]:
         bottleneck = Bottleneck.from_dict(rest, base_dir)
         document = {key: value for key, value in table.items() if key in ours}
         document.setdefault("name", _described(bottleneck, table.get("rtt_ms")))
-        return _fields.build(Network, {**document, "bottleneck": bottleneck}, {})
+        return _fields.build(Network, {**document, "bottleneck": bottleneck}, {"noise": read_noise})
 
     return _load(Path(path), "networks", read)
 

@@ -3,8 +3,8 @@
 
 In every network beta's flows of every workload run alone, beside beta's and beside alpha's of every
 workload. One run of two beta workloads tells the harm in both directions. What is measured is the
-whole run, slow start included, as most workloads are not about a steady state; the receiving host's
-jitter keeps flows from locking in step.
+whole run, slow start included, as most workloads are not about a steady state; each network's noise
+keeps flows from locking in step.
 
 A flow that alpha starves so that it does not complete does not escape: its completion time is at
 least the time until the end, and so is the harm that follows from it.
@@ -26,6 +26,7 @@ from ccbench.harm.circumstances import NETWORKS, WORKLOADS
 from ccbench.harm.comparison import harm_or_nan
 from ccbench.harm.performance import METRICS, achieved, metrics_named
 from ccbench.harm.thresholds import THRESHOLDS, Verdict, bounds, judge, overall
+from ccbench.random_streams import repetition_seeds
 from ccbench.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ class Assessment:
     duration_s : float
         Length of each run in seconds.
     repetitions : int
-        Runs of each scenario, with seeds from `seed` on.
+        Runs of each scenario, with the seeds of
+        :func:`~ccbench.random_streams.repetition_seeds`.
     leeway : float
         By how much harm may exceed a bound, 0 to 1.
     seed : int
@@ -115,8 +117,9 @@ class Assessment:
 
     def scenarios(self) -> dict[_Key, Scenario]:
         """Return every scenario to run, by what it is."""
+        seeds = repetition_seeds(self.seed, self.repetitions)
         return {
-            key: self._scenario(key)
+            key: self._scenario(key, seeds[key.repetition])
             for network in self.networks
             for repetition in range(self.repetitions)
             for key in self._keys(network, repetition)
@@ -131,7 +134,7 @@ class Assessment:
                 if attacker not in self.workloads[:i] or victim.flow.is_udp:
                     yield _Key(network, victim, attacker, "beta", repetition)
 
-    def _scenario(self, key: _Key) -> Scenario:
+    def _scenario(self, key: _Key, seed: int) -> Scenario:
         flows = [key.victim.with_cca(self.beta)]
         name = f"{key.victim.name} alone"
         if key.attacker is not None:
@@ -143,9 +146,9 @@ class Assessment:
                 flows=tuple(flows),
                 bottlenecks=(key.network.bottleneck,),
                 rtt_ms=key.network.rtt_ms,
-                jitter_ms=key.network.noise_ms,
+                noise=key.network.path_noise,
                 duration_s=self.duration_s,
-                seed=self.seed + key.repetition,
+                seed=seed,
                 queue_log=any(METRICS[name].needs_queue_log for name in judged),
                 name=f"{key.network.name}: {name}",
             )

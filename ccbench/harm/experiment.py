@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from ccbench import _validate
 from ccbench.harm._pairs import check_samples, flow_counts
 from ccbench.harm.convergence import converged_at, measured_from
 from ccbench.harm.metrics import expected_harm, harm, jain_index, relative_harm
+from ccbench.noise import NO_NOISE, Noise, typical
 from ccbench.scenario import Bottleneck, Flow, Scenario
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ class Experiment:
         Length of each of the two runs in seconds, 1 or more; the thesis runs 180.
     seed : int
         For everything random in both runs.
-    jitter_ms : float
+    noise : Noise
         As in :class:`~ccbench.scenario.Scenario`.
     queue_log : bool
         Whether the runs record every packet event. Harm does not need it.
@@ -70,7 +72,7 @@ class Experiment:
     rtt_ms: float
     duration_s: float = 180.0
     seed: int = 1
-    jitter_ms: float = 0.0
+    noise: Noise = NO_NOISE
     queue_log: bool = False
     measured_s: tuple[float, float] | None = None
 
@@ -117,7 +119,7 @@ class Experiment:
             rtt_ms=self.rtt_ms,
             duration_s=self.duration_s,
             seed=self.seed,
-            jitter_ms=self.jitter_ms,
+            noise=self.noise,
             queue_log=self.queue_log,
             name=name,
         )
@@ -137,6 +139,7 @@ def long_flows(  # noqa: PLR0913 - a network has this many numbers; all are name
     seed: int = 1,
     qdisc: str = "droptail",
     qdisc_options: Iterable[tuple[str, int | float | str | bool]] = (),
+    noise: Noise | None = None,
 ) -> Experiment:
     """Return the thesis's experiment: endless flows of two CCAs through a queue (5.4).
 
@@ -160,6 +163,9 @@ def long_flows(  # noqa: PLR0913 - a network has this many numbers; all are name
         For everything random in both runs.
     qdisc, qdisc_options
         The queue, as in :class:`~ccbench.scenario.Bottleneck`.
+    noise : Noise, optional
+        Left out, the typical one of this link (:func:`ccbench.noise.typical`);
+        :data:`ccbench.noise.NO_NOISE` for exact runs.
 
     Raises
     ------
@@ -192,6 +198,7 @@ def long_flows(  # noqa: PLR0913 - a network has this many numbers; all are name
         rtt_ms=rtt_ms,
         duration_s=duration_s,
         seed=seed,
+        noise=typical(packet_ms=bottleneck.packet_ms) if noise is None else noise,
     )
 
 
@@ -288,8 +295,14 @@ def measure(solo: Run, competing: Run, measured_s: tuple[float, float] | None = 
     if measured_s is None:
         converged_at_s = converged_at(together)
         settled_s = measured_from(converged_at_s, competing.scenario.duration_s)
-        started_s = float(competing.scenario.flow_table()["start_s"].max())
-        measured_s = max(settled_s, started_s), float(together.index[-1])
+        started_s = math.ceil(competing.scenario.flow_table()["start_s"].max())
+        to_s = float(together.index[-1])
+        measured_s = max(settled_s, started_s), to_s
+        if started_s >= to_s:
+            allowed = f"above {started_s + INTERVAL_S:g}, so that all flows send for a second"
+            raise _validate.bad(
+                "duration_s", competing.scenario.duration_s, allowed, "run for longer"
+            )
     from_s, to_s = measured_s
     counted = (together.index > from_s) & (together.index <= to_s)
     means = together[counted].mean()

@@ -26,19 +26,17 @@ import math
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import pandas as pd
-from scipy import special
+
+from ccbench.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["CONFIDENCE", "THRESHOLDS", "Verdict", "bounds", "judge", "overall"]
+__all__ = ["THRESHOLDS", "Verdict", "bounds", "judge", "overall"]
 
 Verdict: TypeAlias = Literal["respected", "broken", "undecided"]
 
 THRESHOLDS = ("equivalent", "symmetric", "worst-case")
-
-#: Of the confidence intervals of means.
-CONFIDENCE = 0.95
 
 _CASE = ["network", "victim", "attacker", "metric"]
 
@@ -102,8 +100,8 @@ def judge(table: pd.DataFrame, leeway: float = 0.0) -> pd.DataFrame:
     DataFrame
         One row per threshold and case: ``threshold``, ``network``, ``victim``, ``attacker``,
         ``metric``; ``harm`` and ``bound``, means over the repetitions; ``excess``, the mean of harm
-        minus bound, and ``excess_ci``, half the width of its `CONFIDENCE` interval (Student's t;
-        NaN with one repetition); ``verdict``. The worst excess comes first.
+        minus bound, and ``excess_ci``, half the width of its 95 % interval (NaN with one
+        repetition); ``verdict``. The worst excess comes first.
 
     Examples
     --------
@@ -114,8 +112,8 @@ def judge(table: pd.DataFrame, leeway: float = 0.0) -> pd.DataFrame:
     """
     rows = []
     for case, group in table.groupby(_CASE):
-        excesses = {name: _mean_and_ci(group["harm"] - group[name]) for name in THRESHOLDS}
-        verdicts = _consistent({name: _verdict(*e, leeway) for name, e in excesses.items()})
+        excesses = {name: Estimate(tuple(group["harm"] - group[name])) for name in THRESHOLDS}
+        verdicts = _consistent({name: _verdict(e, leeway) for name, e in excesses.items()})
         if group["censored"].any():  # a harm of at least so much respects nothing
             verdicts = {n: "undecided" if v == "respected" else v for n, v in verdicts.items()}
         rows += [
@@ -124,8 +122,8 @@ def judge(table: pd.DataFrame, leeway: float = 0.0) -> pd.DataFrame:
                 **dict(zip(_CASE, case, strict=True)),
                 "harm": float(group["harm"].mean(skipna=False)),
                 "bound": float(group[name].mean(skipna=False)),
-                "excess": excesses[name][0],
-                "excess_ci": excesses[name][1],
+                "excess": excesses[name].mean,
+                "excess_ci": excesses[name].half_width,
                 "verdict": verdicts[name],
             }
             for name in THRESHOLDS
@@ -147,20 +145,14 @@ def overall(verdicts: Iterable[Verdict]) -> Verdict:
     return "undecided" if "undecided" in found or not found else "respected"
 
 
-def _mean_and_ci(values: pd.Series[float]) -> tuple[float, float]:
-    if len(values) == 1:
-        return float(values.iloc[0]), math.nan
-    half = values.sem(skipna=False) * special.stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)
-    return float(values.mean(skipna=False)), float(half)
-
-
-def _verdict(mean: float, half: float, leeway: float) -> Verdict:
-    if math.isnan(mean):
+def _verdict(excess: Estimate, leeway: float) -> Verdict:
+    if math.isnan(excess.mean):
         return "undecided"
-    margin = 0.0 if math.isnan(half) else half
-    if mean - margin > leeway:
+    single = excess.repetitions == 1
+    low, high = (excess.mean, excess.mean) if single else (excess.low, excess.high)
+    if low > leeway:
         return "broken"
-    return "respected" if mean + margin <= leeway else "undecided"
+    return "respected" if high <= leeway else "undecided"
 
 
 def _consistent(verdicts: dict[str, Verdict]) -> dict[str, Verdict]:

@@ -7,8 +7,10 @@ the thesis or another :class:`Strategy`, and returns a :class:`SearchResult`.
 What varies: :mod:`.quantities`, :mod:`.gene`, :mod:`.space`. What is proposed: :mod:`.strategy` and
 :mod:`.genetic`, :mod:`.random_search`, :mod:`.sweep`, :mod:`.surrogate`. What is run for it, and
 found: :mod:`.experiments`, :mod:`.measuring`, :mod:`.evaluation`, :mod:`.result`, :mod:`.folder`.
-What that says: :mod:`.regions`, :mod:`.importance`, :mod:`.diversity`, :mod:`.predictor`,
-:mod:`.figures` and the report (:mod:`.html`, :mod:`.page`).
+What is measured again and claimed, and how sure that is: :mod:`.selection`, :mod:`.ranking`. How
+long it takes: :mod:`.plan`, :mod:`.work`. What that says: :mod:`.regions`, :mod:`.importance`,
+:mod:`.diversity`, :mod:`.predictor`, :mod:`ccbench.raygen.figures` and the report (:mod:`.html`,
+:mod:`.page`).
 
 Examples
 --------

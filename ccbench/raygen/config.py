@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from ccbench import _fields, _validate
+from ccbench.noise import Noise, read_noise
+from ccbench.random_streams import derived_seed, repetition_seeds
 from ccbench.raygen.experiments import experiment
-from ccbench.raygen.gene import Choice
+from ccbench.raygen.gene import Choice, shown
 from ccbench.raygen.genetic import Genetic, Niching
+from ccbench.raygen.quantities import quantity_words
 from ccbench.raygen.random_search import RandomSearch
+from ccbench.raygen.selection import CLAIMED, again
 from ccbench.raygen.space import DEFAULT_SPACE, Chromosome, Space
 from ccbench.raygen.surrogate import Surrogate
 from ccbench.raygen.sweep import Sweep
@@ -23,10 +28,7 @@ if TYPE_CHECKING:
     from ccbench.harm import Experiment
     from ccbench.raygen.strategy import Initial, Strategy
 
-__all__ = ["CLAIMED", "STRATEGIES", "SearchConfig"]
-
-#: So many of the most harmful scenarios are run again and claimed.
-CLAIMED = 5
+__all__ = ["STRATEGIES", "SearchConfig"]
 
 #: What can choose scenarios, and which settings it has besides those that all have.
 STRATEGIES: Mapping[str, tuple[Callable[..., Strategy], tuple[str, ...]]] = MappingProxyType(
@@ -38,8 +40,9 @@ STRATEGIES: Mapping[str, tuple[Callable[..., Strategy], tuple[str, ...]]] = Mapp
     }
 )
 _MOST_SEEDS = _validate.Range(1, 1000)
-#: Leaves room for those of repetitions, which count up from it.
 _SEEDS = _validate.Range(0, 2**62)
+#: Genes that say nothing about what the beta flows alone meet.
+_OF_ALPHA = ("alpha_flows", "alpha_start_s")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +61,7 @@ class SearchConfig:
     duration_s : float
         Length of each run in seconds.
     seed : int
-        Of the search and of every run.
+        Of the search; the seeds of all runs are derived from it.
     space : Space
         Where to search.
     strategy : str
@@ -73,10 +76,16 @@ class SearchConfig:
     niching : str
         ``"crowding"`` lets the genetic algorithm keep apart what is unlike each other; ``"none"``.
     repeat : int
-        With so many seeds each scenario is run; its fitness is the mean relative harm. A repetition
-        is a solo run and a competing run.
+        Number of seeds that each scenario is run with at first; its fitness is the mean relative
+        harm. A repetition is a solo run and a competing run. The most harmful scenarios of the
+        search are run with further seeds after each generation, see
+        :mod:`ccbench.raygen.selection`.
     confirm : int
-        With so many fresh seeds the most harmful scenarios are run again before they are claimed.
+        Number of fresh seeds that the most harmful scenarios are run with before they are claimed.
+    noise : tuple of (str, float)
+        Kinds of noise whose level is not the typical one, by the names of the fields of
+        :class:`~ccbench.noise.Noise`; also given as a mapping. All others have the level of
+        :func:`ccbench.noise.typical` in each scenario's network.
 
     Raises
     ------
@@ -101,7 +110,8 @@ class SearchConfig:
     corners: bool = False
     niching: Niching = "none"
     repeat: int = 1
-    confirm: int = 3
+    confirm: int = 5
+    noise: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
         space: object = self.space
@@ -114,6 +124,7 @@ class SearchConfig:
         _validate.whole("seed", self.seed, _SEEDS, example=1)
         _validate.whole("repeat", self.repeat, _MOST_SEEDS, example=3)
         _validate.whole("confirm", self.confirm, _MOST_SEEDS, example=3)
+        object.__setattr__(self, "noise", _noise_levels(self.noise))
         self.new_strategy()
         self.extremes()
 
@@ -124,23 +135,43 @@ class SearchConfig:
 
     @property
     def most_runs(self) -> int:
-        """The most runs that it takes: two for each scenario and seed, and for those claimed.
+        """The most runs that it takes: two for each seed of each scenario, and of each claim.
 
         Scenarios that are alike in some way share runs.
         """
-        planned = self.planned
-        return 2 * (planned * self.repeat + min(CLAIMED, planned) * self.confirm)
+        sizes = self.new_strategy().sizes
+        claims = min(CLAIMED, sum(sizes)) * self.confirm
+        return 2 * (sum(sizes) * self.repeat + sum(map(again, sizes)) + claims)
 
-    @property
-    def seeds(self) -> tuple[int, ...]:
-        """The seeds with which each scenario is run."""
-        return tuple(range(self.seed, self.seed + self.repeat))
+    def seeds(self, chromosome: Chromosome, count: int | None = None) -> tuple[int, ...]:
+        """Return the seeds with which the search runs a scenario.
 
-    @property
-    def fresh_seeds(self) -> tuple[int, ...]:
-        """The seeds with which the most harmful scenarios are run again: none of :attr:`seeds`."""
-        first = self.seed + self.repeat
-        return tuple(range(first, first + self.confirm))
+        Each network has its own, so that the search does not optimise for one draw of the noise.
+        Scenarios that differ only in the number and start of the alpha flows share theirs, and with
+        them the runs of the beta flows alone.
+
+        Parameters
+        ----------
+        chromosome : tuple
+            Values of the genes, in the order of the space.
+        count : int, optional
+            Number of seeds; left out, `repeat`. More only add seeds at the end.
+        """
+        values = self.space.values(chromosome).items()
+        network = {
+            name: value if isinstance(value, str) else float(value)  # as it reads in a table
+            for name, value in values
+            if name not in _OF_ALPHA
+        }
+        first = derived_seed(self.seed, "search", json.dumps(network, sort_keys=True))
+        return repetition_seeds(first, self.repeat if count is None else count)
+
+    def fresh_seeds(self, number: int) -> tuple[int, ...]:
+        """Return the seeds with which the scenario of this number is run for its claim.
+
+        They are independent of all seeds of the search, and of those of other claims.
+        """
+        return repetition_seeds(derived_seed(self.seed, "claim", number), self.confirm)
 
     def new_strategy(self) -> Strategy:
         """Return the strategy with these settings, at its beginning."""
@@ -168,7 +199,7 @@ class SearchConfig:
         chromosome : tuple
             Values of the genes, in the order of the space.
         seed : int, optional
-            Of both runs; left out, the search's.
+            Of both runs; left out, the first of :meth:`seeds`.
         """
         values = self.space.values(chromosome)
         trace = values.get("trace")
@@ -177,9 +208,46 @@ class SearchConfig:
             alpha=self.alpha,
             beta=self.beta,
             duration_s=self.duration_s,
-            seed=self.seed if seed is None else seed,
+            seed=self.seeds(chromosome)[0] if seed is None else seed,
+            noise=self.noise,
             trace=None if trace is None else self.space.trace(str(trace)),
         )
+
+    @property
+    def noise_words(self) -> str:
+        """The noise of all scenarios, for people.
+
+        Examples
+        --------
+        >>> SearchConfig(alpha="bbr", beta="cubic", noise={"background_share": 0.01}).noise_words
+        'typical of each network, but background_share = 0.01'
+        """
+        levels = dict(self.noise)
+        if len(levels) == len(fields(Noise)):
+            return Noise(**levels).describe()
+        changes = ", ".join(f"{name} = {level:g}" for name, level in levels.items())
+        return "typical of each network" + (f", but {changes}" if changes else "")
+
+    def describe(self, chromosome: Chromosome) -> str:
+        """Return a scenario in one line for people, by the values of its genes.
+
+        Examples
+        --------
+        >>> config = SearchConfig(alpha="bbr", beta="cubic")
+        >>> config.describe((36.3, 188.6, 2.46, 1, 2))
+        '1 bbr against 2 cubic, link 36.3 Mbit/s, RTT 188.6 ms, queue 2.46 BDP'
+        """
+        values = self.space.values(chromosome)
+        alpha, beta = (
+            f"{values.get(f'{who}_flows', 1)} {getattr(self, who)}" for who in ("alpha", "beta")
+        )
+        network = (
+            f"{quantity_words(gene.name, self.alpha, self.beta)} "
+            f"{shown(values[gene.name])} {gene.unit}".rstrip()
+            for gene in self.space.genes
+            if gene.name not in ("alpha_flows", "beta_flows")
+        )
+        return ", ".join((f"{alpha} against {beta}", *network))
 
     def extremes(self) -> tuple[Experiment, ...]:
         """Return experiments such that, if all of them are valid, so is all of the space.
@@ -214,7 +282,7 @@ class SearchConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as a dictionary of plain values (JSON-able)."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**values, "space": self.space.to_dict()}
+        return {**values, "space": self.space.to_dict(), "noise": dict(self.noise)}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> SearchConfig:
@@ -237,3 +305,16 @@ class SearchConfig:
                 return Space.from_dict(value)
 
         return _fields.build(cls, document, {"space": space})
+
+
+def _noise_levels(levels: object) -> tuple[tuple[str, float], ...]:
+    """Return levels of noise as pairs in the order of the fields, each once.
+
+    Raises
+    ------
+    InputError
+        If one of them is no field of Noise, or out of its range.
+    """
+    given = _validate.pairs("noise", levels, "write for example {reverse_jitter_ms = 0.1}")
+    noise = read_noise(given)
+    return tuple((f.name, getattr(noise, f.name)) for f in fields(noise) if f.name in given)

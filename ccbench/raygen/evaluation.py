@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from ccbench.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,9 +60,23 @@ class Evaluation:
     error: str = ""
 
     @cached_property
+    def harm(self) -> Estimate:
+        """Relative harm, a value for each seed; without any if the scenario failed."""
+        return Estimate(() if self.error else tuple(harm.relative for harm in self.harms))
+
+    @property
     def relative(self) -> float:
         """Mean relative harm, the fitness; NaN if it failed."""
-        return math.nan if self.error else statistics.fmean(h.relative for h in self.harms)
+        return self.harm.mean
+
+    def joined(self, more: Evaluation) -> Evaluation:
+        """Return this evaluation with the seeds of another one of the same scenario added."""
+        return replace(
+            self,
+            seeds=self.seeds + more.seeds,
+            harms=self.harms + more.harms,
+            error=self.error or more.error,
+        )
 
     @property
     def rank(self) -> tuple[float, int]:
@@ -80,6 +96,7 @@ class Evaluation:
             "queue_packets": bottleneck.queue_packets,
             **{name: self._mean(name) for name in _MEANS},
             "converged_at_s": self._converged_at_s(),
+            "repetitions": len(self.seeds),
             "seeds": _words(self.seeds),
             "error": self.error,
             "solo_key": self.experiment.solo.key(),
@@ -87,12 +104,11 @@ class Evaluation:
         }
 
     def _harm(self) -> dict[str, float]:
-        relatives = [] if self.error else [harm.relative for harm in self.harms]
         return {
             "relative_harm": self.relative,
-            "relative_harm_sd": statistics.stdev(relatives) if len(relatives) > 1 else math.nan,
-            "relative_harm_min": min(relatives, default=math.nan),
-            "relative_harm_max": max(relatives, default=math.nan),
+            "relative_harm_sd": self.harm.deviation,
+            "relative_harm_min": min(self.harm.values, default=math.nan),
+            "relative_harm_max": max(self.harm.values, default=math.nan),
             "absolute_harm": self._mean("absolute"),
             "expected_harm": self._mean("expected"),
         }

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the values of genes to the experiment that they stand for.
 
-The receiving host takes up to the time of one packet for each answer, at random. Without that,
+Every scenario has noise, by default the typical one (:func:`ccbench.noise.typical`). Without noise,
 flows without randomness of their own (Reno, CUBIC, Westwood) would do the same whatever the seed,
 and the search would find networks in which they happen to lock in step.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ccbench import _validate
@@ -16,9 +17,10 @@ from ccbench.flow import Flow
 from ccbench.harm import Experiment
 from ccbench.harm.experiment import check_named
 from ccbench.harm.performance import DOWNLOAD_S
+from ccbench.noise import typical
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from ccbench.trace import Trace
 
@@ -38,6 +40,7 @@ def experiment(  # noqa: PLR0913 - all by keyword
     beta: str,
     duration_s: float,
     seed: int,
+    noise: Iterable[tuple[str, float]] = (),
     trace: Trace | None = None,
 ) -> Experiment:
     """Return the experiment with these values of genes.
@@ -53,6 +56,8 @@ def experiment(  # noqa: PLR0913 - all by keyword
         them.
     seed : int
         For everything random in both runs.
+    noise : iterable of (str, float)
+        Levels in place of the typical ones, by the fields of :class:`~ccbench.noise.Noise`.
     trace : Trace, optional
         The link, if it has no ``bandwidth_mbps``.
 
@@ -116,6 +121,6 @@ def experiment(  # noqa: PLR0913 - all by keyword
         rtt_ms=shorter_ms,
         duration_s=duration_s if stop_s is None else stop_s,
         seed=seed,
-        jitter_ms=bottleneck.packet_ms,
+        noise=replace(typical(packet_ms=bottleneck.packet_ms), **dict(noise)),
         measured_s=None if stop_s is None else (start_s, stop_s),
     )

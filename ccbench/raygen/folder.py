@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ccbench import _atomic, _validate
+from ccbench import _atomic, _folders, _validate
+from ccbench._os_errors import explain
 from ccbench._sealed import ChangedError, check_files, file_digest, sealed, unsealed
 from ccbench.errors import CcbenchError, InputError
 from ccbench.raygen.config import SearchConfig
@@ -76,14 +77,11 @@ class Folder:
         self._planned = 0
         self._digests: dict[str, str] = {}
         self._is_finished = False
+        _folders.prepare(path, "search")
         try:
-            path.mkdir(parents=True, exist_ok=True)
             self._check()
         except OSError as error:
-            allowed = f"a folder that can be written ({error.strerror})"
-            raise self._unfit(allowed, "choose another one") from error
-        if not _atomic.is_possible(path / SEARCH_JSON):
-            raise self._unfit("a folder that can be written", "choose another one")
+            raise self._unfit("a folder that can be read", explain(error)) from error
 
     def write_state(self, *, done: int, planned: int) -> None:
         """Write how far the search has come."""
@@ -98,9 +96,9 @@ class Folder:
         """Write a table as it stands, floating-point numbers to the last digit."""
         self._write_text(name, table.to_csv(index=False))
 
-    def write_claim(self, rank: int, harm: float, experiment: Experiment) -> None:
-        """Write the two scenarios of one of the most harmful experiments."""
-        heading = f"# Relative harm {harm:.3f}: {experiment.describe()}\n"
+    def write_claim(self, rank: int, heading: str, experiment: Experiment) -> None:
+        """Write the two scenarios of a claim, the first below a heading of one line."""
+        heading = f"# {heading}\n"
         self._write_text(f"worst-{rank}.toml", heading + experiment.competing.to_toml())
         self._write_text(f"worst-{rank}-solo.toml", experiment.solo.to_toml())
 
@@ -162,8 +160,9 @@ class Folder:
             with _atomic.new_file(self.path / name) as temporary:
                 yield temporary
         except OSError as error:
-            message = f"cannot write {self.path / name} ({error.strerror}): make room; the same"
-            raise CcbenchError(f"{message} command then goes on where it stopped") from error
+            message = f"cannot write {explain(error, self.path / name)}"
+            step = "the same command goes on where it stopped"
+            raise CcbenchError(f"{message}; {step}") from error
 
 
 def _differences(ours: Mapping[str, Any], theirs: object) -> Iterator[str]:

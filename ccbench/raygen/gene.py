@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from random import Random
 
-__all__ = ["Choice", "Gene", "Number", "Value", "read_gene"]
+__all__ = ["VALUE_FORM", "Choice", "Gene", "Number", "Value", "read_gene", "shown"]
 
 #: What a gene has in one scenario.
 Value: TypeAlias = "float | str"
+
+#: How numbers are printed, everywhere alike: they were rounded when they were chosen.
+VALUE_FORM = ".12g"
 
 #: More values than this are not told apart, and more decimals than that no number has.
 _MOST_STEPS, _MOST_PLACES = 10**15, 300
@@ -314,6 +317,17 @@ class Choice(Gene):
     def to_dict(self) -> dict[str, Any]:
         """Return the gene as a table of TOML."""
         return {"name": self.name, "scale": "choice", "values": list(self.values)}
+
+
+def shown(value: Value) -> str:
+    """Return a gene's value for people: the same in every table, figure and sentence.
+
+    Examples
+    --------
+    >>> shown(0.5), shown(188.6), shown("droptail")
+    ('0.5', '188.6', 'droptail')
+    """
+    return value if isinstance(value, str) else format(value, VALUE_FORM)
 
 
 def read_gene(table: Mapping[str, object]) -> Gene:

@@ -10,6 +10,10 @@ What an experiment is
 What the budget counts
     Every chromosome that is proposed, also one that equals an earlier one (a child that was neither
     crossed nor mutated is a copy of its parent). The copy costs no run: the store has it.
+Fitness
+    The thesis measures each chromosome once. Ours is the mean over all seeds, and the fittest are
+    measured again after each generation (:mod:`ccbench.raygen.selection`): parents that live on
+    with the luck of one measurement would keep better children from their place.
 Where blending happens
     On the scale of the gene, with a fresh coin and a fresh weight for each gene.
 """
@@ -26,7 +30,7 @@ from ccbench.raygen.strategy import Strategy, check
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ccbench.raygen.space import Chromosome, Space
     from ccbench.raygen.strategy import Candidate, Initial, Proposal
@@ -56,6 +60,10 @@ class _Individual:
 
     def __init__(self, candidate: Candidate, fitness: float) -> None:
         self.candidate = candidate
+        self.measured(fitness)
+
+    def measured(self, fitness: float) -> None:
+        """Set the fitness; of those that failed, nobody is less fit."""
         self.fitness = _Fitness((-math.inf if math.isnan(fitness) else fitness,))
 
 
@@ -139,6 +147,12 @@ class Genetic(Strategy):
             self._population = self._replaced(newborn)
         else:
             self._population = self._parents + newborn
+
+    def revise(self, fitness: Mapping[Candidate, float]) -> None:
+        """Replace the fitness of those that are in the population."""
+        for individual in self._population:
+            if individual.candidate in fitness:
+                individual.measured(fitness[individual.candidate])
 
     @property
     def population(self) -> tuple[Candidate, ...]:

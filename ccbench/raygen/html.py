@@ -80,7 +80,7 @@ def report(  # noqa: PLR0913 - choices that are independent, all by keyword
     folder = Path(folder)
     result = SearchResult.load(folder)
     # What draws takes most of a second to import: who named a wrong folder need not wait for it.
-    from ccbench.raygen.figures import check_heat_map  # noqa: PLC0415
+    from ccbench.raygen.figures import check_heat_map, predictor_of  # noqa: PLC0415
     from ccbench.raygen.page.cards import cards_of  # noqa: PLC0415
     from ccbench.raygen.page.pictures import (  # noqa: PLC0415
         FIGURES,
@@ -102,8 +102,9 @@ def report(  # noqa: PLR0913 - choices that are independent, all by keyword
     run = partial(emulate.run, engine=engine, store=store)
     cards = list(cards_of(result, folder, run, pictures))
     course = course_pictures(result, others, pictures)
-    landscape = landscape_pictures(result, pairs, pictures)
-    page = page_of(result, cards, course=course, landscape=landscape)
+    predictor = predictor_of(result)
+    landscape = landscape_pictures(result, pairs, predictor, pictures)
+    page = page_of(result, cards, predictor, course=course, landscape=landscape)
     _atomic.write_text(path, page)
     return path, *pictures.files
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ccbench.random_streams import derived_seed
 from ccbench.raygen.diversity import coordinates, finished
 
 if TYPE_CHECKING:
     from ccbench.raygen.space import Space
 
-__all__ = ["FEWEST", "Importance", "forest", "importance"]
+__all__ = ["FEWEST", "Importance", "forest", "importance", "random_state"]
 
 #: With fewer experiments, what a forest makes of one part of them says little about another.
 FEWEST = 20
@@ -93,8 +94,9 @@ def importance(space: Space, experiments: pd.DataFrame, seed: int = 1) -> Import
     if len(known) < FEWEST or harm.min() == harm.max():
         return Importance(genes=pd.Series(np.nan, index=names), explained=np.nan)
     error, grown = 0.0, np.zeros(len(names))
-    for fitted, others in KFold(_PARTS, shuffle=True, random_state=seed).split(genes):
-        model = forest(space, seed).fit(genes.iloc[fitted], harm[fitted])
+    parts = KFold(_PARTS, shuffle=True, random_state=random_state(seed, "importance", "parts"))
+    for part, (fitted, others) in enumerate(parts.split(genes)):
+        model = forest(space, seed, "importance", part).fit(genes.iloc[fitted], harm[fitted])
         error += ((model.predict(genes.iloc[others]) - harm[others]) ** 2).sum()
         worse = permutation_importance(
             model,
@@ -102,7 +104,7 @@ def importance(space: Space, experiments: pd.DataFrame, seed: int = 1) -> Import
             harm[others],
             scoring="neg_mean_squared_error",
             n_repeats=_SHUFFLES,
-            random_state=seed,
+            random_state=random_state(seed, "importance", "shuffles", part),
         )
         grown += len(others) * worse.importances_mean
     total = ((harm - harm.mean()) ** 2).sum()
@@ -110,8 +112,8 @@ def importance(space: Space, experiments: pd.DataFrame, seed: int = 1) -> Import
     return Importance(genes=by_gene, explained=float(1 - error / total))
 
 
-def forest(space: Space, seed: int) -> Any:
-    """Return a model to fit to a table of genes and their harms.
+def forest(space: Space, seed: int, *label: str | int) -> Any:
+    """Return a model to fit to a table of genes and their harms; the seed's label says for what.
 
     A random forest: it needs no tuning, takes steps, words and noise as they come, and says where
     nothing was run what was seen nearby.
@@ -122,5 +124,15 @@ def forest(space: Space, seed: int) -> Any:
 
     return make_pipeline(
         FunctionTransformer(lambda table: coordinates(space, table)),
-        RandomForestRegressor(_TREES, min_samples_leaf=_LEAF, oob_score=True, random_state=seed),
+        RandomForestRegressor(
+            _TREES,
+            min_samples_leaf=_LEAF,
+            oob_score=True,
+            random_state=random_state(seed, *label, "forest"),
+        ),
     )
+
+
+def random_state(seed: int, *label: str | int) -> int:
+    """Return the seed of one purpose within scikit-learn, which takes seeds below 2^32."""
+    return derived_seed(seed, *label) % 2**32

@@ -3,21 +3,16 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ccbench import emulate
-from ccbench.raygen.measuring import work_mbit
 
 if TYPE_CHECKING:
     from ccbench.emulate import Engine, Store
     from ccbench.raygen.config import SearchConfig
 
 __all__ = ["Plan", "plan"]
-
-#: How much of a run is made to see how fast this machine is: enough for the start not to matter.
-_SAMPLE_MBIT = 4000.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +26,7 @@ class Plan:
     scenarios : int
         How many that are in all.
     runs : int
-        The most runs: a solo and a competing one for each scenario and seed, and for the most
+        The most runs: a solo and a competing one for each scenario and seed, with those of the most
         harmful ones that are run again. Scenarios that are alike in some way share runs.
     stored : int
         How many runs of the first generation, which alone is known, the store has.
@@ -59,7 +54,9 @@ def plan(
     engine: str | Engine = "kernel",
     store: Store | None = emulate.DEFAULT_STORE,
 ) -> Plan:
-    """Say what a search will do, and measure for a moment how fast the engine is.
+    """Say what a search will do, and how long it takes by the runs that this machine has made.
+
+    If it has made none, it makes part of one.
 
     Raises
     ------
@@ -70,7 +67,7 @@ def plan(
     --------
     >>> from ccbench.raygen import SearchConfig
     >>> plan(SearchConfig(alpha="bbr", beta="cubic")).runs  # doctest: +SKIP
-    630
+    750
     """
     resolved = emulate.resolve(engine)
     config.check(resolved)
@@ -78,29 +75,20 @@ def plan(
     first = [
         config.experiment(candidate.chromosome, seed)
         for candidate in strategy.ask()
-        for seed in config.seeds
+        for seed in config.seeds(candidate.chromosome)
     ]
     known = list(dict.fromkeys(s for e in first for s in (e.solo, e.competing)))
-    # The one in the middle stands for all that make the machine slow or fast.
-    typical = sorted(known, key=work_mbit)[len(known) // 2]
-    started_s = max(flow.start_s for flow in typical.flows)
-    enough_s = started_s + _SAMPLE_MBIT / typical.bottlenecks[0].mean_mbps
-    stop_s = max(flow.stop_s or 0.0 for flow in typical.flows)
-    sample = replace(typical, duration_s=min(max(enough_s, stop_s), typical.duration_s))
-    before_s = time.monotonic()
-    resolved.run(sample)
-    s_per_mbit = (time.monotonic() - before_s) / work_mbit(sample)
     runs = config.most_runs
     # Later generations are taken to be like the first.
     mean_s = sum(scenario.duration_s for scenario in known) / len(known)
-    mean_mbit = sum(map(work_mbit, known)) / len(known)
+    mean_run_s = emulate.measured_s(known, resolved) / len(known)
     stored = [s for s in known if store is not None and store.has(s, resolved)]
-    left_mbit = runs * mean_mbit - sum(map(work_mbit, stored))
+    left_s = runs * mean_run_s - emulate.measured_s(stored, resolved)
     return Plan(
         generations=strategy.sizes,
         scenarios=strategy.planned,
         runs=runs,
         stored=len(stored),
         virtual_hours=runs * mean_s / 3600,
-        core_hours=left_mbit * s_per_mbit / 3600,
+        core_hours=left_s / 3600,
     )

@@ -29,7 +29,7 @@ from ccbench._validate import Range
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["NUMBERS", "WORDS", "Quantity"]
+__all__ = ["NUMBERS", "WORDS", "Quantity", "quantity_words"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,3 +80,29 @@ NUMBERS: Mapping[str, Quantity] = MappingProxyType(
 WORDS: Mapping[str, str] = MappingProxyType(
     {"qdisc": "droptail", "trace": "cellular.trace", "workload": "long"}
 )
+
+_NAMES = {
+    "bandwidth_mbps": "link",
+    "trace": "link",
+    "rtt_ms": "RTT",
+    "queue_bdp": "queue",
+    "queue_packets": "queue",
+    "alpha_flows": "{alpha} flows",
+    "beta_flows": "{beta} flows",
+    "alpha_start_s": "{alpha} starts at",
+    "beta_start_s": "{beta} starts at",
+    "alpha_rtt_ratio": "RTT of {alpha} / RTT of {beta}",
+    "loss": "random loss",
+    "qdisc": "queueing discipline",
+}
+
+
+def quantity_words(name: str, alpha: str, beta: str) -> str:
+    """Return the name of a quantity for people; `alpha` and `beta` are the two kinds of flows.
+
+    Examples
+    --------
+    >>> quantity_words("alpha_flows", "bbr", "cubic")
+    'bbr flows'
+    """
+    return _NAMES.get(name, name).format(alpha=alpha, beta=beta)

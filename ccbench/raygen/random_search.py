@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ccbench.raygen.strategy import Strategy, batches, check
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ccbench.raygen.space import Space
     from ccbench.raygen.strategy import Candidate, Proposal
@@ -51,7 +51,10 @@ class RandomSearch(Strategy):
         super().__init__(space, batches(budget, first=population, then=population), seed)
 
     def _propose(self, size: int) -> list[Proposal]:
-        return [(chromosome, ()) for chromosome in self._random(size)]
+        return self._first(size)
+
+    def revise(self, fitness: Mapping[Candidate, float]) -> None:
+        """Learn nothing."""
 
     def _learn(self, measured: Sequence[tuple[Candidate, float]]) -> None:
         pass

@@ -11,16 +11,16 @@ are divided only by experiments that showed less harm.
 from __future__ import annotations
 
 import itertools
-import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from ccbench.random_streams import standard_stream
 from ccbench.raygen.diversity import ranked
 from ccbench.raygen.gene import Choice
-from ccbench.raygen.importance import FEWEST, forest
+from ccbench.raygen.importance import FEWEST, forest, random_state
 from ccbench.raygen.rule import spanning
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Region:
             members = f"all {size} of these scenarios" if size > 1 else "this scenario"
         return (
             f"holds for {members}, and for {self.matched} of all that were run, whose median"
-            f" relative harm is {self.matched_harm:+.2f}"
+            f" relative harm is {self.matched_harm:+.3f}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -158,12 +158,12 @@ def regions(space: Space, experiments: pd.DataFrame, top: int = 20) -> tuple[Reg
     Harm where the queue is small and the round-trip time is long:
 
     >>> from ccbench.raygen import DEFAULT_SPACE
-    >>> rng = random.Random(1)
+    >>> rng = standard_stream(1, "example")
     >>> table = pd.DataFrame(DEFAULT_SPACE.values(DEFAULT_SPACE.random(rng)) for _ in range(200))
     >>> table["relative_harm"] = 0.4 * ((table["queue_bdp"] < 1) & (table["rtt_ms"] > 100))
     >>> (region,) = regions(DEFAULT_SPACE, table.rename_axis("number").reset_index())
     >>> region.where()
-    'RTT of at least 100 ms, queue of at most 0.98 BDP'
+    'RTT of at least 100 ms, queue of at most 0.97 BDP'
     """
     known = ranked(space, experiments).reset_index(drop=True)
     count = min(top, -(-len(known) // _TOP_SHARE))
@@ -199,8 +199,8 @@ class _Landscape:
         self._space = space
         self._genes = known[[gene.name for gene in space.genes]]
         harm = known["relative_harm"].to_numpy()
-        self._model = forest(space, _SEED).fit(self._genes, harm)
-        rng = random.Random(_SEED)
+        self._model = forest(space, _SEED, "regions").fit(self._genes, harm)
+        rng = standard_stream(_SEED, "regions", "anywhere")
         self._anywhere = self._table([space.random(rng) for _ in range(_ANYWHERE)])
         self._harm_anywhere = self._model.predict(self._anywhere)
         self._usual = float(np.median(self._harm_anywhere))
@@ -251,7 +251,9 @@ class _Landscape:
             if isinstance(gene, Choice):
                 table[gene.name] = _shares(table[gene.name], weights, is_inside)
         tree = DecisionTreeClassifier(
-            max_depth=_BOUNDS, min_impurity_decrease=_GAIN, random_state=_SEED
+            max_depth=_BOUNDS,
+            min_impurity_decrease=_GAIN,
+            random_state=random_state(_SEED, "regions", "rules"),
         ).fit(table.to_numpy(dtype=float), is_inside, weights)
         # The leaf with most of them, and the way there: on which side of it each gene is bounded.
         own = table.iloc[: len(inside)].to_numpy(dtype=float)

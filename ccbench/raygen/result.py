@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ccbench import _validate
-from ccbench.raygen.config import CLAIMED
 from ccbench.raygen.diversity import ranked
 from ccbench.raygen.evaluation import Evaluation
 from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, read_folder
+from ccbench.raygen.ranking import groups
+from ccbench.raygen.selection import CLAIMED
 from ccbench.raygen.strategy import Candidate
 
 if TYPE_CHECKING:
@@ -21,14 +22,17 @@ if TYPE_CHECKING:
 
     from ccbench.harm import Experiment
     from ccbench.raygen.config import SearchConfig
-    from ccbench.raygen.space import Chromosome
 
-__all__ = ["SearchResult", "claims_table", "experiments_table", "worst"]
+__all__ = ["SearchResult", "claims_table", "experiments_table"]
+
+#: The interval of a claim.
+_BOUNDS = ("relative_harm_low", "relative_harm_high")
 
 #: Columns that a table for people does without.
 _FOR_MACHINES = (
     *("number", "generation", "parents", "absolute_harm", "expected_harm", "jain", "from_s"),
     *("to_s", "converged_at_s", "seeds", "error", "solo_key", "competing_key"),
+    *("relative_harm_sd", "relative_harm_min", "relative_harm_max"),
 )
 
 
@@ -42,17 +46,20 @@ class SearchResult:
         Its settings.
     experiments : DataFrame
         One row for each scenario that was tried, in the order of proposal: ``number`` (from 0),
-        ``generation`` (from 1), ``parents`` (their numbers), ``relative_harm`` (the mean over the
-        seeds, NaN if a run failed) with its standard deviation ``relative_harm_sd``,
-        ``relative_harm_min`` and ``_max``, ``absolute_harm``, ``expected_harm``, a column for each
-        gene, ``queue_packets``, ``solo_mbps``, ``competing_mbps`` and ``alpha_mbps`` (sums over
-        flows), ``jain``, ``from_s`` and ``to_s`` (what was measured), ``converged_at_s``,
-        ``seeds``, ``error`` (why it failed), ``solo_key`` and ``competing_key`` (of the first
-        seed's scenarios).
+        ``generation`` (from 1), ``parents`` (their numbers), ``relative_harm`` (the mean over all
+        its seeds in the search, NaN if a run failed), the standard deviation of single seeds
+        ``relative_harm_sd``, ``relative_harm_min`` and ``_max``, ``absolute_harm``,
+        ``expected_harm``, a column for each gene, ``queue_packets``, ``solo_mbps``,
+        ``competing_mbps`` and ``alpha_mbps`` (sums over flows), ``jain``, ``from_s`` and ``to_s``
+        (what was measured), ``converged_at_s``, ``repetitions`` (number of seeds), ``seeds``,
+        ``error`` (why it failed), ``solo_key`` and ``competing_key`` (of the first seed's
+        scenarios).
     claims : DataFrame
         One row for each of the most harmful scenarios, run again with fresh seeds: ``rank`` (from
-        1, by what the fresh seeds showed), ``found_harm`` (what the search saw) and the columns of
-        `experiments`. Empty if the search has not come to its end.
+        1, by the mean of the fresh seeds), ``group`` (claims that share a letter cannot be told
+        apart, see :mod:`ccbench.raygen.ranking`), ``found_harm`` (the mean in the search),
+        ``relative_harm_low`` and ``_high`` (confidence intervals of the mean that hold together
+        with 95 %) and the columns of `experiments`. Empty if the search has not come to its end.
     provenance : mapping
         What made it: ccbench's version, the engine and its version.
 
@@ -95,6 +102,11 @@ class SearchResult:
         return cls(config=config, experiments=experiments, claims=claims, provenance=provenance)
 
     @property
+    def networks(self) -> int:
+        """Number of different scenarios that were tried: a proposal may be a copy of an earlier."""
+        return len(self.experiments.drop_duplicates([g.name for g in self.config.space.genes]))
+
+    @property
     def failed(self) -> pd.DataFrame:
         """The experiments that failed, with the reason in ``error``."""
         return self.experiments[self.experiments["error"] != ""]
@@ -104,7 +116,7 @@ class SearchResult:
         return ranked(self.config.space, self.experiments).head(n)
 
     def experiment(self, number: int, seed: int | None = None) -> Experiment:
-        """Return the experiment of this number, with the search's seed or another one.
+        """Return the experiment of this number, with its first seed in the search or another one.
 
         Raises
         ------
@@ -114,10 +126,21 @@ class SearchResult:
         Examples
         --------
         >>> result.experiment(0).describe()  # doctest: +SKIP
-        '1 bbr against 2 cubic, 188.6 ms, 36.3 Mbit/s, 1403 packets (2.5 BDP)'
+        '4 bbr against 5 cubic, 32.4 ms, 54.3 Mbit/s, 150 packets (1 BDP)'
         """
         row = _row("number", number, self.experiments)
         return self.config.experiment(self.config.space.chromosome(row), seed)
+
+    def describe(self, number: int) -> str:
+        """Return the scenario of this number in one line for people.
+
+        Examples
+        --------
+        >>> result.describe(0)  # doctest: +SKIP
+        '4 bbr against 5 cubic, link 54.3 Mbit/s, RTT 32.4 ms, queue 1.02 BDP'
+        """
+        row = _row("number", number, self.experiments)
+        return self.config.describe(self.config.space.chromosome(row))
 
     def claimed(self, rank: int) -> Experiment:
         """Return the experiment of the claim of this rank, with the first of its fresh seeds.
@@ -131,8 +154,8 @@ class SearchResult:
         --------
         >>> result.claimed(1).competing.to_toml()  # doctest: +SKIP
         """
-        row = _row("rank", rank, self.claims)
-        return self.experiment(row["number"], self.config.fresh_seeds[0])
+        number = _row("rank", rank, self.claims)["number"]
+        return self.experiment(number, self.config.fresh_seeds(number)[0])
 
     def top_table(self) -> pd.DataFrame:
         """Return the `claims` as a table for people, indexed by rank from 1."""
@@ -144,11 +167,12 @@ class SearchResult:
             "config": self.config.to_dict(),
             "provenance": dict(self.provenance),
             "experiments": len(self.experiments),
+            "networks": self.networks,
             "failed": self.failed[["number", "error"]].to_dict("records"),
             "claims": [
                 {
                     **claim,
-                    "description": experiment.describe(),
+                    "description": self.describe(claim["number"]),
                     "scenario": experiment.competing.to_dict(),
                 }
                 for claim in self.claims.to_dict("records")
@@ -167,15 +191,6 @@ def _row(name: str, value: int, table: pd.DataFrame) -> dict[Any, Any]:
     return found[0]
 
 
-def worst(evaluations: Iterable[Evaluation], n: int) -> tuple[Evaluation, ...]:
-    """Return the `n` most harmful evaluations of different scenarios that did not fail."""
-    different: dict[Chromosome, Evaluation] = {}
-    for evaluation in sorted(evaluations, key=lambda e: e.rank):
-        if not evaluation.error:
-            different.setdefault(evaluation.candidate.chromosome, evaluation)
-    return tuple(different.values())[:n]
-
-
 def experiments_table(config: SearchConfig, evaluations: Iterable[Evaluation]) -> pd.DataFrame:
     """Return one row per evaluation in the order of proposal, see :attr:`Evaluation.row`."""
     ordered = sorted(evaluations, key=lambda e: e.candidate.number)
@@ -187,14 +202,25 @@ def claims_table(
 ) -> pd.DataFrame:
     """Return one row for each claim, ranked by what the fresh seeds showed."""
     searched = {evaluation.candidate.number: evaluation.relative for evaluation in found}
-    rows = [
-        {"rank": rank, "found_harm": searched[evaluation.candidate.number], **evaluation.row}
-        for rank, evaluation in enumerate(sorted(fresh, key=lambda e: e.rank), start=1)
-    ]
-    return _table(config, rows, rank=1, found_harm=0.0)
+    ranked = sorted(fresh, key=lambda e: e.rank)
+    measured = [evaluation.harm for evaluation in ranked if not evaluation.error]
+    letters = iter(groups(measured))
+    rows = []
+    for rank, evaluation in enumerate(ranked, start=1):
+        harm, half_width = evaluation.relative, evaluation.harm.joint_half_width(len(measured))
+        claim = {
+            "rank": rank,
+            "group": "" if evaluation.error else next(letters),
+            "found_harm": searched[evaluation.candidate.number],
+            "relative_harm_low": harm - half_width,
+            "relative_harm_high": harm + half_width,
+        }
+        rows.append({**claim, **evaluation.row})
+    empty = {"rank": 1, "group": "", **dict.fromkeys(("found_harm", *_BOUNDS), 0.0)}
+    return _table(config, rows, **empty)
 
 
-def _table(config: SearchConfig, rows: list[dict[str, Any]], **more: float) -> pd.DataFrame:
+def _table(config: SearchConfig, rows: list[dict[str, Any]], **more: object) -> pd.DataFrame:
     """Make a table that has all columns, of their types, even without rows."""
     if rows:
         return pd.DataFrame(rows)
@@ -203,7 +229,7 @@ def _table(config: SearchConfig, rows: list[dict[str, Any]], **more: float) -> p
         candidate=Candidate(number=0, generation=1, chromosome=chromosome),
         genes=config.space.values(chromosome),
         experiment=config.experiment(chromosome),
-        seeds=config.seeds,
+        seeds=config.seeds(chromosome),
         harms=(),
         error="none was run",
     )

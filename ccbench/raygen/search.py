@@ -6,27 +6,28 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ccbench import _validate, emulate
 from ccbench.errors import EngineError
-from ccbench.raygen.config import CLAIMED, SearchConfig
+from ccbench.raygen.config import SearchConfig
 from ccbench.raygen.evaluation import Evaluation
 from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, Folder
-from ccbench.raygen.measuring import Measured, measured, work_mbit
-from ccbench.raygen.result import SearchResult, claims_table, experiments_table, worst
+from ccbench.raygen.measuring import Measured, measured
+from ccbench.raygen.result import SearchResult, claims_table, experiments_table
+from ccbench.raygen.selection import CLAIMED, again, promising, safest
 from ccbench.raygen.show import shown
+from ccbench.raygen.work import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
-    from ccbench.emulate import Engine, Store
-    from ccbench.harm import Experiment
-    from ccbench.raygen.measuring import RunMany
+    from ccbench.emulate import Engine, RunMany, Store
+    from ccbench.raygen.space import Chromosome
     from ccbench.raygen.strategy import Candidate
     from ccbench.run import Run
     from ccbench.scenario import Scenario
@@ -51,8 +52,12 @@ class Progress:
         Whether all were tried, and the most harmful are run again with fresh seeds.
     fraction : float
         Share of the expected work that is done, 0 to 1. It never falls.
+    left_s : float or None
+        Expected wall time that is left, in seconds; None until enough runs have shown how fast this
+        machine is.
     best : Evaluation or None
-        The most harmful so far; one that failed only if all have.
+        The most harmful so far; one that failed only if all have. Its harm may fall, as it is
+        measured again.
     """
 
     done: int
@@ -62,6 +67,7 @@ class Progress:
     generations: int
     confirming: bool
     fraction: float
+    left_s: float | None
     best: Evaluation | None
 
 
@@ -82,6 +88,9 @@ def search(  # noqa: PLR0913 - all but the settings are about where and how it r
     run is finished first. As every run is kept in the store, a search that was interrupted goes on
     where it stopped when it is started again. A scenario whose runs fail is noted with the reason,
     and tried again if the search is started again.
+
+    Each scenario has seeds of its own. After each generation the most harmful ones are run with a
+    further seed, and at the end the claims with fresh ones: see :mod:`ccbench.raygen.selection`.
 
     Parameters
     ----------
@@ -130,8 +139,18 @@ def search(  # noqa: PLR0913 - all but the settings are about where and how it r
     if output_dir is not None:
         folder = Folder(Path(output_dir), {"search": config.to_dict(), **provenance})
     run_many = partial(emulate.run_many, engine=engine, store=store, executor=executor, jobs=jobs)
+
+    def is_stored(scenario: Scenario) -> bool:
+        return store is not None and store.has(scenario, resolved)
+
     with shown(on_progress) as report:
-        running = _Search(config=config, run_many=run_many, folder=folder, on_progress=report)
+        running = _Search(
+            config=config,
+            run_many=run_many,
+            work=Work(is_stored),
+            folder=folder,
+            on_progress=report,
+        )
         evaluations, fresh = running.complete()
     result = SearchResult(
         config=config,
@@ -152,20 +171,20 @@ class _Search:
         *,
         config: SearchConfig,
         run_many: RunMany,
+        work: Work,
         folder: Folder | None,
         on_progress: Callable[[Progress], None],
     ) -> None:
         self._config = config
         self._run_many = run_many
+        self._work = work
         self._folder = folder
         self._on_progress = on_progress
         self._strategy = config.new_strategy()
-        self._work = _Work(config.most_runs // 2)
         self._generation = 0
         self._confirming = False
-        self._evaluations: list[Evaluation] = []
-        self._failed = 0
-        self._best: Evaluation | None = None
+        self._to_come = config.most_runs // 2
+        self._evaluations: dict[Candidate, Evaluation] = {}
         self._written_s = -math.inf
 
     def complete(self) -> tuple[list[Evaluation], list[Evaluation]]:
@@ -173,76 +192,106 @@ class _Search:
         self._write()
         while candidates := self._strategy.ask():
             self._generation = candidates[0].generation
-            generation = self._evaluated(candidates, self._config.seeds, self._evaluations)
-            if self._failed == len(self._evaluations):  # a later one may be of a single scenario
+            self._try(candidates)
+            generation = [self._evaluations[candidate] for candidate in candidates]
+            if all(evaluation.error for evaluation in self._evaluations.values()):
                 raise EngineError(
                     f"all {len(generation)} scenarios of generation {self._generation} failed; the "
                     f"first: {generation[0].error}"
                 )
             self._strategy.tell([evaluation.relative for evaluation in generation])
+            self._try_again(again(len(candidates)))
             self._write()
-        self._confirming = True
-        top = [evaluation.candidate for evaluation in worst(self._evaluations, CLAIMED)]
-        return self._evaluations, self._evaluated(top, self._config.fresh_seeds, [])
+        self._confirming, self._to_come = True, 0
+        top = [one.candidate for one in safest(self._evaluations.values(), CLAIMED)]
+        fresh = {candidate: self._config.fresh_seeds(candidate.number) for candidate in top}
+        return list(self._evaluations.values()), list(self._evaluated(fresh))
 
-    def _evaluated(
-        self, candidates: Sequence[Candidate], seeds: tuple[int, ...], found: list[Evaluation]
-    ) -> list[Evaluation]:
-        """Run candidates, each with all seeds; put each into `found` when it is done.
-
-        Returns those of `candidates`, in their order.
-        """
-        experiments = {
-            (candidate.number, seed): self._config.experiment(candidate.chromosome, seed)
-            for candidate in candidates
-            for seed in seeds
+    def _try(self, candidates: Sequence[Candidate]) -> None:
+        """Run a generation. Copies of a scenario that was tried are not run, nor each other."""
+        self._to_come -= len(candidates) * self._config.repeat
+        tried = {candidate.chromosome: one for candidate, one in self._evaluations.items()}
+        alike: dict[Chromosome, list[Candidate]] = defaultdict(list)
+        for candidate in candidates:
+            alike[candidate.chromosome].append(candidate)
+        new = {
+            copies[0]: self._config.seeds(chromosome)
+            for chromosome, copies in alike.items()
+            if chromosome not in tried
         }
-        self._work.add(experiments.values())
+        for chromosome in alike.keys() & tried.keys():
+            self._note(alike[chromosome], tried[chromosome])
+        for evaluation in self._evaluated(new):
+            self._note(alike[evaluation.candidate.chromosome], evaluation)
+
+    def _try_again(self, count: int) -> None:
+        """Run the most harmful scenarios with one more seed each, and tell the strategy."""
+        self._to_come -= count
+        chosen = promising(self._evaluations.values(), count, repeat=self._config.repeat)
+        seeds = {}
+        for evaluation in chosen:
+            known, chromosome = len(evaluation.seeds), evaluation.candidate.chromosome
+            seeds[evaluation.candidate] = self._config.seeds(chromosome, known + 1)[known:]
+        for more in self._evaluated(seeds):
+            joined = self._evaluations[more.candidate].joined(more)
+            chromosome = more.candidate.chromosome
+            alike = [one for one in self._evaluations if one.chromosome == chromosome]
+            self._note(alike, joined)
+            self._strategy.revise(dict.fromkeys(alike, joined.relative))
+
+    def _evaluated(self, seeds: Mapping[Candidate, tuple[int, ...]]) -> Iterator[Evaluation]:
+        """Run each candidate with its seeds; yield its evaluation as soon as it is complete."""
+        experiments = {
+            (candidate, seed): self._config.experiment(candidate.chromosome, seed)
+            for candidate, own in seeds.items()
+            for seed in own
+        }
+        self._work.add(experiments.values(), self._to_come)
         self._report()
-        waiting = {candidate.number: candidate for candidate in candidates}
-        outcomes: dict[int, list[Measured[tuple[int, int]]]] = defaultdict(list)
-        done = {}
+        outcomes: dict[Candidate, dict[int, Measured[tuple[Candidate, int]]]] = defaultdict(dict)
         for one in measured(experiments, self._run_many, on_run=self._ran):
-            number, _ = one.key
-            outcomes[number].append(one)
-            if len(outcomes[number]) == len(seeds):
-                in_order = sorted(outcomes.pop(number), key=lambda one: one.key)
-                done[number] = Evaluation(
-                    candidate=waiting[number],
-                    genes=self._config.space.values(waiting[number].chromosome),
-                    experiment=experiments[number, seeds[0]],
-                    seeds=seeds,
+            candidate, seed = one.key
+            outcomes[candidate][seed] = one
+            own = seeds[candidate]
+            if len(outcomes[candidate]) == len(own):
+                in_order = [outcomes[candidate][each] for each in own]
+                yield Evaluation(
+                    candidate=candidate,
+                    genes=self._config.space.values(candidate.chromosome),
+                    experiment=experiments[candidate, own[0]],
+                    seeds=own,
                     harms=tuple(one.harm for one in in_order if one.harm is not None),
                     error=next((one.error for one in in_order if one.error), ""),
                 )
-                found.append(done[number])
-                self._note(done[number])
-        return [done[candidate.number] for candidate in candidates]
 
-    def _note(self, evaluation: Evaluation) -> None:
-        """Keep count, and write the table, but not so often that it takes long beside the runs."""
-        if not self._confirming:
-            self._failed += bool(evaluation.error)
-            self._best = min(self._best or evaluation, evaluation, key=lambda e: e.rank)
-        if time.monotonic() > self._written_s + _WRITE_EVERY_S:
-            self._write()
-        self._report()
+    def _note(self, candidates: Iterable[Candidate], evaluation: Evaluation) -> None:
+        """Keep what was found out about equal candidates.
+
+        The table is written too, but not so often that it takes long beside the runs.
+        """
+        for candidate in candidates:
+            self._evaluations[candidate] = replace(evaluation, candidate=candidate)
+            if time.monotonic() > self._written_s + _WRITE_EVERY_S:
+                self._write()
+            self._report()
 
     def _ran(self, scenario: Scenario) -> None:
         self._work.finish(scenario)
         self._report()
 
     def _report(self) -> None:
+        found = self._evaluations.values()
         self._on_progress(
             Progress(
-                done=len(self._evaluations),
+                done=len(found),
                 planned=self._strategy.planned,
-                failed=self._failed,
+                failed=sum(bool(evaluation.error) for evaluation in found),
                 generation=self._generation,
                 generations=self._strategy.generations,
                 confirming=self._confirming,
                 fraction=self._work.fraction(),
-                best=self._best,
+                left_s=self._work.left_s(),
+                best=min(found, key=lambda e: e.rank, default=None),
             )
         )
 
@@ -250,7 +299,7 @@ class _Search:
         """Write all scenarios that were tried, unless the folder has more of the same."""
         if self._folder is None or len(self._evaluations) < self._folder.done:
             return
-        table = experiments_table(self._config, self._evaluations)
+        table = experiments_table(self._config, self._evaluations.values())
         self._folder.write_table(RESULTS_CSV, table)
         self._folder.write_state(done=len(self._evaluations), planned=self._strategy.planned)
         self._written_s = time.monotonic()
@@ -264,43 +313,10 @@ def _write_claims(folder: Folder, result: SearchResult, run: Callable[[Scenario]
     folder.write_table(CLAIMS_CSV, result.claims)
     measured = result.claims[result.claims["error"] == ""]
     for claim in measured.to_dict("records"):
-        experiment = result.claimed(claim["rank"])
-        folder.write_claim(claim["rank"], claim["relative_harm"], experiment)
+        experiment, title = result.claimed(claim["rank"]), result.describe(claim["number"])
+        heading = f"One run of {title}; its mean relative harm is {claim['relative_harm']:+.3f}"
+        folder.write_claim(claim["rank"], heading, experiment)
         if claim["rank"] == 1:
-            folder.write_picture(
-                throughput_figure(experiment, run(experiment.solo), run(experiment.competing))
-            )
+            runs = run(experiment.solo), run(experiment.competing)
+            folder.write_picture(throughput_figure(experiment, *runs, title=title))
     folder.finish()
-
-
-class _Work:
-    """Estimates how much of the search is done, from how long runs take, not from their number.
-
-    Parameters
-    ----------
-    planned : int
-        Experiments to be made in all.
-    """
-
-    def __init__(self, planned: int) -> None:
-        self._planned = planned
-        self._proposed = 0
-        self._known = 0.0
-        self._done = 0.0
-        self._shown = 0.0
-
-    def add(self, experiments: Collection[Experiment]) -> None:
-        """Add a generation's runs, each different one once."""
-        self._proposed += len(experiments)
-        scenarios = {scenario for e in experiments for scenario in (e.solo, e.competing)}
-        self._known += sum(map(work_mbit, scenarios))
-
-    def finish(self, scenario: Scenario) -> None:
-        """Count a run as done."""
-        self._done += work_mbit(scenario)
-
-    def fraction(self) -> float:
-        """Return the share that is done, if generations to come are like those before them."""
-        expected = self._known * max(self._planned / self._proposed, 1.0)
-        self._shown = max(self._shown, self._done / expected)
-        return self._shown

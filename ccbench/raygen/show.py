@@ -23,7 +23,7 @@ def shown(on_progress: Callable[[Progress], None] | None) -> Iterator[Callable[[
         yield on_progress
         return
     with progress("{task.fields[state]}") as bar:
-        task = bar.add_task("preparing", total=1.0, state="")
+        task = bar.add_task("preparing", total=1.0, state="", left_s=None)
 
         def show(now: Progress) -> None:
             harm = ""
@@ -34,6 +34,7 @@ def shown(on_progress: Callable[[Progress], None] | None) -> Iterator[Callable[[
             bar.update(
                 task,
                 completed=now.fraction,
+                left_s=now.left_s,
                 description="running the worst again" if now.confirming else generation,
                 state=f"{now.done}/{now.planned} tried{failed}{harm}",
             )

@@ -2,21 +2,22 @@
 """What every search strategy has in common: it proposes scenarios and learns how harmful they are.
 
 A strategy is kept apart from running scenarios: :meth:`Strategy.ask` returns a generation,
-:meth:`Strategy.tell` takes its fitness, in the same order. All randomness comes from one generator
-of its own, so what it proposes depends on the seed and on the fitness, and on nothing else.
+:meth:`Strategy.tell` takes its fitness, in the same order. All randomness comes from streams of its
+own, so what it proposes depends on the seed and on the fitness, and on nothing else.
 """
 
 from __future__ import annotations
 
-import random
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from ccbench import _validate
+from ccbench.random_streams import standard_stream
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import random
+    from collections.abc import Mapping, Sequence
 
     from ccbench.raygen.space import Chromosome, Space
 
@@ -95,7 +96,8 @@ class Strategy(ABC):
         self._space = space
         self._initial = initial
         self._corners = _validate.flag("corners", corners)
-        self._rng = random.Random(seed)
+        self._first_rng = standard_stream(seed, "first generation")
+        self._rng = standard_stream(seed, "proposals", type(self).__name__)
         self._pending: tuple[Candidate, ...] = ()
         self._asked = 0
         self._generation = 0
@@ -137,6 +139,13 @@ class Strategy(ABC):
         self._learn(measured)
 
     @abstractmethod
+    def revise(self, fitness: Mapping[Candidate, float]) -> None:
+        """Take the fitness of candidates of all generations that were measured again.
+
+        As in :meth:`tell`, NaN stands for an experiment that failed.
+        """
+
+    @abstractmethod
     def _propose(self, size: int) -> Sequence[Proposal]:
         """Return `size` chromosomes, from what was learned until now."""
 
@@ -145,24 +154,24 @@ class Strategy(ABC):
         """Take in what the latest generation showed."""
 
     def _first(self, size: int) -> list[Proposal]:
-        """Return the first generation.
+        """Return a generation that nothing was learned for, as the first one.
 
         Strategies that begin in the same way begin with the same chromosomes if their seed is the
         same. So they can be compared by what they make of them, and need not run them again.
         """
         corners = self._space.corners() if self._corners else []
         if len(corners) > size // 2:
-            corners = self._rng.sample(corners, size // 2)
+            corners = self._first_rng.sample(corners, size // 2)
         left = size - len(corners)
         if self._initial == "stratified":
-            inside = self._space.stratified(self._rng, left)
+            inside = self._space.stratified(self._first_rng, left)
         else:
-            inside = self._random(left)
+            inside = self._random(left, self._first_rng)
         return [(chromosome, ()) for chromosome in corners + inside]
 
-    def _random(self, size: int) -> list[Chromosome]:
+    def _random(self, size: int, rng: random.Random) -> list[Chromosome]:
         """Return random chromosomes."""
-        return [self._space.random(self._rng) for _ in range(size)]
+        return [self._space.random(rng) for _ in range(size)]
 
 
 def check(budget: int, population: int) -> None:

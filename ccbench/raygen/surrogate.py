@@ -17,7 +17,7 @@ from ccbench.raygen.predictor import Predictor
 from ccbench.raygen.strategy import Strategy, batches, check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -67,7 +67,7 @@ class Surrogate(Strategy):
     Find the highest bandwidth:
 
     >>> from ccbench.raygen import DEFAULT_SPACE
-    >>> search = Surrogate(DEFAULT_SPACE, budget=12, population=8, seed=1)
+    >>> search = Surrogate(DEFAULT_SPACE, budget=12, population=8, seed=3)
     >>> while candidates := search.ask():
     ...     found = [candidate.chromosome[0] for candidate in candidates]
     ...     search.tell(found)
@@ -92,11 +92,16 @@ class Surrogate(Strategy):
         self._failed: set[Chromosome] = set()
 
     def _learn(self, measured: Sequence[tuple[Candidate, float]]) -> None:
-        for candidate, fitness in measured:
-            if math.isnan(fitness):
+        self.revise(dict(measured))
+
+    def revise(self, fitness: Mapping[Candidate, float]) -> None:
+        """Replace what the model learns of these candidates."""
+        for candidate, value in fitness.items():
+            if math.isnan(value):
                 self._failed.add(candidate.chromosome)
+                self._measured.pop(candidate.chromosome, None)
             else:
-                self._measured[candidate.chromosome] = fitness
+                self._measured[candidate.chromosome] = value
 
     def _propose(self, size: int) -> list[Proposal]:
         if not self._measured:
@@ -108,7 +113,7 @@ class Surrogate(Strategy):
         # Of equal ones the first stays, so the order is always the same.
         pool = [new for new in dict.fromkeys(self._imagined()) if new not in known]
         if len(pool) <= size:  # next to nothing is left in the space
-            return [(new, ()) for new in pool + self._random(size - len(pool))]
+            return [(new, ()) for new in pool + self._random(size - len(pool), self._rng)]
         predictor = Predictor(self._space, known)
         mean, covariance = predictor.predict(pool)
         chosen = most_promising(mean, covariance, noise=predictor.noise, n=size)
@@ -116,7 +121,7 @@ class Surrogate(Strategy):
 
     def _imagined(self) -> Iterator[Chromosome]:
         """Yield scenarios that might be run next."""
-        yield from self._random(_STRANGERS)
+        yield from self._random(_STRANGERS, self._rng)
         by_harm = sorted(self._measured, key=self._measured.__getitem__, reverse=True)
         for best in by_harm[:_BEST]:
             for _ in range(_VARIANTS):

@@ -15,7 +15,7 @@ from ccbench.raygen.gene import Choice
 from ccbench.raygen.strategy import Strategy, batches, check
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ccbench.raygen.gene import Value
     from ccbench.raygen.space import Space
@@ -63,6 +63,9 @@ class Sweep(Strategy):
 
     def _propose(self, size: int) -> list[Proposal]:
         return [(point, ()) for point in itertools.islice(self._points, size)]
+
+    def revise(self, fitness: Mapping[Candidate, float]) -> None:
+        """Learn nothing."""
 
     def _learn(self, measured: Sequence[tuple[Candidate, float]]) -> None:
         pass

@@ -8,7 +8,12 @@ Harm is drawn in red where alpha takes more than a fair share and in blue where 
 colours that all kinds of eyes tell apart.
 """
 
-from ccbench.raygen.figures.heat_map import check_heat_map, heat_map_figure, predictor_of
+from ccbench.raygen.figures.heat_map import (
+    check_heat_map,
+    heat_map_figure,
+    is_trusted,
+    predictor_of,
+)
 from ccbench.raygen.figures.parallel import parallel_figure
 from ccbench.raygen.figures.progress import progress_figure, progress_table
 from ccbench.raygen.figures.style import quantity_name
@@ -20,6 +25,7 @@ __all__ = [
     "check_heat_map",
     "distances_figure",
     "heat_map_figure",
+    "is_trusted",
     "parallel_figure",
     "predictor_of",
     "progress_figure",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from ccbench.raygen.gene import Number
+from ccbench.raygen.gene import Number, shown
 from ccbench.raygen.quantities import NUMBERS
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class GeneAxis:
     def ticks(self) -> tuple[list[float], list[str]]:
         """Return places and labels of round values."""
         if self._single is not None or not isinstance(self.gene, Number):
-            return list(self.centres), [_shown(value) for value in self._single or ()]
+            return list(self.centres), [shown(value) for value in self._single or ()]
         low, high = self.gene.low, self.gene.high
         locator = LogLocator(subs=(1, 2, 5)) if self.gene.scale == "log" else MaxNLocator(5)
         places = {low: 0.0, high: 1.0}
@@ -74,8 +74,4 @@ class GeneAxis:
                 (place,) = self.gene.coordinates(value)
                 if min(place, 1 - place) > 0.1:  # noqa: PLR2004 - or its label meets that of an end
                     places[value] = place
-        return list(places.values()), [_shown(value) for value in places]
-
-
-def _shown(value: Value) -> str:
-    return value if isinstance(value, str) else f"{value:g}"
+        return list(places.values()), [shown(value) for value in places]

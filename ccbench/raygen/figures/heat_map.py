@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,9 +12,9 @@ import numpy as np
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from ccbench import _validate
+from ccbench.random_streams import standard_stream
 from ccbench.raygen.diversity import finished
 from ccbench.raygen.figures.gene_axis import GeneAxis
 from ccbench.raygen.figures.style import HARM, quantity_name
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from ccbench.raygen.result import SearchResult
     from ccbench.raygen.space import Chromosome, Space
 
-__all__ = ["check_heat_map", "heat_map_figure", "predictor_of"]
+__all__ = ["check_heat_map", "heat_map_figure", "is_trusted", "predictor_of"]
 
 _Array: TypeAlias = "npt.NDArray[np.float64]"
 
@@ -35,8 +34,13 @@ _HARM_COLOURS = "RdBu_r"
 #: Values of the other genes over which a prediction is averaged: enough that the mean does not
 #: show which ones were drawn, few enough for a heat map in a second.
 _OTHERS = 48
+#: Of the values of the other genes.
+_SEED = 1
 #: Cells whose prediction is asked for in one call.
 _AT_ONCE = 8
+#: Without so many experiments, or if a prediction explains less of the variance of harm in
+#: experiments that it has not seen, none is drawn: it would look certain and be wrong.
+_FEWEST, _UNDERSTOOD = 20, 0.3
 #: The predictor learns from no more experiments than this: its time grows with their cube.
 _LEARNT = 500
 
@@ -56,6 +60,21 @@ def predictor_of(result: SearchResult) -> Predictor:
     space = result.config.space
     chromosomes = (space.chromosome(row) for row in learnt.to_dict("records"))
     return Predictor(space, dict(zip(chromosomes, learnt["relative_harm"], strict=True)))
+
+
+def is_trusted(result: SearchResult, predictor: Predictor) -> bool:
+    """Return whether a prediction of harm is worth drawing.
+
+    It is, if 20 or more different experiments did not fail and, by cross-validation, 30 % or more
+    of the variance of their harm is predicted.
+
+    Examples
+    --------
+    >>> is_trusted(result, predictor_of(result))  # of 4 networks  # doctest: +SKIP
+    False
+    """
+    known = len(finished(result.config.space, result.experiments))
+    return known >= _FEWEST and predictor.explained >= _UNDERSTOOD
 
 
 def check_heat_map(space: Space, x: str, y: str) -> None:
@@ -85,7 +104,7 @@ def check_heat_map(space: Space, x: str, y: str) -> None:
 
 
 def heat_map_figure(result: SearchResult, x: str, y: str, predictor: Predictor) -> Figure:
-    """Draw the harm over two genes: as measured, and as predicted everywhere.
+    """Draw the harm over two genes: as measured, and as predicted everywhere if that is trusted.
 
     Parameters
     ----------
@@ -99,10 +118,11 @@ def heat_map_figure(result: SearchResult, x: str, y: str, predictor: Predictor) 
     Returns
     -------
     Figure
-        From left to right: each experiment, the more harmful ones above; the prediction, averaged
+        From top to bottom: each experiment, the more harmful ones above; the prediction, averaged
         over all other genes (partial dependence: Friedman, Annals of Statistics 29 (2001), section
         8.2); the highest prediction over all other genes. Dots mark where a prediction tells
-        little: its standard deviation is more than half of that of all measured harms.
+        little: its standard deviation is more than half of that of all measured harms. Without
+        the predictions, if they are not to be trusted: see :func:`is_trusted`.
 
     Raises
     ------
@@ -119,13 +139,20 @@ def heat_map_figure(result: SearchResult, x: str, y: str, predictor: Predictor) 
     across, up = GeneAxis(genes[x]), GeneAxis(genes[y])
     table = finished(space, result.experiments).sort_values("relative_harm", kind="stable")
     harm = table["relative_harm"].to_numpy()
+    drawn = []
+    if is_trusted(result, predictor):
+        prediction = _predict(space, predictor, across, up)
+        drawn = [
+            ("predicted, mean over the others", prediction.mean, prediction.mean_sd),
+            ("predicted, worst of the others", prediction.most, prediction.most_sd),
+        ]
     # The colours are for harm: benefits beyond the greatest harm all look the same.
-    prediction = _predict(space, predictor, across, up)
-    limit = max(float(harm.max()), float(prediction.most.max()), 0.05)
+    limit = max(0.05, float(harm.max()), *(float(mean.max()) for _, mean, _ in drawn))
     colours = ScalarMappable(Normalize(-limit, limit), _HARM_COLOURS)
 
-    figure = Figure(figsize=(12, 4.1), layout=ConstrainedLayoutEngine(wspace=0.06))
-    panels = figure.subplots(1, 3, sharex=True, sharey=True)
+    rows = 1 + len(drawn)
+    figure = Figure(figsize=(4.6, 0.9 + 2.8 * rows), layout="constrained")
+    panels = figure.subplots(rows, 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     panels[0].set_facecolor("0.85")  # on which both ends and the middle of the colours are seen
     panels[0].scatter(
         across.places(table),
@@ -137,10 +164,7 @@ def heat_map_figure(result: SearchResult, x: str, y: str, predictor: Predictor) 
     )
     panels[0].set_title("measured")
     doubtful = 0.5 * float(harm.std())
-    for axes, name, mean, deviation in (
-        (panels[1], "predicted, mean over the others", prediction.mean, prediction.mean_sd),
-        (panels[2], "predicted, worst of the others", prediction.most, prediction.most_sd),
-    ):
+    for axes, (name, mean, deviation) in zip(panels[1:], drawn, strict=True):
         axes.imshow(
             colours.to_rgba(mean),
             extent=(0, 1, 0, 1),
@@ -148,18 +172,18 @@ def heat_map_figure(result: SearchResult, x: str, y: str, predictor: Predictor) 
             aspect="auto",
             interpolation="none",
         )
-        rows, columns = np.nonzero(deviation > doubtful)
-        axes.scatter(across.centres[columns], up.centres[rows], s=2.5, color="0.2", linewidths=0)
+        high, wide = np.nonzero(deviation > doubtful)
+        axes.scatter(across.centres[wide], up.centres[high], s=2.5, color="0.2", linewidths=0)
         axes.set_title(name)
     for axes in panels:
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
-        axes.set_xlabel(quantity_name(result.config, across.gene))
+        axes.set_ylabel(quantity_name(result.config, up.gene))
         axes.set_xticks(*across.ticks())
         axes.set_yticks(*up.ticks())
-    panels[0].set_ylabel(quantity_name(result.config, up.gene))
+    panels[-1].set_xlabel(quantity_name(result.config, across.gene))
     extend = "min" if harm.min() < -limit else "neither"
-    figure.colorbar(colours, ax=panels, label=HARM, extend=extend)
+    figure.colorbar(colours, ax=panels, label=HARM, extend=extend, location="bottom", aspect=40)
     return figure
 
 
@@ -175,7 +199,8 @@ class _Prediction:
 
 def _predict(space: Space, predictor: Predictor, across: GeneAxis, up: GeneAxis) -> _Prediction:
     """Predict harm in every cell, as its mean and maximum over the other genes."""
-    others = [space.values(one) for one in space.stratified(random.Random(0), _OTHERS)]
+    stream = standard_stream(_SEED, "heat map")
+    others = [space.values(one) for one in space.stratified(stream, _OTHERS)]
     cells = list(itertools.product(up.cells(), across.cells()))
     mean, mean_sd, most, most_sd = np.empty((4, len(cells)))
     # One by one costs more calls, all at once a covariance between all of them.

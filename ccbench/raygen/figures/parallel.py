@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["parallel_figure"]
 
+#: Room for one axis, and characters of a name below it.
+_AXIS_INCHES, _NAME_COLUMNS = 0.8, 10
+
 _Array: TypeAlias = "npt.NDArray[np.float64]"
 
 
@@ -38,8 +42,8 @@ def parallel_figure(result: SearchResult) -> Figure:
     Returns
     -------
     Figure
-        The 20 worst in colours, the worst on top; all other experiments in grey. The last axis is
-        relative harm.
+        The 20 worst in colours, or as many as there are, the worst on top; all other experiments in
+        grey. The last axis is relative harm.
 
     Examples
     --------
@@ -55,7 +59,8 @@ def parallel_figure(result: SearchResult) -> Figure:
         harm = (rows["relative_harm"].to_numpy() - low) / max(high - low, 1e-9)
         return np.column_stack([*(axis.places(rows) for axis in axes_of), harm])
 
-    figure = Figure(figsize=(12, 4.4), layout="constrained")
+    width = max(5.5, _AXIS_INCHES * (len(genes) + 1))
+    figure = Figure(figsize=(width, 4.4), layout="constrained")
     axes = figure.subplots()
     positions = np.arange(len(genes) + 1)
     axes.plot(positions, lines(table).T, color="0.5", linewidth=0.4, alpha=0.25)
@@ -84,12 +89,13 @@ def parallel_figure(result: SearchResult) -> Figure:
                 fontsize="small",
                 bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.5},
             )
-    names = [quantity_name(result.config, gene).replace(" (", "\n(") for gene in genes]
-    axes.set_xticks(positions, [*names, HARM])
+    names = [*(quantity_name(result.config, gene) for gene in genes), HARM]
+    axes.set_xticks(positions, [fill(name, _NAME_COLUMNS) for name in names], fontsize="small")
     axes.tick_params(length=0)
     axes.set_yticks([])
     axes.set_xlim(-0.35, len(genes) + 0.3)
     axes.set_ylim(-0.04, 1.04)
     axes.spines[:].set_visible(False)
-    figure.colorbar(colours, ax=axes, label=f"{HARM} of the {len(worst)} worst")
+    label = f"{HARM} of the {len(worst)} worst"
+    figure.colorbar(colours, ax=axes, label=label, location="bottom", aspect=40)
     return figure

@@ -65,34 +65,35 @@ def progress_figure(result: SearchResult, baselines: Mapping[str, SearchResult])
     Returns
     -------
     Figure
-        The greatest relative harm and its 90th percentile over all experiments so far: left after
-        each generation, right after each experiment, where points are single experiments.
+        The greatest relative harm and its 90th percentile over all experiments so far: above after
+        each generation, below after each experiment, where points are single experiments.
 
     Examples
     --------
     >>> progress_figure(result, {})  # doctest: +SKIP
     """
     table = progress_table(result.experiments)
-    figure = Figure(figsize=(10, 3.8), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
+    figure = Figure(figsize=(5.5, 6.5), layout="constrained")
+    upper, lower = figure.subplots(2, 1, sharey=True)
     generations = table.groupby("generation").last()
     harm = result.experiments["relative_harm"]
-    right.plot(table.index, harm, "o", markersize=2.5, color="0.6", alpha=0.6, zorder=1)
+    lower.plot(table.index, harm, "o", markersize=2.5, color="0.6", alpha=0.6, zorder=1)
     levels = _levels(result, baselines)
-    for axes, rows, marker in ((left, generations, "o"), (right, table, "")):
+    for axes, rows, marker in ((upper, generations, "o"), (lower, table, "")):
         style = {"marker": marker, "markersize": 4, "zorder": 3, "color": ALPHA_COLOUR}
         axes.plot(rows.index, rows["best"], label="best so far", **style)
         axes.plot(rows.index, rows["percentile_90"], "--", label="90th percentile so far", **style)
         for (name, level), colour in zip(levels.items(), COLOURS, strict=False):
             axes.axhline(level, color=colour, linestyle=":", linewidth=1.5, label=name, zorder=2)
         axes.grid(alpha=0.3)
-    left.xaxis.set_major_locator(MaxNLocator(integer=True))
-    left.set_xlabel("generation")
-    left.set_ylabel(HARM)
-    right.set_xlabel("experiments")
-    right.set_xlim(0, len(table) + 1)
+    upper.xaxis.set_major_locator(MaxNLocator(integer=True))
+    upper.set_xlabel("generation")
+    upper.set_ylabel(HARM)
+    lower.set_ylabel(HARM)
+    lower.set_xlabel("experiments")
+    lower.set_xlim(0, len(table) + 1)
     figure.legend(
-        *left.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False
+        *upper.get_legend_handles_labels(), loc="outside lower center", ncols=1, frameon=False
     )
     return figure
 

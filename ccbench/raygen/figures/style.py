@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ccbench.raygen.quantities import quantity_words
+
 if TYPE_CHECKING:
     from ccbench.raygen.config import SearchConfig
     from ccbench.raygen.gene import Gene
@@ -20,20 +22,6 @@ HARM = "relative harm"
 #: How many of the most harmful scenarios are shown one by one.
 SHOWN = 20
 
-_NAMES = {
-    "bandwidth_mbps": "link",
-    "rtt_ms": "RTT",
-    "queue_bdp": "queue",
-    "queue_packets": "queue",
-    "alpha_flows": "{alpha} flows",
-    "beta_flows": "{beta} flows",
-    "alpha_start_s": "{alpha} starts at",
-    "beta_start_s": "{beta} starts at",
-    "alpha_rtt_ratio": "RTT of {alpha} / RTT of {beta}",
-    "loss": "random loss",
-    "qdisc": "queueing discipline",
-}
-
 
 def quantity_name(config: SearchConfig, gene: Gene) -> str:
     """Return what a gene varies, for people, with its unit.
@@ -44,5 +32,5 @@ def quantity_name(config: SearchConfig, gene: Gene) -> str:
     >>> quantity_name(config, DEFAULT_SPACE.genes[1])  # doctest: +SKIP
     'RTT (ms)'
     """
-    name = _NAMES.get(gene.name, gene.name).format(alpha=config.alpha, beta=config.beta)
+    name = quantity_words(gene.name, config.alpha, config.beta)
     return f"{name} ({gene.unit})" if gene.unit not in {"", "flows"} else name

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
 from ccbench.harm import measure
 from ccbench.harm.experiment import INTERVAL_S, flow_names
-from ccbench.raygen.figures.style import ALPHA_COLOUR, BETA_COLOUR, HARM
+from ccbench.raygen.figures.style import ALPHA_COLOUR, BETA_COLOUR
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["throughput_figure"]
 
+#: Characters in a line of a title.
+_TITLE_COLUMNS = 60
 
-def throughput_figure(experiment: Experiment, solo: Run, competing: Run) -> Figure:
+
+def throughput_figure(experiment: Experiment, solo: Run, competing: Run, *, title: str) -> Figure:
     """Draw the throughput of both sides over time, and what beta had alone.
 
     Parameters
@@ -30,20 +34,22 @@ def throughput_figure(experiment: Experiment, solo: Run, competing: Run) -> Figu
         Whose runs they are.
     solo, competing : Run
         Its runs.
+    title : str
+        Above the axes; it may need a second line.
 
     Returns
     -------
     Figure
-        Thick lines are all flows of a side together, thin ones single flows; harm was measured over
-        the shaded time.
+        Thick lines are all flows of a side together, thin ones single flows; of beta alone the
+        throughput over time is dotted, and its mean dashed. Harm was measured over the shaded time.
 
     Examples
     --------
-    >>> throughput_figure(experiment, solo, competing)  # doctest: +SKIP
+    >>> throughput_figure(experiment, solo, competing, title="")  # doctest: +SKIP
     """
     harm = measure(solo, competing, experiment.measured_s)
     together = competing.throughput(INTERVAL_S)
-    figure = Figure(figsize=(9, 4), layout="constrained")
+    figure = Figure(figsize=(5.5, 3.8), layout="constrained")
     axes = figure.subplots()
     # Transparent, so that it suits dark pages too.
     axes.axvspan(harm.from_s, harm.to_s, color="0.5", alpha=0.12, linewidth=0, label="measured")
@@ -51,21 +57,21 @@ def throughput_figure(experiment: Experiment, solo: Run, competing: Run) -> Figu
     _draw_side(axes, together.iloc[:, harm.n_beta :], alpha_name, ALPHA_COLOUR)
     _draw_side(axes, together.iloc[:, : harm.n_beta], beta_name, BETA_COLOUR)
     alone = solo.throughput(INTERVAL_S).sum(axis=1)
-    axes.plot(alone.index, alone, color=BETA_COLOUR, linestyle=":", linewidth=0.8)
+    axes.plot(alone.index, alone, color=BETA_COLOUR, linestyle=":", label=f"{beta_name} alone")
     axes.plot(
         (harm.from_s, harm.to_s),
         (harm.solo_mbps, harm.solo_mbps),
         color=BETA_COLOUR,
         linestyle="--",
-        label=f"{beta_name} alone (mean)",
+        label=f"{beta_name} alone, mean",
     )
-    axes.set_title(f"{experiment.describe()}: {HARM} {harm.relative:.2f}", fontsize="medium")
+    axes.set_title(fill(title, _TITLE_COLUMNS), fontsize="medium")
     axes.set_xlabel("time (s)")
     axes.set_ylabel("throughput (Mbit/s)")
     axes.set_xlim(0, competing.scenario.duration_s)
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
-    figure.legend(loc="outside lower center", fontsize="small", ncols=4, frameon=False)
+    figure.legend(loc="outside lower center", fontsize="small", ncols=3, frameon=False)
     return figure
 
 

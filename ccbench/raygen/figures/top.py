@@ -80,7 +80,7 @@ def distances_figure(result: SearchResult, baselines: Mapping[str, SearchResult]
 
 
 def _distributions(samples: Mapping[str, _Array], *, xlabel: str, ylabel: str) -> Figure:
-    figure = Figure(figsize=(6, 4), layout="constrained")
+    figure = Figure(figsize=(5.5, 4), layout="constrained")
     axes = figure.subplots()
     for (name, sample), colour in zip(samples.items(), (ALPHA_COLOUR, *COLOURS), strict=False):
         if len(sample):

@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ccbench.errors import CcbenchError
-from ccbench.raygen.config import CLAIMED
+from ccbench.harm import measure
 from ccbench.raygen.figures import throughput_figure
+from ccbench.raygen.selection import CLAIMED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from ccbench.harm import Experiment
     from ccbench.raygen.config import SearchConfig
     from ccbench.raygen.page.pictures import Picture, Pictures
     from ccbench.raygen.result import SearchResult
@@ -46,20 +47,27 @@ def cards_of(
     rows: Any = (result.claims if confirmed else result.worst(CLAIMED)).to_dict("records")
     for rank, row in enumerate(rows, start=1):
         experiment = result.claimed(rank) if confirmed else result.experiment(row["number"])
+        title = result.describe(row["number"])
         picture, reason = None, row["error"]
         if not reason:
             try:
-                figure = throughput_figure(
-                    experiment, run(experiment.solo), run(experiment.competing)
-                )
+                solo, competing = run(experiment.solo), run(experiment.competing)
             except CcbenchError as error:
                 reason = f"Its throughput over time is missing: {error}"
             else:
-                picture = pictures.add(f"worst-{rank}", figure, _trace_words(config, experiment))
+                figure = throughput_figure(experiment, solo, competing, title=title)
+                harm = measure(solo, competing, experiment.measured_s).relative
+                words = _trace_words(config, experiment.seed, harm)
+                picture = pictures.add(f"worst-{rank}", figure, words)
         yield Card(
             rank=rank,
-            title=experiment.describe(),
-            row={"rank": rank, "found_harm": row["relative_harm"], **row},
+            title=title,
+            row={
+                "rank": rank,
+                "found_harm": row["relative_harm"],
+                "half_width": row.get("relative_harm_high", math.nan) - row["relative_harm"],
+                **row,
+            },
             commands={
                 label: shlex.join(["ccbench", "run", str(path)])
                 for label, path in (
@@ -73,9 +81,10 @@ def cards_of(
         )
 
 
-def _trace_words(config: SearchConfig, experiment: Experiment) -> str:
+def _trace_words(config: SearchConfig, seed: int, harm: float) -> str:
     return (
-        f"Throughput over time in one run, with seed {experiment.seed}. Thick lines are all flows "
-        f"of {config.alpha} and of {config.beta}, thin ones single flows; dotted is what "
-        f"{config.beta} had alone. Harm was measured over the shaded time."
+        f"Throughput over time in one run, the one with seed {seed}, whose relative harm is "
+        f"{harm:+.3f}. Thick lines are all flows of {config.alpha} and of {config.beta}, thin ones "
+        f"single flows. What {config.beta} had alone is dotted, and its mean dashed. Harm was "
+        "measured over the shaded time."
     )

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from ccbench import _validate, plots
+from ccbench._os_errors import explain
 from ccbench.raygen.figures import (
     distances_figure,
     heat_map_figure,
     parallel_figure,
-    predictor_of,
     progress_figure,
     top_figure,
 )
+from ccbench.raygen.figures.style import SHOWN
 from ccbench.raygen.page.tables import title_of
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
+    from ccbench.raygen.predictor import Predictor
     from ccbench.raygen.result import SearchResult
 
 __all__ = ["FIGURES", "Picture", "Pictures", "course_pictures", "landscape_pictures"]
@@ -52,8 +54,8 @@ class Pictures:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            allowed = f"where a folder can be written ({error.strerror})"
-            raise _validate.bad("output", str(folder), allowed, "choose another one") from error
+            allowed = "where a folder can be written"
+            raise _validate.bad("output", str(folder), allowed, explain(error)) from error
 
     def add(self, name: str, figure: Figure, caption: str) -> Picture:
         """Write a figure; return it for the page."""
@@ -76,6 +78,8 @@ def course_pictures(
 ) -> list[Picture]:
     """Draw how the search went; with others, beside them."""
     beside = "each search" if others else "the search"
+    worst = len(result.worst(SHOWN))
+    counted = "up to 20" if others else f"the {worst}"
     return [
         pictures.add(
             "progress",
@@ -92,26 +96,29 @@ def course_pictures(
         pictures.add(
             "distances",
             distances_figure(result, others),
-            f"Diversity: distances between each two of the 20 most harmful networks of {beside}. "
-            "The further to the right, the less alike they are. Behind the colon, how many pairs.",
+            f"Diversity: distances between each two of {counted} most harmful networks of "
+            f"{beside}. The further to the right, the less alike they are. Behind the colon, how "
+            "many pairs.",
         ),
     ]
 
 
 def landscape_pictures(
-    result: SearchResult, pairs: Sequence[tuple[str, str]], pictures: Pictures
+    result: SearchResult,
+    pairs: Sequence[tuple[str, str]],
+    predictor: Predictor,
+    pictures: Pictures,
 ) -> list[Picture]:
-    """Draw where harm is, with a heat map for each pair of genes."""
+    """Draw where harm is: the most harmful networks, then a heat map for each pair of genes."""
     config = result.config
     genes = {gene.name: gene for gene in config.space.genes}
-    predictor = predictor_of(result)
     drawn = [
         pictures.add(
             "parallel",
             parallel_figure(result),
-            "The 20 most harmful networks. Each line is one, and crosses the axes at its values; "
-            "all others are grey. Whole numbers are spread a little, or lines would hide each "
-            "other.",
+            f"The {len(result.worst(SHOWN))} most harmful networks. Each line is one, and crosses "
+            "the axes at its values; all others are grey. Whole numbers are spread a little, or "
+            "lines would hide each other.",
         )
     ]
     for x, y in pairs:
@@ -120,10 +127,7 @@ def landscape_pictures(
             pictures.add(
                 f"heatmap-{x}-{y}",
                 heat_map_figure(result, x, y, predictor),
-                f"Harm over {across} and {up}. Left, what was measured. In the middle, what a "
-                "Gaussian process predicts, averaged over everything else that was varied; right, "
-                "its prediction for the worst of everything else. Dots mark where it is unsure: "
-                "the standard deviation is more than half of that of all measured harms.",
+                f"Harm over {across} and {up}.",
             )
         )
     return drawn

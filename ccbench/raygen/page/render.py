@@ -13,6 +13,7 @@ from ccbench.raygen.page.tables import all_columns, failure_columns, gene_column
 from ccbench.raygen.page.words import (
     facts,
     harm_words,
+    heat_map_words,
     importance_words,
     importances,
     lead,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from ccbench.raygen.page.cards import Card
     from ccbench.raygen.page.pictures import Picture
+    from ccbench.raygen.predictor import Predictor
     from ccbench.raygen.result import SearchResult
 
 __all__ = ["page_of"]
@@ -34,6 +36,7 @@ __all__ = ["page_of"]
 def page_of(
     result: SearchResult,
     cards: Sequence[Card],
+    predictor: Predictor,
     *,
     course: Sequence[Picture],
     landscape: Sequence[Picture],
@@ -46,6 +49,8 @@ def page_of(
         The search.
     cards : sequence of Card
         Its worst networks, the worst first.
+    predictor : Predictor
+        What predicts harm from its experiments.
     course, landscape : sequence of Picture
         How the search went, and where harm is.
     """
@@ -79,6 +84,7 @@ def page_of(
         importances=importances(config, found.genes),
         importance_words=importance_words(found.explained),
         landscape=landscape,
+        heat_map_words=heat_map_words(result, predictor),
         course=course,
         failures=result.failed.to_dict("records"),
         failure_columns=failure_columns(genes),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ccbench.raygen.figures import quantity_name
+from ccbench.raygen.gene import VALUE_FORM
 from ccbench.raygen.quantities import NUMBERS
 
 if TYPE_CHECKING:
@@ -45,10 +46,9 @@ class Column:
 def worst_columns(result: SearchResult, genes: Sequence[Column]) -> list[Column]:
     """Return the columns of the table of the worst networks."""
     confirmed = [
+        Column(name="group", title="group"),
         Column(name="relative_harm", title="relative harm", form="+.3f"),
-        Column(name="relative_harm_sd", title="±", form=".3f"),
-        Column(name="relative_harm_min", title="least", form="+.3f"),
-        Column(name="relative_harm_max", title="most", form="+.3f"),
+        Column(name="half_width", title="±", form=".3f"),
     ]
     config = result.config
     return [
@@ -70,12 +70,11 @@ def _throughputs(config: SearchConfig) -> list[Column]:
 
 def all_columns(config: SearchConfig, genes: Sequence[Column]) -> list[Column]:
     """Return the columns of the table of all experiments."""
-    repeated = [Column(name="relative_harm_sd", title="±", form=".3f")]
     columns = [
         Column(name="number", title="number", form="d"),
         Column(name="generation", title="generation", form="d"),
         Column(name="relative_harm", title="relative harm", form="+.3f"),
-        *(repeated if config.repeat > 1 else []),
+        Column(name="repetitions", title="seeds", form="d"),
         *genes,
         Column(name="queue_packets", title="queue", unit="packets", form="d"),
         *_throughputs(config),
@@ -102,7 +101,7 @@ def gene_column(config: SearchConfig, gene: Gene) -> Column:
     title, unit = title_of(config, gene)
     form = ""
     if gene.name in NUMBERS:
-        form = "d" if NUMBERS[gene.name].whole else "g"
+        form = "d" if NUMBERS[gene.name].whole else VALUE_FORM
     return Column(name=gene.name, title=title, unit=unit, form=form)
 
 

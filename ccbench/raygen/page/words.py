@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from ccbench.raygen.figures import is_trusted
 from ccbench.raygen.gene import Number
 from ccbench.raygen.page.tables import title_of
 
@@ -15,11 +16,13 @@ if TYPE_CHECKING:
     from ccbench.raygen.config import SearchConfig
     from ccbench.raygen.gene import Gene
     from ccbench.raygen.page.cards import Card
+    from ccbench.raygen.predictor import Predictor
     from ccbench.raygen.result import SearchResult
 
 __all__ = [
     "facts",
     "harm_words",
+    "heat_map_words",
     "importance_words",
     "importances",
     "lead",
@@ -35,13 +38,13 @@ def lead(result: SearchResult, cards: Sequence[Card]) -> str:
     """Return the first sentences: how much was tried, and what the worst of it is."""
     config = result.config
     first = next((card for card in cards if not math.isnan(card.row["relative_harm"])), None)
-    tried = f"{len(result.experiments)} networks were tried"
+    tried = f"{result.networks} networks were tried"
     if first is None:
         return f"{tried}."
     harm = first.row["relative_harm"]
     does = "harms" if harm > 0 else "does not harm"
     return (
-        f"{tried}. In the worst, {config.alpha} {does} {config.beta}: relative harm {harm:+.2f} "
+        f"{tried}. In the worst, {config.alpha} {does} {config.beta}: relative harm {harm:+.3f} "
         f"with {first.title}."
     )
 
@@ -70,12 +73,15 @@ def facts(result: SearchResult) -> dict[str, str]:
     own = [f"{config.initial} start"] if config.initial != "random" else []
     own += ["corners"] if config.corners else []
     own += [config.niching] if config.niching != "none" else []
+    copies = len(result.experiments) - result.networks
     facts = {
         "strategy": ", ".join([config.strategy, f"population {config.population}", *own]),
         "budget": f"{len(result.experiments)} of {config.planned} networks"
+        + (f", {copies} of them copies" if copies else "")
         + (f", {failed} failed" if failed else ""),
         "each run": f"{config.duration_s:g} s"
         + (f", {config.repeat} repetitions" if config.repeat > 1 else ""),
+        "noise": config.noise_words,
         "seed": str(config.seed),
         "made by": f"ccbench {provenance['ccbench']}, engine {provenance['engine']}",
     }
@@ -94,19 +100,39 @@ def worst_words(result: SearchResult) -> str:
     """Return how the worst networks were measured."""
     if result.claims.empty:
         return "As the search saw them so far. Luck is part of that: the most harmful of many."
-    seeds = ", ".join(map(str, result.config.fresh_seeds))
+    count = result.config.confirm
     return (
-        "A search finds what did most harm once, and luck is part of that. So the worst were run "
-        f"again with fresh seeds ({seeds}), and are ranked by what these showed: their mean harm, "
-        "its standard deviation (±), the least and the most."
+        "A search picks the largest of many noisy values, and luck is part of what it picks (the "
+        "winner's curse): “the search saw” is too high on average. So the worst were run again "
+        f"with {count} fresh {'seed' if count == 1 else 'seeds'} each, and are ranked by the mean "
+        "of these, which is not. All intervals (±) hold together with 95 %. Networks that share a "
+        "letter cannot be told apart (Welch's test, Holm's correction, 5 %)."
+    )
+
+
+def heat_map_words(result: SearchResult, predictor: Predictor) -> str:
+    """Return how to read the heat maps, and how far their predictions can be trusted."""
+    explained = f"{max(predictor.explained, 0):.0%} of the variance of harm"
+    if is_trusted(result, predictor):
+        return (
+            "On top, what was measured. In the middle, what a Gaussian process predicts, averaged "
+            "over everything else that was varied; below, its prediction for the worst of "
+            f"everything else. In experiments that it did not learn from it explains {explained}. "
+            "Dots mark where it is unsure: the standard deviation is more than half of that of all "
+            "measured harms."
+        )
+    return (
+        "What was measured. Nothing is predicted between these points: that takes 20 networks or "
+        "more, and a model that explains 30 % or more of the variance of harm in experiments that "
+        f"it did not learn from. Here a model of {result.networks} networks explains {explained}."
     )
 
 
 def harm_words(low: float, high: float, count: int) -> str:
     """Return how much harm there was in so many networks."""
     if count == 1:
-        return f"One network, harm {high:+.2f}."
-    return f"{count} networks, harm {low:+.2f} to {high:+.2f}."
+        return f"One network, harm {high:+.3f}."
+    return f"{count} networks, harm {low:+.3f} to {high:+.3f}."
 
 
 def importances(config: SearchConfig, shares: Any) -> list[tuple[str, str, float]]:

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of harm.
+
+Every function returns a matplotlib ``Figure`` that belongs to no window and no global state;
+:func:`ccbench.plots.save` writes it to a file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from ccbench.harm.noise_levels import Sensitivity
+
+__all__ = ["sensitivity_figure"]
+
+#: Single repetitions are drawn so far to the right of their mean, where the interval hides none.
+_ASIDE = 0.12
+
+
+def sensitivity_figure(result: Sensitivity) -> Figure:
+    """Draw harm over the level of noise: means with intervals, and single repetitions.
+
+    Parameters
+    ----------
+    result : Sensitivity
+
+    Returns
+    -------
+    Figure
+        Levels are evenly spaced, as 0 has no place on a logarithmic scale.
+
+    Examples
+    --------
+    >>> from ccbench import harm, plots
+    >>> result = harm.sensitivity(experiment, (0, 1), repetitions=2)  # doctest: +SKIP
+    >>> plots.save(sensitivity_figure(result), "noise.png")  # doctest: +SKIP
+    """
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    for position, harm in enumerate(result.harms):
+        values = harm.headline[1].values
+        axes.plot([position + _ASIDE] * len(values), values, "o", color="0.6", markersize=3)
+    table = result.table()
+    half_widths = (table["high"] - table["harm"]).fillna(0.0)
+    axes.errorbar(
+        table.index, table["harm"], yerr=half_widths, color="tab:red", marker="o", capsize=4
+    )
+    axes.axhline(0, color="0.4", linewidth=0.8)
+    axes.set_xticks(table.index, [f"{level:g}" for level in result.levels])
+    axes.set_xlabel(f"noise, times ({result.experiment.noise.describe()})")
+    axes.set_ylabel(result.harms[0].headline[0])
+    axes.set_title(result.experiment.describe(), fontsize="medium")
+    axes.grid(alpha=0.3)
+    return figure

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Harm over levels of noise.
+
+Between loss-based congestion controls harm depends on how much noise there is, and its sign may,
+too: without noise, one flow may meet nearly all losses (phase effects, Floyd and Jacobson 1992).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ccbench import _validate
+from ccbench.harm.repetition import REPETITIONS, RepeatedHarm, repeat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ccbench.harm.experiment import Experiment
+
+__all__ = ["LEVELS", "Sensitivity", "sensitivity"]
+
+#: Levels of noise, as multiples of an experiment's.
+LEVELS = (0.0, 0.01, 0.1, 1.0, 10.0)
+
+_LEVEL = _validate.Range(0, 1e6)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sensitivity:
+    """Harm of one experiment at several levels of noise.
+
+    Attributes
+    ----------
+    experiment : Experiment
+        With the noise that the levels are multiples of.
+    levels : tuple of float
+        In ascending order.
+    harms : tuple of RepeatedHarm
+        One for each level.
+    """
+
+    experiment: Experiment
+    levels: tuple[float, ...]
+    harms: tuple[RepeatedHarm, ...]
+
+    @property
+    def sign_depends_on_noise(self) -> bool:
+        """Whether harm is above 0 at one level and below 0 at another, by their intervals."""
+        return {1, -1} <= {harm.sign for harm in self.harms}
+
+    def table(self) -> pd.DataFrame:
+        """Return a row for each level.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``level``; ``noise`` in words; ``repetitions``; ``exact``; and ``harm``, ``low``
+            and ``high``: the mean of :attr:`RepeatedHarm.headline` and its interval, NaN where
+            there is none.
+        """
+        rows = zip(self.levels, self.harms, strict=True)
+        return pd.DataFrame(
+            [
+                {
+                    "level": level,
+                    "noise": harm.noise.describe(),
+                    "repetitions": len(harm.repetitions),
+                    "exact": harm.is_exact,
+                    "harm": harm.headline[1].mean,
+                    "low": harm.headline[1].low,
+                    "high": harm.headline[1].high,
+                }
+                for level, harm in rows
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers as a dictionary (JSON-able but for NaN)."""
+        rows = zip(self.levels, self.harms, strict=True)
+        return {
+            "levels": [{"level": level, **harm.to_dict()} for level, harm in rows],
+            "sign_depends_on_noise": self.sign_depends_on_noise,
+        }
+
+
+def sensitivity(
+    experiment: Experiment,
+    levels: Iterable[float] = LEVELS,
+    *,
+    repetitions: int = REPETITIONS,
+    on_progress: Callable[[int, int], None] | None = None,
+    **settings: Any,
+) -> Sensitivity:
+    """Measure harm at several levels of noise.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        With noise.
+    levels : iterable of float
+        Multiples of the experiment's noise, 0 or more.
+    repetitions, **settings
+        As in :func:`~ccbench.harm.repeat`, of each level.
+    on_progress : callable, optional
+        Called with the number of runs that are done, and of all that are planned so far.
+
+    Raises
+    ------
+    InputError
+        If the experiment has no noise, there is no level, or one is out of range.
+    EngineError
+        If a run fails.
+
+    Examples
+    --------
+    >>> sensitivity(experiment, (0, 1), repetitions=2).table()  # doctest: +SKIP
+    """
+    if not experiment.noise:
+        step = "give the experiment the typical noise, for example"
+        raise _validate.bad("noise", "none", "there, as levels are multiples of it", step)
+    chosen = sorted(
+        {_validate.number("levels", level, _LEVEL, example=10) for level in tuple(levels)}
+    )
+    if not chosen:
+        raise _validate.bad("levels", (), "one or more", "write for example levels=(0, 1, 10)")
+    scaled = [replace(experiment, noise=experiment.noise.scaled(level)) for level in chosen]
+    harms: list[RepeatedHarm] = []  # grows as the generator below yields
+
+    def done(runs: int, planned: int) -> None:
+        if on_progress is not None:
+            before = sum(2 * len(harm.repetitions) for harm in harms)
+            later = 2 * repetitions * (len(chosen) - len(harms) - 1)
+            on_progress(before + runs, before + planned + later)
+
+    harms.extend(
+        repeat(one, repetitions=repetitions, on_progress=done, **settings) for one in scaled
+    )
+    return Sensitivity(experiment=experiment, levels=tuple(chosen), harms=tuple(harms))

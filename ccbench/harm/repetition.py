@@ -1,0 +1,456 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repeated measurements of harm: one experiment with many seeds, and the mean with its interval.
+
+Which flow loses packets at a full queue depends on details of their timing, so a single run is one
+draw of a chaotic system. With noise, every seed gives another draw; harm is their mean.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ccbench import _validate, emulate
+from ccbench.errors import EngineError, InputError
+from ccbench.estimate import Estimate
+from ccbench.harm.comparison import MetricHarm, compare, compare_flows
+from ccbench.harm.experiment import HarmResult, measure
+from ccbench.random_streams import repetition_seeds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Executor
+
+    from ccbench.emulate import Engine, Store
+    from ccbench.harm.experiment import Experiment
+    from ccbench.harm.performance import Metric
+    from ccbench.noise import Noise
+    from ccbench.run import Run
+
+__all__ = [
+    "MAX_REPETITIONS",
+    "REPETITIONS",
+    "RepeatedHarm",
+    "Repetition",
+    "next_count",
+    "repeat",
+]
+
+#: Repetitions unless told otherwise.
+REPETITIONS = 8
+
+#: No experiment is repeated more often than this for its precision unless told otherwise.
+MAX_REPETITIONS = 100
+
+#: Parts of a HarmResult that have a mean.
+_HARM_PARTS = (
+    "relative",
+    "absolute",
+    "expected",
+    "solo_mbps",
+    "competing_mbps",
+    "alpha_mbps",
+    "jain",
+    "from_s",
+    "to_s",
+)
+
+#: Parts of a MetricHarm that are numbers, and those of them that have an interval in documents.
+_METRIC_PARTS = ("solo", "competing", "absolute", "expected", "relative")
+_METRIC_INTERVALS = ("solo", "competing", "absolute", "relative")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Repetition:
+    """One measurement of an experiment.
+
+    Attributes
+    ----------
+    seed : int
+        Of its two runs.
+    harm : HarmResult or None
+        None if the beta flows do not always have data.
+    metrics : tuple of MetricHarm
+        Harm by further metrics.
+    flows : DataFrame
+        Harm to each beta flow by all metrics that the runs have records for; index ``flow``.
+    digest : str
+        Digest of the two runs: equal for repetitions that are the same.
+    provenance : mapping
+        What made the competing run.
+    """
+
+    seed: int
+    harm: HarmResult | None
+    metrics: tuple[MetricHarm, ...]
+    flows: pd.DataFrame
+    digest: str
+    provenance: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RepeatedHarm:
+    """Harm as the mean of repeated measurements, with its 95 % confidence interval.
+
+    Attributes
+    ----------
+    experiment : Experiment
+        What was repeated, with the first repetition's seed.
+    repetitions : tuple of Repetition
+        In the order of their seeds (:func:`~ccbench.random_streams.repetition_seeds`).
+    is_exact : bool
+        Whether nothing in the experiment is random: every seed gives the same two runs. Then there
+        is one repetition, and no interval.
+    precision : float or None
+        Half width of the interval that was asked for.
+    """
+
+    experiment: Experiment
+    repetitions: tuple[Repetition, ...]
+    is_exact: bool
+    precision: float | None = None
+
+    @property
+    def noise(self) -> Noise:
+        """The noise of all runs."""
+        return self.experiment.noise
+
+    @cached_property
+    def relative(self) -> Estimate:
+        """Relative harm of long flows.
+
+        Raises
+        ------
+        InputError
+            If the beta flows do not always have data.
+        """
+        return self.estimate("relative")
+
+    @property
+    def headline(self) -> tuple[str, Estimate]:
+        """The number that `precision` is about: its name and its estimate.
+
+        Relative harm; if the beta flows do not always have data, absolute harm by the first metric.
+        """
+        if self.repetitions[0].harm is not None:
+            return "relative harm", self.relative
+        name = self.repetitions[0].metrics[0].metric
+        return f"absolute harm by {name}", self.metric_estimate(name, "absolute")
+
+    @property
+    def sign(self) -> int:
+        """1 if harm (the headline) is above 0, -1 if it is below, 0 if its interval contains 0."""
+        estimate = self.headline[1]
+        low, high = estimate.low, estimate.high
+        if self.is_exact:
+            low = high = estimate.mean
+        return 1 if low > 0 else -1 if high < 0 else 0
+
+    @property
+    def is_precise(self) -> bool:
+        """Whether the interval is as narrow as was asked for; true if nothing was."""
+        if self.precision is None or self.is_exact:
+            return True
+        return self.headline[1].half_width <= self.precision
+
+    def estimate(self, part: str) -> Estimate:
+        """Return a part of :class:`~ccbench.harm.HarmResult` over all repetitions.
+
+        Parameters
+        ----------
+        part : str
+            For example ``"relative"``, ``"solo_mbps"`` or ``"jain"``.
+
+        Raises
+        ------
+        InputError
+            If the beta flows do not always have data, or there is no such part.
+
+        Examples
+        --------
+        >>> print(repeat(experiment).estimate("jain"))  # doctest: +SKIP
+        0.6... ± 0.0...
+        """
+        _validate.one_of("part", part, _HARM_PARTS)
+        return Estimate(tuple(getattr(harm, part) for harm in self._harms()))
+
+    def metric_estimate(self, metric: str, part: str) -> Estimate:
+        """Return a part of :class:`~ccbench.harm.MetricHarm` over all repetitions.
+
+        NaN if one repetition has no value.
+
+        Parameters
+        ----------
+        metric : str
+            One of those that were measured.
+        part : str
+            ``"solo"``, ``"competing"``, ``"absolute"``, ``"expected"`` or ``"relative"``.
+
+        Raises
+        ------
+        InputError
+            If there is no such metric or part.
+        """
+        names = [one.metric for one in self.repetitions[0].metrics]
+        _validate.one_of("metric", metric, names)
+        _validate.one_of("part", part, _METRIC_PARTS)
+        position = names.index(metric)
+        return Estimate(tuple(getattr(r.metrics[position], part) for r in self.repetitions))
+
+    def values(self) -> pd.DataFrame:
+        """Return a row for each repetition: its seed and the parts of its harm.
+
+        Raises
+        ------
+        InputError
+            If the beta flows do not always have data.
+        """
+        rows = zip(self.repetitions, self._harms(), strict=True)
+        return pd.DataFrame([{"seed": one.seed, **harm.to_dict()} for one, harm in rows])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers, means and single values, as a dictionary (JSON-able but for NaN)."""
+        return {
+            "harm": None if self.repetitions[0].harm is None else self._harm_document(),
+            "metrics": [self._metric_document(one) for one in self.repetitions[0].metrics],
+            "flows": self._mean_of_flows().reset_index().to_dict("records"),
+            "noise": self.noise.to_dict(),
+            "exact": self.is_exact,
+            "scenarios": {
+                "solo": self.experiment.solo.to_dict(),
+                "competing": self.experiment.competing.to_dict(),
+            },
+            "engine": dict(self.repetitions[0].provenance),
+        }
+
+    def _harms(self) -> list[HarmResult]:
+        found = [one.harm for one in self.repetitions if one.harm is not None]
+        if not found:
+            allowed = "flows that always have data for a harm by throughput"
+            raise _validate.bad("beta", self.experiment.beta, allowed, "take metric_estimate")
+        return found
+
+    def _harm_document(self) -> dict[str, Any]:
+        converged = [h.converged_at_s for h in self._harms() if h.converged_at_s is not None]
+        return {
+            **{part: self.estimate(part).mean for part in _HARM_PARTS},
+            "n_alpha": self._harms()[0].n_alpha,
+            "n_beta": self._harms()[0].n_beta,
+            "converged_at_s": Estimate(tuple(converged)).mean if converged else None,
+            "relative_low": self.relative.low,
+            "relative_high": self.relative.high,
+            "repetitions": len(self.repetitions),
+            "values": self.values().to_dict("records"),
+        }
+
+    def _metric_document(self, metric: MetricHarm) -> dict[str, Any]:
+        parts = {part: self.metric_estimate(metric.metric, part) for part in _METRIC_PARTS}
+        means = {part: estimate.mean for part, estimate in parts.items()}
+        ends = {
+            f"{part}_{end}": getattr(parts[part], end)
+            for part in _METRIC_INTERVALS
+            for end in ("low", "high")
+        }
+        values = [
+            {"seed": one.seed, **{part: parts[part].values[i] for part in _METRIC_PARTS}}
+            for i, one in enumerate(self.repetitions)
+        ]
+        count = len(self.repetitions)
+        names = {"metric": metric.metric, "unit": metric.unit}
+        return {**names, **means, **ends, "repetitions": count, "values": values}
+
+    def _mean_of_flows(self) -> pd.DataFrame:
+        first = self.repetitions[0].flows
+        mean = np.mean([one.flows.to_numpy() for one in self.repetitions], axis=0)
+        return pd.DataFrame(mean, index=first.index, columns=first.columns)
+
+
+def repeat(  # noqa: PLR0913 - choices that are independent, all by keyword
+    experiment: Experiment,
+    *,
+    repetitions: int = REPETITIONS,
+    precision: float | None = None,
+    max_repetitions: int = MAX_REPETITIONS,
+    metrics: Iterable[Metric] = (),
+    engine: str | Engine = "kernel",
+    executor: Executor | None = None,
+    jobs: int | None = None,
+    store: Store | None = emulate.DEFAULT_STORE,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> RepeatedHarm:
+    """Measure harm with several seeds.
+
+    Finished runs are in the store: asked again, or for more repetitions, it runs what is missing.
+    Where nothing in the experiment is random, it finds that out by two repetitions that are equal
+    byte for byte, and returns one.
+
+    With `precision`, repetitions are added in rounds, half as many as there are, until the interval
+    is narrow enough. Stopping when it looks narrow prefers samples that vary little by chance. So
+    the interval contains the true mean a little less often than 95 % say: for normally distributed
+    values at least 93 % of the time from 8 repetitions on, 88 % from 2 on. Without `precision` it
+    is 95 %.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to measure; its seed is that of the first repetition.
+    repetitions : int
+        Number of repetitions; with `precision`, the fewest, 2 or more.
+    precision : float, optional
+        Half width of the interval of relative harm to reach. If the beta flows do not always have
+        data, that of absolute harm by the first metric.
+    max_repetitions : int
+        With `precision`: the most; :attr:`RepeatedHarm.is_precise` says whether they were enough.
+    metrics : iterable of Metric
+        Harm by these as well.
+    engine, executor, jobs, store
+        As in :func:`ccbench.emulate.run_many`.
+    on_progress : callable, optional
+        Called with the number of runs that are done, and of all that are planned so far.
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range, the engine cannot run the experiment, or nothing is to be
+        measured.
+    EngineError
+        If a run fails, or a harm cannot be computed from it: no repetition is left out.
+
+    Examples
+    --------
+    >>> print(repeat(experiment).relative)  # doctest: +SKIP
+    0.4... ± 0.0...
+    """
+    chosen = tuple(metrics)
+    _check(experiment, repetitions, precision, max_repetitions, chosen)
+    resolved = emulate.resolve(engine)
+    with _validate.within(f"{experiment.describe()}: "):
+        resolved.check(experiment.competing)
+    seeds = repetition_seeds(experiment.seed, max(repetitions, max_repetitions))
+    planned = repetitions
+    found: list[Repetition] = []
+
+    def done(runs: int) -> None:
+        if on_progress is not None:
+            on_progress(2 * len(found) + runs, 2 * planned)
+
+    def repeat_until(count: int) -> None:
+        part = [replace(experiment, seed=seed) for seed in seeds[len(found) : count]]
+        scenarios = [scenario for one in part for scenario in (one.solo, one.competing)]
+        results = emulate.run_many(
+            scenarios, engine=resolved, executor=executor, jobs=jobs, store=store
+        )
+        with closing(results):
+            pairs = _pairs(results, done)
+            measured = {i: _measured(part[i], *runs, chosen) for i, runs in pairs}
+        found.extend(measured[i] for i in range(len(part)))
+
+    def result(*, is_exact: bool) -> RepeatedHarm:
+        counted = tuple(found[:1] if is_exact else found)
+        return RepeatedHarm(
+            experiment=experiment, repetitions=counted, is_exact=is_exact, precision=precision
+        )
+
+    if planned > 1 and not experiment.competing.draws_at_random:
+        repeat_until(2)
+        if found[0].digest == found[1].digest:
+            return result(is_exact=True)
+    repeat_until(planned)
+    while precision is not None:
+        half_width = result(is_exact=False).headline[1].half_width
+        planned = next_count(len(found), half_width, precision, max_repetitions)
+        if planned == len(found):
+            break
+        repeat_until(planned)
+    return result(is_exact=False)
+
+
+def next_count(count: int, half_width: float, precision: float, most: int) -> int:
+    """Return how many repetitions there shall be after `count` of them: `count` if they are enough.
+
+    Parameters
+    ----------
+    count : int
+        Repetitions so far.
+    half_width : float
+        Half width of their interval; NaN, as of a metric that a flow lacks, is never narrow enough.
+    precision : float
+        Half width to reach.
+    most : int
+        Most repetitions.
+
+    Examples
+    --------
+    >>> next_count(8, 0.05, 0.02, 100), next_count(8, 0.01, 0.02, 100)
+    (12, 8)
+    """
+    if half_width <= precision or count >= most:
+        return count
+    return min(count + max(2, count // 2), most)
+
+
+def _check(
+    experiment: Experiment,
+    repetitions: int,
+    precision: float | None,
+    max_repetitions: int,
+    metrics: Sequence[Metric],
+) -> None:
+    fewest = 1 if precision is None else 2
+    allowed = _validate.Range(fewest, 10_000)
+    _validate.whole("repetitions", repetitions, allowed, example=REPETITIONS)
+    if precision is not None:
+        above_0 = _validate.Range(0, low_open=True)
+        _validate.number("precision", precision, above_0, example=0.02)
+        allowed = _validate.Range(repetitions, 10_000)
+        _validate.whole("max_repetitions", max_repetitions, allowed, example=MAX_REPETITIONS)
+    if not (metrics or _always_have_data(experiment)):
+        there = "one or more where the beta flows do not always have data"
+        raise _validate.bad("metrics", (), there, 'name one of METRICS, such as "fct"')
+
+
+def _always_have_data(experiment: Experiment) -> bool:
+    """Whether the beta flows have a fair share of the link that they could use."""
+    return all(flow.kind == "bulk" for flow in experiment.beta)
+
+
+def _pairs(
+    results: Iterable[tuple[int, Run]], done: Callable[[int], None]
+) -> Iterator[tuple[int, tuple[Run, Run]]]:
+    """Yield the solo and the competing run of each repetition, as soon as both are there."""
+    waiting: dict[int, Run] = {}
+    for count, (i, run) in enumerate(results, start=1):
+        done(count)
+        other = waiting.pop(i ^ 1, None)  # 2 i is the solo run, 2 i + 1 the competing one
+        if other is None:
+            waiting[i] = run
+        else:
+            yield i // 2, (other, run) if i % 2 else (run, other)
+
+
+def _measured(
+    experiment: Experiment, solo: Run, competing: Run, metrics: Sequence[Metric]
+) -> Repetition:
+    try:
+        harm = window = None
+        if _always_have_data(experiment):
+            harm = measure(solo, competing, experiment.measured_s)
+            window = harm.from_s, harm.to_s
+        parts = compare(solo, competing, metrics, window)
+        flows = compare_flows(solo, competing, window=window)
+    except InputError as error:  # the runs are to blame, not what the user wrote
+        message = f"{experiment.describe()}, seed {experiment.seed}: {error}"
+        raise EngineError(message) from error
+    return Repetition(
+        seed=experiment.seed,
+        harm=harm,
+        metrics=parts,
+        flows=pd.DataFrame(flows["harm"]),
+        digest=solo.digest() + competing.digest(),
+        provenance=competing.provenance,
+    )
