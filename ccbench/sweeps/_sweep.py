@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sweeps: a scenario with all combinations of some settings' values."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+
+from ccbench import _toml, _validate, emulate
+from ccbench._progress import progress
+from ccbench.errors import EngineError, InputError
+from ccbench.random_streams import repetition_seeds
+from ccbench.scenario import Scenario
+from ccbench.sweeps._settings import changed, check_path
+from ccbench.sweeps.metrics import harm_scenarios, metrics_named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from concurrent.futures import Executor
+
+    from ccbench.emulate import Engine, Store
+    from ccbench.run import Run
+    from ccbench.sweeps._settings import Value
+    from ccbench.sweeps.metrics import SweepMetric
+
+__all__ = ["Case", "Sweep", "SweepPlan", "sweep"]
+
+_REPEAT = _validate.Range(1, 10_000)
+#: More runs than this are a mistake, or several sweeps.
+_MOST_RUNS = 100_000
+
+
+@dataclass(frozen=True)
+class Case:
+    """A combination of a sweep: the values of its settings, and the scenario that they make."""
+
+    values: Mapping[str, Value]
+    scenario: Scenario
+
+
+class _Point(NamedTuple):
+    """A repetition of a case, by their numbers."""
+
+    case: int
+    repetition: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepPlan:
+    """What a sweep will do.
+
+    Attributes
+    ----------
+    combinations : int
+        How many combinations of values.
+    runs : int
+        How many different runs, with all repetitions and solo runs.
+    stored : int
+        How many of these the store has.
+    virtual_hours : float
+        Length of all runs in hours of their own time; in real time they would take so long.
+    core_hours : float
+        How long one core is expected to take for those that are not stored, in hours.
+    """
+
+    combinations: int
+    runs: int
+    stored: int
+    virtual_hours: float
+    core_hours: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as a dictionary of plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """A scenario, the settings that vary, and what is measured.
+
+    Parameters
+    ----------
+    document : mapping
+        Settings of the scenario as in a TOML file. A `queue_bdp` goes by the rate and the
+        round-trip time of each combination.
+    vary : mapping
+        Values of each setting that varies, by its path: ``{"rtt_ms": [10, 40],
+        "flows.1.cca": ["cubic", "bbr"]}``. Every combination is run, the last setting's values
+        first.
+    repeat : int
+        Runs of each combination. The first has the scenario's own seed, see
+        :func:`ccbench.random_streams.repetition_seeds`.
+    metrics : sequence of str
+        Of :data:`ccbench.sweeps.METRICS`. What the runs record depends on them.
+    beta : sequence of int
+        For the metric ``harm``: the groups of flows that may be harmed, by their positions. All
+        others are alpha.
+    base_dir : path
+        Where the files lie that the document names.
+
+    Raises
+    ------
+    InputError
+        If the document is no scenario, a path no setting of it, a combination no scenario, or
+        another value out of range. The message says which.
+
+    Examples
+    --------
+    >>> sweep = Sweep(
+    ...     document={
+    ...         "flows": [{"cca": "bbr"}, {"cca": "cubic"}],
+    ...         "bottlenecks": [{"bandwidth_mbps": 12, "queue_bdp": 1}],
+    ...         "rtt_ms": 40,
+    ...         "duration_s": 60,
+    ...     },
+    ...     vary={"rtt_ms": [10, 100], "bottlenecks.0.queue_bdp": [1, 2]},
+    ... )
+    >>> [case.scenario.bottlenecks[0].queue_packets for case in sweep.cases]
+    [10, 20, 100, 200]
+    """
+
+    document: Mapping[str, Any]
+    vary: Mapping[str, Sequence[Value]]
+    repeat: int = 1
+    metrics: Sequence[str] = ("throughput",)
+    beta: Sequence[int] = (0,)
+    base_dir: Path = field(default=Path())
+
+    def __post_init__(self) -> None:
+        Scenario.from_dict(self.document, self.base_dir)  # its mistakes first
+        _validate.whole("repeat", self.repeat, _REPEAT, example=5)
+        object.__setattr__(self, "vary", self._checked_vary())
+        chosen = tuple(metric.name for metric in metrics_named(self.metrics))
+        object.__setattr__(self, "metrics", chosen)
+        step = "write for example [0]"
+        beta = _validate.several("beta", self.beta, "positions of groups of flows", step)
+        object.__setattr__(self, "beta", beta)
+        runs = self.repeat * math.prod(map(len, self.vary.values()))
+        if runs > _MOST_RUNS:
+            allowed = f"at most {_MOST_RUNS} in all"
+            raise _validate.bad("runs", runs, allowed, "vary less, or make several sweeps")
+        self._scenarios(self.cases[0].scenario)  # a mistake shows here and not when it is run
+
+    @classmethod
+    def of(cls, scenario: str | Path | Mapping[str, Any], **settings: Any) -> Sweep:
+        """Make a sweep of a scenario file, or of a dictionary of its settings.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, or as for a sweep.
+
+        Examples
+        --------
+        >>> len(Sweep.of("examples/bbr-vs-cubic.toml", vary={"rtt_ms": [10, 20, 40]}).cases)
+        3
+        """
+        given: object = scenario
+        if isinstance(given, Mapping):
+            return cls(document=given, **settings)
+        if not isinstance(given, str | Path):
+            step = "a Scenario does not know its queue_bdp any more"
+            allowed = "the path of a TOML file, or a dictionary of such settings"
+            raise _validate.bad("scenario", given, allowed, step)
+        path = Path(given)
+        with _validate.within(f"{path}: "):
+            document = _toml.loads(_validate.text_file(path, "scenario file"))
+            Scenario.from_dict(document, path.parent)
+        return cls(document=document, base_dir=path.parent, **settings)
+
+    @property
+    def measured(self) -> tuple[SweepMetric, ...]:
+        """The metrics."""
+        return metrics_named(self.metrics)
+
+    @cached_property
+    def cases(self) -> tuple[Case, ...]:
+        """All combinations, the last setting's values first."""
+        return tuple(
+            self._case(dict(zip(self.vary, values, strict=True)))
+            for values in itertools.product(*self.vary.values())
+        )
+
+    def plan(
+        self,
+        *,
+        engine: str | Engine = "kernel",
+        store: Store | None = emulate.DEFAULT_STORE,
+    ) -> SweepPlan:
+        """Say what the sweep will do, and how long it takes by this machine's runs before.
+
+        If it has made none, it makes part of one.
+
+        Raises
+        ------
+        InputError
+            If the engine cannot run one of the combinations.
+
+        Examples
+        --------
+        >>> Sweep.of("examples/abc.toml", vary={"rtt_ms": [10, 20]}).plan().runs  # doctest: +SKIP
+        2
+        """
+        resolved = emulate.resolve(engine)
+        runs = list(dict.fromkeys(itertools.chain(*self._needs(resolved).values())))
+        left = [one for one in runs if store is None or not store.has(one, resolved)]
+        return SweepPlan(
+            combinations=len(self.cases),
+            runs=len(runs),
+            stored=len(runs) - len(left),
+            virtual_hours=sum(one.duration_s for one in runs) / 3600,
+            core_hours=emulate.measured_s(left, resolved) / 3600,
+        )
+
+    def run(
+        self,
+        *,
+        engine: str | Engine = "kernel",
+        store: Store | None = emulate.DEFAULT_STORE,
+        executor: Executor | None = None,
+        jobs: int | None = None,
+    ) -> pd.DataFrame:
+        """Run all combinations and return what :func:`sweep` returns.
+
+        What is finished is in the store: asked again, it goes on where it was interrupted. In
+        notebooks and terminals a bar shows how far it is.
+
+        Raises
+        ------
+        InputError
+            If the engine cannot run one of the combinations; then none is run.
+        EngineError
+            If runs fail. The others are made all the same, and are in the store.
+
+        Examples
+        --------
+        >>> Sweep.of("examples/abc.toml", vary={"rtt_ms": [10, 20]}).run()  # doctest: +SKIP
+        """
+        resolved = emulate.resolve(engine)
+        needs = self._needs(resolved)
+        found: dict[_Point, list[Sequence[float]]] = {}
+        failed: list[tuple[_Point, EngineError]] = []
+        run_many = partial(
+            emulate.run_many, engine=resolved, store=store, executor=executor, jobs=jobs
+        )
+        runs = set(itertools.chain(*needs.values()))
+        with progress("{task.fields[done]} of {task.fields[runs]} runs") as bar:
+            work = sum(map(emulate.work_mbit, runs))
+            task = bar.add_task("sweep", total=work, done=0, runs=len(runs))
+            done = itertools.count(1)
+
+            def on_run(scenario: Scenario) -> None:
+                bar.update(task, advance=emulate.work_mbit(scenario), done=next(done))
+
+            for one in emulate.gather(needs, run_many, on_run=on_run):
+                try:
+                    if one.error is not None:
+                        raise one.error
+                    found[one.key] = self._measured(one.runs)
+                except InputError as error:  # the runs are to blame, not what the user wrote
+                    failed.append((one.key, EngineError(str(error))))
+                except EngineError as error:
+                    failed.append((one.key, error))
+        if failed:
+            raise self._failure(failed, len(needs))
+        table = pd.DataFrame([row for point in needs for row in self._rows(point, found[point])])
+        table.attrs = {"sweep": self.to_dict(), "provenance": resolved.provenance()}
+        return table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sweep as a dictionary of JSON-able values."""
+        return {
+            "scenario": dict(self.document),
+            "vary": {path: list(values) for path, values in self.vary.items()},
+            "repeat": self.repeat,
+            "metrics": list(self.metrics),
+            "beta": list(self.beta),
+        }
+
+    def _checked_vary(self) -> dict[str, tuple[Value, ...]]:
+        step = 'write for example {"rtt_ms": [10, 40]}'
+        given = _validate.pairs("vary", self.vary, step)
+        if not given:
+            raise _validate.bad("vary", given, "one setting or more", step)
+        checked: dict[str, tuple[Value, ...]] = {}
+        for path, several in given.items():
+            check_path(self.document, str(path))
+            allowed = "one value or more: numbers, words, true or false"
+            values = _validate.several(f"vary: {path}", several, allowed, step)
+            if not values or not all(isinstance(value, float | int | str) for value in values):
+                raise _validate.bad(f"vary: {path}", list(values), allowed, step)
+            for value, times in Counter(values).items():
+                if times > 1:
+                    allowed = "given once"
+                    raise _validate.bad(f"vary: {path}", value, allowed, "remove the others")
+            if path == "seed" and self.repeat > 1:
+                allowed = "left out with repeat, which has a seed for each repetition"
+                step = "remove one of the two"
+                raise _validate.bad("vary: seed", list(values), allowed, step)
+            checked[str(path)] = values
+        return checked
+
+    def _case(self, values: Mapping[str, Value]) -> Case:
+        name = _words(values)
+        with _validate.within(f"{name}: "):
+            scenario = Scenario.from_dict(changed(self.document, values), self.base_dir)
+        return Case(values, replace(scenario, name=name))
+
+    def _needs(self, engine: Engine) -> dict[_Point, tuple[Scenario, ...]]:
+        """Return the scenarios of each repetition of each case, which the engine can run."""
+        first = self.cases[0].scenario
+        queue_log: bool | str = False
+        # The flows' samples tell of the last bottleneck alone, and not of background traffic.
+        more_than_flows = len(first.bottlenecks) > 1 or any(
+            case.scenario.noise.background_share for case in self.cases
+        )
+        unseen = more_than_flows and "utilisation" in self.metrics
+        if unseen or any(metric.needs_queue for metric in self.measured):
+            queue_log = "summary" if _can_summarise(engine, first) else True
+        needs = {}
+        for i, case in enumerate(self.cases):
+            recorded = self._scenarios(replace(case.scenario, queue_log=queue_log))
+            for scenario in recorded:
+                with _validate.within(f"{scenario.name}: "):
+                    engine.check(scenario)
+            for j, seed in enumerate(repetition_seeds(case.scenario.seed, self.repeat)):
+                needs[_Point(i, j)] = tuple(replace(one, seed=seed) for one in recorded)
+        return needs
+
+    def _scenarios(self, scenario: Scenario) -> tuple[Scenario, ...]:
+        """Return what is run for a case: its scenario, and those that harm is measured by."""
+        if not any(metric.needs_solo for metric in self.measured):
+            return (scenario,)
+        return (scenario, *harm_scenarios(scenario, tuple(self.beta)))
+
+    def _measured(self, runs: Sequence[Run]) -> list[Sequence[float]]:
+        """Return each metric's values, from the runs of one repetition."""
+        return [
+            metric.of(*runs[1:]) if metric.needs_solo else metric.of(runs[0])
+            for metric in self.measured
+        ]
+
+    def _rows(self, point: _Point, values: Sequence[Sequence[float]]) -> Iterator[dict[str, Any]]:
+        """Return the rows of a repetition: one, or one for each group of flows."""
+        case = self.cases[point.case]
+        seeds = repetition_seeds(case.scenario.seed, self.repeat)
+        by_metric = dict(zip(self.measured, values, strict=True))
+        by_group = any(metric.scope == "group" for metric in self.measured)
+        for i, flow in enumerate(case.scenario.flows[: None if by_group else 1]):
+            row = {**case.values, "repetition": point.repetition, "seed": seeds[point.repetition]}
+            if by_group:
+                row |= {"group": i, "label": flow.label or flow.cca or flow.kind}
+            for metric, of in by_metric.items():
+                if metric.scope == "group":
+                    row[metric.column] = of[i]
+                else:
+                    row |= dict(zip(metric.columns(len(of)), of, strict=True))
+            yield row
+
+    def _failure(
+        self, failed: Sequence[tuple[_Point, EngineError]], repetitions: int
+    ) -> EngineError:
+        point, error = min(failed, key=lambda one: one[0])
+        where = f"{self.cases[point.case].scenario.name}, repetition {point.repetition}"
+        return EngineError(
+            f"{len(failed)} of {repetitions} repetitions of combinations failed, the first of them "
+            f"{where}: {error} (the others are in the store)",
+            error.console,
+        )
+
+
+def sweep(  # noqa: PLR0913 - choices that are independent, all by keyword
+    scenario: str | Path | Mapping[str, Any],
+    *,
+    vary: Mapping[str, Sequence[Value]],
+    repeat: int = 1,
+    metrics: Sequence[str] = ("throughput",),
+    beta: Sequence[int] = (0,),
+    engine: str | Engine = "kernel",
+    store: Store | None = emulate.DEFAULT_STORE,
+    executor: Executor | None = None,
+    jobs: int | None = None,
+) -> pd.DataFrame:
+    """Run a scenario with all combinations of some settings' values.
+
+    What is finished is in the store: asked again, it goes on where it was interrupted. In notebooks
+    and terminals a bar shows how far it is.
+
+    Parameters
+    ----------
+    scenario : path or mapping
+        A scenario file, or its content as a dictionary. No :class:`~ccbench.Scenario`: that has
+        made packets of its `queue_bdp`, which would not follow the rate and the round-trip time.
+    vary, repeat, metrics, beta
+        What varies, how often each combination is run, and what is measured: see :class:`Sweep`.
+    engine, store, executor, jobs
+        What runs the scenarios, where runs are kept, and how many run side by side: see
+        :func:`ccbench.emulate.run_many`.
+
+    Returns
+    -------
+    DataFrame
+        A row for each combination and repetition; if a metric is one of groups of flows, for each
+        group. Columns: the settings that vary, by their paths; ``repetition``, from 0; ``seed``;
+        ``group`` (its position) and ``label``, if there are groups; a column for each metric, with
+        its unit, such as ``throughput_mbps``. What is no group's is the same in all rows of a run.
+        ``attrs`` has ``sweep`` and ``provenance``: what was asked for, and what made the runs.
+
+    Raises
+    ------
+    InputError
+        If something is out of range, or the engine cannot run a combination; then none is run.
+    EngineError
+        If runs fail. The others are made all the same, and are in the store.
+
+    Examples
+    --------
+    >>> import ccbench
+    >>> table = ccbench.sweep(
+    ...     "examples/bbr-vs-cubic.toml",
+    ...     vary={"bottlenecks.0.queue_bdp": [0.5, 1, 2, 4], "rtt_ms": [10, 40]},
+    ...     repeat=5,
+    ...     metrics=["share"],
+    ... )  # doctest: +SKIP
+    >>> table.groupby(["rtt_ms", "label"])["share"].mean()  # doctest: +SKIP
+    """
+    settings = {"vary": vary, "repeat": repeat, "metrics": metrics, "beta": beta}
+    chosen = Sweep.of(scenario, **settings)
+    return chosen.run(engine=engine, store=store, executor=executor, jobs=jobs)
+
+
+def _can_summarise(engine: Engine, scenario: Scenario) -> bool:
+    """Whether an engine can record queues as a summary."""
+    try:
+        engine.check(replace(scenario, queue_log="summary"))
+    except InputError:  # if anything else is wrong, it still is with a full record
+        return False
+    return True
+
+
+def _words(values: Mapping[str, Value]) -> str:
+    """Return values of settings for people.
+
+    Examples
+    --------
+    >>> _words({"rtt_ms": 40, "flows.0.cca": "bbr"})
+    "rtt_ms = 40, flows.0.cca = 'bbr'"
+    """
+    return ", ".join(f"{path} = {value!r}" for path, value in values.items())

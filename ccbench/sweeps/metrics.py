@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics of a sweep: what is measured in each run.
+
+A metric has a value for each group of flows, for each bottleneck, or one for the run. All but harm
+are about the whole run, its start included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from ccbench import _validate
+from ccbench.errors import InputError
+from ccbench.harm import METRICS as OF_FLOWS
+from ccbench.harm import achieved, jain_index, measure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from ccbench.harm import Metric
+    from ccbench.run import Run
+    from ccbench.scenario import Scenario
+
+__all__ = ["METRICS", "SweepMetric", "harm_scenarios", "metrics_named"]
+
+#: What a metric has values of.
+Scope: TypeAlias = Literal["group", "bottleneck", "run"]
+
+_UNIT_SUFFIXES = {"": "", "Mbit/s": "_mbps", "MB": "_mb", "ms": "_ms", "s": "_s"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepMetric:
+    """A metric of a sweep.
+
+    Attributes
+    ----------
+    name : str
+    quantity : str
+        In words, for axes and headings.
+    unit : str
+        Empty for a share or an index.
+    column : str
+        Of the table: with the unit.
+    scope : "group", "bottleneck" or "run"
+        What it has values of.
+    needs_queue : bool
+        Whether the run must know what happened at its queues.
+    needs_solo : bool
+        Whether it compares two runs, see :func:`harm_scenarios`.
+    limits : (float, float or None)
+        Where an axis begins and ends; None: with the data.
+    of : callable
+        From its run, or from the solo and the competing one, to the values.
+    """
+
+    name: str
+    quantity: str
+    column: str
+    scope: Scope
+    of: Callable[..., Sequence[float]]
+    unit: str = ""
+    needs_queue: bool = False
+    needs_solo: bool = False
+    limits: tuple[float | None, float | None] = (0.0, None)
+
+    def columns(self, values: int) -> list[str]:
+        """Return its columns of the table; with the bottlenecks' numbers if there are several.
+
+        Examples
+        --------
+        >>> METRICS["delay"].columns(2)
+        ['queueing_delay_ms_0', 'queueing_delay_ms_1']
+        """
+        if self.scope != "bottleneck" or values == 1:
+            return [self.column]
+        return [f"{self.column}_{i}" for i in range(values)]
+
+
+def metrics_named(names: Iterable[str]) -> tuple[SweepMetric, ...]:
+    """Return the metrics of these names, each once.
+
+    Raises
+    ------
+    InputError
+        If there is none of a name, or no name.
+
+    Examples
+    --------
+    >>> [metric.column for metric in metrics_named(["share", "delay"])]
+    ['share', 'queueing_delay_ms']
+    """
+    allowed = "one or more names of metrics"
+    given = _validate.several("metrics", names, allowed, 'write for example ["share"]')
+    for name in given:
+        _validate.one_of("metric", name, METRICS)
+    if not given:
+        raise _validate.bad("metrics", [], allowed, 'write for example ["share"]')
+    return tuple(METRICS[name] for name in dict.fromkeys(given))
+
+
+def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario, Scenario]:
+    """Return what harm to some groups of a scenario's flows is measured by.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Beta and alpha flows together.
+    beta : tuple of int
+        Positions of the groups that may be harmed. All others are alpha.
+
+    Returns
+    -------
+    solo, competing : Scenario
+        The beta flows alone, and with the alpha flows behind them.
+
+    Raises
+    ------
+    InputError
+        If there is no such group, or none on one of the sides.
+
+    Examples
+    --------
+    >>> from ccbench import Bottleneck, Flow, Scenario
+    >>> link = Bottleneck(bandwidth_mbps=100, queue_bdp=1)
+    >>> flows = (Flow(cca="cubic"), Flow(cca="bbr"))
+    >>> both = Scenario(flows=flows, bottlenecks=(link,), rtt_ms=40, duration_s=60)
+    >>> [flow.cca for flow in harm_scenarios(both, beta=(1,))[0].flows]
+    ['bbr']
+    """
+    count = len(scenario.flows)
+    if count == 1:
+        raise InputError(
+            "metric harm needs two groups of flows, those that may be harmed and those that harm, "
+            "and this scenario has one: add a [[flows]] table, or choose another metric"
+        )
+    last = _validate.Range(0, count - 1)
+    chosen = dict.fromkeys(_validate.whole("beta", group, last, example=0) for group in beta)
+    if not 0 < len(chosen) < count:
+        allowed = f"one or more of the {count} groups of flows, and not all of them"
+        raise _validate.bad("beta", list(beta), allowed, "leave some for alpha, which harms")
+    solo = tuple(scenario.flows[i] for i in chosen)
+    others = tuple(flow for i, flow in enumerate(scenario.flows) if i not in chosen)
+    return replace(scenario, flows=solo), replace(scenario, flows=solo + others)
+
+
+def _of_groups(metric: Metric) -> SweepMetric:
+    """Return a metric of flows as one of their groups."""
+
+    def of(run: Run) -> list[float]:
+        values = achieved(run, [metric])[metric.name]
+        groups = run.scenario.flow_table()["group"]
+        return [
+            metric.of_group(flow, values[groups == i]) for i, flow in enumerate(run.scenario.flows)
+        ]
+
+    quantity = {"fct": "flow completion time"}.get(metric.name, metric.name)
+    return SweepMetric(
+        name=metric.name,
+        quantity=quantity,
+        unit=metric.unit,
+        column=f"{metric.name}{_UNIT_SUFFIXES[metric.unit]}",
+        scope="group",
+        of=of,
+    )
+
+
+def _share(run: Run) -> list[float]:
+    throughput = METRICS["throughput"].of(run)
+    total = sum(throughput)
+    return [value / total if total else float("nan") for value in throughput]
+
+
+def _jain(run: Run) -> list[float]:
+    throughput = achieved(run, [OF_FLOWS["throughput"]])["throughput"]
+    return [jain_index(throughput.to_numpy())]
+
+
+def _harm(solo: Run, competing: Run) -> list[float]:
+    return [measure(solo, competing).relative]
+
+
+def _utilisation(run: Run) -> list[float]:
+    return [run.utilisation(i) for i in range(len(run.scenario.bottlenecks))]
+
+
+def _delay(run: Run) -> list[float]:
+    return [run.queueing_delay_ms(i) for i in range(len(run.scenario.bottlenecks))]
+
+
+def _table(*metrics: SweepMetric) -> Mapping[str, SweepMetric]:
+    return MappingProxyType({metric.name: metric for metric in metrics})
+
+
+#: The metrics that there are. ``throughput`` and ``goodput`` are sums over a group's flows (means,
+#: of flows of a given size), ``share`` is a group's part of the throughput of all groups. ``jain``
+#: is Jain's index of the throughputs of all single flows. ``harm`` is the relative harm of Ware's
+#: section 5.3.1. ``delay`` is how long packets wait in the queue of a bottleneck, their mean.
+METRICS: Mapping[str, SweepMetric] = _table(
+    SweepMetric(
+        name="share",
+        quantity="share of the throughput",
+        column="share",
+        scope="group",
+        of=_share,
+        limits=(0.0, 1.0),
+    ),
+    *(_of_groups(metric) for metric in OF_FLOWS.values() if not metric.needs_queue_log),
+    SweepMetric(
+        name="harm",
+        quantity="relative harm",
+        column="relative_harm",
+        scope="run",
+        of=_harm,
+        needs_solo=True,
+        limits=(None, None),
+    ),
+    SweepMetric(
+        name="jain",
+        quantity="Jain's index",
+        column="jain",
+        scope="run",
+        of=_jain,
+        limits=(0.0, 1.0),
+    ),
+    SweepMetric(
+        name="utilisation",
+        quantity="utilisation",
+        column="utilisation",
+        scope="bottleneck",
+        of=_utilisation,
+        limits=(0.0, 1.0),
+    ),
+    SweepMetric(
+        name="delay",
+        quantity="queueing delay",
+        unit="ms",
+        column="queueing_delay_ms",
+        scope="bottleneck",
+        of=_delay,
+        needs_queue=True,
+    ),
+)
