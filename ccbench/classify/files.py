@@ -52,7 +52,9 @@ def judge_files(
 
     Examples
     --------
-    What arrived at a queue and what left it, as two captures tell::
+    What arrived at a queue and what left it, as two captures tell:
+
+    .. code-block:: python
 
         judge_files(["before.pcap", "after.pcap"], "5bw-85rtt-64q").label
     """

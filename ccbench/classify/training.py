@@ -20,6 +20,7 @@ from ccbench.classify.setting import SETTINGS
 from ccbench.emulate import run_many
 from ccbench.emulate.mahimahi.rate import constant_rate
 from ccbench.flow import Flow
+from ccbench.noise import Noise
 from ccbench.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -226,7 +227,7 @@ def scenario(
         rtt_ms=setting.rtt_ms + variation.extra_rtt_ms,
         duration_s=end_s,
         seed=seed,
-        jitter_ms=variation.jitter_ms,
+        noise=Noise(reverse_jitter_ms=variation.jitter_ms),
         sysctls=_REMEMBER if variation.remembers else (),
         name=f"{cca}, {setting.name}, {variation.name}",
     )

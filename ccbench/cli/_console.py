@@ -17,6 +17,7 @@ import click
 __all__ = [
     "WIDTH",
     "coloured",
+    "in_hours",
     "json_text",
     "made_by",
     "plain",
@@ -122,3 +123,16 @@ def made_by(provenance: Mapping[str, Any]) -> str:
         for one in provenance.get("engines", [provenance])
     ]
     return f"ccbench {provenance['ccbench']}, {' and '.join(engines)}"
+
+
+def in_hours(hours: float) -> str:
+    """Return a time in hours for people.
+
+    Examples
+    --------
+    >>> in_hours(0.02), in_hours(0.3), in_hours(3)
+    ('72 s', '18 min', '3.0 h')
+    """
+    if hours < 1 / 30:
+        return f"{hours * 3600:.0f} s"
+    return f"{hours * 60:.0f} min" if hours < 1 else f"{hours:.1f} h"

@@ -7,12 +7,15 @@ import math
 import os
 import re
 from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ccbench import _atomic, _validate
+from ccbench.noise import NO_NOISE, Noise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from ccbench.emulate.engine import Engine
 
 __all__ = [
+    "NoiseChoice",
     "alpha_option",
     "bandwidth_option",
     "bess_dir_option",
@@ -33,9 +37,10 @@ __all__ = [
     "jobs_option",
     "json_option",
     "kernel_option",
-    "make_folder",
-    "positive",
+    "noise_options",
+    "plain_value",
     "qdisc_options",
+    "quantity",
     "queue_option",
     "rtt_option",
     "scheduler_option",
@@ -43,16 +48,28 @@ __all__ = [
 ]
 
 
-def positive(text: str | float) -> float:
-    """Read a finite number above 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        message = f"{text!r} is not a number above 0"
-        raise click.BadParameter(message)
-    return number
+def quantity(unit: str, *, or_zero: bool = False) -> Callable[[str | float], float]:
+    """Return what reads a finite number above 0, or from 0 on, of a unit that messages name.
+
+    Examples
+    --------
+    >>> quantity("Mbit/s")("50")
+    50.0
+    """
+
+    def read(text: str | float) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not (0 < number < math.inf or (or_zero and number == 0)):
+            allowed = "a number of 0 or more" if or_zero else "a number above 0"
+            step = f": write the {unit} as a number alone" if unit else ""
+            message = f"{text!r} is not {allowed}{step}"
+            raise click.BadParameter(message)
+        return number
+
+    return read
 
 
 def cca(text: str) -> str:
@@ -101,7 +118,7 @@ def _engines() -> Iterable[str]:
 
 
 def _qdiscs() -> Iterable[str]:
-    from ccbench.emulate.kernel.qdiscs import QDISCS
+    from ccbench.qdiscs import QDISCS
 
     return QDISCS
 
@@ -129,7 +146,7 @@ def queue(text: str) -> dict[str, float | int]:
 
 
 def setting(text: str) -> tuple[str, int | float | str | bool]:
-    """Read a setting as TOML would: a number, true or false, or else a word.
+    """Read a setting and its value, as :func:`plain_value` does.
 
     Examples
     --------
@@ -140,12 +157,23 @@ def setting(text: str) -> tuple[str, int | float | str | bool]:
     if not (name and separator and value):
         message = f"{text!r} is not NAME=VALUE, such as target_ms=5"
         raise click.BadParameter(message)
-    if value in ("true", "false"):
-        return name, value == "true"
+    return name, plain_value(value)
+
+
+def plain_value(text: str) -> int | float | str | bool:
+    """Read a value as TOML would: a number, true or false, or else a word.
+
+    Examples
+    --------
+    >>> plain_value("64"), plain_value("0.5"), plain_value("true"), plain_value("cubic")
+    (64, 0.5, True, 'cubic')
+    """
+    if text in ("true", "false"):
+        return text == "true"
     for number in (int, float):
         with suppress(ValueError):
-            return name, number(value)
-    return name, value
+            return number(text)
+    return text
 
 
 def engine_named(name: str, bess_dir: Path | None, kernel: str | None = None) -> Engine:
@@ -215,16 +243,81 @@ def qdisc_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return qdisc(settings(command))
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder for results: to be called before a long run, not after it."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        allowed = f"a folder that can be written ({error.strerror})"
-        raise _validate.bad("output folder", str(path), allowed, "choose another one") from error
-    if not _atomic.is_possible(path / "file"):
-        allowed = "a folder that can be written"
-        raise _validate.bad("output folder", str(path), allowed, "choose another one")
+@dataclass(frozen=True)
+class NoiseChoice:
+    """What options say of noise.
+
+    Attributes
+    ----------
+    is_off : bool
+        Whether there shall be none.
+    values : dict of str to float
+        Fields of :class:`~ccbench.noise.Noise` that take the place of others.
+    """
+
+    is_off: bool = False
+    values: dict[str, float] = field(default_factory=dict)
+
+    def over(self, noise: Noise) -> Noise:
+        """Return the noise to run with, where it would be `noise` without options."""
+        return NO_NOISE if self.is_off else replace(noise, **self.values)
+
+    @classmethod
+    def of(
+        cls, settings: Iterable[tuple[str, object]], jitter: float | None, *, is_off: bool
+    ) -> NoiseChoice:
+        """Read the options; see :func:`noise_options`."""
+        values: dict[str, Any] = dict(settings)
+        kinds = [kind.name for kind in fields(Noise)]
+        for name in values:
+            if name not in kinds:
+                with _validate.within("--noise: "):
+                    raise _validate.unknown_key(name, kinds)
+        if jitter is not None:
+            if "reverse_jitter_ms" in values:
+                step = "remove one of the two"
+                allowed = "left out beside --noise reverse_jitter_ms"
+                raise _validate.bad("--jitter", jitter, allowed, step)
+            values["reverse_jitter_ms"] = jitter
+        if is_off and values:
+            allowed = "left out with --no-noise"
+            raise _validate.bad("--noise", ", ".join(values), allowed, "remove one of the two")
+        with _validate.within("--noise: "):
+            Noise(**values)
+        return cls(is_off, values)
+
+
+def noise_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of noise, and the argument ``noise``: a :class:`NoiseChoice`."""
+
+    @click.option(
+        "--noise",
+        "noise_settings",
+        type=setting,
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="Set a kind of noise, such as background_share=0.005; may be repeated. Kinds: "
+        f"{', '.join(kind.name for kind in fields(Noise))}.",
+    )
+    @click.option(
+        "--jitter",
+        type=quantity("ms", or_zero=True),
+        metavar="MS",
+        help="Short for --noise reverse_jitter_ms=MS: ACKs are delayed at random by up to this.",
+    )
+    @click.option("--no-noise", is_flag=True, help="Run without noise: exact, and unlike testbeds.")
+    @wraps(command)
+    def with_noise(
+        *,
+        noise_settings: tuple[tuple[str, object], ...],
+        jitter: float | None,
+        no_noise: bool,
+        **others: Any,
+    ) -> Any:
+        choice = NoiseChoice.of(noise_settings, jitter, is_off=no_noise)
+        return command(noise=choice, **others)
+
+    return with_noise
 
 
 def check_folder_of(output: Path) -> None:
@@ -263,10 +356,14 @@ beta_option = click.option(
     help="The deployed one, which may be harmed.",
 )
 bandwidth_option = click.option(
-    "--bandwidth", type=positive, metavar="MBPS", required=True, help="Bottleneck rate in Mbit/s."
+    "--bandwidth",
+    type=quantity("Mbit/s"),
+    metavar="MBPS",
+    required=True,
+    help="Bottleneck rate in Mbit/s.",
 )
 rtt_option = click.option(
-    "--rtt", type=positive, metavar="MS", required=True, help="Base round-trip time in ms."
+    "--rtt", type=quantity("ms"), metavar="MS", required=True, help="Base round-trip time in ms."
 )
 queue_option = click.option(
     "--queue",
@@ -278,7 +375,7 @@ queue_option = click.option(
 )
 duration_option = click.option(
     "--duration",
-    type=positive,
+    type=quantity("s"),
     metavar="S",
     default=180.0,
     show_default=True,

@@ -9,15 +9,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from ccbench import _validate
+from ccbench import _folders, _validate
 from ccbench._progress import progress
 from ccbench.cli._console import print_json, print_pairs, print_table
-from ccbench.cli._options import make_folder
 from ccbench.cli._status import ExitStatus
 from ccbench.cli._trace_table import print_traces
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from ccbench.bottleneck import Bottleneck
@@ -39,8 +38,7 @@ _SUFFIXES = (".csv", ".log", ".pcap", ".pcapng", ".parquet", ".json")
 def classify_servers(
     targets: Sequence[Target],
     settings: Sequence[Setting],
-    known: TrainingSet,
-    filters: Filters,
+    load: Callable[[], tuple[TrainingSet, Filters]],
     *,
     output: Path,
     retry: bool,
@@ -59,11 +57,8 @@ def classify_servers(
     from ccbench.classify.setting import SETTINGS
     from ccbench.classify.web.download import ASKED_S, check_utilisation
     from ccbench.classify.web.manners import Manners
-    from ccbench.classify.web.survey import survey
 
     settings = list(settings) or list(SETTINGS)
-    for setting in settings:
-        known.samples_of(setting)
     manners = Manners(
         max_megabytes=max_megabytes,
         max_connections=max_connections,
@@ -72,11 +67,17 @@ def classify_servers(
     )
     manners.check(settings, ASKED_S)
     check_utilisation(min_utilisation)
-    if dry_run:
+    recorder = None if dry_run else _recorder(engine, bess_dir, settings)
+    from ccbench.classify.web.survey import survey
+
+    known, filters = load()
+    for setting in settings:
+        known.samples_of(setting)
+    if recorder is None:
         _print_intention(targets, settings, manners, output, as_json=as_json)
         return ExitStatus.OK
-    record, provenance = _recorder(engine, bess_dir, settings)
-    make_folder(output)
+    record, provenance = recorder
+    _folders.prepare(output, None)
     rows: list[dict[str, Any]] = []
     begun, asked = 0, set()
     with progress("{task.fields[step]}") as bar:
@@ -119,9 +120,9 @@ def targets_of(names: Sequence[str], hosts: Path | None) -> list[Target]:
     Raises
     ------
     InputError
-        If there is nobody, or somebody's name cannot be one.
+        If there is nobody, or somebody's name cannot be one that a link leads to.
     """
-    from ccbench.classify.web.target import Target, read_list
+    from ccbench.classify.web.target import INSTEAD_OF_LOOPBACK, Target, read_list
 
     for name in names:
         _check_not_file(name)
@@ -130,6 +131,10 @@ def targets_of(names: Sequence[str], hosts: Path | None) -> list[Target]:
         targets += read_list(hosts)
     if not targets:
         raise _validate.bad("names", [], "a server or a file", "name one, such as example.com")
+    for target in targets:
+        if target.is_loopback:
+            allowed = "one that a link leads to, not this machine's loopback"
+            raise _validate.bad("server", target.name, allowed, INSTEAD_OF_LOOPBACK)
     return list({target.url: target for target in reversed(targets)}.values())[::-1]
 
 

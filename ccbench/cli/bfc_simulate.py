@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ccbench import _folders
 from ccbench.cli._console import print_json, print_pairs, print_table
-from ccbench.cli._options import json_option, make_folder, positive, seed_option
+from ccbench.cli._options import json_option, quantity, seed_option
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -73,7 +74,7 @@ def _clos(_context: click.Context, _option: click.Parameter, text: str) -> tuple
 )
 @click.option(
     "--load",
-    type=positive,
+    type=quantity(""),
     metavar="SHARE",
     default=0.6,
     show_default=True,
@@ -94,7 +95,7 @@ def _clos(_context: click.Context, _option: click.Parameter, text: str) -> tuple
 )
 @click.option(
     "--incast-load",
-    type=positive,
+    type=quantity(""),
     metavar="SHARE",
     default=0.05,
     show_default=True,
@@ -119,7 +120,7 @@ def _clos(_context: click.Context, _option: click.Parameter, text: str) -> tuple
 )
 @click.option(
     "--bandwidth",
-    type=positive,
+    type=quantity("Gbit/s"),
     metavar="GBPS",
     default=100.0,
     show_default=True,
@@ -127,7 +128,7 @@ def _clos(_context: click.Context, _option: click.Parameter, text: str) -> tuple
 )
 @click.option(
     "--delay",
-    type=positive,
+    type=quantity("μs"),
     metavar="US",
     default=1.0,
     show_default=True,
@@ -136,7 +137,7 @@ def _clos(_context: click.Context, _option: click.Parameter, text: str) -> tuple
 @click.option(
     "--buffer",
     "buffer_mb",
-    type=positive,
+    type=quantity("MB"),
     metavar="MB",
     default=12.0,
     show_default=True,
@@ -144,7 +145,7 @@ def _clos(_context: click.Context, _option: click.Parameter, text: str) -> tuple
 )
 @click.option(
     "--duration",
-    type=positive,
+    type=quantity("ms"),
     metavar="MS",
     default=2.0,
     show_default=True,
@@ -184,6 +185,7 @@ def simulate(
     from ccbench import _validate
     from ccbench.bfc import flow_sizes
     from ccbench.bfc.scheme import scheme
+    from ccbench.bfc.simulation.result import check_folder
     from ccbench.bfc.topology import clos
     from ccbench.bfc.workload import Incast, Workload
 
@@ -210,7 +212,9 @@ def simulate(
         else Incast(degree=incast[0], total_mb=incast[1], load=incast_load),
     )
     if output is not None:
-        make_folder(output)
+        _folders.prepare(output, None)
+        for one in chosen:
+            check_folder(output / one.name)
     results = _simulate_all(topology, workload, chosen, duration * 1e-3, seed)
     if output is not None:
         for name, result in results.items():

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from ccbench import _validate
 from ccbench.cli._console import print_json
-from ccbench.cli._options import bess_dir_option, json_option, positive
+from ccbench.cli._options import bess_dir_option, json_option, quantity
 from ccbench.cli._trace_table import print_traces
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ _OF_SERVERS = {
 )
 @click.option(
     "--smooth",
-    type=positive,
+    type=quantity("s"),
     metavar="SECONDS",
     help="Smooth traces, also those of the training set: time constant of a moving average.",
 )
 @click.option(
     "--bridge",
-    type=positive,
+    type=quantity("s"),
     metavar="SECONDS",
     help="Draw straight lines over pauses of the application: where the queue is empty and nothing "
     "arrives for longer than this. Must be longer than a round trip, such as 0.5.",
@@ -93,7 +93,7 @@ _OF_SERVERS = {
 @bess_dir_option
 @click.option(
     "--max-megabytes",
-    type=float,
+    type=quantity("MB"),
     default=100.0,
     show_default=True,
     help="What one server may be asked for in all.",
@@ -107,7 +107,7 @@ _OF_SERVERS = {
 )
 @click.option(
     "--pause",
-    type=float,
+    type=quantity("s", or_zero=True),
     metavar="S",
     default=5.0,
     show_default=True,
@@ -175,16 +175,18 @@ def classify(
         allowed = "left out for servers, whose figures are in their folders"
         raise _validate.bad("--plot", str(plot), allowed, "leave it out")
 
-    # What is above is refused at once; the classifier takes seconds to import.
-    from ccbench.classify.filters import Filters
-    from ccbench.classify.training_set import PACKAGED, TrainingSet
+    def load() -> tuple[TrainingSet, Filters]:
+        # What is wrong otherwise is said at once; the classifier takes seconds to import.
+        from ccbench.classify.filters import Filters
+        from ccbench.classify.training_set import PACKAGED, TrainingSet
 
-    known = TrainingSet.load(training if training is not None else PACKAGED)
-    filters = Filters(smooth_s=smooth, bridge_s=bridge)
+        known = TrainingSet.load(training if training is not None else PACKAGED)
+        return known, Filters(smooth_s=smooth, bridge_s=bridge)
+
     if files:
-        _classify_files(files, settings, known, filters, plot=plot, as_json=as_json)
+        _classify_files(files, settings, *load(), plot=plot, as_json=as_json)
         return None
-    return classify_servers(targets, settings, known, filters, as_json=as_json, **asking)
+    return classify_servers(targets, settings, load, as_json=as_json, **asking)
 
 
 def _refuse_options_of_servers(context: click.Context) -> None:

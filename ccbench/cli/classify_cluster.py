@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ccbench import _folders
 from ccbench._progress import progress
 from ccbench.cli._console import json_text, print_json, print_pairs, print_table
-from ccbench.cli._options import json_option, make_folder, positive
+from ccbench.cli._options import json_option, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,7 +58,7 @@ _MOST_DRAWN = 8
 )
 @click.option(
     "--cut",
-    type=positive,
+    type=quantity("packets"),
     metavar="DISTANCE",
     help="How far apart clusters are, in packets per point.  [default: for each setting the mean "
     "of the CCAs' limits, beyond which a trace is unknown]",
@@ -92,7 +93,7 @@ def classify_cluster(
     groups = None if group_file is None else read_groups(group_file)
     cuts = thresholds(found) if cut is None else {}
     if output is not None:
-        make_folder(output)
+        _folders.prepare(output, "clustering of servers")
     with progress("{task.completed:.0f} of {task.total:.0f}") as bar:
         servers = read_servers(bar.track(found, description="reading servers"), groups)
         if cut is not None:

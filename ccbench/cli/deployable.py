@@ -4,21 +4,24 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from ccbench import _folders
 from ccbench._progress import progress
 from ccbench.cli._console import json_text, made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
+    NoiseChoice,
     alpha_option,
     beta_option,
     check_ccas,
     jobs_option,
     json_option,
-    make_folder,
-    positive,
+    noise_options,
+    quantity,
     seed_option,
 )
 
@@ -67,17 +70,18 @@ _SHOWN = 3
     type=click.IntRange(min=1),
     default=5,
     show_default=True,
-    help="Runs of each scenario, with seeds from --seed on.",
+    help="Runs of each scenario, each with a seed of its own.",
 )
 @click.option(
     "--duration",
-    type=positive,
+    type=quantity("s"),
     metavar="S",
     default=60.0,
     show_default=True,
     help="Length of each run in seconds.",
 )
 @seed_option
+@noise_options
 @jobs_option
 @click.option(
     "-o",
@@ -97,6 +101,7 @@ def deployable(
     repetitions: int,
     duration: float,
     seed: int,
+    noise: NoiseChoice,
     jobs: int | None,
     output: Path | None,
     as_json: bool,
@@ -106,16 +111,19 @@ def deployable(
     In every network, BETA's flows of every workload run alone, beside BETA's and beside ALPHA's of
     every workload. Three thresholds say how much harm ALPHA may do to them: as much as BETA does
     with ALPHA's workload (equivalent), or as it would receive itself (symmetric), or as BETA does
-    with any workload (worst-case). Harm is that of whole runs, slow start included. Finished runs
+    with any workload (worst-case). Harm is that of whole runs, slow start included. Each run is
+    repeated; a threshold is broken, respected or undecided by the 95 % confidence intervals.
+    Without options each network has its own noise, or if it has none the typical one. Finished runs
     are kept: the same command goes on where it was interrupted.
     """
     from ccbench.harm import circumstances
     from ccbench.harm.deployability import Assessment, assess
 
+    paths = circumstances.load_networks(networks) if networks else circumstances.NETWORKS
     assessment = Assessment(
         alpha=alpha,
         beta=beta,
-        networks=circumstances.load_networks(networks) if networks else circumstances.NETWORKS,
+        networks=tuple(replace(one, noise=noise.over(one.path_noise)) for one in paths),
         workloads=circumstances.load_workloads(workloads) if workloads else circumstances.WORKLOADS,
         metrics=metrics or None,
         duration_s=duration,
@@ -125,7 +133,7 @@ def deployable(
     )
     check_ccas(("--alpha", alpha), ("--beta", beta))
     if output is not None:
-        make_folder(output)
+        _folders.prepare(output, "verdict on deployment")
     with progress("{task.completed} of {task.total} runs") as bar:
         task = bar.add_task(f"{alpha} beside {beta}", total=len(assessment.scenarios()))
         result = assess(
@@ -149,6 +157,7 @@ def _document(result: Deployability) -> dict[str, object]:
         "duration_s": settings.duration_s,
         "repetitions": settings.repetitions,
         "leeway": settings.leeway,
+        "noise": {network.name: network.path_noise.to_dict() for network in settings.networks},
         "verdicts": result.verdicts,
         "cases": result.cases.to_dict("records"),
         "provenance": dict(result.provenance),
@@ -180,7 +189,13 @@ def _print(result: Deployability, output: Path | None) -> None:
         found = result.counterexamples(threshold)
         if len(found):
             _print_counterexamples(found, threshold, settings)
-    pairs = {"made by": made_by(result.provenance)}
+    noises = list(dict.fromkeys(one.path_noise.describe() for one in settings.networks))
+    single = " (no intervals: verdicts are by single numbers)"
+    pairs = {
+        "noise": "; ".join(noises) + (" (by network)" if len(noises) > 1 else ""),
+        "repetitions": f"{settings.repetitions}{single if settings.repetitions == 1 else ''}",
+        "made by": made_by(result.provenance),
+    }
     if output is not None:
         pairs["all harms"] = str(output / "harms.csv")
         pairs["all verdicts"] = str(output / "cases.csv")

@@ -29,8 +29,10 @@ def doctor(*, engine: str, bess_dir: Path | None, as_json: bool) -> ExitStatus:
 
     The exit status is 0 if the engine has everything that runs need, and 1 if something is missing.
     """
+    from ccbench.emulate.store import Store
+
     chosen = engine_named(engine, bess_dir)
-    checks = chosen.doctor()
+    checks = [*chosen.doctor(), Store().check()]
     fine = all(check.ok for check in checks)
     servers = _servers(chosen, checks)
     if as_json:

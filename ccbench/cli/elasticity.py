@@ -12,7 +12,7 @@ import click
 
 from ccbench import _validate
 from ccbench.cli._console import print_json, print_pairs, print_table
-from ccbench.cli._options import json_option, positive
+from ccbench.cli._options import json_option, quantity
 
 if TYPE_CHECKING:
     from ccbench.elasticity.observed import Observation
@@ -66,20 +66,20 @@ def _flows(_context: click.Context, _option: click.Parameter, texts: tuple[str, 
 )
 @click.option(
     "--bandwidth",
-    type=positive,
+    type=quantity("Mbit/s"),
     metavar="MBPS",
     help="What the sender takes for the link's rate, μ.  [default: the scenario's; the mean of a "
     "trace or of Wi-Fi]",
 )
 @click.option(
     "--rate-window",
-    type=positive,
+    type=quantity("ms"),
     metavar="MS",
     help="What S and R are measured over.  [default: the sender's median RTT]",
 )
 @click.option(
     "--frequency",
-    type=positive,
+    type=quantity("Hz"),
     metavar="HZ",
     default=5.0,
     show_default=True,
@@ -87,7 +87,7 @@ def _flows(_context: click.Context, _option: click.Parameter, texts: tuple[str, 
 )
 @click.option(
     "--margin",
-    type=positive,
+    type=quantity("Hz"),
     metavar="HZ",
     default=0.5,
     show_default=True,
@@ -95,7 +95,7 @@ def _flows(_context: click.Context, _option: click.Parameter, texts: tuple[str, 
 )
 @click.option(
     "--window",
-    type=positive,
+    type=quantity("s"),
     metavar="S",
     default=5.0,
     show_default=True,
@@ -103,7 +103,7 @@ def _flows(_context: click.Context, _option: click.Parameter, texts: tuple[str, 
 )
 @click.option(
     "--threshold",
-    type=positive,
+    type=quantity(""),
     metavar="ETA",
     default=2.0,
     show_default=True,

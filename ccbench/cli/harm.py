@@ -3,33 +3,37 @@
 
 from __future__ import annotations
 
-import math
-from contextlib import closing
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ccbench import _validate
 from ccbench._progress import progress
-from ccbench.cli._console import made_by, print_json, print_pairs, print_table
+from ccbench.cli._console import print_json
+from ccbench.cli._harm_report import print_harm, print_sensitivity
 from ccbench.cli._options import (
+    NoiseChoice,
     alpha_option,
     bandwidth_option,
     beta_option,
     check_ccas,
     duration_option,
     json_option,
+    noise_options,
     qdisc_options,
+    quantity,
     queue_option,
     rtt_option,
     seed_option,
 )
-from ccbench.errors import EngineError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator
 
-    from ccbench.harm import Experiment, HarmResult, MetricHarm
+    from ccbench.harm import Experiment, Metric
 
 __all__ = ["harm"]
 
@@ -71,23 +75,51 @@ __all__ = ["harm"]
 )
 @duration_option
 @seed_option
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Repetitions, each with a seed of its own.  [default: 8]",
+)
+@click.option(
+    "--precision",
+    type=quantity(""),
+    metavar="X",
+    help="Repeat until half the 95 % interval of relative harm is at most this.",
+)
+@click.option(
+    "--max-repeat",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --precision: repetitions at most.  [default: 100]",
+)
+@noise_options
+@click.option(
+    "--sensitivity",
+    is_flag=True,
+    help="Measure with 0, 0.01, 0.1, 1 and 10 times the noise.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="With --sensitivity: draw harm over the level of noise, as .png, .pdf or .svg.",
+)
 @json_option
 def harm(
     *,
     alpha: str,
     beta: str,
-    bandwidth: float,
-    rtt: float,
-    queue_setting: dict[str, Any],
-    qdisc: str,
-    qdisc_settings: tuple[tuple[str, int | float | str | bool], ...],
-    alpha_flows: int,
-    beta_flows: int,
     workload: str,
     metrics: tuple[str, ...],
-    duration: float,
-    seed: int,
+    noise: NoiseChoice,
+    repeat: int | None,
+    precision: float | None,
+    max_repeat: int | None,
+    sensitivity: bool,
+    plot: Path | None,
     as_json: bool,
+    **network: Any,
 ) -> None:
     """Measure how much ALPHA harms BETA in one network.
 
@@ -96,120 +128,107 @@ def harm(
     BETA loses; relative harm is what is left of it after the loss that fair sharing would bring.
     Above 0, ALPHA takes more than its share.
 
+    Runs have the typical noise of the network, and are repeated: every number is a mean with its
+    95 % confidence interval. Between loss-based congestion controls harm depends on the level of
+    the noise: see --sensitivity.
+
     Other workloads than long flows are judged by metrics of their own, such as flow completion time
     or delay.
     """
+    repetitions = _repetition_settings(repeat, precision, max_repeat)
+    if plot is not None:
+        _check_plot(plot, sensitivity=sensitivity)
+    experiment, by = _experiment(alpha, beta, workload, metrics, network)
+    experiment = replace(experiment, noise=noise.over(experiment.noise))
+    check_ccas(("--alpha", alpha), ("--beta", beta))
+    if sensitivity:
+        _over_noise(experiment, {"metrics": by, **repetitions}, plot, as_json=as_json)
+    else:
+        _at_one_level(experiment, {"metrics": by, **repetitions}, as_json=as_json)
+
+
+def _at_one_level(experiment: Experiment, settings: dict[str, Any], *, as_json: bool) -> None:
+    from ccbench.harm import repeat
+
+    with _runs_shown(experiment) as on_progress:
+        result = repeat(experiment, on_progress=on_progress, **settings)
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        print_harm(result)
+
+
+def _over_noise(
+    experiment: Experiment, settings: dict[str, Any], plot: Path | None, *, as_json: bool
+) -> None:
+    from ccbench.harm import sensitivity
+
+    with _runs_shown(experiment) as on_progress:
+        result = sensitivity(experiment, on_progress=on_progress, **settings)
+    if plot is not None:
+        from ccbench import plots
+        from ccbench.harm.figures import sensitivity_figure
+
+        plots.save(sensitivity_figure(result), plot)
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        print_sensitivity(result, plot)
+
+
+@contextmanager
+def _runs_shown(experiment: Experiment) -> Iterator[Callable[[int, int], None]]:
+    """Show how many runs are done; yield what to call with their number and that of all."""
+    with progress("{task.completed:.0f} of {task.total:.0f} runs") as bar:
+        task = bar.add_task(experiment.competing.name, total=2)
+        yield lambda done, planned: bar.update(task, completed=done, total=planned)
+
+
+def _repetition_settings(
+    repeat: int | None, precision: float | None, max_repeat: int | None
+) -> dict[str, Any]:
+    """Return the settings of :func:`ccbench.harm.repeat` that were given."""
+    if max_repeat is not None and precision is None:
+        allowed = "left out without --precision"
+        raise _validate.bad("--max-repeat", max_repeat, allowed, "write --repeat instead")
+    given = {"repetitions": repeat, "precision": precision, "max_repetitions": max_repeat}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _check_plot(plot: Path, *, sensitivity: bool) -> None:
+    if not sensitivity:
+        allowed = "left out without --sensitivity"
+        raise _validate.bad("--plot", str(plot), allowed, "add --sensitivity")
+    from ccbench import plots  # matplotlib is worth it only if something is drawn
+
+    plots.check_path(plot)
+
+
+def _experiment(
+    alpha: str, beta: str, workload: str, metrics: tuple[str, ...], network: dict[str, Any]
+) -> tuple[Experiment, tuple[Metric, ...]]:
+    """Return what the options ask for: an experiment with typical noise, and further metrics."""
     from ccbench import harm as library
-    from ccbench.emulate import get_engine, run_many
 
     service = library.workload_named(workload)
-    service.check_duration(duration)
+    service.check_duration(network["duration"])
     own = () if workload == "long" else service.metrics
     by = library.metrics_named((*own, *metrics))
     experiment = library.long_flows(
         alpha=alpha,
         beta=beta,
-        bandwidth_mbps=bandwidth,
-        rtt_ms=rtt,
-        alpha_flows=alpha_flows,
-        beta_flows=beta_flows,
-        duration_s=duration,
-        seed=seed,
-        qdisc=qdisc,
-        qdisc_options=qdisc_settings,
-        **queue_setting,
+        bandwidth_mbps=network["bandwidth"],
+        rtt_ms=network["rtt"],
+        alpha_flows=network["alpha_flows"],
+        beta_flows=network["beta_flows"],
+        duration_s=network["duration"],
+        seed=network["seed"],
+        qdisc=network["qdisc"],
+        qdisc_options=network["qdisc_settings"],
+        **network["queue_setting"],
     )
     if workload != "long":
         flow = service.with_cca(beta)
-        experiment = replace(experiment, beta=(replace(flow, count=beta_flows * flow.count),))
-    experiment = replace(experiment, queue_log=any(metric.needs_queue_log for metric in by))
-    check_ccas(("--alpha", alpha), ("--beta", beta))
-    engine = get_engine("kernel")
-    engine.check(experiment.competing)
-    runs = {}
-    with (
-        closing(run_many((experiment.solo, experiment.competing), engine=engine)) as results,
-        progress("{task.completed} of {task.total} runs") as bar,
-    ):
-        task = bar.add_task(f"{alpha} against {beta}", total=2)
-        for i, run in results:
-            runs[i] = run
-            bar.advance(task)
-    try:
-        result = library.measure(runs[0], runs[1]) if workload == "long" else None
-        window = None if result is None else (result.from_s, result.to_s)
-        parts = library.compare(runs[0], runs[1], by, window)
-    except InputError as error:  # the runs are to blame, not what the user wrote
-        raise EngineError(f"{experiment.describe()}: {error}") from error
-    if as_json:
-        scenarios = {"solo": experiment.solo.to_dict(), "competing": experiment.competing.to_dict()}
-        print_json(
-            {
-                "harm": None if result is None else result.to_dict(),
-                "metrics": [part.to_dict() for part in parts],
-                "flows": library.compare_flows(runs[0], runs[1], window=window)["harm"]
-                .reset_index()
-                .to_dict("records"),
-                "scenarios": scenarios,
-                "engine": runs[1].provenance,
-            }
-        )
-        return
-    pairs = {**_circumstances(experiment), **({} if result is None else _parts(result))}
-    maker = {"made by": made_by(runs[1].provenance)}
-    if parts:
-        print_pairs(pairs)
-        _print_metrics(parts)
-        print_pairs(maker)
-    else:
-        print_pairs({**pairs, **maker})
-
-
-def _circumstances(experiment: Experiment) -> dict[str, str]:
-    from ccbench import harm as library
-
-    scenario = experiment.competing
-    bottleneck = scenario.bottlenecks[0]
-    alpha, beta = library.flow_names(experiment.alpha), library.flow_names(experiment.beta)
-    return {
-        "network": f"{bottleneck.mean_mbps:g} Mbit/s, {scenario.rtt_ms:g} ms, "
-        f"{bottleneck.qdisc} queue of {bottleneck.queue_packets} packets",
-        "flows": f"{alpha} (alpha) against {beta} (beta)",
-    }
-
-
-def _parts(result: HarmResult) -> dict[str, str]:
-    window = f"{result.from_s:g} to {result.to_s:g} s"
-    if result.converged_at_s is None:
-        window += " (throughput did not converge)"
-    else:
-        window += f" (converged at {result.converged_at_s:g} s)"
-    return {
-        "measured": window,
-        "beta alone": f"{result.solo_mbps:.2f} Mbit/s",
-        "beta with alpha": f"{result.competing_mbps:.2f} Mbit/s",
-        "alpha with beta": f"{result.alpha_mbps:.2f} Mbit/s",
-        "absolute harm": f"{result.absolute:.3f}",
-        "expected harm": f"{result.expected:.3f} (sharing by number of flows)",
-        "relative harm": f"{result.relative:+.3f} (absolute - expected)",
-        "Jain's index": f"{result.jain:.3f} (all flows, 1 is equal)",
-    }
-
-
-def _print_metrics(parts: Sequence[MetricHarm]) -> None:
-    def shown(value: float, form: str) -> str:
-        return "-" if math.isnan(value) else format(value, form)
-
-    print_table(
-        ["metric", "unit", "beta\nalone", "beta\nwith alpha", "absolute\nharm"],
-        [
-            [
-                part.metric,
-                part.unit or "share",
-                shown(part.solo, ".4g"),
-                shown(part.competing, ".4g"),
-                shown(part.absolute, ".3f"),
-            ]
-            for part in parts
-        ],
-    )
+        flows = replace(flow, count=network["beta_flows"] * flow.count)
+        experiment = replace(experiment, beta=(flows,))
+    return replace(experiment, queue_log=any(metric.needs_queue_log for metric in by)), by

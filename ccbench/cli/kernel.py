@@ -134,7 +134,7 @@ def _megabytes(found: Sequence[Kept]) -> str:
 
 def _queues(made: KernelBuild) -> list[str]:
     """Return what a scenario's `qdisc` may be; the kernel has more, which are no queue for this."""
-    from ccbench.emulate.kernel.qdiscs import QDISCS
+    from ccbench.qdiscs import QDISCS
 
     return [name for name in QDISCS if name == "droptail" or name in made.qdiscs]
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from ccbench.cache import cache_dir
+from ccbench._os_errors import explain
+from ccbench.cache import ELSEWHERE, cache_dir
 from ccbench.cli._console import coloured
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.bfc import bfc
@@ -34,6 +35,7 @@ from ccbench.cli.report import report
 from ccbench.cli.run import run
 from ccbench.cli.shell import shell
 from ccbench.cli.study import study
+from ccbench.cli.sweep import sweep
 from ccbench.cli.traces import traces
 from ccbench.cli.traffic import traffic
 from ccbench.errors import CcbenchError, EngineError, InputError
@@ -103,12 +105,12 @@ def _answer(error: BaseException) -> ExitStatus:
 
 def _refusal(error: OSError) -> str:
     """Return what the machine refuses, and what to do about it if that is known."""
-    where = "" if error.filename is None else f"{error.filename}: "
-    cache = cache_dir()
-    here = Path(where.removesuffix(": "))
-    in_cache = bool(where) and (here.is_relative_to(cache) or cache.is_relative_to(here))
-    step = ": export CCBENCH_CACHE=FOLDER, one that you may write to" if in_cache else ""
-    return f"{where}{error.strerror or error}{step}"
+    if error.filename is None:
+        return explain(error)
+    place, cache = Path(os.fsdecode(error.filename)), cache_dir()
+    if place.is_relative_to(cache) or cache.is_relative_to(place):
+        return explain(error, elsewhere=ELSEWHERE)
+    return explain(error)
 
 
 def _refuse(error: click.ClickException) -> ExitStatus:
@@ -161,7 +163,7 @@ def program(*, debug: bool) -> None:
 
 
 _commands = (
-    *(doctor, kernel, run, shell, classify, classify_train, harm, deployable),
+    *(doctor, kernel, run, sweep, shell, classify, classify_train, harm, deployable),
     *(classify_cluster, elasticity, raygen, report, study, model, bfc, traces, traffic),
 )
 for _command in _commands:

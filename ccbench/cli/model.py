@@ -13,7 +13,7 @@ from ccbench.cli._console import print_json, print_pairs
 from ccbench.cli._options import (
     bandwidth_option,
     json_option,
-    positive,
+    quantity,
     queue_option,
     rtt_option,
 )
@@ -42,7 +42,7 @@ def model() -> None:
 )
 @click.option(
     "--duration",
-    type=positive,
+    type=quantity("s"),
     metavar="S",
     default=400.0,
     show_default=True,
@@ -103,7 +103,7 @@ def _print(made: BbrModel, duration: float) -> None:
 @model.command(short_help="Say what to expect of BFC.")
 @click.option(
     "--speed",
-    type=positive,
+    type=quantity("Gbit/s"),
     metavar="GBITPS",
     default=100.0,
     show_default=True,
@@ -111,7 +111,7 @@ def _print(made: BbrModel, duration: float) -> None:
 )
 @click.option(
     "--hrtt",
-    type=positive,
+    type=quantity("μs"),
     metavar="US",
     default=2.0,
     show_default=True,
@@ -119,7 +119,7 @@ def _print(made: BbrModel, duration: float) -> None:
 )
 @click.option(
     "--threshold",
-    type=positive,
+    type=quantity("BDP"),
     metavar="BDP",
     default=1.0,
     show_default=True,

@@ -6,12 +6,13 @@ from __future__ import annotations
 import math
 import shlex
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ccbench.cli._console import made_by, print_json, print_pairs, print_table
+from ccbench.cli._console import in_hours, made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
     alpha_option,
     beta_option,
@@ -19,11 +20,13 @@ from ccbench.cli._options import (
     duration_option,
     jobs_option,
     json_option,
+    noise_options,
     scheduler_option,
     seed_option,
 )
 
 if TYPE_CHECKING:
+    from ccbench.cli._options import NoiseChoice
     from ccbench.raygen import Plan, SearchResult
 
 __all__ = ["raygen"]
@@ -74,17 +77,18 @@ __all__ = ["raygen"]
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Seeds that each network is run with; the mean harm counts.",
+    help="Seeds that each network is run with at first; the mean harm counts.",
 )
 @click.option(
     "--confirm",
     type=click.IntRange(min=1),
-    default=3,
+    default=5,
     show_default=True,
     help="Fresh seeds that the worst networks are run with before they are claimed.",
 )
 @duration_option
 @seed_option
+@noise_options
 @jobs_option
 @scheduler_option
 @click.option("--dry-run", is_flag=True, help="Say what would be done and how long it would take.")
@@ -102,6 +106,7 @@ def raygen(
     corners: bool,
     crowding: bool,
     duration: float,
+    noise: NoiseChoice,
     jobs: int | None,
     scheduler: str | None,
     dry_run: bool,
@@ -128,13 +133,16 @@ def raygen(
 
     from ccbench import emulate
     from ccbench import raygen as library
+    from ccbench.noise import NO_NOISE
 
+    levels = asdict(NO_NOISE) if noise.is_off else noise.values
     config = library.SearchConfig(
         duration_s=duration,
         space=library.DEFAULT_SPACE if space_file is None else library.Space.load(space_file),
         initial="stratified" if stratified else "random",
         corners=corners,
         niching="crowding" if crowding else "none",
+        noise=tuple(levels.items()),
         **settings,
     )
     rivals = (("--alpha", config.alpha), ("--beta", config.beta))
@@ -181,40 +189,51 @@ def _command(name: str, path: Path) -> str:
 
 
 def _print_claims(result: SearchResult) -> None:
+    from ccbench.raygen.gene import shown
+
     config = result.config
     genes = [gene for gene in config.space.genes if gene.name not in {"alpha_flows", "beta_flows"}]
     alpha, beta = config.alpha, config.beta
     print_table(
         [
             "",
-            "relative\nharm",
+            "fresh\nharm",
             "±\n",
+            "search\nharm",
             *(_heading(gene.name, gene.unit) for gene in genes),
             f"{alpha}\nflows",
             f"{beta}\nflows",
-            "alone\nMbit/s",
             f"{beta}\nMbit/s",
             f"{alpha}\nMbit/s",
         ],
         [
             [
-                str(claim["rank"]),
+                f"{claim['rank']} {claim['group']}",
                 "failed" if claim["error"] else f"{claim['relative_harm']:+.3f}",
-                _known(claim["relative_harm_sd"], ".3f"),
-                *(_cell(claim[gene.name]) for gene in genes),
+                _known(claim["relative_harm_high"] - claim["relative_harm"], ".3f"),
+                f"{claim['found_harm']:+.3f}",
+                *(shown(claim[gene.name]) for gene in genes),
                 str(claim.get("alpha_flows", 1)),
                 str(claim.get("beta_flows", 1)),
-                *(_known(claim[f"{of}_mbps"], ".2f") for of in ("solo", "competing", "alpha")),
+                *(_known(claim[f"{of}_mbps"], ".2f") for of in ("competing", "alpha")),
             ]
             for claim in result.claims.to_dict("records")
         ],
-        title=f"Networks in which {alpha} harms {beta} most, of {len(result.experiments)} tried:",
+        title=f"Networks in which {alpha} harms {beta} most, of {result.networks} tried:",
     )
-    seeds = "a seed" if config.confirm == 1 else f"{config.confirm} seeds"
+    if config.confirm == 1:
+        seeds, trust = "one seed", "It has no interval (±): take --confirm 5.\n"
+    else:
+        seeds = f"the mean of {config.confirm} seeds"
+        trust = (
+            "All intervals (±) hold together with 95 %. Networks that share a letter cannot\n"
+            "be told apart (Welch's test, Holm's correction, 5 %).\n"
+        )
     click.echo(
         f"Relative harm is the part of its throughput alone that {beta} loses, minus what\n"
-        f"fair sharing would cost it: mean and standard deviation over {seeds} that\n"
-        "the search had not seen. Mbit/s are sums over the flows of a kind.\n"
+        f"fair sharing would cost it. Fresh: {seeds} that the search had not seen.\n"
+        f"Search: what it saw, which is too much on average, as it picks the largest.\n{trust}"
+        f"Noise: {config.noise_words}. Mbit/s are sums over the flows of a kind.\n"
     )
 
 
@@ -243,10 +262,6 @@ def _known(value: float, form: str) -> str:
     return "" if math.isnan(value) else f"{value:{form}}"
 
 
-def _cell(value: object) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
-
-
 def _print_plan(plan: Plan, jobs: int | None, *, as_json: bool) -> None:
     from ccbench.emulate import cores
 
@@ -260,7 +275,7 @@ def _print_plan(plan: Plan, jobs: int | None, *, as_json: bool) -> None:
             "networks": f"{plan.scenarios}, in generations of {_sizes(plan.generations)}",
             "runs at most": f"{plan.runs} ({plan.stored} of the first generation are stored)",
             "in real time": f"{plan.virtual_hours:.1f} h",
-            "expected here": f"{_duration(hours)} with {side_by_side} side by side",
+            "expected here": f"{in_hours(hours)} with {side_by_side} side by side",
         }
     )
 
@@ -277,16 +292,3 @@ def _sizes(generations: tuple[int, ...]) -> str:
 
     counted = [(size, len(list(group))) for size, group in itertools.groupby(generations)]
     return ", ".join(f"{n} x {size}" if n > 1 else str(size) for size, n in counted)
-
-
-def _duration(hours: float) -> str:
-    """Return a time for people.
-
-    Examples
-    --------
-    >>> _duration(0.02), _duration(0.3), _duration(3)
-    ('72 s', '18 min', '3.0 h')
-    """
-    if hours < 1 / 30:
-        return f"{hours * 3600:.0f} s"
-    return f"{hours * 60:.0f} min" if hours < 1 else f"{hours:.1f} h"

@@ -6,26 +6,45 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ccbench._progress import progress
 from ccbench.cli._console import made_by, print_json, print_pairs, print_table
-from ccbench.cli._options import engine_named, engine_options, json_option
+from ccbench.cli._options import (
+    NoiseChoice,
+    engine_named,
+    engine_options,
+    json_option,
+    noise_options,
+)
+from ccbench.estimate import Estimate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
+    from ccbench.emulate import Engine
     from ccbench.run import Run
+    from ccbench.scenario import Scenario
 
 __all__ = ["run"]
 
+#: Above this much memory, a queue log that nobody has asked for is not worth it.
+_LARGE_LOG_BYTES = 200e6
+#: Runs that take longer are announced, in seconds.
+_LONG_S = 300
 #: With more flows than this, one row stands for a group of them.
 _MOST_ROWS = 30
 _LATE = (
     "This machine was too busy for real time: the link was not on time ({late}). The run is not "
     "in the store. Run it again when nothing else runs."
+)
+_EXACT = (
+    "All {count} repetitions are the same run, byte for byte: nothing in this scenario is random, "
+    "so there are no intervals. Add noise with --jitter MS or --noise NAME=VALUE."
 )
 
 
@@ -35,15 +54,24 @@ _LATE = (
     "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder to keep the run in.",
+    help="Folder to keep the run in; with --repeat, a folder in it for each repetition.",
 )
 @click.option(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Draw throughput and queue over time, as .png, .pdf or .svg.",
+    help="Draw throughput and queue over time, as .png, .pdf or .svg; of the first repetition.",
 )
 @click.option("--seed", type=int, metavar="N", help="Another draw of all that is random in it.")
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Repetitions, each with a seed of its own: means with their 95 % intervals.",
+)
+@noise_options
 @click.option("--fresh", is_flag=True, help="Run even if the store has this run already.")
 @engine_options
 @json_option
@@ -53,6 +81,8 @@ def run(
     output: Path | None,
     plot: Path | None,
     seed: int | None,
+    repeat: int,
+    noise: NoiseChoice,
     fresh: bool,
     engine: str,
     bess_dir: Path | None,
@@ -61,7 +91,7 @@ def run(
     """Run a scenario and print what each flow got.
 
     A scenario is a TOML file such as this one. A scenario that was run before comes out of the
-    store.
+    store. Without -o and --plot, a queue log that would be large is only summed up.
 
     \b
         rtt_ms = 40
@@ -72,7 +102,11 @@ def run(
     from ccbench import _run_files
     from ccbench.scenario import Scenario
 
-    if output is not None:
+    if output is not None and repeat > 1:
+        from ccbench import repetition  # pandas is worth it only if something is repeated
+
+        repetition.check_folder(output, repeat)
+    elif output is not None:
         _run_files.check_folder(output)
     if plot is not None:
         from ccbench import plots  # matplotlib is worth it only if something is drawn
@@ -81,55 +115,190 @@ def run(
     loaded = Scenario.load(scenario)
     if seed is not None:
         loaded = replace(loaded, seed=seed)
+    loaded = replace(loaded, noise=noise.over(loaded.noise))
+    chosen = engine_named(engine, bess_dir)
+    loaded = _feasible(
+        loaded, chosen, repeat, is_for_table=output is None and plot is None, fresh=fresh
+    )
+    if repeat > 1:
+        _repeat(loaded, repeat, chosen, output, plot, fresh=fresh, as_json=as_json)
+    else:
+        _run_once(loaded, chosen, output, plot, fresh=fresh, as_json=as_json)
 
+
+def _run_once(
+    scenario: Scenario,
+    engine: Engine,
+    output: Path | None,
+    plot: Path | None,
+    *,
+    fresh: bool,
+    as_json: bool,
+) -> None:
     from ccbench import emulate  # pandas is worth it only if something is run
 
     with progress("{task.completed:.0f} of {task.total:g} s") as bar:
-        task = bar.add_task("running", total=loaded.duration_s)
+        task = bar.add_task("running", total=scenario.duration_s)
         result = emulate.run(
-            loaded,
-            engine=engine_named(engine, bess_dir),
+            scenario,
+            engine=engine,
             fresh=fresh,
             on_progress=lambda time_s: bar.update(task, completed=time_s),
         )
     if output is not None:
         result.save(output)
-    if plot is not None:
-        from ccbench import plots
-
-        plots.save(plots.throughput_and_queue(result), plot)
+    _draw(result, plot)
+    bottlenecks = result.bottleneck_summary()
     if as_json:
         document = {
-            "scenario": loaded.to_dict(),
+            "scenario": scenario.to_dict(),
             "flows": result.summary().reset_index().to_dict("records"),
-            "bottlenecks": _bottlenecks(result),
+            "bottlenecks": bottlenecks.to_dict("records"),
             "provenance": result.provenance,
         }
         print_json(document)
         return
-    _print_flows(result)
-    _print_bottlenecks(result)
-    kept = {"run kept in": output, "plot": plot}
-    files = {what: str(where) for what, where in kept.items() if where is not None}
-    print_pairs({"made by": made_by(result.provenance), **files})
-    if result.is_late:
+    _print_flows(_few_rows(result.summary(), scenario), scenario.name)
+    _print_bottlenecks(bottlenecks)
+    _print_files({"made by": made_by(result.provenance)}, "run kept in", output, plot)
+    _warn_if_late(result)
+
+
+def _repeat(
+    scenario: Scenario,
+    count: int,
+    engine: Engine,
+    output: Path | None,
+    plot: Path | None,
+    *,
+    fresh: bool,
+    as_json: bool,
+) -> None:
+    from ccbench import emulate, repetition
+
+    with progress("{task.completed} of {task.total} runs") as bar:
+        task = bar.add_task("running", total=count)
+
+        def on_run(i: int, run: Run) -> None:
+            if output is not None:
+                run.save(repetition.folders(output, count)[i])
+            if i == 0:
+                _draw(run, plot)
+            _warn_if_late(run)
+            bar.advance(task)
+
+        result = emulate.repeat(scenario, count, engine=engine, fresh=fresh, on_run=on_run)
+    if as_json:
+        print_json(result.to_dict())
+        return
+    flows = result.estimates(lambda one: _few_rows(one.flows, scenario))
+    _print_flows(flows, scenario.name)
+    _print_bottlenecks(result.estimates(lambda one: one.bottlenecks))
+    form = "1 (exact)" if result.is_exact else f"{count} (mean \u00b1 half of the 95 % interval)"
+    maker = made_by(result.repetitions[0].provenance)
+    pairs = {"noise": scenario.noise.describe(), "repetitions": form, "made by": maker}
+    _print_files(pairs, "runs kept in", output, plot)
+    if result.is_exact:
+        click.echo(_EXACT.format(count=count))
+
+
+def _draw(run: Run, plot: Path | None) -> None:
+    if plot is not None:
+        from ccbench import plots
+
+        plots.save(plots.throughput_and_queue(run), plot)
+
+
+def _warn_if_late(run: Run) -> None:
+    if run.is_late:
         names = ("late_ms_p99", "rate_error")
-        late = (
-            f"{name} {result.provenance[name]:g}" for name in names if name in result.provenance
-        )
+        late = (f"{name} {run.provenance[name]:g}" for name in names if name in run.provenance)
         click.echo(_LATE.format(late=", ".join(late)), err=True)
 
 
-def _print_flows(run: Run) -> None:
-    """Print a row for each flow, or for each group where there are many."""
-    summary = run.summary()
-    first = "flow"
-    if len(summary) > _MOST_ROWS:
-        first = "flows"
-        summary = _by_group(summary, run.scenario.flow_table()["group"])
+def _feasible(
+    scenario: Scenario, engine: Engine, count: int, *, is_for_table: bool, fresh: bool
+) -> Scenario:
+    """Return the scenario as it is to be run, and say what that takes if it takes long."""
+    from ccbench import emulate
+
+    engine.check(scenario)
+    if not fresh and emulate.DEFAULT_STORE.has(scenario, engine):
+        return scenario
+    if is_for_table:
+        scenario = _without_large_log(scenario, engine)
+    _announce_if_long(scenario, engine, count)
+    return scenario
+
+
+def _without_large_log(scenario: Scenario, engine: Engine) -> Scenario:
+    """Return the scenario with a summary in place of a queue log of which only a table is made."""
+    if scenario.queue_log is not True:
+        return scenario
+    from ccbench.emulate.resources import size
+
+    summed_up = replace(scenario, queue_log="summary")
+    saved_bytes = engine.needs(scenario).reading_bytes - engine.needs(summed_up).reading_bytes
+    if saved_bytes <= _LARGE_LOG_BYTES:
+        return scenario
+    click.echo(
+        f'queue_log = "summary" for this table, as the whole log would take about '
+        f"{size(saved_bytes)} of memory: -o FOLDER keeps that",
+        err=True,
+    )
+    return summed_up
+
+
+def _announce_if_long(scenario: Scenario, engine: Engine, count: int) -> None:
+    from ccbench import emulate
+
+    one_s = emulate.expected_s([scenario], engine)
+    if one_s is None:
+        return
+    expected_s = one_s * math.ceil(count / emulate.cores())
+    if expected_s > _LONG_S:
+        what = "this run takes" if count == 1 else "these runs take"
+        click.echo(f"{what} about {expected_s / 60:.0f} minutes", err=True)
+
+
+def _print_files(
+    pairs: Mapping[str, str], kept: str, output: Path | None, plot: Path | None
+) -> None:
+    files = {kept: output, "plot": plot}
+    print_pairs({**pairs, **{what: str(path) for what, path in files.items() if path is not None}})
+
+
+def _few_rows(summary: pd.DataFrame, scenario: Scenario) -> pd.DataFrame:
+    """Return a row for each flow, or where there are many for each group of them.
+
+    The latter have mean rates and round-trip times, and sums of packets.
+    """
+    if len(summary) <= _MOST_ROWS:
+        return summary
+    how = {
+        "label": "first",
+        "cca": "first",
+        "throughput_mbps": "mean",
+        "goodput_mbps": "mean",
+        "srtt_ms": "mean",
+        "retransmits": "sum",
+        "drops": "sum",
+    }
+    group = scenario.flow_table()["group"]
+    sizes = group.value_counts(sort=False)
+    return summary.groupby(group).agg(how).set_axis([f"mean of {n}" for n in sizes])
+
+
+def _shown(value: float | Estimate, form: str) -> str:
+    mean = value.mean if isinstance(value, Estimate) else value
+    return "-" if math.isnan(mean) else format(value, form)
+
+
+def _print_flows(flows: pd.DataFrame, title: str) -> None:
+    """Print a row for each flow or group; numbers may be Estimates."""
     print_table(
         [
-            first,
+            "flow" if flows.index.name == "flow" else "flows",
             "label",
             "cca",
             "throughput\nMbit/s",
@@ -143,59 +312,20 @@ def _print_flows(run: Run) -> None:
                 str(name),
                 flow["label"],
                 flow["cca"],
-                f"{flow['throughput_mbps']:.2f}",
-                f"{flow['goodput_mbps']:.2f}",
-                "-" if math.isnan(flow["srtt_ms"]) else f"{flow['srtt_ms']:.1f}",
-                str(flow["retransmits"]),
-                str(flow["drops"]),
+                _shown(flow["throughput_mbps"], ".2f"),
+                _shown(flow["goodput_mbps"], ".2f"),
+                _shown(flow["srtt_ms"], ".1f"),
+                _shown(flow["retransmits"], ".0f"),
+                _shown(flow["drops"], ".0f"),
             ]
-            for name, flow in zip(summary.index, summary.to_dict("records"), strict=True)
+            for name, flow in zip(flows.index, flows.to_dict("records"), strict=True)
         ],
-        title=run.scenario.name,
+        title=title,
     )
 
 
-def _by_group(summary: pd.DataFrame, group: pd.Series[int]) -> pd.DataFrame:
-    """Return a row for each group of flows: mean rates and round-trip times, sums of packets."""
-    how = {
-        "label": "first",
-        "cca": "first",
-        "throughput_mbps": "mean",
-        "goodput_mbps": "mean",
-        "srtt_ms": "mean",
-        "retransmits": "sum",
-        "drops": "sum",
-    }
-    sizes = group.value_counts(sort=False)
-    return summary.groupby(group).agg(how).set_axis([f"mean of {n}" for n in sizes])
-
-
-def _bottlenecks(run: Run) -> list[dict[str, Any]]:
-    """Return what each bottleneck did; None stands for what only a queue log could tell."""
-    last = len(run.scenario.bottlenecks) - 1
-    logged = run.scenario.queue_log
-    return [
-        {
-            "bandwidth_mbps": bottleneck.mean_mbps,
-            "qdisc": bottleneck.qdisc,
-            "queue_packets": bottleneck.queue_packets,
-            "utilisation": run.utilisation(i) if logged or i == last else None,
-            "mean_queue_packets": _mean_queue_packets(run, i) if logged else None,
-            "queueing_delay_ms": run.queueing_delay_ms(i) if logged else None,
-        }
-        for i, bottleneck in enumerate(run.scenario.bottlenecks)
-    ]
-
-
-def _mean_queue_packets(run: Run, bottleneck: int) -> float:
-    shares = run.occupancy_distribution(bottleneck)
-    return float((shares * shares.index).sum())
-
-
-def _print_bottlenecks(run: Run) -> None:
-    def shown(value: float | None, form: str) -> str:
-        return "-" if value is None or math.isnan(value) else format(value, form)
-
+def _print_bottlenecks(bottlenecks: pd.DataFrame) -> None:
+    """Print a row for each bottleneck; numbers may be Estimates."""
     print_table(
         [
             "bottleneck",
@@ -212,10 +342,10 @@ def _print_bottlenecks(run: Run) -> None:
                 f"{row['bandwidth_mbps']:g}",
                 str(row["queue_packets"]),
                 row["qdisc"],
-                shown(row["utilisation"], ".1%"),
-                shown(row["mean_queue_packets"], ".1f"),
-                shown(row["queueing_delay_ms"], ".1f"),
+                _shown(row["utilisation"], ".1%"),
+                _shown(row["mean_queue_packets"], ".1f"),
+                _shown(row["queueing_delay_ms"], ".1f"),
             ]
-            for i, row in enumerate(_bottlenecks(run))
+            for i, row in enumerate(bottlenecks.to_dict("records"))
         ],
     )

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ccbench import _folders
 from ccbench.cli._console import made_by, print_pairs
-from ccbench.cli._options import make_folder, positive, queue_option, rtt_option
+from ccbench.cli._options import quantity, queue_option, rtt_option
 
 if TYPE_CHECKING:
     from ccbench.bottleneck import Bottleneck
@@ -22,7 +23,9 @@ __all__ = ["shell"]
     context_settings={"allow_interspersed_args": False},
     short_help="Run any program behind an emulated link.",
 )
-@click.option("--bandwidth", type=positive, metavar="MBPS", help="Rate of the link in Mbit/s.")
+@click.option(
+    "--bandwidth", type=quantity("Mbit/s"), metavar="MBPS", help="Rate of the link in Mbit/s."
+)
 @click.option("--trace", metavar="NAME|FILE", help="In its place: a link of varying rate.")
 @rtt_option
 @queue_option
@@ -68,7 +71,7 @@ def shell(
         message = "the link has a --bandwidth or a --trace: give one of the two"
         raise click.UsageError(message)
     if output is not None:
-        make_folder(output)
+        _folders.prepare(output, "recorded queue")
     link = _link(bandwidth, trace, queue_setting, loss, rtt)
     words = command or (os.environ.get("SHELL", "/bin/sh"),)
     recording = record(words, link, rtt, direction=direction)

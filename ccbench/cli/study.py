@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ccbench import _folders
 from ccbench._progress import progress
 from ccbench.cli._console import WIDTH, made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
@@ -21,7 +22,6 @@ from ccbench.cli._options import (
     jobs_option,
     json_option,
     kernel_option,
-    make_folder,
 )
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def run(
 
     chosen = studies.get(name)
     runs_on = engine_named(engine, bess_dir, kernel)
-    make_folder(output)
+    _folders.prepare(output, "study")
     with progress("{task.percentage:.0f} %") as bar:
         task = bar.add_task(name, total=1.0)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from ccbench.cli._console import print_json, print_pairs
-from ccbench.cli._options import check_folder_of, json_option, positive
+from ccbench.cli._options import check_folder_of, json_option, quantity
 
 __all__ = ["traffic"]
 
@@ -28,14 +28,18 @@ _SHORT_BYTES = 15_000
     "ones), web (files on web servers), or a number of bytes.",
 )
 @click.option(
-    "--load", type=positive, metavar="MBPS", required=True, help="Payload that they offer."
+    "--load",
+    type=quantity("Mbit/s"),
+    metavar="MBPS",
+    required=True,
+    help="Payload that they offer.",
 )
 @click.option(
-    "--duration", type=positive, metavar="S", required=True, help="For how long flows arrive."
+    "--duration", type=quantity("s"), metavar="S", required=True, help="For how long flows arrive."
 )
 @click.option(
     "--start",
-    type=click.FloatRange(min=0),
+    type=quantity("s", or_zero=True),
     metavar="S",
     default=0.0,
     show_default=True,

@@ -353,7 +353,8 @@ def _elasticity(
     ends = rates.index[detector.samples - 1 :: _EVERY]
     amplitudes = spectrum(windows, step_s=detector.step_s)[1]
     values = detector.elasticity(windows)
-    is_elastic = elastic_flows(scenario).to_numpy()[cross["flow"].to_numpy()]
+    elastic_numbers = np.flatnonzero(elastic_flows(scenario))
+    is_elastic = cross["flow"].isin(elastic_numbers).to_numpy()
     sizes = cross["bytes"].to_numpy().astype(np.int64)
     sums = [np.concatenate([[0], np.cumsum(x)]) for x in (sizes, np.where(is_elastic, sizes, 0))]
     times = cross["time_ns"].to_numpy()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ccbench import _validate
 from ccbench.bottleneck import Bottleneck
 from ccbench.classify.occupancy import DURATION_S, STEP_S
+from ccbench.classify.web.target import INSTEAD_OF_LOOPBACK, is_loopback
 from ccbench.emulate.engine import Check
 from ccbench.errors import EngineError, ServerError
 from ccbench.flow import MTU_BYTES
@@ -180,10 +181,13 @@ def download(site: Site, setting: Setting, manners: Manners, record: Recorder) -
     Raises
     ------
     ServerError
-        If the server is too far away, or its page too small.
+        If the server is too far away, its page too small, or its address a loopback one.
     EngineError
         If the link or h2load fails, or nothing passes the link.
     """
+    if is_loopback(site.address):
+        message = f"its address is {site.address}, this machine's loopback, where no link leads"
+        raise ServerError(f"{message}: {INSTEAD_OF_LOOPBACK}", "loopback")
     link = link_of(setting)
     added_ms = added_rtt_ms(setting, site.rtt_ms)
     _check_page(site, setting)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Observation", "ServerVerdict", "classify_server"]
 
 #: After these nothing more is to be learnt by asking in other settings.
-_LAST_WORDS = {"refused", "status", "connections"}
+_LAST_WORDS = {"loopback", "refused", "status", "connections"}
 
 
 @dataclass(frozen=True, kw_only=True)

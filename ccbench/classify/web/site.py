@@ -92,7 +92,7 @@ def find_site(target: Target, manners: Manners, *, verify: bool = True) -> Site:
 
     Examples
     --------
-    ::
+    .. code-block:: python
 
         find_site(Target.named("example.com"), Manners()).rtt_ms
     """

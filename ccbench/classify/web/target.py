@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import re
+import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
@@ -16,12 +18,16 @@ if TYPE_CHECKING:
 
     from ccbench.errors import InputError
 
-__all__ = ["Target", "read_list"]
+__all__ = ["INSTEAD_OF_LOOPBACK", "Target", "is_loopback", "read_list"]
 
 _PORTS = {"http": 80, "https": 443}
 #: Labels of letters, digits and hyphens with dots between them, or an IPv4 address.
 _HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*\.?", re.ASCII)
 _LONGEST_HOST, _LONGEST_NAME = 253, 80
+#: How to ask a server that runs on the machine itself.
+INSTEAD_OF_LOOPBACK = (
+    "let the server listen on this machine's address in its network (`hostname -I`), and name that"
+)
 _ALLOWED = "a host such as example.com, or a URL such as https://example.com/large-file"
 
 
@@ -100,6 +106,19 @@ class Target:
         return f"{self.scheme}://{self.host}{port}{self.path}"
 
     @property
+    def is_loopback(self) -> bool:
+        """Whether it names the machine itself by what no link carries.
+
+        Examples
+        --------
+        >>> Target.named("http://localhost:8088/large").is_loopback
+        True
+        """
+        return (
+            self.host.endswith(".localhost") or self.host == "localhost" or is_loopback(self.host)
+        )
+
+    @property
     def folder_name(self) -> str:
         """A name for a folder that no other target has.
 
@@ -114,6 +133,21 @@ class Target:
             return name
         digest = hashlib.sha256(self.url.encode()).hexdigest()[:8]
         return f"{name[:_LONGEST_NAME].lstrip('.')}-{digest}"
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an IPv4 address, in any form that programs read, is the loopback interface's.
+
+    Examples
+    --------
+    >>> [is_loopback(one) for one in ("127.0.1.1", "127.1", "0.0.0.0", "192.0.2.1", "a.com")]
+    [True, True, True, False, False]
+    """
+    try:
+        read = ipaddress.IPv4Address(socket.inet_aton(address))
+    except OSError:  # a name
+        return False
+    return read.is_loopback or read.is_unspecified
 
 
 def read_list(path: Path) -> list[Target]:

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How ``ccbench harm`` shows its numbers to people."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ccbench.cli._console import made_by, print_pairs, print_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ccbench.estimate import Estimate
+    from ccbench.harm import Experiment, RepeatedHarm, Sensitivity
+
+__all__ = ["print_harm", "print_sensitivity"]
+
+
+def print_harm(result: RepeatedHarm) -> None:
+    """Print harm with its parts, and a table of further metrics."""
+    pairs = {
+        **_circumstances(result.experiment),
+        "noise": result.noise.describe(),
+        "repetitions": _repetitions(result),
+    }
+    if result.repetitions[0].harm is not None:
+        pairs |= _parts(result)
+    if not result.is_precise:
+        half_width = result.headline[1].half_width
+        pairs["precision"] = (
+            f"{result.precision:g} not reached, it is {half_width:.2g}: raise --max-repeat"
+        )
+    maker = {"made by": made_by(result.repetitions[0].provenance)}
+    if result.repetitions[0].metrics:
+        print_pairs(pairs)
+        _print_metrics(result)
+        print_pairs(maker)
+    else:
+        print_pairs(pairs | maker)
+
+
+def print_sensitivity(result: Sensitivity, plot: Path | None) -> None:
+    """Print harm at each level of noise, and whether its sign depends on the level."""
+    name = result.harms[0].headline[0]
+    print_pairs(_circumstances(result.experiment))
+    print_table(
+        ["times", "noise", "repetitions", name, "95 % interval"],
+        [
+            [
+                f"{level:g}",
+                harm.noise.describe(),
+                str(len(harm.repetitions)),
+                f"{harm.headline[1].mean:+.3f}",
+                _interval(harm),
+            ]
+            for level, harm in zip(result.levels, result.harms, strict=True)
+        ],
+        words=2,
+    )
+    pairs = {"sign": _sign(result), "made by": made_by(result.harms[0].repetitions[0].provenance)}
+    if plot is not None:
+        pairs["plot"] = str(plot)
+    print_pairs(pairs)
+
+
+def _circumstances(experiment: Experiment) -> dict[str, str]:
+    from ccbench.harm import flow_names
+
+    scenario = experiment.competing
+    bottleneck = scenario.bottlenecks[0]
+    alpha, beta = flow_names(experiment.alpha), flow_names(experiment.beta)
+    return {
+        "network": f"{bottleneck.mean_mbps:g} Mbit/s, {scenario.rtt_ms:g} ms, "
+        f"{bottleneck.qdisc} queue of {bottleneck.queue_packets} packets",
+        "flows": f"{alpha} (alpha) against {beta} (beta)",
+    }
+
+
+def _repetitions(result: RepeatedHarm) -> str:
+    if result.is_exact:
+        return "1 (exact: nothing is random, so every seed gives this run; noise would vary it)"
+    count = len(result.repetitions)
+    return f"{count} (mean \u00b1 half of the 95 % interval)" if count > 1 else "1 (no interval)"
+
+
+def _parts(result: RepeatedHarm) -> dict[str, str]:
+    estimate = result.estimate
+    note = "absolute - expected"
+    if result.sign == 0 and len(result.repetitions) > 1:
+        note += "; the interval contains 0"
+    return {
+        "measured": _measured(result),
+        "beta alone": f"{estimate('solo_mbps'):.2f} Mbit/s",
+        "beta with alpha": f"{estimate('competing_mbps'):.2f} Mbit/s",
+        "alpha with beta": f"{estimate('alpha_mbps'):.2f} Mbit/s",
+        "absolute harm": f"{estimate('absolute'):.3f}",
+        "expected harm": f"{estimate('expected').mean:.3f} (sharing by number of flows)",
+        "relative harm": f"{result.relative:+.3f} ({note})",
+        "Jain's index": f"{estimate('jain'):.3f} (all flows, 1 is equal)",
+    }
+
+
+def _measured(result: RepeatedHarm) -> str:
+    """Return which part of the runs counts, and why."""
+    values = result.values()
+    first, last, end = values["from_s"].min(), values["from_s"].max(), values["to_s"].max()
+    window = f"{first:g} to {end:g} s" if first == last else f"{first:g}-{last:g} to {end:g} s"
+    converged = values["converged_at_s"].dropna()
+    if converged.empty:
+        return f"{window} (throughput did not converge)"
+    if len(converged) == len(values):
+        return f"{window} (from where throughput has converged)"
+    return f"{window} (throughput converged in {len(converged)} of {len(values)})"
+
+
+def _print_metrics(result: RepeatedHarm) -> None:
+    def shown(estimate: Estimate, form: str) -> str:
+        return "-" if math.isnan(estimate.mean) else format(estimate, form)
+
+    print_table(
+        ["metric", "unit", "beta\nalone", "beta\nwith alpha", "absolute\nharm"],
+        [
+            [
+                one.metric,
+                one.unit or "share",
+                shown(result.metric_estimate(one.metric, "solo"), ".4g"),
+                shown(result.metric_estimate(one.metric, "competing"), ".4g"),
+                shown(result.metric_estimate(one.metric, "absolute"), ".3f"),
+            ]
+            for one in result.repetitions[0].metrics
+        ],
+    )
+
+
+def _interval(harm: RepeatedHarm) -> str:
+    if harm.is_exact:
+        return "exact"
+    estimate = harm.headline[1]
+    return f"{estimate.low:+.3f} to {estimate.high:+.3f}" if len(estimate.values) > 1 else "-"
+
+
+def _sign(result: Sensitivity) -> str:
+    above, below = (
+        ", ".join(
+            f"{level:g}"
+            for level, harm in zip(result.levels, result.harms, strict=True)
+            if harm.sign == sign
+        )
+        for sign in (1, -1)
+    )
+    if above and below:
+        return f"depends on the noise: above 0 at {above} times it, below 0 at {below} times it"
+    if above:
+        return f"above 0 at {above} times the noise, nowhere below 0"
+    if below:
+        return f"below 0 at {below} times the noise, nowhere above 0"
+    return "unknown: every interval contains 0"
