@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
+from ccbench.noise import Noise
 from ccbench.scenario import Flow, Scenario
 from ccbench.studies.abc_3 import LINK_MBPS
 from ccbench.studies.abc_links import ABC
@@ -55,7 +56,7 @@ def _competition(rtts_ms: tuple[int, ...], seed: int, duration_s: float) -> Scen
         bottlenecks=(ABC.bottleneck(LINK_MBPS),),
         rtt_ms=base_ms,
         duration_s=duration_s,
-        jitter_ms=_JITTER_MS,
+        noise=Noise(reverse_jitter_ms=_JITTER_MS),
         seed=seed,
         queue_log=False,
         name=f"ABC flows of {', '.join(map(str, rtts_ms))} ms, seed {seed}",

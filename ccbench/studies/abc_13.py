@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
+from ccbench.random_streams import stream
 from ccbench.scenario import MTU_BYTES, Flow, Scenario
 from ccbench.studies.abc_links import ABC, COLOURS, router
 from ccbench.studies.catalogue import about
@@ -98,7 +99,7 @@ def poisson_arrivals(load_percent: float, seed: int, duration_s: float) -> Arriv
     0.5
     """
     per_second = load_percent / 100 * LINK_MBPS * 1e6 / (8 * _SHORT_BYTES)
-    random = np.random.default_rng(seed)
+    random = stream(seed, "short flows", repr(float(load_percent)))
     # Given their number, the arrivals of a Poisson process are spread evenly at random.
     times_s = np.sort(random.uniform(0, duration_s, random.poisson(per_second * duration_s)))
     return tuple((time_s, _SHORT_BYTES) for time_s in times_s.tolist())

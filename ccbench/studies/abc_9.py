@@ -95,13 +95,12 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 def _measure(run: Run) -> Rows:
     scenario = run.scenario
     waited = packets.delivered(run).groupby("flow")["queueing_ms"].quantile(0.95)
-    carried = run.flows.groupby("flow")["throughput_bytes"].last().sum()
     return [
         {
             "users": scenario.flow_count,
             "scheme": _ABC_NAMES.get(scenario.bottlenecks[0].qdisc_options, scheme_of(scenario)),
             "seed": scenario.seed,
-            "throughput_mbps": carried * 8e-6 / scenario.duration_s,
+            "throughput_mbps": run.carried_bytes() * 8e-6 / scenario.duration_s,
             "p95_ms": float(waited.mean()),
         }
     ]

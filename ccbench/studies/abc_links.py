@@ -284,7 +284,7 @@ def path_utilisation(run: Run) -> float:
         [after - before for before, after in pairwise(map(link.capacity_bytes, ends))]
         for link in scenario.bottlenecks
     ]
-    carried = run.flows.groupby("flow")["throughput_bytes"].last().sum()
+    carried = run.carried_bytes(len(scenario.bottlenecks) - 1)
     return float(carried / np.min(capacity, axis=0).sum())
 
 

@@ -141,7 +141,7 @@ def about(name: str) -> Listed:
     """
     known = _entries()
     if name not in known:
-        allowed = "a name of `ccbench study list`"
+        allowed = f"one of {', '.join(known)}, or a file of your own, *.py"
         raise _validate.bad("study", name, allowed, _validate.choice_hint(name, known))
     return known[name]
 

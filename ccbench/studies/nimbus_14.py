@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
+from ccbench.random_streams import stream
 from ccbench.scenario import Bottleneck, Flow, Scenario
 from ccbench.studies.abc_links import stepped
 from ccbench.studies.catalogue import about
@@ -48,7 +49,7 @@ def random_walk(seed: int, seconds: int) -> Trace:
     >>> bool(np.abs(np.diff(rates)).max() <= 20.1), bool(rates.min() >= 23.9)
     (True, True)
     """
-    steps = np.random.default_rng(seed).uniform(-_STEP_MBPS, _STEP_MBPS, seconds - 1)
+    steps = stream(seed, "random walk").uniform(-_STEP_MBPS, _STEP_MBPS, seconds - 1)
     rates = [LINK_MBPS]
     for step in steps:
         rates.append(float(np.clip(rates[-1] + step, *_WITHIN_MBPS)))

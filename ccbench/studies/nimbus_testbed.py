@@ -20,6 +20,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ccbench.elasticity.pulse import PULSE_HZ, PULSE_SIZE
+from ccbench.noise import Noise
 from ccbench.scenario import Bottleneck, Flow, Scenario
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def shared(  # noqa: PLR0913 - the testbed's settings, all by keyword but for th
         rtt_ms=rtt_ms,
         duration_s=duration_s,
         seed=seed,
-        jitter_ms=_JITTER_MS,
+        noise=Noise(reverse_jitter_ms=_JITTER_MS),
         sysctls=tuple((f"net.ipv4.tcp_nimbus_{name}", str(own[name])) for name in own),
         name=f"{name}, seed {seed}",
     )

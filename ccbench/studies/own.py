@@ -34,7 +34,9 @@ def study_in(path: str | Path) -> Study | SearchStudy | SimulationStudy:
 
     Examples
     --------
-    A study of one's own, in a notebook::
+    A study of one's own, in a notebook:
+
+    .. code-block:: python
 
         studies.run_study(study_in("my_figure.py"), quick=True)
     """

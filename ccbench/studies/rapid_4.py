@@ -20,6 +20,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.stats import ks_2samp, wasserstein_distance
 
+from ccbench.random_streams import stream
 from ccbench.scenario import Flow, Scenario
 from ccbench.studies.catalogue import about
 from ccbench.studies.rapid_links import (
@@ -59,15 +60,14 @@ def _sizes(count: int, random: np.random.Generator) -> np.ndarray:
 @cache
 def _transfers(duration_s: float) -> tuple[Flow, ...]:
     """Return transfers that offer the load, a group for each round-trip time."""
-    random = np.random.default_rng(_SEED)
     packets_of = PACKET_BYTES / (PACKET_BYTES - 52)
     # Sizes vary so much that a mean of theirs is not the load of one draw: sizes are drawn until
     # there are enough bytes.
     wanted = _LOAD_MBPS * 1e6 / 8 * duration_s / packets_of
-    sizes = _sizes(int(wanted / 1e3), random)
+    sizes = _sizes(int(wanted / 1e3), stream(_SEED, "transfers", "sizes"))
     sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), wanted))].astype(int)
-    starts = np.sort(random.uniform(0, duration_s, len(sizes)))
-    group = random.integers(len(_EXTRA_RTTS_MS), size=len(sizes))
+    starts = np.sort(stream(_SEED, "transfers", "starts").uniform(0, duration_s, len(sizes)))
+    group = stream(_SEED, "transfers", "groups").integers(len(_EXTRA_RTTS_MS), size=len(sizes))
     return tuple(
         Flow(
             kind="bytes",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
+from ccbench.noise import Noise
 from ccbench.scenario import Flow, Scenario
 from ccbench.studies.catalogue import about
 from ccbench.studies.rapid_links import MBPS, SMALL_BUFFERS, cbr, network
@@ -35,9 +36,9 @@ _CASES: dict[str, dict[str, Any]] = {
     "every 0.1 ms": {"ack_batch_ms": 0.1},
     "every 1 ms": {"ack_batch_ms": 1.0},
     "every 4 ms": {"ack_batch_ms": 4.0},
-    "jitter 0.01 ms": {"jitter_ms": 0.01},
-    "jitter 0.1 ms": {"jitter_ms": 0.1},
-    "jitter 1 ms": {"jitter_ms": 1.0},
+    "jitter 0.01 ms": {"noise": Noise(reverse_jitter_ms=0.01)},
+    "jitter 0.1 ms": {"noise": Noise(reverse_jitter_ms=0.1)},
+    "jitter 1 ms": {"noise": Noise(reverse_jitter_ms=1.0)},
 }
 _QUICK_CASES = ("each at once", "every 1 ms")
 _DELAYED = "delayed"

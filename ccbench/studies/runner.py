@@ -187,7 +187,7 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
             raise _no_full_version(study, full=full)
         search = partial(raygen.search, **where, store=None if fresh else store)
         findings = study.conclude(_found(searches, search, report))
-        seeds = {seed for one in searches for seed in (*one.seeds, *one.fresh_seeds)}
+        seeds = {one.seed for one in searches}
     else:
         if full:
             raise _no_full_version(study, full=full)

@@ -16,6 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.harm import converged_at, long_flows, relative_harm
+from ccbench.noise import NO_NOISE
 from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware_harm import scenarios_of
@@ -34,6 +35,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     counts = (1,) if quick else (1, 2, 3, 4, 5)
     return scenarios_of(
         long_flows(
+            noise=NO_NOISE,  # as on its page
             alpha="bbr",
             beta="cubic",
             alpha_flows=alpha_flows,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.harm import long_flows
+from ccbench.noise import NO_NOISE
 from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Study
 from ccbench.studies.ware_harm import harms, measure, scenarios_of
@@ -28,6 +29,7 @@ _EQUAL = 0.95
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     return scenarios_of(
         long_flows(
+            noise=NO_NOISE,  # as on its page
             alpha="bbr",
             beta="cubic",
             alpha_flows=alpha_flows,

@@ -13,6 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ccbench.harm import long_flows
+from ccbench.noise import NO_NOISE
 from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Study
 from ccbench.studies.ware_harm import harms, measure, scenarios_of
@@ -31,6 +32,7 @@ _LONG_QUEUE = 4096
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     return scenarios_of(
         long_flows(
+            noise=NO_NOISE,  # as on its page
             alpha="bbr",
             beta="cubic",
             bandwidth_mbps=100,

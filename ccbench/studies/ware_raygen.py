@@ -6,8 +6,8 @@ they do not, so that a search that finds one network twenty times has found one.
 scenarios; ours has 960, or with ``full`` 3125, which are grids with about as many levels of each
 gene.
 
-A search picks the largest of many values, and each is the outcome of one seed. What is picked is
-partly luck, and the more so the more alike the scenarios are from which it is picked. So each
+A search picks the largest of many noisy values. What is picked is partly luck, and the more so the
+more alike the scenarios are from which it is picked (:mod:`ccbench.raygen.selection`). So each
 comparison has beside it what the five claims of each search show with fresh seeds.
 """
 

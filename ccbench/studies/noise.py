@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How noise changes the shares of competing flows.
+
+Six pairs of CCAs share six networks, under each kind of noise at several levels, 20 seeds each.
+Levels of jitter are in packet times of the link, those of start times in round trips, those of
+background traffic in shares of the link. Without noise a scenario has one outcome.
+
+Where the packets of two flows come in step with the link, their phase decides which of them finds
+the queue full (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", Computer
+Communication Review 21(2), 1992). That paper's simulations are also run again on the real kernel:
+two Reno flows whose round trips differ a little, with and without random time at the sender. It
+states that random processing of up to a packet's time on the bottleneck link ends the effect.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ccbench.bottleneck import Bottleneck
+from ccbench.estimate import Estimate
+from ccbench.flow import Flow
+from ccbench.noise import NO_NOISE, Noise
+from ccbench.run import NO_FLOW
+from ccbench.scenario import Scenario
+from ccbench.studies.catalogue import about
+from ccbench.studies.study import Comparison, Findings, Rows, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ccbench.run import Run
+
+#: The first flow and the second.
+_PAIRS = (
+    ("cubic", "reno"),
+    ("westwood", "cubic"),
+    ("illinois", "cubic"),
+    ("vegas", "cubic"),
+    ("copa", "cubic"),
+    ("bbr", "cubic"),
+)
+#: Rate in Mbit/s, base RTT in ms, queue in BDP, queueing discipline.
+_NETWORKS = (
+    (12.0, 40, 1.0, "droptail"),
+    (50.0, 40, 0.25, "droptail"),
+    (50.0, 40, 1.0, "droptail"),
+    (50.0, 40, 4.0, "droptail"),
+    (50.0, 40, 1.0, "codel"),
+    (50.0, 40, 1.0, "fq_codel"),
+)
+#: The kinds of noise and their levels.
+_LEVELS: dict[str, tuple[float, ...]] = {
+    "reverse jitter": (0.01, 0.1, 1, 10),
+    "forward jitter": (0.1, 1, 10),
+    "sender jitter": (0.1, 1, 10),
+    "start spread": (1,),
+    "background": (0.001, 0.01, 0.05),
+}
+_SEEDS, _DURATION_S, _FROM_S = 20, 120.0, 40.0
+#: Seeds whose queue is recorded packet by packet, for what happens at single losses.
+_LOGGED_SEEDS = 2
+
+#: Floyd and Jacobson's two flows: rate in Mbit/s, RTTs in ms, queue in packets.
+_PHASE_MBPS, _PHASE_RTT_MS, _PHASE_QUEUE = 12.0, 50, 20
+_PHASE_EXTRA_MS = tuple(round(0.1 * i, 1) for i in range(11))
+_PHASE = "Reno beside Reno"
+
+
+def _noise(kind: str, level: float, *, packet_ms: float, rtt_ms: float) -> Noise:
+    if kind == "none":
+        return NO_NOISE
+    if kind == "background":
+        return Noise(background_share=level)
+    if kind == "start spread":
+        return Noise(start_spread_ms=level * rtt_ms)
+    return Noise(**{f"{kind.replace(' ', '_')}_ms": level * packet_ms})
+
+
+def _kinds(*, quick: bool) -> Iterator[tuple[str, float]]:
+    yield "none", 0.0
+    for kind, levels in _LEVELS.items():
+        for level in levels[-1:] if quick else levels:
+            yield kind, level
+
+
+def _seeds(kind: str, *, quick: bool) -> range:
+    if kind == "none":
+        return range(1, 2)
+    return range(1, 3 if quick else _SEEDS + 1)
+
+
+def _shares(*, quick: bool) -> Iterator[Scenario]:
+    pairs = _PAIRS[:1] if quick else _PAIRS
+    networks = _NETWORKS[:1] if quick else _NETWORKS
+    for pair, (mbps, rtt_ms, bdp, qdisc), (kind, level) in product(
+        pairs, networks, _kinds(quick=quick)
+    ):
+        link = Bottleneck(bandwidth_mbps=mbps, queue_bdp=bdp, qdisc=qdisc)
+        for seed in _seeds(kind, quick=quick):
+            yield Scenario(
+                flows=tuple(Flow(cca=cca) for cca in pair),
+                bottlenecks=(link,),
+                rtt_ms=rtt_ms,
+                duration_s=5.0 if quick else _DURATION_S,
+                seed=seed,
+                noise=_noise(kind, level, packet_ms=link.packet_ms, rtt_ms=rtt_ms),
+                queue_log=True if seed <= _LOGGED_SEEDS else "summary",
+                name=f"{' beside '.join(pair)}, {mbps:g} Mbit/s, {bdp:g} BDP, {qdisc}: "
+                f"{kind} {level:g}",
+            )
+
+
+def _phases(*, quick: bool) -> Iterator[Scenario]:
+    link = Bottleneck(bandwidth_mbps=_PHASE_MBPS, queue_packets=_PHASE_QUEUE)
+    for extra_ms in _PHASE_EXTRA_MS[3:6:2] if quick else _PHASE_EXTRA_MS:
+        for kind in ("none", "sender jitter"):
+            noise = NO_NOISE if kind == "none" else Noise(sender_jitter_ms=link.packet_ms)
+            for seed in _seeds(kind, quick=quick):
+                yield Scenario(
+                    flows=(Flow(cca="reno"), Flow(cca="reno", extra_rtt_ms=extra_ms)),
+                    bottlenecks=(link,),
+                    rtt_ms=_PHASE_RTT_MS,
+                    duration_s=5.0 if quick else _DURATION_S,
+                    seed=seed,
+                    noise=noise,
+                    queue_log="summary",
+                    name=f"{_PHASE}: {kind} {float(bool(noise)):g}",
+                )
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    return (*_shares(quick=quick), *_phases(quick=quick))
+
+
+def _measure(run: Run) -> Rows:
+    scenario = run.scenario
+    title, _, noise = scenario.name.partition(": ")
+    kind, _, level = noise.rpartition(" ")
+    pair, _, network = title.partition(", ")
+    from_s = _FROM_S * scenario.duration_s / _DURATION_S
+    throughput = run.throughput(1.0)
+    first, second = throughput[throughput.index > from_s].mean()
+    return [
+        {
+            "pair": pair,
+            "network": network,
+            "kind": kind,
+            "level": float(level),
+            "seed": scenario.seed,
+            "extra_rtt_ms": scenario.flows[1].extra_rtt_ms,
+            "first_share": first / (first + second),
+            "first_drop_share": _drop_share(run),
+            "queueing_delay_ms": run.queueing_delay_ms(),
+            "utilisation": run.utilisation(),
+            **_losses(run),
+        }
+    ]
+
+
+def _drop_share(run: Run) -> float:
+    """Return how many of both flows' dropped packets are the first flow's."""
+    first, second = run.summary()["drops"]
+    return float(first) / (first + second) if first + second else np.nan
+
+
+def _losses(run: Run) -> dict[str, float]:
+    """Say who loses packets when the queue is full, and in which bursts packets arrive.
+
+    Drops less than a round trip apart belong to one event. A burst is a sequence of packets of one
+    flow with none of the other between them.
+    """
+    empty = {"loss_events": np.nan, "both_lose": np.nan, "only_first_loses": np.nan}
+    if run.scenario.queue_log is not True:
+        return {**empty, "burst_packets": np.nan}
+    events = run.queue_events()
+    events = events[events["flow"] != NO_FLOW]
+    arrivals = events.loc[events["event"] == "enqueue", "flow"].to_numpy()
+    bursts = {"burst_packets": len(arrivals) / (1 + np.count_nonzero(np.diff(arrivals)))}
+    drops = events[events["event"] == "drop"]
+    if drops.empty:
+        return {**empty, **bursts}
+    number = (drops["time_ns"].diff() > run.scenario.rtt_ms * 1e6).cumsum()
+    losers = pd.crosstab(number, drops["flow"]).reindex(columns=[0, 1], fill_value=0) > 0
+    return {
+        "loss_events": float(len(losers)),
+        "both_lose": float(losers.all(axis=1).mean()),
+        "only_first_loses": float((losers[0] & ~losers[1]).mean()),
+        **bursts,
+    }
+
+
+def _estimates(table: pd.DataFrame) -> pd.DataFrame:
+    """Return mean and interval of the first flow's share for each cell of the study."""
+    keys = ["pair", "network", "kind", "level", "extra_rtt_ms"]
+    rows = []
+    for cell, runs in table.groupby(keys, sort=False):
+        share = Estimate(tuple(runs["first_share"]))
+        row = dict(zip(keys, cell, strict=True))
+        rows.append(
+            {
+                **row,
+                "first_share": share.mean,
+                "low": share.low,
+                "high": share.high,
+                "deviation": share.deviation,
+                "repetitions": share.repetitions,
+                **{
+                    name: runs[name].mean()
+                    for name in (
+                        *("first_drop_share", "queueing_delay_ms", "utilisation"),
+                        *("loss_events", "both_lose", "only_first_loses", "burst_packets"),
+                    )
+                },
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    cells = _estimates(table)
+    phases = cells[cells["pair"] == _PHASE]
+    exact = phases.loc[phases["kind"] == "none", "first_share"]
+    random = phases.loc[phases["kind"] != "none", "first_share"]
+    return Findings(
+        table=cells,
+        figure=_figure(cells),
+        comparisons=(
+            Comparison(
+                what="two Reno flows in step: largest share of one of them, over round trips",
+                ours=100 * float(np.maximum(exact, 1 - exact).max()),
+                published="phase effects give one flow almost all",
+                accepted=(80, 100),
+                unit="%",
+            ),
+            Comparison(
+                what="the same with random time at the sender of up to a packet's time",
+                ours=100 * float(np.maximum(random, 1 - random).max()),
+                published="no phase effects: about an equal share",
+                accepted=(50, 60),
+                unit="%",
+            ),
+        ),
+    )
+
+
+def _figure(cells: pd.DataFrame) -> Figure:
+    """Draw each pair's share over the level of jitter, a panel for each network."""
+    shares = cells[cells["pair"] != _PHASE]
+    networks = list(dict.fromkeys(shares["network"]))
+    columns = min(3, len(networks))
+    rows = -(-len(networks) // columns)
+    figure = Figure(figsize=(4 * columns, 3.2 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
+    for axes, network in zip(panels, networks, strict=False):
+        here = shares[shares["network"] == network]
+        for i, (pair, of_pair) in enumerate(here.groupby("pair", sort=False)):
+            jitter = of_pair[of_pair["kind"] == "reverse jitter"].sort_values("level")
+            share = 100 * jitter["first_share"]
+            half = 100 * (jitter["high"] - jitter["first_share"])
+            axes.errorbar(
+                jitter["level"], share, yerr=half, marker="o", markersize=3, color=f"C{i}",
+                label=pair,
+            )  # fmt: skip
+            without = 100 * of_pair.loc[of_pair["kind"] == "none", "first_share"]
+            axes.axhline(float(without.iloc[0]), color=f"C{i}", linestyle=":", linewidth=0.8)
+        axes.set_xscale("log")
+        axes.set_title(network, fontsize="small")
+        axes.set_xlabel("jitter of ACKs (packet times); dotted: no noise")
+        axes.grid(alpha=0.3)
+    panels[0].set_ylabel("share of the first flow (%)")
+    panels[0].legend(fontsize="x-small")
+    _hide(panels[len(networks) :])
+    return figure
+
+
+def _hide(panels: Iterable[object]) -> None:
+    for axes in panels:
+        axes.set_visible(False)  # type: ignore[attr-defined] # matplotlib's arrays are of objects
+
+
+STUDY = Study(
+    about=about("noise"),
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)
