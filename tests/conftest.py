@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fcntl
 import struct
+import subprocess
 from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
@@ -32,6 +33,14 @@ def own_cache(
     """Give a test a cache folder of its own; only tests of the virtual kernel use the user's."""
     if request.node.get_closest_marker("kernel") is None:
         monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path / "cache"))
+
+
+def on_small_disk(folder: Path, size: str) -> tuple[str, ...]:
+    """Return what a command begins with that is to find a folder of a size, as root."""
+    before = ("unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o size={size} none "$0" && "$@"')
+    if subprocess.run([*before, str(folder), "true"], capture_output=True, check=False).returncode:
+        pytest.skip("mounting takes root")
+    return (*before, str(folder))
 
 
 def tcp_headers(

@@ -124,9 +124,9 @@ class TestRendering:
         assert page.as_uri() in asked
         assert [] == [url for url in asked if url != page.as_uri() and not url.startswith("data:")]
 
-    @pytest.mark.parametrize("width", [1280, 420])
+    @pytest.mark.parametrize("width", [1280, 390])
     def test_fits(self, opened: Any, width: int) -> None:
-        """The page is no wider than the window, also a phone's: what is wide scrolls for itself."""
+        """Page and figures are no wider than the window, also a phone's; figures can be read."""
         opened.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride",
             {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
@@ -135,6 +135,13 @@ class TestRendering:
             root = "document.documentElement"
             wide, window = opened.execute_script(f"return [{root}.scrollWidth, {root}.clientWidth]")
             assert wide <= window
+            for figure in elements(opened, "figure"):
+                sizes = "return [arguments[0].scrollWidth, arguments[0].clientWidth]"
+                whole, seen = opened.execute_script(sizes, figure)
+                assert whole <= seen <= window
+                texts = figure.find_elements("css selector", "svg text")
+                heights = sorted(text.size["height"] for text in texts)
+                assert heights[len(heights) // 2] >= 8  # in pixels
         finally:
             opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 

@@ -20,7 +20,7 @@ import pytest
 from ccbench import Bottleneck, Flow, Scenario
 from ccbench.cache import cache_dir
 from ccbench.cli.main import main
-from ccbench.emulate.kernel import engine as engine_module
+from ccbench.emulate.kernel import inputs as inputs_module
 from ccbench.emulate.kernel import plan as plan_module
 from ccbench.emulate.kernel.boot import boot
 from ccbench.emulate.kernel.build import installed
@@ -218,7 +218,7 @@ def read_back(
     step = f"netlink qdisc {ask.hex()}\nwait /nothing\n"
     plan = plan_module.plan
     monkeypatch.setattr(
-        engine_module, "plan", lambda *args: plan(*args).replace("netns\n", f"{step}netns\n", 1)
+        inputs_module, "plan", lambda *args: plan(*args).replace("netns\n", f"{step}netns\n", 1)
     )
     bottleneck = Bottleneck(
         bandwidth_mbps=10,

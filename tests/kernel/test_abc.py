@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pytest
 
-from ccbench import Bottleneck, Flow, Scenario, Trace
-from ccbench.emulate.kernel import engine as engine_module
+from ccbench import Bottleneck, Flow, Scenario, Trace, qdiscs
+from ccbench.emulate.kernel import inputs as inputs_module
 from ccbench.emulate.kernel import plan as plan_module
-from ccbench.emulate.kernel import qdiscs
+from ccbench.emulate.kernel import rtnetlink
 from ccbench.errors import EngineError, InputError
 from ccbench.harm import jain_index
 from ccbench.wifi import Wifi
@@ -120,7 +120,7 @@ def statistics(
     last = f"first-netns\n{asking}wait /nothing\n"
     plan = plan_module.plan
     with monkeypatch.context() as patch:
-        patch.setattr(engine_module, "plan", lambda *args: plan(*args) + last)
+        patch.setattr(inputs_module, "plan", lambda *args: plan(*args) + last)
         with pytest.raises(EngineError, match="/nothing") as caught:
             engine.run(scenario)
     answers = [line for line in caught.value.console if "answer: xstats" in line]
@@ -372,7 +372,7 @@ class TestPackets:
 
     def test_segmentation(self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine) -> None:
         """At a host's own qdisc, what is sent as one is taken apart, and each part marked."""
-        host = qdiscs.set_qdisc(2, "abc", 1000, {"rate_mbps": 12}, 24)
+        host = rtnetlink.set_qdisc(2, "abc", 1000, {"rate_mbps": 12}, 24)
         plan = plan_module.plan
         step = f"netlink host-qdisc {host.hex()}\nnetns\n"
 
@@ -380,7 +380,7 @@ class TestPackets:
             # The last change of namespace ends the sender's.
             return step.join(plan(*arguments).rsplit("netns\n", 1))
 
-        monkeypatch.setattr(engine_module, "plan", with_qdisc)
+        monkeypatch.setattr(inputs_module, "plan", with_qdisc)
         result = engine.run(path(links=(link(qdisc="droptail"),), duration_s=15))
         assert result.completions["retransmits"].sum() == 0
         # The device is infinitely fast: all is bursts, and their first packets are accelerated.

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from ccbench.emulate.kernel import qdiscs
+from ccbench import qdiscs
+from ccbench.emulate.kernel import rtnetlink
 from ccbench.emulate.kernel.build import installed
 from tests.kernel import test_abc
 from tests.kernel.conftest import ask, attributes
@@ -79,12 +80,12 @@ DELETE = request(37, 5)
 
 def qdisc(options: Mapping[str, float | str]) -> str:
     """Return a step that sets the loopback device's qdisc."""
-    return f"netlink {qdiscs.set_qdisc(LOOPBACK, 'abc', 1000, options, 10).hex()}"
+    return f"netlink {rtnetlink.set_qdisc(LOOPBACK, 'abc', 1000, options, 10).hex()}"
 
 
 def refused(name: str, value: int) -> str:
     """Return a step that sets one option of a qdisc to a value as it is."""
-    message = bytearray(qdiscs.set_qdisc(LOOPBACK, "abc", 1000, {name: OPTIONS[name]}, 10))
+    message = bytearray(rtnetlink.set_qdisc(LOOPBACK, "abc", 1000, {name: OPTIONS[name]}, 10))
     message[-4:] = struct.pack("=I", value)
     return f"netlink {message.hex()}"
 

@@ -16,6 +16,7 @@ from ccbench.cache import cache_dir
 from ccbench.emulate.kernel.build import installed
 from ccbench.emulate.store import Store
 from ccbench.run import Run
+from tests.conftest import on_small_disk
 from tests.kernel.test_kills import SCENARIO
 
 pytestmark = pytest.mark.kernel
@@ -74,14 +75,6 @@ def test_one_store(scenario: Path, own_store: Path, count: int) -> None:
     assert not list(own_store.rglob(".*"))
 
 
-def small(folder: Path, size: str) -> tuple[str, ...]:
-    """Return what a command begins with that is to find a folder of a size, as root."""
-    before = ("unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o size={size} none "$0" && "$@"')
-    if subprocess.run([*before, str(folder), "true"], capture_output=True, check=False).returncode:
-        pytest.skip("mounting takes root")
-    return (*before, str(folder))
-
-
 @pytest.mark.parametrize("what", ["store", "output", "workspace"])
 def test_full(scenario: Path, own_store: Path, what: str) -> None:
     """Where there is no room, one line says where; with room the same command works."""
@@ -90,15 +83,40 @@ def test_full(scenario: Path, own_store: Path, what: str) -> None:
     output = "small/result" if what == "output" else "result"
     if what == "store":
         own_store.symlink_to(scenario / "small")
-    before = small(scenario / "small", "300k")
+    before = on_small_disk(scenario / "small", "300k")
     said = ccbench(scenario, "run", "scenario.toml", "-o", output, before=before, tmp=tmp)
-    assert said.startswith("1: ccbench:"), said
+    status = 2 if what == "workspace" else 1  # refused before the run starts
+    assert said.startswith(f"{status}: ccbench:"), said
     assert "\n" not in said
     assert "fault of ccbench" not in said
-    assert "room" in said or "No space" in said
+    full = {"store": own_store, "output": output, "workspace": scenario / "small"}
+    assert str(full[what]) in said
+    assert "make room there, or " in said
     said = ccbench(scenario, "run", "scenario.toml", "-o", output, tmp=tmp)
     assert said.startswith("0:"), said
     assert Run.load(scenario / output).scenario.flow_count == 2
+
+
+def test_full_meanwhile(scenario: Path) -> None:
+    """A workspace that fills while a run goes on, which nobody could know before, is named."""
+    folder = scenario / "small"
+    folder.mkdir()
+    program = (
+        "from ccbench import Scenario; from ccbench.emulate.kernel.engine import KernelEngine; "
+        'KernelEngine().run(Scenario.load("scenario.toml"))'
+    )
+    ended = subprocess.run(
+        [*on_small_disk(folder, "300k"), sys.executable, "-c", program],
+        cwd=scenario,
+        env={**os.environ, "TMPDIR": str(folder)},
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    said = ended.stderr.splitlines()[-1]
+    assert said.startswith("ccbench.errors.CcbenchError:")
+    assert "is full" in said
+    assert "make room there, or set TMPDIR" in said
 
 
 def test_read_only_cache(scenario: Path) -> None:

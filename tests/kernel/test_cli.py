@@ -118,22 +118,31 @@ class TestHarm:
         """A person reads the parts of the harm, line by line."""
         output = program("harm", *NETWORK, "--bandwidth", 20, "--rtt", 20, "--queue", "1bdp")
         lines = dict(line.split("  ", 1) for line in output.splitlines())
+        assert lines["repetitions"].split()[0] == "8"
         assert lines["network"].strip() == "20 Mbit/s, 20 ms, droptail queue of 33 packets"
         assert "5 to 10 s" in lines["measured"]
         assert float(lines["relative harm"].split()[0]) > 0
 
     def test_json(self, program: Callable[..., str], boots: list[Path]) -> None:
-        """A program reads the same numbers; swapped roles take one more run of each kind."""
-        network = ("--bandwidth", 20, "--rtt", 20, "--queue", "33")
+        """A program reads the same numbers of the same runs."""
+        network = ("--bandwidth", 20, "--rtt", 20, "--queue", "33", "--repeat", 2)
         document = json.loads(program("harm", *NETWORK, *network, "--json"))
-        assert set(document) == {"harm", "metrics", "flows", "scenarios", "engine"}
+        assert set(document) == {
+            "harm",
+            "metrics",
+            "flows",
+            "noise",
+            "exact",
+            "scenarios",
+            "engine",
+        }
         assert set(document["scenarios"]) == {"solo", "competing"}
         harm: dict[str, Any] = document["harm"]
         assert harm["relative"] == pytest.approx(harm["absolute"] - harm["expected"])
         assert (harm["n_alpha"], harm["n_beta"], harm["from_s"], harm["to_s"]) == (1, 1, 5, 10)
-        assert len(boots) == 2
+        assert len(boots) == 4
         program("harm", *NETWORK, *network)
-        assert len(boots) == 2
+        assert len(boots) == 4
 
 
 class TestRaygen:

@@ -310,7 +310,7 @@ class TestVersions:
                 )
                 with pytest.raises(MissingRequirement) as caught:
                     next(results)
-        message, version = str(caught.value), KernelEngine().version()
+        message, version = str(caught.value), KernelEngine().kernel.version
         assert f"worker {platform.node()}: the virtual kernel here is none" in message
         assert f"but {version} is needed" in message
         assert "building the virtual kernel needs gcc" in message
@@ -340,15 +340,21 @@ class TestVersions:
         assert KernelEngine.of_version(installed.version()).kernel == installed.kernel
 
     def test_another(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """If that gives another version, the error names both and what to do."""
-        installed = KernelEngine()
-        monkeypatch.setattr(build, "build", lambda: installed.kernel)
+        """If that gives another kernel, the error names both and what to do."""
+        kernel, wanted = KernelEngine().kernel, "0123456789abcdef"
+        monkeypatch.setattr(build, "build", lambda: kernel)
         with pytest.raises(MissingRequirement) as caught:
-            KernelEngine.of_version("1-0123456789abcdef")
+            KernelEngine.of_version(KernelEngine().version().replace(kernel.version, wanted))
         message = str(caught.value)
-        assert f"kernel here is {installed.version()}, but 1-0123456789abcdef is" in message
-        assert "copy the folder 0123456789abcdef from kernel/builds" in message
-        assert installed.kernel.release in message
+        assert f"kernel here is {kernel.version}, but {wanted} is" in message
+        assert f"copy the folder {wanted} from kernel/builds" in message
+        assert kernel.release in message
+
+    def test_other_code(self) -> None:
+        """A worker whose ccbench makes something else of a scenario says that it is another one."""
+        other = f"0123456789abcdef-{KernelEngine().kernel.version}"
+        with pytest.raises(MissingRequirement, match="but 0123456789abcdef is needed: install the"):
+            KernelEngine.of_version(other)
 
     def test_copied(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A copy of the kernel's own folder is all that a worker needs."""

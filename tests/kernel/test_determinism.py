@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench import Flow
-from ccbench.emulate.kernel import engine as engine_module
+from ccbench.emulate.kernel import inputs as inputs_module
 from ccbench.emulate.kernel import plan as plan_module
 from tests.kernel.conftest import dumbbell
 
@@ -73,7 +73,7 @@ class TestClock:
             assert module in plan(*args)
             return plan(*args).replace(module, f"{module} advance=0")
 
-        monkeypatch.setattr(engine_module, "plan", patient)
+        monkeypatch.setattr(inputs_module, "plan", patient)
         slow = engine.run(SCENARIO)
         assert slow.queue.equals(quick.queue)
         assert slow.flows.equals(quick.flows)

@@ -12,6 +12,7 @@ import pytest
 from ccbench import Bottleneck, Flow, Scenario, Trace
 from ccbench.emulate.engine import ENGINES, get_engine
 from ccbench.errors import InputError, MissingRequirement
+from ccbench.noise import Noise
 from ccbench.wifi import Wifi
 from tests.documentation import DOCS
 
@@ -44,7 +45,13 @@ CASES: dict[str, list[Scenario]] = {
     "Wi-Fi": over(wifi=Wifi(bitrates_mbps=(13, 65))),
     "random loss": over(loss=0.01),
     "round trip of any length": also(rtt_ms=40.5),
-    "jitter above 1 ms": also(jitter_ms=2.0),
+    "jitter of ACKs above 1 ms": also(noise=Noise(reverse_jitter_ms=2.0)),
+    "other jitter, background traffic": [
+        *also(noise=Noise(forward_jitter_ms=1)),
+        *also(noise=Noise(sender_jitter_ms=1)),
+        *also(noise=Noise(background_share=0.01)),
+    ],
+    "starts at random": also(noise=Noise(start_spread_ms=20)),
     "ACKs in batches": also(ack_batch_ms=1.0),
     "bulk flows with an extra delay": also(Flow(extra_rtt_ms=20)),
     "other flows with an extra delay": also(Flow(kind="rate", rate_mbps=1, extra_rtt_ms=20)),

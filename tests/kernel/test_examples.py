@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ccbench import Bottleneck, Flow, Run, Scenario, emulate, plots, raygen
+from ccbench import Bottleneck, Flow, Run, Scenario, emulate, plots, raygen, sweeps
 from ccbench.bfc.scheme import scheme
 from ccbench.bfc.simulation import simulate
 from ccbench.bfc.topology import star
@@ -27,6 +27,14 @@ pytestmark = [pytest.mark.kernel, pytest.mark.usefixtures("own_store")]
 
 CHECKOUT = Path(__file__).parents[2]
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+
+
+_SWEPT = {
+    "flows": [{"cca": "cubic"}, {"cca": "reno"}],
+    "bottlenecks": [{"bandwidth_mbps": 10, "queue_bdp": 1}],
+    "rtt_ms": 20,
+    "duration_s": 2,
+}
 
 
 def examples() -> Iterator[doctest.DocTest]:
@@ -55,6 +63,7 @@ def names() -> dict[str, Any]:
     experiment = long_flows(
         alpha="bbr", beta="cubic", bandwidth_mbps=50, rtt_ms=40, queue_bdp=1, duration_s=60
     )
+    sweep = sweeps.Sweep.of(_SWEPT, vary={"rtt_ms": [10, 20]}, repeat=2)
     flows = flow_table([(0.0, 0, 1, 1000, "background")])
     return {
         "Bottleneck": Bottleneck,
@@ -65,13 +74,17 @@ def names() -> dict[str, Any]:
         "Scenario": Scenario,
         "config": config,
         "emulate": emulate,
+        "engine": emulate.get_engine("kernel"),
         "experiment": experiment,
         "result": raygen.search(config, store=None),
         "run": emulate.run(scenario, store=None),
+        "run_many": emulate.run_many,
         "scenario": scenario,
         "solo": emulate.run(experiment.solo, store=None),
         "scenarios": [scenario],
         "simulated": simulate(star(servers=2), flows, scheme("bfc"), duration_s=1e-5),
+        "sweep": sweep,
+        "table": sweep.run(),
         "summarised": emulate.run(replace(scenario, queue_log="summary"), store=None),
     }
 

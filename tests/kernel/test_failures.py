@@ -16,6 +16,7 @@ import pytest
 from ccbench import Bottleneck, Flow
 from ccbench.emulate.kernel import boot as boot_module
 from ccbench.emulate.kernel import engine as engine_module
+from ccbench.emulate.kernel import inputs as inputs_module
 from ccbench.emulate.kernel import plan as plan_module
 from ccbench.errors import CcbenchError, EngineError, InputError
 from tests.kernel.conftest import dumbbell, gone, guests, workspaces
@@ -57,7 +58,7 @@ class TestErrors:
         """A module that does not load is an error that says which, with the last console lines."""
         plan = plan_module.plan
         monkeypatch.setattr(
-            engine_module,
+            inputs_module,
             "plan",
             lambda *args: steps(plan(*args), before="feed", step="module /modules/none.ko"),
         )
@@ -77,10 +78,12 @@ class TestErrors:
     ) -> None:
         """A panic is an error with the kernel's own words."""
         line = tuple(
-            "init=/none" if word == "init=/init" else word for word in boot_module._COMMAND_LINE
+            "init=/none" if word == "init=/init" else word for word in inputs_module._COMMAND_LINE
         )
-        monkeypatch.setattr(boot_module, "_COMMAND_LINE", line)
-        with pytest.raises(EngineError, match=r"panicked: Kernel panic .* /none failed") as caught:
+        monkeypatch.setattr(inputs_module, "_COMMAND_LINE", line)
+        with pytest.raises(
+            EngineError, match=r"in kernel_init.*: panic: .* /none failed"
+        ) as caught:
             engine.run(dumbbell())
         assert any("Kernel panic" in line for line in caught.value.console)
         assert gone(own_temporary)
@@ -146,7 +149,7 @@ class TestMemory:
     @pytest.mark.usefixtures("own_temporary")
     def test_too_little(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
         """A guest without enough memory is an error that says so."""
-        monkeypatch.setattr(engine_module, "guest_memory_mb", lambda _: 50)
+        monkeypatch.setattr(inputs_module, "guest_memory_mb", lambda _: 50)
         with pytest.raises(EngineError, match=r"ran out of its 50 MB of memory"):
             engine.run(self.HUNGRY)
         assert not workspaces()
@@ -156,7 +159,7 @@ class TestMemory:
         right = engine.run(self.HUNGRY).completions
         outcomes: set[bool | None] = set()
         for memory_mb in (120, 145):
-            monkeypatch.setattr(engine_module, "guest_memory_mb", lambda _, mb=memory_mb: mb)
+            monkeypatch.setattr(inputs_module, "guest_memory_mb", lambda _, mb=memory_mb: mb)
             try:
                 outcomes.add(engine.run(self.HUNGRY).completions.equals(right))
             except EngineError:

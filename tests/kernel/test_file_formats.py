@@ -13,6 +13,7 @@ import pytest
 
 from ccbench import Bottleneck, Flow, Scenario, emulate, raygen
 from ccbench.classify.training_set import PACKAGED
+from ccbench.sweeps import METRICS
 from ccbench.wifi import Wifi
 from tests.documentation import DOCS
 
@@ -25,6 +26,12 @@ pytestmark = [pytest.mark.kernel, pytest.mark.usefixtures("own_store")]
 _PAGE = (DOCS / "file-formats.md").read_text(encoding="utf-8")
 _NETWORKS = "[[networks]]\nbandwidth_mbps = 5\nrtt_ms = 20\nqueue_bdp = 1\n"
 _WORKLOADS = '[[workloads]]\nname = "download"\nmetrics = ["throughput"]\n'
+_TWO = """
+rtt_ms = 20
+duration_s = 3
+flows = [{ cca = "cubic" }, { cca = "bbr" }]
+bottlenecks = [{ bandwidth_mbps = 5, queue_bdp = 1 }]
+"""
 
 
 def documented() -> dict[str, list[str]]:
@@ -45,7 +52,10 @@ def written(tmp_path: Path, program: Callable[..., str]) -> dict[str, list[str]]
     """Write every kind of file, and return its columns or keys."""
     wifi = Bottleneck(wifi=Wifi(bitrates_mbps=(13,)), queue_packets=50)
     scenario = Scenario(flows=(Flow(),), bottlenecks=(wifi,), rtt_ms=20, duration_s=1)
-    emulate.run(scenario).save(tmp_path / "run")
+    whole = emulate.run(scenario)
+    whole.save(tmp_path / "run")
+    (tmp_path / "run.toml").write_text(scenario.to_toml())
+    shown = json.loads(program("run", tmp_path / "run.toml", "--json"))
     emulate.run(replace(scenario, queue_log="summary")).save(tmp_path / "summary")
     raygen.search(
         alpha="bbr",
@@ -64,6 +74,10 @@ def written(tmp_path: Path, program: Callable[..., str]) -> dict[str, list[str]]
     program("bfc", "simulate", *small, "-o", tmp_path / "bfc")
     mix = ["--sizes", 1000, "--load", 1, "--duration", 1, "-o", tmp_path / "flows.csv"]
     program("traffic", *mix)
+    (tmp_path / "two.toml").write_text(_TWO)
+    metrics = [word for name in METRICS for word in ("--metric", name)]
+    sweep = ["sweep", tmp_path / "two.toml", "--vary", "rtt_ms=10,20", *metrics]
+    program(*sweep, "-o", tmp_path / "sweep.csv")
     paths = [path for path in tmp_path.rglob("*") if path.suffix in {".parquet", ".csv"}]
     found = {path.name: columns(path) for path in paths if "bfc" not in path.parts}
     inside = {
@@ -72,9 +86,13 @@ def written(tmp_path: Path, program: Callable[..., str]) -> dict[str, list[str]]
         if path.suffix == ".parquet"
     }
     found["run.json"] = list(json.loads((tmp_path / "run" / "run.json").read_text()))
+    found["Run.summary()"] = list(whole.summary().reset_index().columns)
+    found["Run.completion_times()"] = list(whole.completion_times().reset_index().columns)
+    found["bottlenecks"] = list(shown["bottlenecks"][0])
+    assert found["Run.summary()"] == list(shown["flows"][0])
     found["training.parquet"] = columns(PACKAGED)
-    assert found["claims.csv"][2:] == found["results.csv"]
-    found["claims.csv"] = found["claims.csv"][:2]
+    assert found["claims.csv"][5:] == found["results.csv"]
+    found["claims.csv"] = found["claims.csv"][:5]
     assert inside.pop("bfc/buffers.parquet")[0] == "time_s"
     return {**found, **inside}
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 import subprocess
 import time
@@ -15,13 +16,18 @@ import pytest
 
 from ccbench import Flow
 from ccbench.emulate.kernel import boot as boot_module
+from ccbench.emulate.kernel import crash
 from ccbench.emulate.kernel.build import installed
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.errors import EngineError
 from tests.kernel.conftest import dumbbell, gone, workspaces
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ccbench.emulate.kernel.build import KernelBuild
+
+    Ending = Callable[..., tuple[EngineError, str]]
 
 pytestmark = pytest.mark.kernel
 
@@ -39,13 +45,64 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> KernelBuild:
 
 
 @pytest.fixture
+def own_crashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the test a folder of its own for consoles of crashes."""
+    folder = tmp_path / "crashes"
+    monkeypatch.setattr(crash, "crashes_dir", lambda: folder)
+    return folder
+
+
+@pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Call a guest hung after a few seconds."""
     monkeypatch.setattr(boot_module, "HANG_S", _HANG_S)
 
 
+def line_of(text: str) -> str:
+    """Return where a line of the module is, as file and number."""
+    lines = (Path(__file__).with_name("tcp_evil") / "tcp_evil.c").read_text().splitlines()
+    (number,) = (i for i, line in enumerate(lines, start=1) if text in line)
+    return f"tcp_evil/tcp_evil.c:{number}"
+
+
+#: What the module does, what is said of it, and the line of its source at which it does that.
+CRASHES = [
+    ("null", r"a bad pointer, 0x8;", "*(volatile int *)8 = 1"),
+    ("wild", r"a null pointer, or one that no", "depth = READ_ONCE(*wild)"),
+    ("call", r"it called a function at address 0;", "nowhere()"),
+    ("bug", r"it called BUG\(\);", "BUG()"),
+    ("panic", r"panic: evil;", 'panic("evil")'),
+    ("divide", r"a division by zero;", "depth = 100 / "),
+    ("trap", r"an invalid instruction, as of __builtin_trap\(\);", "__builtin_trap()"),
+    ("stack", r"its stack is full", "noinline void evil_recurse"),
+    ("sleep", r"it sleeps where it must not;", "mutex_lock(&lock), mutex_lock(&lock)"),
+]
+
+HOOKS = ("init", "ssthresh", "set_state", "cwnd_event", "in_ack_event", "pkts_acked", "get_info")
+
+
 @pytest.mark.usefixtures("impatient")
 class TestEvilModules:
+    @pytest.fixture
+    def end(self, evil: KernelBuild, own_temporary: Path, own_crashes: Path) -> Ending:
+        """Give a function that runs a deed in a hook, and returns its error and the console."""
+
+        def end(deed: str, hook: str = "cong_avoid") -> tuple[EngineError, str]:
+            parameters = {"tcp_evil.deed": deed, "tcp_evil.hook": hook}
+            begin_s = time.monotonic()
+            with pytest.raises(EngineError) as caught:
+                KernelEngine(evil).run(dumbbell(Flow(cca="evil"), module_parameters=parameters))
+            assert time.monotonic() - begin_s < 60
+            assert gone(own_temporary)
+            assert not workspaces()
+            assert "\n" not in str(caught.value)
+            assert len(caught.value.console) <= 7
+            (kept,) = own_crashes.iterdir()
+            assert f"the whole console is in {kept}" in str(caught.value)
+            return caught.value, kept.read_text()
+
+        return end
+
     def test_harmless(self, evil: KernelBuild) -> None:
         """As long as it does nothing of the kind, it is Reno."""
         runs = [
@@ -54,31 +111,66 @@ class TestEvilModules:
         ]
         assert runs[0].completions.equals(runs[1].completions)
 
+    @pytest.mark.parametrize(("deed", "message", "code"), CRASHES)
+    def test_crash(self, end: Ending, deed: str, message: str, code: str) -> None:
+        """A crash is said with its kind, its place in the source and what to do, in one line."""
+        error, console = end(deed)
+        function = "evil_recurse" if deed == "stack" else r"evil_do(?:\.cold)?"
+        file, number = line_of(code).split(":")
+        found = re.match(
+            rf"tcp_evil crashed in {function}\+0x\w+ \[tcp_evil\] \({file}:(\d+)\): {message}",
+            str(error),
+        )
+        assert found, str(error)
+        # A recursion may end at any of the lines of its function.
+        further = 7 if deed == "stack" else 0
+        assert int(number) <= int(found[1]) <= int(number) + further
+        assert str(error).endswith(": correct the module")
+        assert error.console[0] in console
+        assert any("evil_cong_avoid" in line for line in error.console) or deed == "stack"
+
+    @pytest.mark.parametrize("hook", HOOKS)
+    def test_hook(self, end: Ending, hook: str) -> None:
+        """It is so in every hook, and in the context of a program as in that of packets."""
+        error, _ = end("null", hook)
+        assert f"({line_of('*(volatile int *)8 = 1')}): a bad pointer" in str(error)
+
+    def test_bad_argument(self, end: Ending) -> None:
+        """Where the kernel crashes by what a module gives it, the module is named."""
+        error, _ = end("free")
+        assert str(error).startswith("tcp_evil crashed in evil_do+")
+        assert line_of("kfree(READ_ONCE(wild))") in str(error)
+        assert error.console[1].startswith("kfree+")
+
+    def test_no_module(self, end: Ending) -> None:
+        """Where no module is in the chain of calls, the kernel's function is said."""
+        error, _ = end("work")
+        assert str(error).startswith("the virtual kernel crashed in process_one_work+")
+        assert "run without modules of your own (CCBENCH_MODULES)" in str(error)
+
     @pytest.mark.parametrize(
-        ("deed", "message"),
+        ("deed", "hook", "code"),
         [
-            ("oops", r"panicked: Kernel panic"),
-            ("bug", r"panicked: Kernel panic"),
-            ("stack", r"panicked|ended|hangs"),
-            ("sleep", r"fault of its own.*: BUG: scheduling while atomic"),
-            ("loop", r"clock has stood still for 3 s"),
-            ("eat", r"ran out of its \d+ MB of memory"),
-            ("init-oops", r"panicked: Kernel panic"),
-            ("init-deadlock", r"clock has stood still for 3 s"),
-            ("init-loop", r"clock has stood still for 3 s"),
-            ("init-eat", r"ran out of its \d+ MB of memory"),
+            ("loop", "cong_avoid", "cpu_relax()"),
+            ("spin", "cong_avoid", "barrier()"),
+            ("loop", "load", "cpu_relax()"),
+            ("sleep", "load", "mutex_lock(&lock), mutex_lock(&lock)"),
         ],
     )
-    def test_deed(self, evil: KernelBuild, own_temporary: Path, deed: str, message: str) -> None:
-        """It is said in one line what became of the guest, with its last words."""
-        scenario = dumbbell(Flow(cca="evil"), module_parameters={"tcp_evil.deed": deed})
-        begin_s = time.monotonic()
-        with pytest.raises(EngineError, match=message) as caught:
-            KernelEngine(evil).run(scenario)
-        assert "\n" not in str(caught.value)
-        assert time.monotonic() - begin_s < 60
-        assert gone(own_temporary)
-        assert not workspaces()
+    def test_hang(self, end: Ending, deed: str, hook: str, code: str) -> None:
+        """Of a guest whose clock stands still it is said where it loops, or waits for itself."""
+        error, _ = end(deed, hook)
+        place = r"clock has stood still for 3 s, in evil_do\+0x\w+ \[tcp_evil\] \((\S+)\)"
+        found = re.search(place, str(error))
+        assert found, str(error)
+        file, number = line_of(code).split(":")
+        assert found[1] in {f"{file}:{number}", f"{file}:{int(number) - 1}"}  # or its loop's head
+
+    @pytest.mark.parametrize(("deed", "hook"), [("eat", "cong_avoid"), ("vmalloc", "load")])
+    def test_memory(self, end: Ending, deed: str, hook: str) -> None:
+        """A module that takes all memory ends the run with an error that says so."""
+        error, _ = end(deed, hook)
+        assert re.match(r"the virtual kernel ran out of its \d+ MB of memory", str(error))
 
     def test_blocked_work(self, evil: KernelBuild, own_temporary: Path) -> None:
         """A deadlock of workers of its own leaves the run as it would have been."""
@@ -87,6 +179,24 @@ class TestEvilModules:
         assert blocked.queue.equals(KernelEngine(evil).run(dumbbell(Flow(cca="reno"))).queue)
         assert gone(own_temporary)
         assert not workspaces()
+
+
+def test_debug_information(evil: KernelBuild) -> None:
+    """What finds source lines changes no instruction of a module, and is not in the guest."""
+    for name in evil.modules:
+        whole, stripped = (
+            {
+                section: subprocess.run(
+                    ["objcopy", "-O", "binary", "-j", section, str(file), "/dev/stdout"],
+                    capture_output=True,
+                    check=True,
+                ).stdout
+                for section in (".text", ".data", ".rodata", ".init.text")
+            }
+            for file in (evil.debug(name), evil.module(name))
+        )
+        assert whole == stripped
+        assert b".debug_info" not in evil.module(name).read_bytes()
 
 
 def test_stopped_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

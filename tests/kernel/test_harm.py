@@ -22,9 +22,13 @@ from ccbench.harm import (
     compare,
     load_networks,
     load_workloads,
+    long_flows,
     metrics_named,
     recovery_s,
+    repeat,
+    sensitivity,
 )
+from ccbench.noise import NO_NOISE, Noise
 from ccbench.packets import delivered, fates
 from tests.kernel.conftest import dumbbell, run
 
@@ -151,6 +155,83 @@ class TestWorkloads:
         assert after <= 5
 
 
+@pytest.mark.usefixtures("own_store")
+class TestRepeated:
+    """Repeated measurements of short runs on the virtual kernel."""
+
+    def pair(self, alpha: str, noise: Noise | None = None) -> Experiment:
+        """Return a flow of alpha against one of CUBIC."""
+        return long_flows(
+            alpha=alpha,
+            beta="cubic",
+            bandwidth_mbps=10,
+            rtt_ms=20,
+            queue_bdp=2,
+            duration_s=10,
+            noise=noise,
+        )
+
+    def test_exact(self, boots: list[Path]) -> None:
+        """Reno and CUBIC draw nothing at random: without noise every seed gives the same run."""
+        result = repeat(self.pair("reno", NO_NOISE))
+        assert result.is_exact
+        assert len(result.repetitions) == 1
+        assert len(boots) == 4  # which showed it
+
+    def test_random_cca(self) -> None:
+        """BBR draws its phases at random, noise or not."""
+        result = repeat(self.pair("bbr", NO_NOISE), repetitions=3)
+        assert not result.is_exact
+        assert len(set(result.relative.values)) == 3
+
+    @pytest.mark.parametrize(
+        "noise",
+        [
+            None,
+            Noise(forward_jitter_ms=0.5),
+            Noise(sender_jitter_ms=0.5),
+            Noise(start_spread_ms=20),
+            Noise(background_share=0.01),
+        ],
+        ids=lambda noise: "typical" if noise is None else noise.describe(),
+    )
+    def test_noise(self, noise: Noise | None) -> None:
+        """With noise of any kind every seed gives another run of the same experiment."""
+        result = repeat(self.pair("reno", noise), repetitions=3)
+        assert len({one.digest for one in result.repetitions}) == 3
+        assert result.relative.deviation > 0
+        # Two loss-based flows share, more or less.
+        assert abs(result.relative.mean) < 0.4
+
+    def test_bbr_harms_in_a_short_queue(self) -> None:
+        """The interval of BBR's harm to CUBIC at half a BDP is wholly above 0 (Ware 2024, 5.5)."""
+        pair = self.pair("bbr")
+        link = Bottleneck(bandwidth_mbps=10, queue_bdp=0.5)
+        result = repeat(replace(pair, bottlenecks=(link,), rtt_ms=40, duration_s=20))
+        assert result.sign == 1
+
+    def test_sensitivity(self) -> None:
+        """Without noise there is one exact run, and at every other level a mean of several."""
+        result = sensitivity(self.pair("reno"), (0, 1), repetitions=2)
+        assert result.table()["repetitions"].tolist() == [1, 2]
+
+    def test_command(self, program: Callable[..., str], tmp_path: Path) -> None:
+        """The command prints the levels and draws them."""
+        pair = ("--alpha", "reno", "--beta", "cubic", "--duration", 4, "--repeat", 2)
+        network = ("--bandwidth", 10, "--rtt", 20, "--queue", "2bdp")
+        plot = tmp_path / "noise.svg"
+        output = program("harm", *pair, *network, "--sensitivity", "--plot", plot)
+        assert "none" in output
+        assert "<svg" in plot.read_text()
+
+    def test_repeated_run(self, program: Callable[..., str], tmp_path: Path) -> None:
+        """A scenario without anything random is said to be so; with jitter it has intervals."""
+        path = tmp_path / "scenario.toml"
+        dumbbell(Flow(cca="cubic"), Flow(cca="reno"), duration_s=4).save(path)
+        assert "nothing in this scenario is random" in program("run", path, "--repeat", 2)
+        assert " \u00b1 " in program("run", path, "--repeat", 2, "--jitter", 1)
+
+
 class TestDeployable:
     def test_starved(self) -> None:
         """Who is starved to the end is harmed by at least what follows from the time until then."""
@@ -219,6 +300,7 @@ class TestDeployable:
         for name in THRESHOLDS:
             assert any(line.startswith(name) for line in output.splitlines())
         document = json.loads((folder / "deployable.json").read_text())
+        assert all(noise["reverse_jitter_ms"] > 0 for noise in document["noise"].values())
         assert set(document["verdicts"]) == set(THRESHOLDS)
         assert document["provenance"]["engine"] == "kernel"
         assert len((folder / "harms.csv").read_text().splitlines()) > len(THRESHOLDS)

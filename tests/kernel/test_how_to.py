@@ -1,41 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages in docs/ that tell what to run: their blocks are run, one after the other."""
+"""The pages in docs/ that tell what to run: their blocks are run, one after the other.
+
+With ``CCBENCH_REWRITE_PAGES=1`` the outputs that they show are replaced by those of today.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from ccbench.classify.setting import SETTINGS
-from tests.documentation import CHECKOUT, DOCS, blocks, commands
+from ccbench.emulate.kernel.build import installed
+from tests.documentation import CHECKOUT, DOCS, as_shown, blocks, commands, how_to_pages
 from tests.unit.classify.test_cluster_command import level, write_server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-pytestmark = [pytest.mark.kernel, pytest.mark.usefixtures("own_store")]
+    from tests.documentation import Block
 
-_PAGES = [
-    DOCS / "getting-started.md",
-    *sorted((DOCS / "how-to").glob("*.md")),
-]
+pytestmark = [pytest.mark.kernel, pytest.mark.usefixtures("own_store")]
 
 
 def is_for_us(mark: str) -> bool:
     """Whether a block is to be run here; those that take minutes only if that is asked for."""
     return not mark or (mark == "expensive" and "CCBENCH_EXPENSIVE" in os.environ)
-
-
-def first_cells(text: str) -> set[str]:
-    """Return what stands first in each line; numbers may be those of another kernel."""
-    lines = (line.strip() for line in text.splitlines())
-    cells = {re.split(r" {2,}|: ", line)[0] for line in lines if line and line[0] != "─"}
-    return {cell for cell in cells if not re.match(r"[-+0-9]*\.[0-9]", cell)}
 
 
 def _observed_servers(folder: Path) -> None:
@@ -47,28 +42,66 @@ def _observed_servers(folder: Path) -> None:
         write_server(folder / name, label, [trace])
 
 
-@pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.stem)
-def test_page(
-    page: Path,
+def _linux_of_pages() -> str:
+    """Return the release of the Linux whose numbers the pages show."""
+    text = (DOCS / "how-to" / "kernel.md").read_text(encoding="utf-8")
+    (release,) = re.findall(r"^Linux +(\S+)$", text, re.MULTILINE)
+    return str(release)
+
+
+def _rewrite(page: Path, outputs: Sequence[tuple[Block, str]]) -> None:
+    """Put outputs into the blocks of a page that show others."""
+    text = page.read_text(encoding="utf-8")
+    for block, output in reversed(outputs):
+        begin, end = block.span
+        text = text[:begin] + output + text[end:]
+    page.write_text(text, encoding="utf-8")
+
+
+def test_pages(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     program: Callable[..., str],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A page's files, commands and Python work in its order; rows that it shows are printed."""
+    """All pages work in their order in one folder, and print what they show."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(CHECKOUT / "examples")
-    if page.stem == "classify-cluster":
-        _observed_servers(tmp_path / "servers")
+    _observed_servers(tmp_path / "servers")
+    wrong: list[str] = []
+    for page in how_to_pages():
+        outputs = [
+            (block, as_shown(block.text, printed))
+            for block, printed in _shown(page, tmp_path, program, capsys)
+        ]
+        if "CCBENCH_REWRITE_PAGES" in os.environ:
+            _rewrite(page, outputs)
+            continue
+        for block, output in outputs:
+            old, new = block.text.splitlines(), output.splitlines()
+            wrong += unified_diff(old, new, f"{page.name} shows", "is printed", lineterm="")
+    if installed().release != _linux_of_pages():
+        pytest.skip(f"outputs were not compared: pages show those of Linux {_linux_of_pages()}")
+    assert not wrong, "\n".join(wrong)
+
+
+def _shown(
+    page: Path, folder: Path, program: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> Iterator[tuple[Block, str]]:
+    """Do what a page tells, in a folder; yield each output that it shows with what is printed."""
     names: dict[str, Any] = {}
-    printed, runs = "", True
+    printed: str | None = None
     for block in blocks(page):
-        if block.language == "toml" and block.mark:
-            (tmp_path / block.mark).write_text(block.text, encoding="utf-8")
-        elif block.language == "python":
-            exec(block.text, names)  # noqa: S102 - it is our own
-        elif block.language == "sh":
-            runs = is_for_us(block.mark)
-            if runs:
-                printed = "".join(program(*words) for words in commands(block.text))
-        elif not block.words and runs:
-            assert first_cells(block.text) <= first_cells(printed)
+        try:
+            if block.language == "toml" and block.mark:
+                (folder / block.mark).write_text(block.text, encoding="utf-8")
+            elif block.language == "python":
+                exec(block.text, names)  # noqa: S102 - it is our own
+                printed = capsys.readouterr().out
+            elif block.language == "sh":
+                lines = commands(block.text) if is_for_us(block.mark) else None
+                printed = None if lines is None else "".join(program(*words) for words in lines)
+            elif not block.words and printed is not None:
+                yield block, printed
+        except Exception as error:
+            raise AssertionError(f"{page.name}: {block.text}") from error

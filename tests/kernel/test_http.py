@@ -16,10 +16,11 @@ from ccbench.classify.training import Variation, collect
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import judge
 from ccbench.emulate import Store, get_engine, run_many
-from ccbench.emulate.kernel import http
+from ccbench.emulate.kernel import web as programs
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.http import HttpKernelEngine
 from ccbench.errors import EngineError, InputError, MissingRequirement
+from ccbench.noise import Noise
 from tests.kernel.conftest import dumbbell
 from tests.kernel.test_determinism import content
 
@@ -33,8 +34,8 @@ pytestmark = pytest.mark.kernel
 CCAS = ("bbr", "cubic", "illinois", "reno", "vegas", "westwood")
 
 needs_programs = pytest.mark.skipif(
-    any(shutil.which(name, path=http.FOLDERS) is None for name in http.PACKAGES),
-    reason=f"not installed: sudo apt-get install -y {' '.join(http.PACKAGES.values())}",
+    any(shutil.which(name, path=programs.FOLDERS) is None for name in programs.PACKAGES),
+    reason=f"not installed: sudo apt-get install -y {' '.join(programs.PACKAGES.values())}",
 )
 
 
@@ -48,7 +49,8 @@ def web() -> HttpKernelEngine:
 def busy(web: HttpKernelEngine) -> Run:
     """Give a run in which CUBIC is sent by the web server, besides Poisson traffic."""
     cross = Flow(kind="poisson", rate_mbps=0.5)
-    return web.run(dumbbell(Flow(cca="cubic"), cross, duration_s=20, loss=0.0005, jitter_ms=1))
+    noise = Noise(reverse_jitter_ms=1)
+    return web.run(dumbbell(Flow(cca="cubic"), cross, duration_s=20, loss=0.0005, noise=noise))
 
 
 @needs_programs
@@ -143,7 +145,7 @@ class TestDeterminism:
         """The engine of a version is the same one; other programs are another one."""
         assert web.version() == get_engine("kernel-http", web.version()).version()
         with pytest.raises(MissingRequirement, match="nginx and h2load here are"):
-            get_engine("kernel-http", f"{KernelEngine().version()}-0123")
+            get_engine("kernel-http", f"{web.version().rpartition('-')[0]}-0123")
 
 
 @needs_programs
@@ -183,11 +185,11 @@ class TestRefusals:
         with pytest.raises(InputError, match=r"hold is 125\.\d MB; it must be at most 13\.75 MB"):
             web.check(dumbbell(bandwidth_mbps=10_000, rtt_ms=100))
 
-    @pytest.mark.parametrize("missing", http.PACKAGES)
+    @pytest.mark.parametrize("missing", programs.PACKAGES)
     def test_not_installed(self, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
         """Without a program the engine names it, and the command that installs it."""
-        find = http.find
-        monkeypatch.setattr(http, "find", lambda name: None if name == missing else find(name))
+        find = programs.find
+        monkeypatch.setattr(programs, "find", lambda name: None if name == missing else find(name))
         engine = HttpKernelEngine()
         command = "sudo apt-get install -y nginx-light nghttp2-client"
         with pytest.raises(MissingRequirement, match=f"needs .*: {command}"):
@@ -199,7 +201,9 @@ class TestRefusals:
     @needs_programs
     def test_server_fails(self, web: HttpKernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
         """A server that does not start ends the run at once, with what it said."""
-        monkeypatch.setattr(http, "SETTINGS", http.SETTINGS.replace("sendfile on", "sendfile of"))
+        monkeypatch.setattr(
+            programs, "SETTINGS", programs.SETTINGS.replace("sendfile on", "sendfile of")
+        )
         with pytest.raises(EngineError, match="nginx ended too early: exit status 1") as error:
             web.run(dumbbell())
         assert any('invalid value "of"' in line for line in error.value.console)
@@ -207,6 +211,6 @@ class TestRefusals:
     @needs_programs
     def test_client_fails(self, web: HttpKernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
         """So does a client that goes away before its time."""
-        monkeypatch.setattr(http, "CLIENT_OPTIONS", ("--requests=3",))
+        monkeypatch.setattr(programs, "CLIENT_OPTIONS", ("--requests=3",))
         with pytest.raises(EngineError, match=r"h2load ended too early|Connection reset"):
             web.run(dumbbell())

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 from ccbench import Bottleneck, Flow, Scenario, Trace
+from ccbench.errors import InputError
+from ccbench.noise import Noise
 from ccbench.packets import delivered
 from tests.kernel.conftest import dumbbell, events, run
 
@@ -217,6 +219,39 @@ class TestLink:
         assert waited.max() <= 101 * 1500 * 8 / 10e3
         mbps = result.throughput(1.0).iloc[1:]
         assert (mbps.sum(axis=1) > 9.8).all()
+
+    @pytest.mark.parametrize("queue_log", [True, "summary", False])
+    def test_conservation(self, *, queue_log: bool | str) -> None:
+        """Each link's utilisation is what left its queue, less at most the packet on the link."""
+        # A parking lot: one flow through both links, one that leaves after the first, one that
+        # joins at the second.
+        scenario = Scenario(
+            flows=(Flow(), Flow(last_bottleneck=0), Flow(first_bottleneck=1)),
+            bottlenecks=(Bottleneck(bandwidth_mbps=10, queue_packets=50),) * 2,
+            rtt_ms=30,
+            duration_s=6,
+        )
+        whole = run(scenario)
+        result = run(replace(scenario, queue_log=queue_log))
+        for number in (0, 1) if queue_log else (1,):
+            dequeued = int(events(whole, "dequeue", number)["bytes"].sum())
+            capacity = 10e6 / 8 * 6
+            assert dequeued - 1500 <= result.utilisation(number) * capacity <= dequeued
+            assert 0.9 < result.utilisation(number) <= 1
+        if not queue_log:
+            with pytest.raises(InputError, match="queue_log is False"):
+                result.utilisation(0)
+
+    def test_background_is_carried(self) -> None:
+        """Background traffic uses the link, too, which only the record of the queue tells."""
+        scenario = replace(dumbbell(duration_s=3), noise=Noise(background_share=0.1))
+        whole, summary = (run(replace(scenario, queue_log=log)) for log in (True, "summary"))
+        dequeued = int(events(whole, "dequeue")["bytes"].sum())
+        of_flows = int(whole.flows["throughput_bytes"].max())
+        assert dequeued == whole.carried_bytes() == summary.carried_bytes()
+        assert dequeued - of_flows == pytest.approx(0.1 * 10e6 / 8 * 3, rel=0.3)
+        with pytest.raises(InputError, match="queue_log is False"):
+            run(replace(scenario, queue_log=False)).carried_bytes()
 
 
 class TestDelay:

@@ -5,17 +5,20 @@ from __future__ import annotations
 
 import struct
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from ccbench import Bottleneck, Flow
-from ccbench.emulate.kernel import qdiscs
+from ccbench import Bottleneck, Flow, qdiscs
+from ccbench.emulate.kernel import rtnetlink
 from ccbench.errors import EngineError, InputError
+from ccbench.packets import delivered
 from tests.kernel.conftest import dumbbell, events, qdisc_options, read_back, run
 
 if TYPE_CHECKING:
+    from ccbench import Run
     from ccbench.emulate.kernel.engine import KernelEngine
 
 pytestmark = pytest.mark.kernel
@@ -119,7 +122,7 @@ class TestQdiscs:
         """So has the structure of a qdisc that takes its options as one."""
         options = STRUCTURES[qdisc]
         assert set(options) == set(qdiscs.QDISCS[qdisc].options)
-        sent = qdisc_options(qdiscs.set_qdisc(2, qdisc, 123, options, 10))
+        sent = qdisc_options(rtnetlink.set_qdisc(2, qdisc, 123, options, 10))
         assert read_back(engine, monkeypatch, qdisc, options)[1] == sent[1]
 
     def test_red_average(self) -> None:
@@ -179,3 +182,76 @@ class TestQdiscs:
             engine.run(dumbbell(qdisc="tbf"))
         with pytest.raises(InputError, match=r"qdisc = 'netem': allowed are"):
             engine.run(dumbbell(qdisc="netem"))
+
+
+#: Options without which a qdisc is none, or its queue too long to drop anything.
+NEEDED = {"tbf": {"rate_mbps": 9}, "cake": {"memory": 40 * 2304}}
+
+
+@cache
+def overloaded(qdisc: str) -> Run:
+    """Run a qdisc that has to drop: bulk, Poisson traffic and short flows of all sizes."""
+    short = tuple((0.1 * i, 20_000 + 1111 * (i % 29)) for i in range(80))
+    flows = (
+        Flow(cca="cubic", count=2),
+        Flow(cca="reno", kind="bytes", arrivals=short),
+        Flow(kind="poisson", rate_mbps=2, packet_bytes=700),
+    )
+    link = Bottleneck(
+        bandwidth_mbps=10,
+        queue_packets=40,
+        qdisc=qdisc,
+        qdisc_options=tuple(NEEDED.get(qdisc, {}).items()),
+    )
+    return run(replace(dumbbell(*flows), bottlenecks=(link,)))
+
+
+@pytest.mark.parametrize("qdisc", qdiscs.QDISCS)
+class TestDelays:
+    def test_little(self, qdisc: str) -> None:
+        """The mean queue is the rate of packets that wait, times their mean wait (Little's law)."""
+        result = overloaded(qdisc)
+        queue, kind = result.queue, qdiscs.QDISCS[qdisc]
+        assert (queue["event"] == "drop").sum() > 50
+        if kind.drops is qdiscs.Drops.ANY:
+            with pytest.raises(InputError, match=f"'{qdisc}' drops packets from the middle"):
+                delivered(result)
+            return
+        time_ns, backlog = queue["time_ns"].to_numpy(), queue["backlog_packets"].to_numpy()
+        lasted_s = np.diff(np.append(time_ns, 10e9)) / 1e9
+        mean_queue = (lasted_s * backlog).sum() / 10
+        waited_s = delivered(result)["queueing_ms"] / 1e3
+        # Packets that were dropped after they had waited, and those that are left, are in the queue
+        # but not among the delivered: none has waited for longer than the longest.
+        follows = queue["event"].shift().eq("enqueue") & queue["time_ns"].diff().eq(0)
+        at_arrival = follows & (kind.drops is not qdiscs.Drops.OLDEST)
+        other = ((queue["event"] == "drop") & ~at_arrival).sum() + backlog[-1]
+        if kind.drops is qdiscs.Drops.NEWEST:  # of another flow than that of the arriving packet
+            other += (follows & (queue["event"] == "drop") & queue["flow"].diff().ne(0)).sum()
+        missing = mean_queue - len(waited_s) / 10 * waited_s.mean()
+        assert 0 <= missing + 1e-9
+        assert missing <= other * waited_s.max() / 10
+
+    def test_identity(self, qdisc: str) -> None:
+        """Each packet that leaves has the size of that which came when its wait began."""
+        result = overloaded(qdisc)
+        if qdiscs.QDISCS[qdisc].drops is qdiscs.Drops.ANY:
+            return
+        came = events(result, "enqueue")
+        assert (came.groupby("flow")["bytes"].nunique() > 2).sum() > 80  # sizes tell packets apart
+        packets = delivered(result)
+        arrival_ns = (packets["arrival_s"] * 1e9).round().astype("int64")
+        left = zip(packets["flow"], arrival_ns, packets["bytes"], strict=True)
+        assert set(left) <= set(zip(came["flow"], came["time_ns"], came["bytes"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("qdisc", "packet_ms"),
+    [("droptail", 1.2), ("sfq", 1.2), ("fq", 1.2), ("pfifo_head_drop", 0.6), ("hhf", 0.6)],
+)
+def test_wait_in_a_full_queue(qdisc: str, packet_ms: float) -> None:
+    """A full queue moves at the link's rate, and at the arrivals' where the oldest is dropped."""
+    sender = Flow(kind="poisson", rate_mbps=20)  # twice the link's rate: a packet each 0.6 ms
+    packets = delivered(run(dumbbell(sender, qdisc=qdisc, queue_packets=40, duration_s=3)))
+    waited_ms = packets.loc[packets["arrival_s"] > 1, "queueing_ms"].mean()
+    assert waited_ms == pytest.approx(40 * packet_ms, rel=0.05)

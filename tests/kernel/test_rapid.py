@@ -13,6 +13,7 @@ import pytest
 
 from ccbench import Flow, Run
 from ccbench.errors import EngineError
+from ccbench.noise import Noise
 from ccbench.rapid.estimator import available_bandwidth
 from ccbench.rapid.stream import PACKETS, rates_mbps, send_times_ns
 from tests.kernel.conftest import dumbbell, run
@@ -45,6 +46,11 @@ def rapid_run(*flows: Flow, bandwidth_mbps: float = MBPS, **settings: Any) -> Ru
         **settings,
     }
     return run(dumbbell(*(flows or (RAPID,)), bandwidth_mbps=bandwidth_mbps, **network))
+
+
+def jitter(reverse_ms: float) -> dict[str, Any]:
+    """Give the setting of a scenario with jitter of ACKs."""
+    return {"noise": Noise(reverse_jitter_ms=reverse_ms)}
 
 
 def mbps(result: Run, start_s: float, stop_s: float | None = None) -> np.ndarray:
@@ -234,9 +240,14 @@ class TestNoise:
 
     @pytest.mark.parametrize("others_mbps", [0, 50])
     @pytest.mark.parametrize(
-        "noise", [{"jitter_ms": 0.01}, {"jitter_ms": 0.1}, {"ack_batch_ms": 0.01}]
+        "noise",
+        [
+            jitter(0.01),
+            jitter(0.1),
+            {"ack_batch_ms": 0.01},
+        ],
     )
-    def test_jitter(self, noise: dict[str, float], others_mbps: float) -> None:
+    def test_jitter(self, noise: dict[str, Any], others_mbps: float) -> None:
         """Noise of a packet time costs a tenth of the link at most, and as much of a BDP."""
         others = (Flow(kind="cbr", rate_mbps=others_mbps),) if others_mbps else ()
         result = rapid_run(RAPID, *others, duration_s=12, module_parameters=(), **noise)
@@ -251,8 +262,8 @@ class TestNoise:
         assert mbps(result, 3)[0] > 0.9 * MBPS
         assert waiting(result, 3).mean() < 75
 
-    @pytest.mark.parametrize("noise", [{"jitter_ms": 0.01}, {"ack_batch_ms": 0.01}])
-    def test_without(self, noise: dict[str, float]) -> None:
+    @pytest.mark.parametrize("noise", [jitter(0.01), {"ack_batch_ms": 0.01}])
+    def test_without(self, noise: dict[str, Any]) -> None:
         """Without tolerance a twelfth of that is enough to lose a tenth of the link and more."""
         assert mbps(rapid_run(duration_s=12, **noise), 3)[0] < 0.9 * MBPS
 

@@ -29,9 +29,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kernel
 
-CONFIG = SearchConfig(alpha="bbr", beta="cubic", budget=6, population=4, duration_s=5, seed=7)
-#: Runs of a search in which no two chromosomes are equal, with those of the claims.
-RUNS = 2 * (CONFIG.budget + 5 * CONFIG.confirm)
+CONFIG = SearchConfig(
+    alpha="bbr", beta="cubic", budget=6, population=4, duration_s=5, seed=7, confirm=2
+)
+#: Runs of a search in which no two chromosomes are equal: one network of each of two generations
+#: runs again, and those of the claims.
+RUNS = 2 * (CONFIG.budget + 2 + 5 * CONFIG.confirm)
 
 
 EVERY_GENE = "".join(
@@ -151,7 +154,8 @@ class TestSearch:
         again = search(replace(first, alpha="vegas"))
         fresh = 4 * CONFIG.confirm  # of all four, and their solo runs have been made
         assert len(again.claims) == 4
-        assert len(boots) == 4 + fresh
+        # The network that runs again may be another one, with a solo run of its own.
+        assert len(boots) - (4 + fresh) in {1, 2}
 
     def test_every_gene(self, tmp_path: Path) -> None:
         """What a gene can be runs on the kernel: loss, qdisc, trace, RTT ratio, start, workload."""
@@ -182,6 +186,7 @@ class TestKill:
     ) -> None:
         """Killed in the middle, a search leaves no process and no half run, and can go on."""
         options = ["--budget", "6", "--population", "4", "--duration", "20", "--seed", "7"]
+        options += ["--confirm", "2"]
         command = ["raygen", "--alpha", "bbr", "--beta", "cubic", *options, "-o", "out"]
         temporary = tmp_path / "tmp"
         temporary.mkdir()

@@ -172,11 +172,14 @@ class TestSearches:
         assert networks.duplicated(keep=False).all()
 
     def test_begin_alike(self, table: Table) -> None:
-        """Searches with the same seed begin with the same 4 networks, so with the same harm."""
+        """Searches with the same seed begin with the same 4 networks, so with the same harm.
+
+        Those that a search measures again have other means: within the noise of single runs.
+        """
         rows = table("ware-5.15")
         first = rows[(rows["generation"] == 1) & (rows["strategy"] != "sweep")]
         assert len(first) == 3
-        assert (first["best"] == first["best"].iloc[0]).all()
+        assert first["best"].max() - first["best"].min() < 0.02
 
 
 class TestNimbusMix:

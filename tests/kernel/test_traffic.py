@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ccbench import Bottleneck, Flow, Scenario
+from ccbench.noise import Noise
 from ccbench.scenario import MSS_BYTES
 from ccbench.traffic import FlowMix
 from tests.kernel.conftest import dumbbell, run
@@ -128,7 +129,7 @@ class TestTimes:
         """Samples are one interval apart, all of them, whatever the flows' timers do meanwhile."""
         others = Flow(kind="rate", rate_mbps=24), Flow(kind="poisson", rate_mbps=20)
         scenario = dumbbell(Flow(), *others, bandwidth_mbps=96, queue_packets=800, duration_s=20)
-        result = run(replace(scenario, jitter_ms=0.125, sample_interval_ms=10))
+        result = run(replace(scenario, noise=Noise(reverse_jitter_ms=0.125), sample_interval_ms=10))
         times = result.flows.loc[result.flows["flow"] == 0, "time_ns"]
         assert np.array_equal(times, np.arange(1, 2001) * 10_000_000)
 

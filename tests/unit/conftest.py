@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -10,21 +11,48 @@ import pandas as pd
 import pytest
 
 from ccbench._frames import FLOW_COLUMNS, QUEUE_COLUMNS
+from ccbench.emulate.engine import run_identity
+from ccbench.emulate.kernel.needs import needs
 from ccbench.errors import InputError
 from ccbench.run import STATE_DTYPE, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     import numpy.typing as npt
 
-    from ccbench.emulate import Check
+    from ccbench.emulate import Check, Needs
     from ccbench.raygen import SearchResult
     from ccbench.scenario import Scenario
 
 PROVENANCE = {"ccbench": "0", "engine": "arithmetic", "engine_version": "1"}
 
 MakeRun: TypeAlias = "Callable[[Scenario, Any], Run]"
+
+
+def identity_of(scenario: Scenario) -> str:
+    """Return the identity of a run that is made of arithmetic."""
+    return run_identity(PROVENANCE["engine"], PROVENANCE["engine_version"], scenario.key())
+
+
+_CAPABILITIES_V3, _CAP_DAC_OVERRIDE = 0x20080522, 1
+
+
+@pytest.fixture
+def forbidden(tmp_path: Path) -> Iterator[Path]:
+    """Give a folder that this process cannot write, not even as root, whatever access(2) says."""
+    folder = tmp_path / "forbidden"
+    folder.mkdir(mode=0o555)
+    libc = ctypes.CDLL(None, use_errno=True)
+    header, sets = (ctypes.c_uint32 * 2)(_CAPABILITIES_V3, 0), (ctypes.c_uint32 * 6)()
+    assert 0 == libc.capget(header, sets)
+    effective = sets[0]
+    sets[0] &= ~(1 << _CAP_DAC_OVERRIDE)
+    assert 0 == libc.capset(header, sets)
+    yield folder
+    sets[0] = effective
+    assert 0 == libc.capset(header, sets)
 
 
 def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike) -> Run:
@@ -58,7 +86,7 @@ def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike) -> Run:
         queue=queue,
         flows=samples,
         completions=completions,
-        provenance=PROVENANCE,
+        provenance={**PROVENANCE, "identity": identity_of(scenario)},
     )
 
 
@@ -96,6 +124,10 @@ class ArithmeticEngine:
         """Return what the runs bear, with this engine's version."""
         return {**PROVENANCE, "engine_version": self.version()}
 
+    def identity(self, scenario: Scenario) -> str:
+        """Return that of the runs that it makes."""
+        return identity_of(scenario)
+
     def check(self, scenario: Scenario) -> None:
         """Know two CCAs."""
         for i, flow in enumerate(scenario.flows):
@@ -113,9 +145,45 @@ class ArithmeticEngine:
         weights = np.where(scenario.flow_table()["cca"] == "greedy", greedy, 1.0)
         return run_with_rates(scenario, bottleneck.mean_mbps * weights / weights.sum())
 
+    def needs(self, scenario: Scenario) -> Needs:
+        """Need what the virtual kernel does."""
+        return needs(scenario)
+
     def doctor(self) -> list[Check]:
         """Need nothing."""
         return []
+
+
+class NoisyEngine(ArithmeticEngine):
+    """One whose flows' weights vary with the seed, by as much as the noise is.
+
+    Attributes
+    ----------
+    deviation : float
+        Standard deviation of a weight's logarithm for each millisecond of reverse jitter.
+    draws : bool
+        Whether congestion controls draw at random themselves, as BBR does, without noise.
+    """
+
+    deviation = 0.1
+    draws = False
+
+    def run(self, scenario: Scenario, *, on_progress: Callable[[float], None] | None = None) -> Run:
+        """Divide the link by weight."""
+        exact = super().run(scenario, on_progress=on_progress)
+        noise = scenario.noise.reverse_jitter_ms + (1.0 if self.draws else 0.0)
+        if not noise:
+            return exact
+        mbps = exact.throughput().iloc[0].to_numpy()
+        draws = np.random.default_rng(scenario.seed).normal(size=mbps.size)
+        weights = mbps * np.exp(noise * self.deviation * draws)
+        return run_with_rates(scenario, mbps.sum() * weights / weights.sum())
+
+
+@pytest.fixture
+def noisy_engine() -> NoisyEngine:
+    """Give a :class:`NoisyEngine`."""
+    return NoisyEngine()
 
 
 @pytest.fixture

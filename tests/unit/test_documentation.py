@@ -4,13 +4,26 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 import click
 import pytest
 
 from ccbench.cli.main import program
-from tests.documentation import CHECKOUT, DOCS, MARKS, all_commands, blocks, pages
+from tests.documentation import (
+    CHECKOUT,
+    DOCS,
+    MARKS,
+    all_commands,
+    as_shown,
+    blocks,
+    commands,
+    how_to_pages,
+    pages,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,6 +100,54 @@ def test_marks() -> None:
     for page in (DOCS / "how-to").glob("*.md"):
         marks = {block.mark for block in blocks(page) if block.language == "sh"}
         assert marks <= MARKS | {""}, page
+
+
+def test_own_places() -> None:
+    """What one page writes no other one does, but by the same command: they are read in order."""
+    assert {path.stem for path in (DOCS / "how-to").glob("*.md")} == {
+        "index",
+        *(page.stem for page in how_to_pages()[1:]),
+    }
+    writers: dict[str, dict[str, set[str]]] = {}
+    for page in how_to_pages():
+        told = [commands(block.text) for block in blocks(page) if block.language == "sh"]
+        for words in chain.from_iterable(told):
+            for option, place in pairwise(words):
+                if option in {"-o", "--output", "--plot"}:
+                    writers.setdefault(place, {}).setdefault(page.stem, set()).add(" ".join(words))
+    for place, of_pages in writers.items():
+        first, *others = of_pages.values()
+        assert all(first == other for other in others), (place, of_pages)
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "expected"),
+    [
+        ("a  1\n", "a  2\n", "a  2\n"),
+        ("a\n...\nd\n", "\na\nb\nc\nd  \n\n", "a\n...\nd\n"),
+        ("a\n...\n", "a\n", "a\n"),
+        ("names  one, two, ...\n", "names  one, two, three\n", "names  one, two, ...\n"),
+        ("names  one, two, ...\n", "names  one, three, four\n", "names  one, ...\n"),
+        ("", f"version {'c0ffee12' * 2}\n", "version 0123456789abcdef\n"),
+        ("", "20 h with 8 side by side\n", "25 min with 2 side by side\n"),
+        ("", "3 MB free in /mnt/tmp, 5 MB\n", "20000 MB free in /tmp, 5 MB\n"),
+        ("", "3 MB free in /home/me/x/runs\n", "20000 MB free in /home/you/.cache/ccbench/runs\n"),
+    ],
+)
+def test_as_shown(shown: str, printed: str, expected: str) -> None:
+    """A page shows what is printed but for what it leaves out; what varies is an example."""
+    assert expected == as_shown(shown, printed)
+    assert expected == as_shown(expected, printed)
+
+
+def test_no_language(tmp_path: Path) -> None:
+    """What terminals show has no colours of Python on the site; Python and shell have their own."""
+    (tmp_path / "index.md").write_text("# A page\n\n```\nis 1\n```\n\n```sh expensive\nls\n```\n")
+    build = ["-q", "-b", "html", "-c", DOCS, "-D", "exclude_patterns=", tmp_path, tmp_path / "site"]
+    subprocess.run([sys.executable, "-m", "sphinx", *map(str, build)], check=True)
+    page = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    assert "<pre><span></span>is 1" in page
+    assert "highlight-sh" in page
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])

@@ -118,6 +118,27 @@ class TestDelivered:
         run = run_of(events, qdisc="pfifo_head_drop")
         assert [3] == delivered(run)["queueing_ms"].tolist()
 
+    def test_newest_dropped(self) -> None:
+        """SFQ, when full, drops the newest packet of the longest flow, whoever's packet comes."""
+        events: Events = [
+            (0, "enqueue", 0),
+            (1, "enqueue", 0),
+            (2, "enqueue", 0),
+            (3, "enqueue", 1),
+            (3, "drop", 0),
+            (4, "enqueue", 0),
+            (4, "drop", 0),
+            (5, "enqueue", 1),
+            (5, "drop", 0),
+            (9, "dequeue", 0),
+            (10, "dequeue", 1),
+            (11, "enqueue", 0),
+            (12, "dequeue", 1),
+            (13, "dequeue", 0),
+        ]
+        waited = delivered(run_of(events, qdisc="sfq"))["queueing_ms"]
+        assert [9, 7, 7, 2] == waited.tolist()
+
     def test_two_bottlenecks(self) -> None:
         """Waits add up over bottlenecks, and a packet lost between them delays nobody."""
         events: Events = [

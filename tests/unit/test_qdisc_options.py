@@ -7,8 +7,9 @@ import struct
 
 import pytest
 
-from ccbench.emulate.kernel.qdiscs import QDISCS, check_qdisc_options, set_qdisc
+from ccbench.emulate.kernel.rtnetlink import set_qdisc
 from ccbench.errors import InputError
+from ccbench.qdiscs import QDISCS, check_qdisc_options
 
 #: Every option that is a number, and has no range of its own but what the kernel has room for.
 NUMBERS = [

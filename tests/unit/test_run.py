@@ -253,6 +253,30 @@ class TestUtilisation:
         )
         assert make_run(flows=flows).utilisation(1) == pytest.approx(0.5)
 
+    def test_leaving_early(self) -> None:
+        """What left the path at an earlier bottleneck was not carried by the last link."""
+        flows = table(
+            FLOW_COLUMNS,
+            time_ns=np.array([1000, 1000]) * MS,
+            flow=[0, 1],
+            throughput_bytes=[600_000, 900_000],
+        )
+        senders = (Flow(), Flow(last_bottleneck=0))
+        run = make_run(replace(SCENARIO, flows=senders), flows=flows)
+        assert run.utilisation(1) == pytest.approx(0.4)
+
+    def test_all_leave(self) -> None:
+        """Where no flow goes on, the samples tell of an earlier link, too, without a queue log."""
+        flows = table(
+            FLOW_COLUMNS,
+            time_ns=np.array([1000, 1000]) * MS,
+            flow=[0, 1],
+            throughput_bytes=[600_000, 900_000],
+        )
+        senders = (Flow(last_bottleneck=0), Flow(first_bottleneck=1))
+        run = make_run(replace(SCENARIO, flows=senders, queue_log=False), flows=flows)
+        assert [run.utilisation(0), run.utilisation(1)] == pytest.approx([0.4, 0.6])
+
     def test_other_bottlenecks(self) -> None:
         """Of the others the queue log tells: what left the queue, at this bottleneck alone."""
         queue = table(
@@ -277,7 +301,7 @@ class TestUtilisation:
         assert math.isnan(make_run(replace(SCENARIO, bottlenecks=(link,))).utilisation())
 
     def test_no_log(self) -> None:
-        """Without a queue log, only the last link's utilisation is known."""
+        """Without a queue log, it is not known of a link whose flows go on to another."""
         run = make_run(replace(SCENARIO, queue_log=False))
         assert run.utilisation(1) == 0
         with pytest.raises(InputError, match="queue_log is False"):

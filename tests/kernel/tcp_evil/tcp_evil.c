@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A congestion control that is Reno until its window has grown to 20 packets,
- * and then does what no module should. For tests of what becomes of the guest.
+ * and then does what no module should, in one of its hooks or while it is loaded.
+ * For tests of what becomes of the guest.
  */
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -13,7 +14,16 @@ static char *deed = "none";
 module_param(deed, charp, 0444);
 MODULE_PARM_DESC(deed, "what it does");
 
+static char *hook = "cong_avoid";
+module_param(hook, charp, 0444);
+MODULE_PARM_DESC(hook, "where: a member of tcp_congestion_ops, or load");
+
 static DEFINE_MUTEX(lock);
+static struct work_struct without_function;
+static void (*nowhere)(void);
+static int *wild = (int *)0x123456789abcdef0;
+static int zero;
+static int depth;
 
 static void evil_wait(struct work_struct *work)
 {
@@ -22,7 +32,13 @@ static void evil_wait(struct work_struct *work)
 }
 static DECLARE_WORK(waiting, evil_wait);
 
-static void evil_eat_all(void)
+static void evil_schedule(void)
+{
+	INIT_WORK(&without_function, NULL);
+	schedule_work(&without_function);
+}
+
+static void evil_eat(void)
 {
 	for (;;) {
 		char *food = kmalloc(1 << 20, GFP_ATOMIC | __GFP_NOWARN);
@@ -34,58 +50,144 @@ static void evil_eat_all(void)
 	}
 }
 
-static void evil_do(void)
+static noinline void evil_recurse(void)
 {
-	if (!strcmp(deed, "oops"))
+	char local[64];
+
+	OPTIMIZER_HIDE_VAR(depth);
+	memset(local, depth, sizeof(local));
+	evil_recurse();
+	barrier_data(local);
+}
+
+static noinline void evil_do(void)
+{
+	if (!strcmp(deed, "null"))
 		*(volatile int *)8 = 1;
+	else if (!strcmp(deed, "wild"))
+		depth = READ_ONCE(*wild);
+	else if (!strcmp(deed, "call"))
+		nowhere();
+	else if (!strcmp(deed, "free"))
+		kfree(READ_ONCE(wild));
 	else if (!strcmp(deed, "bug"))
 		BUG();
+	else if (!strcmp(deed, "panic"))
+		panic("evil");
+	else if (!strcmp(deed, "divide"))
+		depth = 100 / READ_ONCE(zero);
+	else if (!strcmp(deed, "trap"))
+		__builtin_trap();
 	else if (!strcmp(deed, "loop"))
 		for (;;)
 			cpu_relax();
+	else if (!strcmp(deed, "spin"))
+		for (;;)
+			barrier();
 	else if (!strcmp(deed, "eat"))
-		evil_eat_all();
+		evil_eat();
+	else if (!strcmp(deed, "vmalloc"))
+		while (vmalloc(1 << 20))
+			;
 	else if (!strcmp(deed, "sleep"))
 		mutex_lock(&lock), mutex_lock(&lock);
 	else if (!strcmp(deed, "block"))
 		for (int i = 0; i < 512; i++)
 			schedule_work(&waiting);
+	else if (!strcmp(deed, "work"))
+		evil_schedule();
 	else if (!strcmp(deed, "stack"))
-		evil_do();
+		evil_recurse();
 	deed = "none";
+}
+
+static void evil_in(const char *name, const struct sock *sk)
+{
+	if (!strcmp(hook, name) && (!sk || tcp_snd_cwnd(tcp_sk(sk)) > 20))
+		evil_do();
+}
+
+static void evil_start(struct sock *sk)
+{
+	evil_in("init", NULL);
+}
+
+static void evil_release(struct sock *sk)
+{
+	evil_in("release", NULL);
+}
+
+static u32 evil_ssthresh(struct sock *sk)
+{
+	evil_in("ssthresh", sk);
+	return tcp_reno_ssthresh(sk);
 }
 
 static void evil_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
-	if (tcp_snd_cwnd(tcp_sk(sk)) > 20)
-		evil_do();
+	evil_in("cong_avoid", sk);
 	tcp_reno_cong_avoid(sk, ack, acked);
+}
+
+static void evil_set_state(struct sock *sk, u8 state)
+{
+	evil_in("set_state", sk);
+}
+
+static void evil_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	evil_in("cwnd_event", NULL);
+}
+
+static void evil_in_ack_event(struct sock *sk, u32 flags)
+{
+	evil_in("in_ack_event", sk);
+}
+
+static void evil_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+{
+	evil_in("pkts_acked", sk);
+}
+
+static u32 evil_undo_cwnd(struct sock *sk)
+{
+	evil_in("undo_cwnd", NULL);
+	return tcp_reno_undo_cwnd(sk);
+}
+
+static size_t evil_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
+{
+	evil_in("get_info", sk);
+	return 0;
 }
 
 static struct tcp_congestion_ops evil = {
 	.name = "evil",
 	.owner = THIS_MODULE,
+	.init = evil_start,
+	.release = evil_release,
+	.ssthresh = evil_ssthresh,
 	.cong_avoid = evil_cong_avoid,
-	.ssthresh = tcp_reno_ssthresh,
-	.undo_cwnd = tcp_reno_undo_cwnd,
+	.set_state = evil_set_state,
+	.cwnd_event = evil_cwnd_event,
+	.in_ack_event = evil_in_ack_event,
+	.pkts_acked = evil_pkts_acked,
+	.undo_cwnd = evil_undo_cwnd,
+	.get_info = evil_get_info,
 };
 
-static int __init evil_init(void)
+static int __init evil_load(void)
 {
-	if (!strcmp(deed, "init-oops"))
-		*(volatile int *)8 = 1;
-	if (!strcmp(deed, "init-deadlock"))
-		evil_wait(NULL);
-	if (!strcmp(deed, "init-loop"))
-		for (;;)
-			cpu_relax();
-	if (!strcmp(deed, "init-eat"))
-		for (;;)
-			if (!vmalloc(1 << 20))
-				return -ENOMEM;
+	evil_in("load", NULL);
 	return tcp_register_congestion_control(&evil);
 }
-module_init(evil_init);
+module_init(evil_load);
+
+static void __exit evil_unload(void)
+{
+	tcp_unregister_congestion_control(&evil);
+}
+module_exit(evil_unload);
 
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("What no module should do");

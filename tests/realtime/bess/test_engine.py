@@ -21,6 +21,7 @@ from ccbench.emulate import run_many
 from ccbench.emulate.bess import cores
 from ccbench.emulate.bess.engine import BessEngine
 from ccbench.errors import CcbenchError, EngineError, InputError, MissingRequirement
+from ccbench.noise import Noise
 
 if TYPE_CHECKING:
     from ccbench import Run
@@ -254,7 +255,11 @@ class TestCommand:
                 "queue_packets is 64; .* write for example queue_packets = 63",
             ),
             (dumbbell(rtt_ms=35), "rtt_ms is 35.0; it must be an even number"),
-            (dumbbell(jitter_ms=3), "jitter_ms is 3.0; it must be at most 1"),
+            (
+                dumbbell(noise=Noise(reverse_jitter_ms=3)),
+                "noise.reverse_jitter_ms is 3.0; it must be at most 1",
+            ),
+            (dumbbell(noise=Noise(background_share=0.1)), "noise.background_share is 0.1"),
             (dumbbell(Flow(cca="cubiq")), r"flows\[0\]\.cca is 'cubiq'"),
             (dumbbell(qdisc="codel"), r"bottlenecks\[0\]\.qdisc is 'codel'"),
         ],

@@ -18,6 +18,7 @@ from ccbench import Bottleneck, Flow, Run, Scenario, Trace
 from ccbench.emulate import run_many
 from ccbench.emulate.mahimahi.engine import MahimahiEngine
 from ccbench.errors import EngineError, InputError
+from ccbench.noise import Noise
 from ccbench.scenario import MSS_BYTES, MTU_BYTES
 
 if TYPE_CHECKING:
@@ -285,7 +286,11 @@ class TestBadInput:
             (dumbbell(rtt_ms=35), "rtt_ms is 35.0; it must be an even number"),
             (dumbbell(qdisc="cake"), r"bottlenecks\[0\]\.qdisc is 'cake'; it must be 'droptail'"),
             (dumbbell(Flow(extra_rtt_ms=10)), r"flows\[0\]\.extra_rtt_ms is 10.0"),
-            (dumbbell(jitter_ms=3), "jitter_ms is 3.0; it must be at most 1"),
+            (
+                dumbbell(noise=Noise(reverse_jitter_ms=3)),
+                "noise.reverse_jitter_ms is 3.0; it must be at most 1",
+            ),
+            (dumbbell(noise=Noise(background_share=0.1)), "noise.background_share is 0.1"),
             (dumbbell(Flow(cca="cubiq")), r"flows\[0\]\.cca is 'cubiq'"),
             (dumbbell(Flow(count=1001)), "flows is 1001; it must be at most 1000"),
         ],

@@ -1,21 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ccbench import _code, _native
 from ccbench.bfc.case import Case, run_cases
 from ccbench.bfc.scheme import scheme
 from ccbench.bfc.simulation import simulate
-from ccbench.bfc.store import SimulationStore, case_key
+from ccbench.bfc.simulation.simulator import prepared
+from ccbench.bfc.store import SimulationStore, case_key, core_version
 from ccbench.bfc.topology import star
-from ccbench.bfc.workload import Workload
+from ccbench.bfc.workload import Workload, flow_table
 from ccbench.errors import CcbenchError
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator
+
+    import pandas as pd
 
     from ccbench.bfc.simulation import Simulation
 
@@ -44,9 +51,9 @@ def count(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Return a list that gets the duration of each simulation that is made."""
     made: list[float] = []
 
-    def counted(*args: object, **settings: object) -> Simulation:
-        made.append(float(args[3]))  # type: ignore[arg-type]
-        return simulate(*args, **settings)  # type: ignore[arg-type]
+    def counted(**settings: Any) -> Simulation:
+        made.append(settings["duration_s"])
+        return simulate(**settings)
 
     monkeypatch.setattr("ccbench.bfc.case.simulate", counted)
     return made
@@ -106,25 +113,148 @@ class TestSimulationStore:
             run_cases([CASE], _packets, store=SimulationStore(tmp_path / "file"))
 
 
+#: Another case for each field but the name.
+OTHERS: dict[str, Case] = {
+    "topology": replace(CASE, topology=star(servers=5)),
+    "workload": replace(CASE, workload=Workload(load=0.4)),
+    "scheme": replace(CASE, scheme=replace(CASE.scheme, sticky_hops=3)),
+    "duration_s": replace(CASE, duration_s=3e-5),
+    "seed": replace(CASE, seed=2),
+    "drain_s": replace(CASE, drain_s=1e-5),
+    "sample_interval_s": replace(CASE, sample_interval_s=1e-6),
+    "queue_delays": replace(CASE, queue_delays=True),
+}
+
+
+@pytest.fixture
+def fresh_digests() -> Iterator[Callable[[], None]]:
+    """Give what forgets the digests of code, which are computed once."""
+
+    def forget() -> None:
+        core_version.cache_clear()
+        _code.code_digest.cache_clear()
+
+    yield forget
+    forget()
+
+
 class TestKey:
     def test_names_do_not_count(self) -> None:
         """A case has the same result by any name, its own and its scheme's."""
         other = replace(CASE, name="other", scheme=replace(CASE.scheme, name="other"))
         assert case_key(CASE) == case_key(other)
 
+    def test_all_fields(self) -> None:
+        """Every field of a case but its name is looked at here."""
+        assert {field.name for field in fields(Case)} == {"name", *OTHERS}
+
+    @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+    def test_all_else_counts(self, other: Case) -> None:
+        """Whatever changes the simulation changes the key."""
+        assert case_key(CASE) != case_key(other)
+
+    def test_same_input(self) -> None:
+        """Cases that give the core the same have one result, however they are written."""
+        star_of_4, flow = star(servers=4), (0, 1, 1000)
+        one = replace(CASE, workload=Workload(load=0, transfers=(flow,)))
+        other = replace(one, workload=Workload(load=0, sizes="facebook", transfers=(flow,)))
+        measured = replace(one, topology=replace(star_of_4, capacity_gbps=50.0))
+        assert case_key(one) == case_key(other) == case_key(measured)
+
+    @pytest.mark.parametrize("column", ["start_ps", "source", "destination", "bytes", "kind"])
+    def test_flows(self, column: str) -> None:
+        """Every column of the flows counts."""
+        rows = [(0.0, 0, 1, 1000, "background"), (1e-6, 2, 3, 2000, "incast")]
+        flows = flow_table(rows)
+        other = flows.assign(**{column: flows[column].to_numpy()[::-1]})
+        assert core_digest(flows) != core_digest(other)
+
+    def test_core(self, monkeypatch: pytest.MonkeyPatch, fresh_digests: Callable[[], None]) -> None:
+        """Another core makes other results."""
+        before = case_key(CASE)
+        fresh_digests()
+        monkeypatch.setattr(_native, "datacenter_digest", "0" * 64)
+        assert before != case_key(CASE)
+
     @pytest.mark.parametrize(
-        "change",
+        ("module", "text", "same"),
         [
-            {"seed": 2},
-            {"duration_s": 3e-5},
-            {"drain_s": 1e-5},
-            {"sample_interval_s": 1e-6},
-            {"queue_delays": True},
-            {"topology": star(servers=5)},
-            {"workload": Workload(load=0.4)},
-            {"scheme": replace(scheme("bfc"), sticky_hops=3)},
+            ("ccbench.bfc.simulation.tables", "\nADDED = 1\n", False),
+            ("ccbench.bfc.simulation.tables", "\n# a comment\n", True),
+            ("ccbench.classify.dtw", "\nADDED = 1\n", True),
+            ("ccbench.bfc.simulation.result", "\nADDED = 1\n", True),
+            ("ccbench.bfc.workload", "\nADDED = 1\n", True),
         ],
     )
-    def test_all_else_counts(self, change: dict[str, object]) -> None:
-        """Whatever changes the simulation changes the key."""
-        assert case_key(CASE) != case_key(replace(CASE, **change))  # type: ignore[arg-type]
+    def test_reader(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        fresh_digests: Callable[[], None],
+        module: str,
+        text: str,
+        same: bool,  # noqa: FBT001 - a case of this test
+    ) -> None:
+        """Of our own code, what reads the core's answer counts; all else by what it gives."""
+        before, source = case_key(CASE), _code._source
+        fresh_digests()
+        monkeypatch.setattr(
+            _code, "_source", lambda name: source(name) + (text if name == module else "")
+        )
+        assert same == (before == case_key(CASE))
+
+
+def core_digest(flows: pd.DataFrame) -> str:
+    """Return the digest of what the core is given for flows."""
+    return prepared(CASE.topology, flows.sort_values("start_ps"), CASE.scheme, 1e-5).digest()
+
+
+NATIVE = Path(__file__).parents[3] / "native"
+
+
+@pytest.mark.skipif(not NATIVE.is_dir(), reason="the sources of the compiled cores are not here")
+class TestCoreDigest:
+    #: Of a source: a comment, a literal with what looks like one, a number with a separator.
+    SOURCE = "f(\"//\", /* two\nlines */ '\"', 1'000);  // one\ng();\n"
+
+    def digest(self, folder: Path, sources: Iterable[Path]) -> str:
+        """Return the digest that is compiled in for these sources."""
+        header = folder / "digest.h"
+        program = [NATIVE / "source_digest.py", header, "DIGEST", *sources]
+        subprocess.run([sys.executable, *map(str, program)], check=True)
+        return header.read_text().removeprefix('#define DIGEST "').removesuffix('"\n')
+
+    def test_simulator_alone(self, tmp_path: Path) -> None:
+        """The core's digest is that of the simulator's sources, not of DTW, probes or a library."""
+        sources = [
+            path
+            for path in (NATIVE / "datacenter").iterdir()
+            if path.suffix in (".cpp", ".h") and not path.name.startswith("probe")
+        ]
+        assert _native.datacenter_digest == self.digest(tmp_path, sources)
+
+    @pytest.mark.parametrize(
+        ("before", "after", "same"),
+        [
+            ("// one", "// another", True),
+            ("/* two\nlines */", "", True),
+            (";  //", ";\n\n//", True),
+            ("g()", "h()", False),
+            ('"//"', '"///"', False),
+            ("1'000", "1'001", False),
+        ],
+    )
+    def test_comments(
+        self,
+        tmp_path: Path,
+        before: str,
+        after: str,
+        same: bool,  # noqa: FBT001 - a case of this test
+    ) -> None:
+        """It changes with code, not with comments and white space."""
+        assert before in self.SOURCE
+        source = tmp_path / "core.cpp"
+        digests = []
+        for text in (self.SOURCE, self.SOURCE.replace(before, after)):
+            source.write_text(text)
+            digests.append(self.digest(tmp_path, [source]))
+        assert same == (digests[0] == digests[1])

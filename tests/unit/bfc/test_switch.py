@@ -271,13 +271,16 @@ class TestVectors:
 
     def test_random_scenarios_end_with_an_empty_switch(self) -> None:
         """As many packets leave as came, and every pause has had its resume."""
+        pauses = 0
         for scenario in random_scenarios(3, packets=100):
             happened = [step.happens for step in scenario.steps]
             came = sum(isinstance(happens, Packet) for happens in happened)
             assert came == sum(isinstance(happens, Departure) for happens in happened) == 100
             signals = [signal for step in scenario.steps for signal in step.answer.signals]
             kinds = [signal.kind for signal in signals]
-            assert kinds.count("pause") == kinds.count("resume") > 0
+            assert kinds.count("pause") == kinds.count("resume")
+            pauses += kinds.count("pause")
+        assert pauses > 0
 
     @pytest.mark.parametrize("line", ["{}", "[]", "no JSON", '{"scenario": "x"}', '{"at_ns": 0}'])
     def test_a_damaged_line_is_named(self, line: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 from click.testing import CliRunner, Result
@@ -17,7 +17,9 @@ from ccbench.emulate.engine import ENGINES
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.unit.conftest import ArithmeticEngine
+    from tests.unit.conftest import ArithmeticEngine, NoisyEngine
+
+    Made = TypeVar("Made", bound=ArithmeticEngine)
 
 
 SCENARIO = """
@@ -66,6 +68,17 @@ def scenario(tmp_path: Path) -> Path:
 @pytest.fixture
 def arithmetic(engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> ArithmeticEngine:
     """Let the commands use arithmetic instead of the virtual kernel."""
+    return take_the_place(engine, monkeypatch)
+
+
+@pytest.fixture
+def noisy(noisy_engine: NoisyEngine, monkeypatch: pytest.MonkeyPatch) -> NoisyEngine:
+    """Let the commands use arithmetic with noise instead of the virtual kernel."""
+    return take_the_place(noisy_engine, monkeypatch)
+
+
+def take_the_place(engine: Made, monkeypatch: pytest.MonkeyPatch) -> Made:
+    """Let the commands use this engine instead of the virtual kernel."""
     monkeypatch.setitem(sys.modules, "arithmetic", SimpleNamespace(make=lambda: engine))
     monkeypatch.setitem(ENGINES, "kernel", ("arithmetic", "make"))
     return engine

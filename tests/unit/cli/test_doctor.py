@@ -12,6 +12,8 @@ from ccbench.emulate.engine import Check
 from tests.unit.cli.conftest import ccbench
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.unit.conftest import ArithmeticEngine
 
 
@@ -40,7 +42,8 @@ class TestDoctor:
         document = json.loads(result.stdout)
         assert ExitStatus.FAILED == result.exit_code
         assert document["ok"] is False
-        assert ["compiler", "flex"] == [check["name"] for check in document["checks"]]
+        names = [check["name"] for check in document["checks"]]
+        assert ["compiler", "flex", "store of runs"] == names
         assert "apt-get install flex" == document["checks"][1]["remedy"]
 
     @pytest.mark.usefixtures("arithmetic")
@@ -49,3 +52,13 @@ class TestDoctor:
         result = ccbench("doctor")
         assert ExitStatus.OK == result.exit_code
         assert "can run here." in result.stdout
+
+    @pytest.mark.usefixtures("arithmetic")
+    def test_cache(self, forbidden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where runs cannot be kept, no engine can run, and what to set is said."""
+        monkeypatch.setenv("CCBENCH_CACHE", str(forbidden / "cache"))
+        result = ccbench("doctor")
+        assert ExitStatus.FAILED == result.exit_code
+        assert f"{forbidden / 'cache' / 'runs'} cannot be written: Permission" in result.stdout
+        assert "CCBENCH_CACHE" in result.stdout
+        assert "make room" not in result.stdout

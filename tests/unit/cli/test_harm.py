@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 
 from ccbench.cli._status import ExitStatus
-from tests.unit.cli.conftest import assert_refused, command
+from ccbench.harm import MAX_REPETITIONS, REPETITIONS
+from ccbench.random_streams import repetition_seeds
+from tests.unit.cli.conftest import assert_refused, ccbench, command
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+    from tests.unit.conftest import NoisyEngine
 
 HARM = {
     "--alpha": "greedy",
@@ -98,3 +108,151 @@ class TestHarm:
         result = command("harm", HARM, "--json", queue=queue, duration="5")
         bottlenecks = json.loads(result.stdout)["scenarios"]["solo"]["bottlenecks"]
         assert packets == bottlenecks[0]["queue_packets"]
+
+
+def lines(result: Result) -> dict[str, str]:
+    """Return the lines that have a name and a value."""
+    assert ExitStatus.OK == result.exit_code, result.output
+    pairs = (line.split("  ", 1) for line in result.stdout.splitlines() if "  " in line)
+    return {name: value.strip() for name, value in pairs if name}
+
+
+class TestRepetitions:
+    def test_default(self, noisy: NoisyEngine) -> None:
+        """Unless told otherwise harm repeats, and prints each number with its interval."""
+        said = lines(command("harm", HARM, duration="5"))
+        assert said["repetitions"].startswith(f"{REPETITIONS} ")
+        assert "reverse jitter 1.2 ms" == said["noise"]
+        for name in ("beta with alpha", "absolute harm", "relative harm", "Jain's index"):
+            assert " \u00b1 " in said[name]
+        assert set(repetition_seeds(1, REPETITIONS)) == {one.seed for one in noisy.ran}
+
+    def test_help(self) -> None:
+        """The help says the library's defaults."""
+        text = " ".join(ccbench("harm", "--help").stdout.split())
+        assert f"[default: {REPETITIONS}]" in text
+        assert f"[default: {MAX_REPETITIONS}]" in text
+
+    @pytest.mark.usefixtures("noisy")
+    def test_json(self) -> None:
+        """A program gets means, the interval, and every repetition's seed and numbers."""
+        document = json.loads(command("harm", HARM, "--json", duration="5", repeat="3").stdout)
+        harm = document["harm"]
+        assert harm["relative_low"] < harm["relative"] < harm["relative_high"]
+        assert 3 == harm["repetitions"]
+        assert list(repetition_seeds(1, 3)) == [one["seed"] for one in harm["values"]]
+        assert {"reverse_jitter_ms": pytest.approx(1.2)} == document["noise"]
+        assert not document["exact"]
+
+    def test_exact(self, noisy: NoisyEngine) -> None:
+        """Without noise it is the exact run: one, without interval, and that is said."""
+        said = lines(command("harm", HARM, "--no-noise", duration="5"))
+        assert "none" == said["noise"]
+        assert "exact" in said["repetitions"]
+        assert "\u00b1" not in said["relative harm"]
+        assert {1, repetition_seeds(1, 2)[1]} == {one.seed for one in noisy.ran}
+        document = json.loads(command("harm", HARM, "--no-noise", "--json", duration="5").stdout)
+        assert document["exact"]
+        assert document["harm"]["relative_low"] is None
+
+    @pytest.mark.usefixtures("noisy")
+    def test_precision(self) -> None:
+        """With --precision it repeats for long enough, or says that it was not enough."""
+        options = {"duration": "5", "max_repeat": "9"}
+        assert "precision" not in lines(command("harm", HARM, precision="0.5", **options))
+        said = lines(command("harm", HARM, precision="0.0001", **options))
+        assert said["precision"].startswith("0.0001 not reached")
+        assert said["repetitions"].startswith("9 ")
+
+    @pytest.mark.usefixtures("noisy")
+    def test_undecided(self) -> None:
+        """Where the interval contains 0, the number's line says so."""
+        said = lines(command("harm", HARM, alpha="even", duration="5"))
+        assert "the interval contains 0" in said["relative harm"]
+        assert "contains" not in lines(command("harm", HARM, duration="5"))["relative harm"]
+
+    @pytest.mark.usefixtures("noisy")
+    def test_metrics(self) -> None:
+        """Further metrics have means and intervals as well."""
+        result = command("harm", HARM, metric="goodput", duration="5", repeat="3")
+        (row,) = [line for line in result.stdout.splitlines() if line.startswith(" goodput")]
+        assert 3 == row.count("\u00b1")
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ({"repeat": "0"}, ("--repeat", "0")),
+            ({"precision": "0"}, ("--precision", "above 0")),
+            ({"max_repeat": "20"}, ("--max-repeat is 20", "--precision")),
+            ({"precision": "0.1", "max_repeat": "4"}, ("max_repetitions is 4", "at least 8")),
+            ({"plot": "noise.png"}, ("--plot", "--sensitivity")),
+        ],
+    )
+    def test_bad_option(
+        self, noisy: NoisyEngine, options: dict[str, str], words: tuple[str, ...]
+    ) -> None:
+        """Settings that cannot be are refused before anything runs."""
+        assert_refused(command("harm", HARM, **options), *words)
+        assert [] == noisy.ran
+
+
+class TestNoise:
+    def test_options(self, noisy: NoisyEngine) -> None:
+        """Options take the place of the typical noise's values; the others stay."""
+        said = lines(command("harm", HARM, noise="background_share=0.01", duration="5"))
+        assert "reverse jitter 1.2 ms, background traffic 1 %" == said["noise"]
+        noisy.ran.clear()
+        said = lines(command("harm", HARM, jitter="0.3", duration="5"))
+        assert "reverse jitter 0.3 ms" == said["noise"]
+        assert {0.3} == {one.noise.reverse_jitter_ms for one in noisy.ran}
+
+    @pytest.mark.parametrize(
+        ("options", "flags", "words"),
+        [
+            ({"noise": "jitter=1"}, (), ("jitter is not a setting", "reverse_jitter_ms")),
+            ({"noise": "background_share=2"}, (), ("background_share is 2", "at most 0.5")),
+            ({"noise": "background_share"}, (), ("--noise", "NAME=VALUE")),
+            ({"jitter": "-1"}, (), ("0 or more",)),
+            ({"jitter": "1", "noise": "reverse_jitter_ms=2"}, (), ("--jitter", "one of the two")),
+            ({"jitter": "1"}, ("--no-noise",), ("--noise", "--no-noise")),
+        ],
+    )
+    def test_bad_noise(
+        self,
+        noisy: NoisyEngine,
+        options: dict[str, str],
+        flags: tuple[str, ...],
+        words: tuple[str, ...],
+    ) -> None:
+        """Noise that cannot be is refused before anything runs."""
+        assert_refused(command("harm", HARM, *flags, **options), *words)
+        assert [] == noisy.ran
+
+
+class TestSensitivity:
+    @pytest.mark.usefixtures("noisy")
+    def test_table(self, tmp_path: Path) -> None:
+        """A person gets a row for each level, what the sign does, and a figure."""
+        plot = tmp_path / "noise.png"
+        result = command("harm", HARM, "--sensitivity", duration="5", repeat="3", plot=str(plot))
+        assert ExitStatus.OK == result.exit_code, result.output
+        rows = [line.split() for line in result.stdout.splitlines()]
+        assert ["0", "none", "1"] in [row[:3] for row in rows]
+        assert ["10", "reverse", "jitter", "12", "ms", "3"] in [row[:6] for row in rows]
+        assert "above 0" in lines(result)["sign"]
+        assert plot.read_bytes().startswith(b"\x89PNG")
+
+    @pytest.mark.usefixtures("noisy")
+    def test_json(self) -> None:
+        """A program gets the document of harm for each level."""
+        result = command("harm", HARM, "--sensitivity", "--json", duration="5", repeat="2")
+        document = json.loads(result.stdout)
+        assert [0, 0.01, 0.1, 1, 10] == [one["level"] for one in document["levels"]]
+        assert [1, 2, 2, 2, 2] == [one["harm"]["repetitions"] for one in document["levels"]]
+        assert document["sign_depends_on_noise"] is False
+
+    def test_without_noise(self, noisy: NoisyEngine) -> None:
+        """There are no levels of no noise."""
+        result = command("harm", HARM, "--sensitivity", "--no-noise")
+        assert_refused(result, "noise is 'none'")
+        assert [] == noisy.ran

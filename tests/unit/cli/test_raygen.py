@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
+from ccbench.cache import cache_dir
 from ccbench.cli._status import ExitStatus
 from tests.unit.cli.conftest import assert_refused, command
 
@@ -89,11 +90,11 @@ class TestRaygen:
 
     @pytest.mark.usefixtures("arithmetic")
     def test_one_fresh_seed(self, tmp_path: Path) -> None:
-        """One fresh seed has no spread: its column is empty."""
+        """One fresh seed has no interval: its column is empty."""
         sizes = {"budget": "4", "population": "4", "duration": "5", "confirm": "1"}
         result = command("raygen", RAYGEN, output=str(tmp_path), **sizes)
         assert ExitStatus.OK == result.exit_code, result.output
-        assert "over a seed that" in " ".join(result.stdout.split())
+        assert "Fresh: one seed that" in " ".join(result.stdout.split())
         assert "nan" not in result.stdout
 
     @pytest.mark.usefixtures("arithmetic")
@@ -106,17 +107,36 @@ class TestRaygen:
         assert str(tmp_path) == document["output"]
 
     @pytest.mark.usefixtures("arithmetic")
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ((), "typical of each network"),
+            (("--jitter", "2"), "typical of each network, but reverse_jitter_ms = 2"),
+            (("--no-noise",), "none"),
+        ],
+    )
+    def test_noise(self, tmp_path: Path, options: tuple[str, ...], words: str) -> None:
+        """The noise of all runs is printed with the claims."""
+        sizes = {"budget": "4", "population": "4", "duration": "5", "output": str(tmp_path)}
+        result = command("raygen", RAYGEN, *options, **sizes)
+        assert ExitStatus.OK == result.exit_code, result.output
+        assert f"Noise: {words}. Mbit/s" in result.stdout
+
+    @pytest.mark.usefixtures("arithmetic")
     def test_dry_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A dry run says how much there is to do and how long it takes, and leaves nothing."""
+        """A dry run says how much there is to do and how long it takes; only the speed stays."""
         monkeypatch.chdir(tmp_path)
         result = command("raygen", RAYGEN, "--dry-run", duration="5")
         assert ExitStatus.OK == result.exit_code, result.output
         assert "300, in generations of 60, 8 x 30" in result.stdout
         assert "side by side" in result.stdout
-        assert [] == list(tmp_path.iterdir())
+        assert [cache_dir()] == list(tmp_path.iterdir())
+        assert ["speed"] == [path.name for path in cache_dir().iterdir()]
         document = json.loads(command("raygen", RAYGEN, "--dry-run", "--json").stdout)
-        assert 2 * (300 + 5 * 3) == document["runs"]
-        assert document["virtual_hours"] == pytest.approx(630 * 180 / 3600)
+        # A sixth of each generation has a further seed, and five claims have five fresh ones.
+        runs = 2 * (300 + 10 + 8 * 5 + 5 * 5)
+        assert runs == document["runs"]
+        assert document["virtual_hours"] == pytest.approx(runs * 180 / 3600)
 
     @pytest.mark.usefixtures("arithmetic")
     def test_space(self, tmp_path: Path) -> None:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ccbench.cli._status import ExitStatus
+from ccbench.emulate import _speed
+from ccbench.random_streams import repetition_seeds
 from ccbench.run import Run
 from tests.unit.cli.conftest import SCENARIO, assert_refused, ccbench
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.unit.conftest import ArithmeticEngine
+    from tests.unit.conftest import ArithmeticEngine, NoisyEngine
 
 
 class TestRun:
@@ -122,8 +124,84 @@ class TestRun:
         assert str(folder) in result.stdout
         assert str(plot) in result.stdout
 
+    def test_too_large(self, scenario: Path, tmp_path: Path, arithmetic: ArithmeticEngine) -> None:
+        """What no machine can hold is refused before anything runs, with the remedy."""
+        large = SCENARIO.replace("= 10", "= 100_000").replace("duration_s = 2", "duration_s = 1e6")
+        scenario.write_text(large)
+        result = ccbench("run", scenario, "-o", tmp_path / "results")
+        assert_refused(result, "this run", "are free", 'queue_log = "summary"', "duration_s")
+        assert [] == arithmetic.ran
+
+    def test_long(self, scenario: Path, arithmetic: ArithmeticEngine) -> None:
+        """Where runs before it have taken long, the time of a run is said."""
+        _speed.learn(arithmetic.name, 100, 60)
+        assert "this run takes about 5 minutes\n" == ccbench("run", scenario).stderr
+
     @pytest.mark.usefixtures("arithmetic")
     def test_unknown_cca(self, scenario: Path) -> None:
         """What the engine cannot run is bad input."""
         scenario.write_text(SCENARIO.replace("even", "tahoe"))
         assert_refused(ccbench("run", scenario), "tahoe", "greedy")
+
+
+class TestRepeat:
+    def test_intervals(self, scenario: Path, noisy: NoisyEngine) -> None:
+        """With noise every flow has means with intervals over as many seeds."""
+        result = ccbench("run", scenario, "--repeat", 3, "--jitter", 0.5)
+        assert ExitStatus.OK == result.exit_code, result.output
+        (row,) = [line for line in result.stdout.splitlines() if " even  even " in line]
+        assert row.count("\u00b1") >= 2
+        assert "reverse jitter 0.5 ms" in result.stdout
+        assert list(repetition_seeds(1, 3)) == sorted(
+            (one.seed for one in noisy.ran), key=repetition_seeds(1, 3).index
+        )
+
+    @pytest.mark.usefixtures("noisy")
+    def test_exact(self, scenario: Path) -> None:
+        """Where nothing is random it says so, and how to add noise."""
+        output = ccbench("run", scenario, "--repeat", 3).stdout
+        assert "the same run" in output
+        assert "--jitter" in output
+        assert "\u00b1" not in output
+
+    @pytest.mark.usefixtures("noisy")
+    def test_files(self, scenario: Path, tmp_path: Path) -> None:
+        """Every repetition is kept in a folder of its own, and the first one is drawn."""
+        folder, plot = tmp_path / "results", tmp_path / "run.png"
+        settings = ("--repeat", 2, "--jitter", 1, "-o", folder, "--plot", plot)
+        assert str(folder) in ccbench("run", scenario, *settings).stdout
+        runs = [Run.load(folder / f"repetition-{i}") for i in (1, 2)]
+        assert list(repetition_seeds(1, 2)) == [run.scenario.seed for run in runs]
+        assert plot.read_bytes().startswith(b"\x89PNG")
+        fewer = ccbench("run", scenario, "-o", folder)
+        assert_refused(fewer, "repetition-1")
+
+    @pytest.mark.usefixtures("noisy")
+    def test_json(self, scenario: Path) -> None:
+        """A program gets means with their ends, and every repetition's numbers."""
+        words = ("--repeat", 3, "--noise", "reverse_jitter_ms=1", "--json")
+        document = json.loads(ccbench("run", scenario, *words).stdout)
+        assert 3 == document["repetitions"] == len(document["runs"])
+        assert {"reverse_jitter_ms": 1} == document["scenario"]["noise"]
+        assert {"throughput_mbps", "throughput_mbps_low"} <= set(document["flows"][0])
+
+    @pytest.mark.usefixtures("noisy")
+    def test_many_flows(self, scenario: Path) -> None:
+        """With many flows the means of each group are repeated."""
+        scenario.write_text(SCENARIO.replace('"even"', '"even"\ncount = 50'))
+        output = ccbench("run", scenario, "--repeat", 2, "--jitter", 1).stdout
+        assert "mean of 50" in output
+
+    def test_noise_of_the_scenario(self, scenario: Path, noisy: NoisyEngine) -> None:
+        """Options replace kinds of the scenario's own noise; --no-noise removes it."""
+        noise = "noise = { reverse_jitter_ms = 1, start_spread_ms = 2 }\n"
+        scenario.write_text(noise + SCENARIO)
+        for words, kinds in (
+            ((), (1, 2)),
+            (("--jitter", 3), (3, 2)),
+            (("--no-noise",), (0, 0)),
+        ):
+            noisy.ran.clear()
+            assert ExitStatus.OK == ccbench("run", scenario, "--fresh", *words).exit_code
+            (ran,) = noisy.ran
+            assert kinds == (ran.noise.reverse_jitter_ms, ran.noise.start_spread_ms)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ccbench.emulate import Check, Store
+from ccbench.emulate.engine import run_identity
+from ccbench.emulate.resources import Needs
 from ccbench.errors import EngineError, InputError
 from ccbench.scenario import Bottleneck, Flow, Scenario
 
@@ -29,6 +31,18 @@ BASE = Scenario(
     bottlenecks=(Bottleneck(bandwidth_mbps=12, queue_packets=50),),
     rtt_ms=50,
     duration_s=5,
+)
+
+#: What a run of the engine below takes, as it says.
+NEEDS = Needs(
+    running_bytes=1e6,
+    reading_bytes=2e6,
+    result_bytes=0.5e6,
+    scratch_bytes=3e6,
+    work=5,
+    running_remedy="shorten the queues",
+    reading_remedy="record less",
+    shared_bytes=0.25e6,
 )
 
 #: Scenarios that the engine below treats in a special way.
@@ -54,10 +68,18 @@ class GuestEngine:
         """Return name and version."""
         return {"engine": self.name, "engine_version": self.version()}
 
+    def identity(self, scenario: Scenario) -> str:
+        """Return that of the runs of `make_run`."""
+        return run_identity(self.name, self.version(), scenario.key())
+
     def check(self, scenario: Scenario) -> None:
         """Refuse one scenario."""
         if scenario == REFUSED:
             raise InputError("rtt_ms is 53; it must be something else: change it")
+
+    def needs(self, scenario: Scenario) -> Needs:
+        """Need as much as `NEEDS`, and time as long as the scenario."""
+        return replace(NEEDS, work=scenario.duration_s)
 
     def doctor(self) -> list[Check]:
         """Need nothing."""

@@ -19,6 +19,7 @@ import pytest
 
 from ccbench.cache import cache_dir
 from ccbench.emulate import Store
+from ccbench.emulate.engine import run_identity
 from ccbench.errors import CcbenchError, InputError
 from ccbench.scenario import Bottleneck, Flow, Scenario
 
@@ -43,9 +44,9 @@ class NamedEngine:
     name: str = "arithmetic"
     number: str = "1"
 
-    def version(self) -> str:
-        """Return the number."""
-        return self.number
+    def identity(self, scenario: Scenario) -> str:
+        """Return that of the runs of `make_run`, if name and number are theirs."""
+        return run_identity(self.name, self.number, scenario.key())
 
 
 ENGINE: Any = NamedEngine()
@@ -117,6 +118,15 @@ class TestStore:
         """Another scenario, engine or version of the engine is another run."""
         store.put(result)
         assert store.get(scenario, engine) is None
+
+    def test_another_format(
+        self, store: Store, result: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A run whose files have another format is not found, and stays where it is."""
+        folder = store.put(result)
+        monkeypatch.setattr("ccbench._run_files.FORMAT", 0)
+        assert store.get(SCENARIO, ENGINE) is None
+        assert folder.is_dir()
 
     def test_names(self, store: Store, result: Run) -> None:
         """A run that is found bears the names and labels that were asked for."""
@@ -195,10 +205,10 @@ class TestStore:
         ):
             pass
 
-    def test_usage(self, store: Store, result: Run) -> None:
+    def test_usage(self, store: Store, make_run: Callable[..., Run]) -> None:
         """A store counts its runs and their size."""
         assert (store.usage().runs, store.usage().size_bytes) == (0, 0)
-        folders = [store.put(replace(result, scenario=replace(SCENARIO, seed=i))) for i in range(3)]
+        folders = [store.put(make_run(replace(SCENARIO, seed=i), 6.0)) for i in range(3)]
         size = sum(file.stat().st_size for folder in folders for file in folder.iterdir())
         (folders[0].parent / "notes").touch()  # somebody else's
         assert (store.usage().runs, store.usage().size_bytes) == (3, size)
@@ -223,9 +233,9 @@ class TestStore:
         with pytest.raises(CcbenchError, match=r"cannot write to the store .*CCBENCH_CACHE"):
             Store(tmp_path / "file").put(result)
 
-    def test_many_processes(self, store: Store, result: Run) -> None:
+    def test_many_processes(self, store: Store, make_run: Callable[..., Run]) -> None:
         """Processes that write the same runs at once leave each run whole, and nothing else."""
-        runs = [replace(result, scenario=replace(SCENARIO, seed=i)) for i in range(3)]
+        runs = [make_run(replace(SCENARIO, seed=i), 6.0) for i in range(3)]
         with ProcessPoolExecutor(4, mp_context=get_context("fork")) as pool:
             list(pool.map(partial(put_many, store, runs), range(4)))
         for run in runs:

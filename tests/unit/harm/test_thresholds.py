@@ -246,7 +246,10 @@ class TestFiles:
             (2 * "[[networks]]\nname='a'\nrtt_ms=10\nbandwidth_mbps=10\nqueue_bdp=1\n", "unlike"),
             ("[[networks]]\nrtt = 10", "networks[0].rtt is not a setting; did you mean rtt_ms?"),
             ("[[networks]]\nname=3\nrtt_ms=1\nbandwidth_mbps=1\nqueue_bdp=1", "name is 3"),
-            ("[[networks]]\nrtt_ms=1\njitter_ms='x'\nbandwidth_mbps=1\nqueue_bdp=1", "jitter_ms"),
+            (
+                "[[networks]]\nrtt_ms=1\nnoise=1\nbandwidth_mbps=1\nqueue_bdp=1",
+                "networks[0].noise is 1; it must be a table",
+            ),
             ("networks", "TOML"),
             ("networks = [1]", "networks[0] is 1; it must be a table"),
         ],

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
 from ccbench.errors import InputError
+from ccbench.noise import NO_NOISE, Noise
+from ccbench.raygen import SearchConfig
 from tests.unit.raygen.conftest import small
 
 
@@ -17,11 +20,27 @@ class TestSearchConfig:
 
     def test_experiment(self) -> None:
         """A chromosome becomes the network and the flows that its genes say."""
-        scenario = small(seed=9).experiment((100.0, 40.0, 2.0, 3, 1)).competing
+        scenario = small().experiment((100.0, 40.0, 2.0, 3, 1), seed=9).competing
         assert scenario.bottlenecks[0].bandwidth_mbps == 100
         assert scenario.bottlenecks[0].queue_packets == 667
         assert (scenario.rtt_ms, scenario.duration_s, scenario.seed) == (40, 4, 9)
         assert [(flow.cca, flow.count) for flow in scenario.flows] == [("even", 1), ("greedy", 3)]
+
+    def test_noise(self) -> None:
+        """Levels that are given take the place of the typical ones, in every network."""
+        network = (100.0, 40.0, 2.0, 3, 1)
+        usual = small().experiment(network).noise
+        given = small(noise={"background_share": 0.02})
+        assert replace(usual, background_share=0.02) == given.experiment(network).noise
+        assert SearchConfig.from_dict(given.to_dict()) == given
+        none = {field.name: 0 for field in fields(Noise)}
+        assert NO_NOISE == small(noise=none).experiment(network).noise
+        assert "none" == small(noise=none).noise_words
+
+    def test_description(self) -> None:
+        """A network is told by the values of its genes, as tables have them."""
+        words = small().describe((99.7, 40.0, 0.49, 3, 1))
+        assert "3 greedy against 1 even, link 99.7 Mbit/s, RTT 40 ms, queue 0.49 BDP" == words
 
     @pytest.mark.parametrize(
         ("change", "message"),
@@ -35,6 +54,9 @@ class TestSearchConfig:
             ({"duration_s": "4"}, "^duration_s is '4'"),
             ({"seed": -1}, "^seed is -1"),
             ({"seed": 2**63 - 1}, f"^seed is {2**63 - 1}; .* at most {2**62}"),
+            ({"noise": {"jitter": 1}}, "^noise.*jitter.*reverse_jitter_ms"),
+            ({"noise": {"reverse_jitter_ms": -1}}, r"^noise\.reverse_jitter_ms is -1"),
+            ({"noise": 3}, "^noise is 3; it must be a table"),
             ({"budget": 10**9}, "^budget is 1000000000; .* at most 1000000"),
         ],
     )

@@ -8,6 +8,7 @@ import pytest
 
 from ccbench.errors import InputError
 from ccbench.harm import Experiment, measure
+from ccbench.noise import typical
 from ccbench.raygen import DEFAULT_SPACE, Choice, Number, SearchConfig, Space
 from ccbench.raygen.experiments import experiment
 from tests.unit.conftest import run_with_rates
@@ -43,7 +44,7 @@ class TestRoundTripTimes:
 
     def test_jitter_is_one_packet(self) -> None:
         """Answers are late by up to what a packet takes, so that seeds make a difference."""
-        assert 1.0 == _experiment().competing.jitter_ms == _experiment().solo.jitter_ms
+        assert typical(packet_ms=1.0) == _experiment().competing.noise == _experiment().solo.noise
 
 
 class TestShortFlows:

@@ -21,6 +21,7 @@ from ccbench.raygen.figures import (
     check_heat_map,
     distances_figure,
     heat_map_figure,
+    is_trusted,
     parallel_figure,
     predictor_of,
     progress_figure,
@@ -211,15 +212,15 @@ class TestHeatMapFigure:
 
     def test_axes(self, figure: Figure) -> None:
         """Axes have names with units, and ticks at round values and at the ends of the ranges."""
-        left = figure.axes[0]
-        assert ("RTT (ms)", "greedy flows") == (left.get_xlabel(), left.get_ylabel())
-        assert {"10", "20", "50", "100", "320"} <= set(_tick_labels(left.xaxis))
-        assert list("12345") == _tick_labels(left.yaxis)
-        assert "relative harm" == figure.axes[3].get_ylabel()
+        lowest = figure.axes[2]
+        assert ("RTT (ms)", "greedy flows") == (lowest.get_xlabel(), lowest.get_ylabel())
+        assert {"10", "20", "50", "100", "320"} <= set(_tick_labels(lowest.xaxis))
+        assert list("12345") == _tick_labels(lowest.yaxis)
+        assert "relative harm" == figure.axes[3].get_xlabel()
 
     def test_colours_are_centred(self, slope: SearchResult, figure: Figure) -> None:
         """No harm is the middle of the colours, and the greatest harm is within them."""
-        low, high = figure.axes[3].get_ylim()
+        low, high = figure.axes[3].get_xlim()
         assert -low == pytest.approx(high)
         assert high >= slope.experiments["relative_harm"].max()
 
@@ -232,13 +233,30 @@ class TestHeatMapFigure:
         assert len(places)
         assert places.min() > np.log2(40 / 10) / 5
 
+    @pytest.mark.parametrize(("count", "panels"), [(11, 1), (19, 1), (40, 3)])
+    def test_few_points_predict_nothing(self, count: int, panels: int) -> None:
+        """Without 20 experiments only what was measured is drawn, however smooth it looks."""
+        result = _slope(count)
+        figure = heat_map_figure(result, "rtt_ms", "queue_bdp", predictor_of(result))
+        assert panels + 1 == len(figure.axes)  # and the colours
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_noise_predicts_nothing(self, seed: int) -> None:
+        """Harm that no gene explains is not predicted, by cross-validation."""
+        result = _made(list(np.random.default_rng(seed).normal(size=40)))
+        predictor = predictor_of(result)
+        assert predictor.explained < 0.3
+        assert not is_trusted(result, predictor)
+
     def test_words(self) -> None:
         """A choice of words is an axis too, with a cell for each word."""
         qdisc = Choice(name="qdisc", values=("droptail", "codel", "pie"))
         space = Space((*DEFAULT_SPACE.genes, qdisc))
-        result = _made(list(np.random.default_rng(1).normal(size=20)), space=space)
+        result = _made([0.1] * 40, space=space)
+        slope = 0.1 * np.log2(result.experiments["rtt_ms"] / 10)
+        result = replace(result, experiments=result.experiments.assign(relative_harm=slope))
         figure = heat_map_figure(result, "qdisc", "rtt_ms", predictor_of(result))
-        assert ["droptail", "codel", "pie"] == _tick_labels(figure.axes[0].xaxis)
+        assert ["droptail", "codel", "pie"] == _tick_labels(figure.axes[2].xaxis)
         assert (24, 3, 4) == np.asarray(figure.axes[1].images[0].get_array()).shape
 
     def test_linear(self) -> None:
@@ -282,8 +300,8 @@ class TestParallelFigure:
     def test_axes(self) -> None:
         """There is an axis for each gene that varies, with its unit, and one for harm."""
         axes = parallel_figure(_made([0.1, 0.2])).axes[0]
-        names = [*(["link\n(Mbit/s)", "RTT\n(ms)", "queue\n(BDP)"]), "greedy flows", "even flows"]
-        assert [*names, "relative harm"] == _tick_labels(axes.xaxis)
+        names = ["link\n(Mbit/s)", "RTT (ms)", "queue\n(BDP)", "greedy\nflows", "even flows"]
+        assert [*names, "relative\nharm"] == _tick_labels(axes.xaxis)
 
 
 class TestThroughputFigure:
@@ -294,11 +312,11 @@ class TestThroughputFigure:
         experiment = result.experiment(0)
         solo, competing = engine.run(experiment.solo), engine.run(experiment.competing)
         harm = measure(solo, competing)
-        (axes,) = throughput_figure(experiment, solo, competing).axes
+        (axes,) = throughput_figure(experiment, solo, competing, title="one run").axes
         lines = _lines(axes)
         assert lines[f"{harm.n_alpha} greedy"] == pytest.approx([harm.alpha_mbps] * 4)
         assert lines[f"{harm.n_beta} even"] == pytest.approx([harm.competing_mbps] * 4)
-        assert set(lines[f"{harm.n_beta} even alone (mean)"]) == {harm.solo_mbps}
+        assert set(lines[f"{harm.n_beta} even alone, mean"]) == {harm.solo_mbps}
         alpha, beta = (
             next(line for line in axes.lines if line.get_label() == label)
             for label in (f"{harm.n_alpha} greedy", f"{harm.n_beta} even")

@@ -282,7 +282,7 @@ class TestEvidence:
             matched=30,
             matched_harm=0.312,
         )
-        assert f"{words}, whose median relative harm is +0.31" == region.evidence()
+        assert f"{words}, whose median relative harm is +0.312" == region.evidence()
 
 
 class TestWords:
@@ -408,8 +408,9 @@ class TestImportance:
 
         found = importance(DEFAULT_SPACE, _random(harm))
         assert ["queue_bdp", "rtt_ms"] == list(found.genes.index[:2])
-        # Variances of sums add up, 4 : 1; to shuffle a gene makes an error of twice its variance.
-        assert [1.6, 0.4] == pytest.approx(found.genes.iloc[:2].tolist(), abs=0.12)
+        # Variances of sums add up, 4 : 1; to shuffle a gene makes an error of twice its variance,
+        # less what a forest of 300 experiments evens out at the ends of both.
+        assert [1.6, 0.4] == pytest.approx(found.genes.iloc[:2].tolist(), rel=0.2)
         assert found.genes.iloc[2:].abs().max() < 0.02
         assert found.explained > 0.9
 

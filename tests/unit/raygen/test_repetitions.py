@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from ccbench.harm import measure
-from ccbench.raygen import (
-    search,
-)
+from ccbench.raygen import Choice, Space, search
 from tests.unit.raygen.conftest import Wrapped, small
 
 if TYPE_CHECKING:
@@ -36,13 +34,15 @@ class _Noisy(Wrapped):
 
 class TestRepetitions:
     def test_fitness_is_the_mean(self, engine: Engine) -> None:
-        """With N seeds a scenario's harm is the mean of what each shows, with its spread."""
+        """A scenario's harm is the mean of what each of its seeds shows, with their spread."""
         noisy = _Noisy(engine)
-        result = search(small(repeat=3), engine=noisy, store=None)
-        assert {"1 2 3"} == set(result.experiments["seeds"])
+        result = search(small(repeat=2), engine=noisy, store=None)
+        assert {2, 3, 4, 5} >= set(result.experiments["repetitions"]) > {2}
         for row in result.experiments.to_dict("records"):
             harms = []
-            for seed in (1, 2, 3):
+            seeds = list(map(int, row["seeds"].split()))
+            assert row["repetitions"] == len(seeds)
+            for seed in seeds:
                 experiment = result.experiment(row["number"], seed)
                 pair = noisy.run(experiment.solo), noisy.run(experiment.competing)
                 harms.append(measure(*pair).relative)
@@ -51,11 +51,8 @@ class TestRepetitions:
             assert (row["relative_harm_min"], row["relative_harm_max"]) == (min(harms), max(harms))
 
     def test_claims_have_fresh_seeds(self, engine: Engine) -> None:
-        """The most harmful are run again with seeds that the search has not seen, and ranked so."""
-        noisy = _Noisy(engine)
-        result = search(small(repeat=2, confirm=4), engine=noisy, store=None)
-        assert {"3 4 5 6"} == set(result.claims["seeds"])
-        assert set(result.worst(5)["number"]) == set(result.claims["number"])
+        """Claims are ranked by the means of fresh seeds, with intervals and what the search saw."""
+        result = search(small(repeat=2, confirm=4), engine=_Noisy(engine), store=None)
         harms = list(result.claims["relative_harm"])
         assert harms == sorted(harms, reverse=True)
         assert list(range(1, 6)) == list(result.claims["rank"])
@@ -64,15 +61,56 @@ class TestRepetitions:
                 "records"
             )
             assert claim["found_harm"] == row["relative_harm"]
-            experiment = result.claimed(claim["rank"])
-            assert 3 == experiment.competing.seed
+            assert 4 == claim["repetitions"]
+            assert result.config.fresh_seeds(claim["number"]) == tuple(
+                map(int, claim["seeds"].split())
+            )
+            middle = (claim["relative_harm_low"] + claim["relative_harm_high"]) / 2
+            assert claim["relative_harm"] == pytest.approx(middle)
+            deviations = (claim["relative_harm_high"] - middle) / claim["relative_harm_sd"]
+            # Student's with 3 degrees of freedom, 99 % for each of five, of a mean of four.
+            assert 5.841 / 2 == pytest.approx(deviations, abs=1e-3)
 
     def test_seeds_are_not_shared(self, engine: Engine) -> None:
-        """No run of a claim was seen by the search."""
+        """No two networks share a seed, and no run of a claim was seen by the search."""
         counting = Wrapped(engine)
         result = search(small(confirm=2), engine=counting, store=None)
-        searched = {s for s in counting.ran if s.seed in result.config.seeds}
-        assert 1 in result.config.seeds
-        assert not set(result.config.seeds) & set(result.config.fresh_seeds)
-        assert {1} == {s.seed for s in searched}
-        assert {1, 2, 3} == {s.seed for s in counting.ran}
+        searched = [set(row.split()) for row in result.experiments["seeds"]]
+        fresh = [set(row.split()) for row in result.claims["seeds"]]
+        every = set().union(*searched, *fresh)
+        assert sum(map(len, searched)) + sum(map(len, fresh)) == len(every)
+        assert every == {str(scenario.seed) for scenario in counting.ran}
+
+    def test_seeds_of_the_next_search(self) -> None:
+        """Searches with neighbouring seeds have no seed of a network or claim in common."""
+        one, other = small(seed=1, repeat=3), small(seed=2, repeat=3)
+        network = one.space.chromosome({gene.name: gene.at(0.5) for gene in one.space.genes})
+        assert not {*one.seeds(network)} & {*other.seeds(network)}
+        assert not {*one.fresh_seeds(0)} & {*other.fresh_seeds(0), *one.fresh_seeds(1)}
+
+    def test_solo_runs_are_shared(self) -> None:
+        """Networks that differ in the alpha flows' number only have the same solo run."""
+        one, two = (small().experiment((100.0, 40.0, 1.0, alpha, 2)) for alpha in (1, 2))
+        assert one.solo == two.solo
+        assert one.solo != small().experiment((100.0, 40.0, 1.0, 1, 3)).solo
+
+    def test_promising_ones_are_measured_again(self, engine: Engine) -> None:
+        """What had further seeds is what did most harm; what had none did less when it was seen."""
+        result = search(small(budget=16, strategy="random"), engine=_Noisy(engine), store=None)
+        table = result.experiments
+        assert 16 + 4 == table["repetitions"].sum()  # a sixth of each generation of four
+        again = table[table["repetitions"] > 1]
+        assert again["relative_harm_max"].min() > table["relative_harm"].median()
+
+    def test_copies_know_as_much(self, engine: Engine) -> None:
+        """A copy of a network has all that is known of it, and is not run again."""
+        counting = Wrapped(_Noisy(engine))
+        fixed = (Choice(name=name, values=(40,)) for name in ("rtt_ms", "queue_packets"))
+        space = Space((Choice(name="bandwidth_mbps", values=(10, 20)), *fixed))
+        config = small(space=space, budget=8, strategy="random", confirm=1)
+        result = search(config, engine=counting, store=None)
+        assert 8 == len(result.experiments)
+        assert 2 == result.networks == len(result.claims)
+        for _, copies in result.experiments.groupby("bandwidth_mbps"):
+            assert 1 == copies["seeds"].nunique() == copies["relative_harm"].nunique()
+        assert len(counting.ran) == len(set(counting.ran))

@@ -22,6 +22,7 @@ from ccbench._sealed import sealed, unsealed
 from ccbench.cli import main as cli
 from ccbench.emulate.engine import ENGINES
 from ccbench.errors import CcbenchError, EngineError, InputError, MissingRequirement
+from ccbench.harm import measure
 from ccbench.raygen import DEFAULT_SPACE, Choice, Space, search
 from ccbench.raygen.html import report
 from ccbench.raygen.regions import regions
@@ -173,7 +174,8 @@ class TestReport:
         assert "40 of 40 networks" in text
         for words in ("random, population 8", "4 s", "seed 7", "25 to 400 Mbit/s"):
             assert words in text
-        assert f"relative harm {claims['relative_harm'].max():+.2f}" in text
+        assert f"relative harm {claims['relative_harm'].max():+.3f}" in text
+        assert "noise typical of each network" in text
         assert "engine arithmetic" in text
 
     def test_claims(self, reported: _Reported) -> None:
@@ -182,9 +184,55 @@ class TestReport:
         claims = reported.result.claims.to_dict("records")
         assert len(claims) == len(rows)
         for claim, row in zip(claims, rows, strict=True):
-            assert f"{claim['relative_harm']:+.3f}" == row[1]
-            assert f"{claim['found_harm']:+.3f}" == row[5]
-            assert claim["rtt_ms"] == float(row[7])
+            half_width = claim["relative_harm_high"] - claim["relative_harm"]
+            assert [str(claim["rank"]), claim["group"]] == row[:2]
+            assert [f"{claim['relative_harm']:+.3f}", f"{half_width:.3f}"] == row[2:4]
+            assert f"{claim['found_harm']:+.3f}" == row[4]
+            assert claim["rtt_ms"] == float(row[6])
+
+    def test_one_number_is_printed_alike(self, reported: _Reported) -> None:
+        """Heading, titles, tables and figures have the same digits of the same values."""
+        heading, *rows = reported.page.tables["The worst networks"]
+        titles = re.findall(r"<h3>(\d)\. (.*?)</h3>", reported.page.html)
+        figures = reported.folder / "figures"
+        for row, (rank, title) in zip(rows, titles, strict=True):
+            link, rtt, queue, alpha, beta = row[5:10]
+            network = f"link {link} Mbit/s, RTT {rtt} ms, queue {queue} BDP"
+            assert f"{alpha} greedy against {beta} even, {network}" == title
+            assert row[0] == rank
+            svg = (figures / f"worst-{rank}.svg").read_text()
+            assert title in " ".join(re.findall("<text [^>]*>(.*?)</text>", svg))
+            first, *_ = (reported.folder / f"worst-{rank}.toml").read_text().splitlines()
+            assert title in first
+            assert f"is {row[2]}" in first
+        assert f"relative harm {rows[0][2]} with {titles[0][1]}." in reported.page.text
+        assert "search saw" in " ".join(heading)
+
+    def test_harm_of_the_drawn_run(self, reported: _Reported, engine: Any) -> None:
+        """A figure of one run says which, and that run's harm, not that of another one."""
+        for rank in range(1, 6):
+            drawn = reported.result.claimed(rank)
+            harm = measure(engine.run(drawn.solo), engine.run(drawn.competing)).relative
+            assert f"seed {drawn.seed}, whose relative harm is {harm:+.3f}." in reported.page.text
+
+    @pytest.mark.usefixtures("svg_only")
+    def test_copies_are_counted_once(self, made: Any, engine: Any) -> None:
+        """A network that was proposed twice is one network that was tried."""
+        fixed = (Choice(name=name, values=(40,)) for name in ("rtt_ms", "queue_packets"))
+        space = Space((Choice(name="bandwidth_mbps", values=(10, 20, 30)), *fixed))
+        result, folder = made(space=space)
+        assert 3 == result.networks
+        text = _Page(report(folder, engine=engine, store=None)[0]).text
+        assert "3 networks were tried" in text
+        assert "16 of 16 networks, 13 of them copies" in text
+        assert "The 3 most harmful networks." in text
+
+    @pytest.mark.usefixtures("svg_only")
+    def test_few_networks_predict_nothing(self, made: Any, engine: Any) -> None:
+        """With 16 networks heat maps have what was measured only, and the page says why."""
+        _, folder = made()
+        text = _Page(report(folder, engine=engine, store=None)[0]).text
+        assert "Nothing is predicted between these points: that takes 20 networks" in text
 
     def test_commands(self, reported: _Reported) -> None:
         """The commands, as a shell takes them, name files that hold the claims' scenarios."""
@@ -241,7 +289,7 @@ class TestReport:
         assert ["heatmap-bandwidth_mbps-rtt_ms.svg"] == [
             path.name for path in files if path.match("heatmap-*.svg")
         ]
-        assert "long" in {row[6] for row in _Page(page).tables["All networks that were tried"]}
+        assert "long" in {row[7] for row in _Page(page).tables["All networks that were tried"]}
 
     def test_bad_heat_map(self, made: Any, engine: Any) -> None:
         """A gene that there is not is refused before anything is written."""

@@ -48,7 +48,7 @@ class TestSearch:
         )
         config = small(budget=80, population=20)
         found = float(search(config, engine=engine, store=None).worst(1)["relative_harm"].iloc[0])
-        assert 0.8 * most <= found <= 1.01 * most  # whole packets round the queue a little
+        assert 0.75 * most <= found <= 1.01 * most  # whole packets round the queue a little
 
     def test_harm_is_that_of_the_two_runs(self, engine: Engine) -> None:
         """The harm of each experiment is what its two scenarios show when they run again."""
@@ -63,10 +63,11 @@ class TestSearch:
     def test_nothing_runs_twice(self, engine: Engine) -> None:
         """Solo runs are shared, and neither a copy of a parent nor a second search runs again."""
         counting = Wrapped(engine)
-        search(small(budget=40, population=4), engine=counting)
-        assert len(set(counting.ran)) == len(counting.ran) < 2 * 40
+        config = small(budget=40, population=4)
+        search(config, engine=counting)
+        assert len(set(counting.ran)) == len(counting.ran) < config.most_runs
         again = Wrapped(engine)
-        search(small(budget=40, population=4), engine=again)
+        search(config, engine=again)
         assert again.ran == []
 
     def test_order_of_completion_does_not_matter(self, engine: Engine, tmp_path: Path) -> None:
@@ -145,7 +146,7 @@ class TestSearch:
 
 class TestProgress:
     def test_tells_how_far_it_is(self, engine: Engine) -> None:
-        """Counts and the share of work grow to their ends; at last the worst run again."""
+        """Counts and the share of work grow to their ends; at last the claims run."""
         heard: list[Progress] = []
         search(small(), engine=engine, store=None, on_progress=heard.append)
         assert (heard[0].done, heard[0].fraction, heard[0].best) == (0, 0, None)
@@ -161,12 +162,21 @@ class TestProgress:
         assert {8} == {now.done for now in heard if now.confirming}
 
     def test_best_so_far(self, engine: Engine) -> None:
-        """The best that is told never falls, and at the end is the most harmful of all."""
+        """Without noise the best that is told never falls; at the end it is the most harmful."""
         heard: list[Progress] = []
         result = search(small(), engine=engine, store=None, on_progress=heard.append)
         best = [now.best.relative for now in heard if now.best is not None]
         assert best == sorted(best)
         assert best[-1] == result.experiments["relative_harm"].max()
+
+    def test_time_left(self, engine: Engine) -> None:
+        """The time left is unknown at first, and at the end none is left."""
+        heard: list[Progress] = []
+        search(small(), engine=engine, store=None, on_progress=heard.append)
+        lefts = [now.left_s for now in heard]
+        known = [left for left in lefts if left is not None]
+        assert [None] * (len(lefts) - len(known)) == lefts[: len(lefts) - len(known)]
+        assert 0 == pytest.approx(known[-1], abs=1e-6)
 
     def test_exception_of_the_listener_ends_the_search(self, engine: Engine) -> None:
         """What the listener raises comes out, Ctrl-C for example."""

@@ -103,6 +103,19 @@ class TestEveryStrategy:
         assert first == again
         assert first != other
 
+    @pytest.mark.parametrize("truth", [-9.0, math.nan])
+    def test_revised_fitness_counts(self, name: str, truth: float) -> None:
+        """After a revision all goes on as if the new fitness had been told in the first place."""
+        told, revised = _config(name).new_strategy(), _config(name).new_strategy()
+        candidates = told.ask()
+        assert candidates == revised.ask()
+        fitness = [_distance(candidate.chromosome) for candidate in candidates]
+        lucky = max(range(len(fitness)), key=fitness.__getitem__)
+        told.tell([*fitness[:lucky], truth, *fitness[lucky + 1 :]])
+        revised.tell(fitness)
+        revised.revise({candidates[lucky]: truth})
+        assert told.ask() == revised.ask()
+
     def test_global_random_numbers_are_left_alone(self, name: str) -> None:
         """Neither does it draw from the global generators, nor do others' draws change it."""
         state = _global_state()

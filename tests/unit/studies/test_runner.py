@@ -109,7 +109,7 @@ class TestRunSearchStudy:
         pd.testing.assert_frame_equal(
             pd.concat([search.experiments for search in expected]), result.findings.table
         )
-        assert (1, 2, 3, 9, 10, 11) == result.seeds  # those of the claims too
+        assert (1, 9) == result.seeds  # from which those of the networks are derived
         assert engine.provenance() == result.provenance
 
     @pytest.mark.parametrize(
@@ -135,7 +135,8 @@ class TestRunSearchStudy:
         """A second time everything comes out of the store, unless asked for fresh."""
         studies.run_study(SEARCH_STUDY, engine=engine)
         once = len(engine.ran)
-        assert 0 < once == len(set(engine.ran)) <= 48
+        most = sum(config.most_runs for config in searches(quick=False, full=False))
+        assert 0 < once == len(set(engine.ran)) <= most
         studies.run_study(SEARCH_STUDY, engine=engine)
         assert once == len(engine.ran)
         again = studies.run_study(SEARCH_STUDY, engine=engine, fresh=True)

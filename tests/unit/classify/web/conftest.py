@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from ccbench import _frames
+from ccbench.classify.web import target
 from ccbench.emulate.realtime.recording import Recording
 
 if TYPE_CHECKING:
@@ -76,6 +78,17 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         with suppress(OSError):
             super().handle_one_request()
+
+
+@pytest.fixture(autouse=True)
+def local_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take 127.0.0.1, where :func:`serving` listens, for another machine's address."""
+    real = target.is_loopback
+    for module in ("download", "target"):
+        monkeypatch.setattr(
+            f"ccbench.classify.web.{module}.is_loopback",
+            lambda address: address != "127.0.0.1" and real(address),
+        )
 
 
 @contextmanager

@@ -96,12 +96,17 @@ class TestCommand:
             result = self.classify(url, "--engine", engine, "-o", str(tmp_path / "kept"))
         assert (result.exit_code, seen) == (1, [])
         assert {"mahimahi": "mahimahi: not", "bess": "BESS: not"}[engine] in str(result.stderr)
+        assert "h2load" in result.stderr  # all that is missing is said together
+        assert 1 == len(result.stderr.splitlines())
 
     @pytest.mark.parametrize(
         ("words", "message"),
         [
             ((), "names is"),
             (("a b.com",), "server is 'a b.com'"),
+            (("http://localhost:8088/x",), "not this machine's loopback: let the server listen on"),
+            (("example.com", "https://127.0.1.1"), "server is 'https://127.0.1.1'; it must be one"),
+            (("example.com", "--pause", "5s"), "write the s as a number alone"),
             (("run-1",), "file is 'run-1'; it must be there"),
             (("queue.csv",), "file is 'queue.csv'; it must be there"),
             (("results/run.d",), "file is 'results/run.d'; it must be there"),

@@ -13,6 +13,10 @@ from ccbench.classify.web.download import (
     check_download,
     utilisation,
 )
+from ccbench.classify.web.download import download as load
+from ccbench.classify.web.manners import Manners
+from ccbench.classify.web.site import Site
+from ccbench.classify.web.target import Target
 from ccbench.errors import ServerError
 from tests.unit.classify.web.conftest import download
 
@@ -48,6 +52,17 @@ class TestAdded:
         with pytest.raises(ServerError, match="too far for 85 ms") as caught:
             added_rtt_ms(SETTINGS[0], 85.1)
         assert caught.value.kind == "too far"
+
+
+class TestDownload:
+    def test_loopback(self) -> None:
+        """A name that leads to a loopback address, as /etc/hosts may have it, is not asked."""
+        site = Site(
+            target=Target.named("my-host.com"), address="127.0.1.1", rtt_ms=0.1, body_bytes=10**6
+        )
+        with pytest.raises(ServerError, match=r"127\.0\.1\.1, .*hostname -I") as caught:
+            load(site, SETTINGS[0], Manners(), pytest.fail)
+        assert caught.value.kind == "loopback"
 
 
 class TestTrace:

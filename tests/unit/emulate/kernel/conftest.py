@@ -32,7 +32,8 @@ allnoconfig:
 
 modules:
 	@echo modules >>COUNT
-	@cd $(M) && for file in */Kbuild; do touch $${file%Kbuild}ours.ko; done
+	@cd $(M) && for file in */Kbuild; do \
+		echo 'int ours;' | gcc -x c -c -o $${file%Kbuild}ours.ko -; done
 """
 
 CCA = """

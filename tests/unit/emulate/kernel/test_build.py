@@ -61,7 +61,9 @@ class TestBuild:
         assert "CONFIG_HZ=250\n" in built.linux.read_text()
         assert built.module("ours").is_file()
         assert subprocess.run([built.init], check=False).returncode == 0
-        assert sorted(path.name for path in built.path.iterdir()) == ["build.json", "linux", "root"]
+        names = ["build.json", "debug", "linux", "root"]
+        assert sorted(path.name for path in built.path.iterdir()) == names
+        assert built.debug("ours").is_file()
 
     @pytest.mark.usefixtures("sources")
     def test_tarball(self, tarball: Path) -> None:

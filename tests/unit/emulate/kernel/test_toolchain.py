@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class TestToolchain:
     def test_missing(self, on_path: Callable[[str, str], None]) -> None:
         """All that is missing is named in one line, with the command that installs it."""
-        for program in ("make", "bison", "tar", "ld"):
+        for program in ("make", "bison", "tar", "ld", "strip"):
             on_path(program, "")
         on_path("gcc", "echo libc.a")  # what gcc says if it has not found the file
         with pytest.raises(MissingRequirement) as error:
@@ -28,7 +28,7 @@ class TestToolchain:
 
     def test_complete(self, on_path: Callable[[str, str], None]) -> None:
         """With everything installed nothing is missing."""
-        for program in ("ld", "make", "flex", "bison", "bc", "xz", "tar"):
+        for program in ("ld", "strip", "make", "flex", "bison", "bc", "xz", "tar"):
             on_path(program, "")
         on_path("gcc", "echo /usr/lib/libc.a")
         assert toolchain.missing() == {}

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run takes, as it was estimated before, and as it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench.emulate.kernel.engine import KernelEngine
+from tests.kernel.conftest import dumbbell
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.kernel
+
+#: An estimate is at least what a run takes, and at most so many times that.
+FACTOR = 2.5
+
+#: Runs a scenario, makes the tables of ``ccbench run`` and prints the most that each part of it
+#: took: guest and reader in memory, the reader's part above what it had before, and the records on
+#: the disk. The guest's memory is an unlinked file that only its process still has.
+MEASURE = """
+import gc, json, os, sys, tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import pandas, pyarrow.parquet
+from ccbench import Scenario, emulate
+from ccbench.emulate.kernel.engine import KernelEngine
+
+def status(field):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
+
+def look(_):
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        with suppress(OSError):
+            if link.parent.parent.joinpath("cwd").readlink().is_relative_to(tempfile.gettempdir()):
+                if str(link.readlink()).startswith("/dev/shm/"):
+                    took["running"] = max(took["running"], link.stat().st_blocks * 512)
+    records = sum(file.stat().st_size for file in Path(tempfile.gettempdir()).glob("*/*/*.bin"))
+    took["scratch"] = max(took["scratch"], records)
+
+took = {"running": 0, "scratch": 0}
+scenario = Scenario.from_toml(sys.argv[1])
+engine = KernelEngine()
+engine.check(scenario)
+gc.collect()
+before = status("VmRSS")
+Path("/proc/self/clear_refs").write_text("5")  # the peak is measured from here on
+run = emulate.run(scenario, engine=engine, on_progress=look)
+run.summary()
+run.bottleneck_summary()
+took["reading"] = status("VmHWM") - before
+print(json.dumps(took))
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Took:
+    """The most that a run took, in bytes."""
+
+    running: int
+    reading: int
+    scratch: int
+
+    @property
+    def peak(self) -> int:
+        """Most memory at any time."""
+        return max(self.running, self.reading)
+
+
+def measured(scenario: Scenario, folder: Path) -> Took:
+    """Run a scenario in a process of its own and return what it took."""
+    printed = subprocess.run(
+        [sys.executable, "-c", MEASURE, scenario.to_toml()],
+        env={**os.environ, "TMPDIR": str(folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return Took(**json.loads(printed.splitlines()[-1]))
+
+
+@pytest.mark.usefixtures("own_store")
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        dumbbell(Flow(count=2), bandwidth_mbps=100, queue_packets=333, duration_s=60),
+        dumbbell(Flow(count=2), bandwidth_mbps=1000, queue_packets=3333, duration_s=5),
+        dumbbell(
+            Flow(count=2),
+            bandwidth_mbps=1000,
+            queue_packets=3333,
+            duration_s=5,
+            queue_log="summary",
+        ),
+        dumbbell(
+            Flow(cca="bbr", count=4),
+            bandwidth_mbps=200,
+            queue_packets=30,
+            rtt_ms=20,
+            duration_s=10,
+        ),
+        dumbbell(
+            Flow(cca="bbr", count=2),
+            bandwidth_mbps=1000,
+            queue_packets=33_000,
+            rtt_ms=200,
+            duration_s=5,
+            queue_log=False,
+        ),
+        dumbbell(
+            Flow(count=20), bandwidth_mbps=100, duration_s=10, queue_log=False, sample_interval_ms=1
+        ),
+        dumbbell(
+            Flow(count=10_000, kind="bytes", size_bytes=10_000),
+            bandwidth_mbps=1000,
+            queue_packets=3333,
+            duration_s=5,
+            queue_log=False,
+        ),
+        dumbbell(Flow(kind="cbr", rate_mbps=60, packet_bytes=100), bandwidth_mbps=50, duration_s=5),
+        Scenario(
+            flows=(Flow(), Flow(cca="bbr", first_bottleneck=1)),
+            bottlenecks=(
+                Bottleneck(bandwidth_mbps=200, queue_bdp=1),
+                Bottleneck(bandwidth_mbps=400, queue_bdp=1, qdisc="fq_codel"),
+            ),
+            rtt_ms=40,
+            duration_s=10,
+        ),
+    ],
+    ids=["100 Mbit", "1 Gbit", "summary", "drops", "long fat", "samples", "short", "small", "path"],
+)
+def test_estimate(scenario: Scenario, tmp_path: Path) -> None:
+    """Memory and records are what was estimated, or less, but not much less."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    took, needs = measured(scenario, folder), KernelEngine().needs(scenario)
+    peak = max(needs.running_bytes, needs.reading_bytes)
+    assert took.peak <= peak <= FACTOR * took.peak
+    assert took.running <= needs.running_bytes
+    assert took.scratch <= needs.scratch_bytes
+
+
+@pytest.mark.usefixtures("own_store")
+def test_table(tmp_path: Path) -> None:
+    """A table does without a large queue log, in a line, and is the one that the log gives."""
+    fast = dumbbell(Flow(count=2), bandwidth_mbps=1000, queue_packets=3333, duration_s=12)
+    fast.save(tmp_path / "fast.toml")
+
+    def ccbench(*words: str) -> subprocess.CompletedProcess[str]:
+        program = "from ccbench.cli.main import main; main()"
+        command = [sys.executable, "-c", program, "run", "fast.toml", *words]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    short, whole, stored = ccbench(), ccbench("-o", "whole"), ccbench()
+    (line,) = short.stderr.splitlines()
+    assert 'queue_log = "summary"' in line
+    assert "-o FOLDER" in line
+    assert whole.stderr == stored.stderr == ""
+    assert short.stdout == stored.stdout
+    assert whole.stdout.startswith(short.stdout[: short.stdout.index("made by")])
+    assert len(Run.load(tmp_path / "whole").queue)
+    assert Run.load(tmp_path / "whole").scenario == fast

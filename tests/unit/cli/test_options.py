@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of options: numbers with their units, names with those that exist."""
+
+from __future__ import annotations
+
+import re
+
+import click
+import pytest
+
+from ccbench import studies
+from ccbench.cli.main import program
+from tests.unit.cli.conftest import assert_refused, ccbench
+from tests.unit.cli.test_cli import commands
+
+#: The units in metavars of options, and how messages write them.
+_UNITS = {
+    "MBPS": "Mbit/s",
+    "GBPS": "Gbit/s",
+    "GBITPS": "Gbit/s",
+    "MS": "ms",
+    "US": "μs",
+    "S": "s",
+    "SECONDS": "s",
+    "HZ": "Hz",
+    "MB": "MB",
+}
+
+
+def command_at(words: tuple[str, ...]) -> click.Command:
+    """Return the command of these words."""
+    found: click.Command = program
+    for word in words:
+        assert isinstance(found, click.Group)
+        found = found.commands[word]
+    return found
+
+
+_WITH_UNITS = [
+    (words, option.opts[0], _UNITS[option.metavar])
+    for words in commands(program)
+    for option in command_at(words).params
+    if isinstance(option, click.Option) and option.metavar in _UNITS
+]
+
+
+class TestUnits:
+    @pytest.mark.parametrize(("words", "option", "unit"), _WITH_UNITS, ids=str)
+    def test_unit_is_said(self, words: tuple[str, ...], option: str, unit: str) -> None:
+        """A number with its unit is refused by each option, with the unit that it has."""
+        result = ccbench(*words, option, f"50{unit}")
+        assert_refused(result, option, f"'50{unit}'", f"write the {unit} as a number alone")
+
+    def test_all(self) -> None:
+        """The options that matter are among them, and no option with a unit takes any float."""
+        assert {"--bandwidth", "--rtt", "--duration"} <= {option for _, option, _ in _WITH_UNITS}
+        floats = [
+            (words, option.opts[0])
+            for words in commands(program)
+            for option in command_at(words).params
+            if option.type is click.FLOAT and re.search("Mbit|seconds|MB|ms", str(option.metavar))
+        ]
+        assert [] == floats
+
+
+def test_no_such_study() -> None:
+    """A study that does not exist is answered with all that do."""
+    assert_refused(ccbench("study", "run", "nosuch"), *studies.names(), "choose one of these")
+    assert_refused(ccbench("study", "run", "ware-3.3"), "did you mean 'ware-")

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+import pandas as pd
+import pytest
+
+from ccbench.cli._status import ExitStatus
+from ccbench.cli.sweep import sweep
+from tests.unit.cli.conftest import assert_refused, ccbench
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.unit.conftest import ArithmeticEngine
+
+
+class TestSweepCommand:
+    @pytest.mark.usefixtures("arithmetic")
+    def test_text(self, scenario: Path, tmp_path: Path) -> None:
+        """A person gets a row for each combination, and where table and plot are."""
+        files = ("-o", tmp_path / "t.csv", "--plot", tmp_path / "p.svg")
+        vary = ("--vary", "rtt_ms=10,40", "--vary", "bottlenecks.0.queue_bdp=1,2")
+        result = ccbench("sweep", scenario, *vary, "--repeat", 2, *files)
+        assert ExitStatus.OK == result.exit_code, result.output
+        assert 4 == result.stdout.count("10.00 ± 0.00")
+        assert "In all combinations all repetitions are equal" in result.stdout
+        assert "--vary noise.reverse_jitter_ms=" in result.stdout
+        assert 8 == len(pd.read_csv(tmp_path / "t.csv"))
+        assert (tmp_path / "p.svg").read_text().startswith("<?xml")
+
+    @pytest.mark.usefixtures("arithmetic")
+    def test_one_run(self, scenario: Path) -> None:
+        """Where there is no interval, what gives one is said."""
+        result = ccbench("sweep", scenario, "--vary", "rtt_ms=10")
+        assert "--repeat N" in result.stdout
+        assert "±" not in result.stdout
+
+    @pytest.mark.usefixtures("arithmetic")
+    def test_json(self, scenario: Path) -> None:
+        """A program gets means with intervals, every run, and what made them."""
+        result = ccbench("sweep", scenario, "--vary", "rtt_ms=10,40", "--repeat", 2, "--json")
+        document = json.loads(result.stdout)
+        assert {"rtt_ms": [10, 40]} == document["sweep"]["vary"]
+        assert 4 == len(document["runs"])
+        assert [10, 40] == [one["settings"]["rtt_ms"] for one in document["estimates"]]
+        assert 2 == document["estimates"][0]["repetitions"]
+        assert "arithmetic" == document["provenance"]["engine"]
+
+    def test_dry_run(self, scenario: Path, arithmetic: ArithmeticEngine) -> None:
+        """A dry run says how much is to be done and how much is stored, and keeps nothing."""
+        options = ("sweep", scenario, "--vary", "rtt_ms=10,40,80", "--repeat", 2)
+        result = ccbench(*options, "--dry-run")
+        assert "6 (0 are stored)" in result.stdout
+        assert "side by side" in result.stdout
+        assert 1 == len(arithmetic.ran)
+        ccbench(*options)
+        assert "6 (6 are stored)" in ccbench(*options, "--dry-run").stdout
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ((), ("--vary",)),
+            (("--vary", "rtt_ms"), ("rtt_ms", "SETTING=VALUE")),
+            (("--vary", "rtt_ms=1,,2"), ("rtt_ms=1,,2",)),
+            (("--vary", "=1"), ("=1",)),
+            (("--vary", "rtt=1,2"), ("'rtt'", "did you mean rtt_ms?")),
+            (("--vary", "rtt_ms=fast"), ("rtt_ms = 'fast'", "a number")),
+            (("--vary", "rtt_ms=-1"), ("rtt_ms = -1", "at least 0.001")),
+            (("--vary", "rtt_ms=1", "--vary", "rtt_ms=2"), ("twice", "in one")),
+            (("--vary", "seed=1,2", "--repeat", "2"), ("seed", "remove one")),
+            (("--vary", "rtt_ms=1", "--repeat", "0"), ("--repeat",)),
+            (("--vary", "rtt_ms=1", "--metric", "speed"), ("speed", "throughput")),
+            (("--vary", "rtt_ms=1", "--metric", "harm"), ("two groups",)),
+            (("--vary", "rtt_ms=1", "--beta", "0"), ("--beta", "--metric harm")),
+            (("--vary", "rtt_ms=1", "-o", "t.txt"), ("t.txt", ".csv or .parquet")),
+            (("--vary", "rtt_ms=1", "--plot", "p.gif"), ("p.gif", ".png")),
+            (("--vary", "rtt_ms=1", "--jobs", "2", "--scheduler", "tcp://h:1"), ("--scheduler",)),
+        ],
+    )
+    def test_refused(
+        self,
+        scenario: Path,
+        arithmetic: ArithmeticEngine,
+        options: tuple[str, ...],
+        words: tuple[str, ...],
+    ) -> None:
+        """What is wrong is refused in one line before anything runs."""
+        assert_refused(ccbench("sweep", scenario, *options), *words)
+        assert [] == arithmetic.ran
+
+    def test_no_file(self, tmp_path: Path) -> None:
+        """A file that is not there, or is no scenario, is named."""
+        (tmp_path / "bad.toml").write_text("rtt_ms = 40\n")
+        for name in ("none.toml", "bad.toml"):
+            assert_refused(ccbench("sweep", tmp_path / name, "--vary", "rtt_ms=1"), name)
+
+    def test_completion(self, scenario: Path, tmp_path: Path) -> None:
+        """A shell completes the settings of the scenario that was named; without one, none."""
+        (option,) = (one for one in sweep.params if one.name == "vary")
+        context = click.Context(sweep)
+        context.params = {"scenario": scenario}
+        found = option.shell_complete(context, "bottlenecks.0.queue")
+        assert ["bottlenecks.0.queue_packets=", "bottlenecks.0.queue_bdp="] == [
+            one.value for one in found
+        ]
+        context.params = {"scenario": tmp_path / "none.toml"}
+        assert [] == option.shell_complete(context, "flows")

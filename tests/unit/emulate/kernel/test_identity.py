@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ccbench import _code
+from ccbench.emulate import Store
+from ccbench.emulate.kernel import build, protocol, web
+from ccbench.emulate.kernel import engine as engine_module
+from ccbench.emulate.kernel.build import KernelBuild
+from ccbench.emulate.kernel.engine import KernelEngine
+from ccbench.emulate.kernel.http import HttpKernelEngine
+from ccbench.emulate.kernel.inputs import GuestInput
+from ccbench.flow import MAX_BITRATES
+from ccbench.noise import Noise
+from ccbench.scenario import Bottleneck, Flow, Scenario, Trace
+from ccbench.wifi import Wifi
+from tests.unit.scenario.conftest import EVERYTHING, VIDEO, scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+KERNEL = KernelBuild(
+    path=Path("kernel"),
+    release="6.12.1",
+    hz=1000,
+    ccas=("bbr", "cubic", "rapid", "reno"),
+    qdiscs=("codel", "droptail"),
+    modules=("ccbench_flows", "ccbench_link", "tcp_rapid"),
+    version="0123456789abcdef",
+)
+LINK = Bottleneck(bandwidth_mbps=12, queue_packets=50)
+TRACE = Trace(name="one", opportunities_ms=(1, 2, 4))
+#: Of every kind of flow one.
+RICH = replace(
+    EVERYTHING,
+    bottlenecks=(
+        EVERYTHING.bottlenecks[0],
+        replace(EVERYTHING.bottlenecks[1], qdisc_options=(("target_ms", 5),)),
+    ),
+)
+RADIO = Wifi(bitrates_mbps=(13, 65))
+
+
+def identity(one: Scenario) -> str:
+    """Return the identity of a run of a scenario."""
+    return KernelEngine(KERNEL).identity(one)
+
+
+def with_flow(**settings: Any) -> Scenario:
+    """Make a scenario of one flow and two bottlenecks."""
+    return scenario(flows=(Flow(**settings),), bottlenecks=(LINK, LINK))
+
+
+def with_link(**settings: Any) -> Scenario:
+    """Make a scenario with one bottleneck."""
+    return scenario(bottlenecks=(Bottleneck(**settings),))
+
+
+def with_radio(**settings: Any) -> Scenario:
+    """Make a scenario with a Wi-Fi link."""
+    return with_link(wifi=replace(RADIO, **settings), queue_packets=50)
+
+
+#: For each field two scenarios that differ in it, or have to differ in it besides.
+OF_SCENARIO = {
+    "flows": (scenario(), scenario(flows=(Flow(), Flow()))),
+    "bottlenecks": (scenario(), scenario(bottlenecks=(LINK, LINK))),
+    "rtt_ms": (scenario(), scenario(rtt_ms=50.000001)),
+    "duration_s": (scenario(), scenario(duration_s=61)),
+    "seed": (scenario(), scenario(seed=2)),
+    "noise": (scenario(), scenario(noise=Noise(reverse_jitter_ms=1))),
+    "ack_batch_ms": (scenario(), scenario(ack_batch_ms=1)),
+    "sample_interval_ms": (scenario(), scenario(sample_interval_ms=50)),
+    "queue_log": (scenario(), scenario(queue_log="summary")),
+    "ecn": (scenario(), scenario(ecn=True)),
+    "sysctls": (scenario(), scenario(sysctls={"net.ipv4.tcp_sack": 0})),
+    "module_parameters": (scenario(), scenario(module_parameters={"tcp_rapid.tolerance": 64})),
+}
+OF_FLOW = {
+    "cca": (with_flow(), with_flow(cca="bbr")),
+    "kind": (with_flow(kind="cbr", rate_mbps=1), with_flow(kind="poisson", rate_mbps=1)),
+    "count": (with_flow(), with_flow(count=2)),
+    "start_s": (with_flow(), with_flow(start_s=1e-9)),
+    "stop_s": (with_flow(), with_flow(stop_s=30)),
+    "size_bytes": (with_flow(kind="bytes", size_bytes=1), with_flow(kind="bytes", size_bytes=2)),
+    "rate_mbps": (with_flow(kind="rate", rate_mbps=1), with_flow(kind="rate", rate_mbps=2)),
+    "on_s": (with_flow(kind="onoff", on_s=1, off_s=1), with_flow(kind="onoff", on_s=2, off_s=1)),
+    "off_s": (with_flow(kind="onoff", on_s=1, off_s=1), with_flow(kind="onoff", on_s=1, off_s=2)),
+    "bitrates_mbps": (
+        with_flow(kind="video", **VIDEO),
+        with_flow(kind="video", **{**VIDEO, "bitrates_mbps": (1, 3)}),
+    ),
+    "segment_s": (
+        with_flow(kind="video", **VIDEO),
+        with_flow(kind="video", **{**VIDEO, "segment_s": 2}),
+    ),
+    "buffer_s": (
+        with_flow(kind="video", **VIDEO),
+        with_flow(kind="video", **{**VIDEO, "buffer_s": 30}),
+    ),
+    "packet_bytes": (
+        with_flow(kind="cbr", rate_mbps=1),
+        with_flow(kind="cbr", rate_mbps=1, packet_bytes=200),
+    ),
+    "extra_rtt_ms": (with_flow(), with_flow(extra_rtt_ms=1)),
+    "first_bottleneck": (with_flow(), with_flow(first_bottleneck=1)),
+    "last_bottleneck": (with_flow(), with_flow(last_bottleneck=0)),
+    "delayed_acks": (with_flow(), with_flow(delayed_acks=True)),
+    "arrivals": (
+        with_flow(kind="bytes", arrivals=((0.5, 1000), (1.5, 1000))),
+        with_flow(kind="bytes", arrivals=((0.5, 1000), (1.5, 1001))),
+    ),
+}
+OF_LINK = {
+    "bandwidth_mbps": (
+        with_link(bandwidth_mbps=12, queue_packets=50),
+        with_link(bandwidth_mbps=13, queue_packets=50),
+    ),
+    "trace": (
+        with_link(trace=TRACE, queue_packets=50),
+        with_link(trace=replace(TRACE, opportunities_ms=(1, 3, 4)), queue_packets=50),
+    ),
+    "wifi": (with_radio(), with_radio(stations=2)),
+    "queue_packets": (
+        with_link(bandwidth_mbps=12, queue_packets=50),
+        with_link(bandwidth_mbps=12, queue_packets=51),
+    ),
+    "queue_bdp": (
+        with_link(bandwidth_mbps=12, queue_bdp=1),
+        with_link(bandwidth_mbps=12, queue_bdp=2),
+    ),
+    "qdisc": (
+        with_link(bandwidth_mbps=12, queue_packets=50),
+        with_link(bandwidth_mbps=12, queue_packets=50, qdisc="codel"),
+    ),
+    "qdisc_options": (
+        with_link(bandwidth_mbps=12, queue_packets=50, qdisc="codel"),
+        with_link(
+            bandwidth_mbps=12, queue_packets=50, qdisc="codel", qdisc_options={"target_ms": 6}
+        ),
+    ),
+    "loss": (
+        with_link(bandwidth_mbps=12, queue_packets=50),
+        with_link(bandwidth_mbps=12, queue_packets=50, loss=1e-6),
+    ),
+}
+OF_RADIO = {
+    "bitrates_mbps": (with_radio(), with_radio(bitrates_mbps=(65, 13))),
+    "step_s": (with_radio(), with_radio(step_s=1)),
+    "max_frames": (with_radio(), with_radio(max_frames=16)),
+    "overhead_ms": (with_radio(), with_radio(overhead_ms=(0.3, 1))),
+    "stations": (with_radio(), with_radio(stations=2)),
+}
+OF_NOISE = {
+    field.name: (scenario(), scenario(noise=Noise(**{field.name: 0.1}))) for field in fields(Noise)
+}
+#: By class: the pairs, and the fields that are for people.
+PAIRS: dict[type[Any], tuple[dict[str, tuple[Scenario, Scenario]], set[str]]] = {
+    Scenario: (OF_SCENARIO, {"name"}),
+    Flow: (OF_FLOW, {"label"}),
+    Bottleneck: (OF_LINK, set()),
+    Wifi: (OF_RADIO, set()),
+    Noise: (OF_NOISE, set()),
+    Trace: ({"opportunities_ms": OF_LINK["trace"]}, {"name"}),
+}
+
+
+#: Every pair, with the name of its field.
+ALL_PAIRS = [
+    pytest.param(*pair, id=f"{cls.__name__}.{name}")
+    for cls, (of_class, _) in PAIRS.items()
+    for name, pair in of_class.items()
+]
+
+
+class TestScenarios:
+    @pytest.mark.parametrize("cls", PAIRS)
+    def test_all_fields(self, cls: type[Any]) -> None:
+        """Every field of what makes a scenario is looked at here."""
+        pairs, for_people = PAIRS[cls]
+        assert {field.name for field in fields(cls)} == {*pairs, *for_people}
+
+    @pytest.mark.parametrize(("one", "other"), ALL_PAIRS)
+    def test_differences(self, one: Scenario, other: Scenario) -> None:
+        """Whatever reaches the guest makes another run."""
+        assert identity(one) != identity(other)
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            (scenario(), scenario(name="mine", flows=(Flow(label="my flow"),))),
+            (
+                with_link(trace=TRACE, queue_packets=50),
+                with_link(trace=replace(TRACE, name="other"), queue_packets=50),
+            ),
+            (with_link(bandwidth_mbps=12, queue_bdp=1), scenario()),
+            (scenario(flows=(Flow(count=2),)), scenario(flows=(Flow(), Flow()))),
+            (scenario(ecn=True), scenario(sysctls={"net.ipv4.tcp_ecn": 1})),
+            (scenario(rtt_ms=50), scenario(rtt_ms=50 + 1e-9)),
+            (with_flow(), with_flow(stop_s=60, last_bottleneck=1)),
+        ],
+    )
+    def test_same_input(self, one: Scenario, other: Scenario) -> None:
+        """Two scenarios that give the guest the same have one run."""
+        assert identity(one) == identity(other)
+
+    def test_linux_s_own_modules(self) -> None:
+        """What is on the kernel's command line counts, as do modules that are loaded."""
+        for name in ("tcp_cubic.beta", "tcp_rapid.tolerance"):
+            one, other = ({name: value} for value in (64, 65))
+            assert identity(scenario(module_parameters=one)) != identity(
+                scenario(module_parameters=other)
+            )
+
+
+class TestEngine:
+    def test_kernel(self) -> None:
+        """Another build of the kernel makes another run, and so does another set of modules."""
+        others = [replace(KERNEL, version="0" * 16), replace(KERNEL, modules=KERNEL.modules[:2])]
+        found = {KernelEngine(kernel).identity(scenario()) for kernel in (KERNEL, *others)}
+        assert 3 == len(found)
+
+    def test_place(self) -> None:
+        """Where the kernel lies does not matter."""
+        elsewhere = replace(KERNEL, path=Path("/elsewhere"))
+        assert identity(scenario()) == KernelEngine(elsewhere).identity(scenario())
+
+    def test_what_is_booted(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        """The guest is given what the identity is a digest of, and the folder has nothing else."""
+
+        class BootedError(Exception):
+            pass
+
+        def boot(_: KernelBuild, folder: Path, *, given: GuestInput, **_others: object) -> None:
+            assert not list(folder.iterdir())
+            assert given.digest() == KernelEngine(KERNEL).guest_input(RICH).digest()
+            raise BootedError
+
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        monkeypatch.setattr(engine_module, "boot", boot)
+        monkeypatch.setattr(build, "hold", lambda _: None)
+        monkeypatch.setattr(KernelEngine, "check", lambda *_: None)
+        with pytest.raises(BootedError):
+            KernelEngine(KERNEL).run(RICH)
+
+    def test_what_readers_learn(self) -> None:
+        """Readers learn from the guest's input what the scenario says."""
+        given = KernelEngine(KERNEL).guest_input(RICH)
+        table = RICH.flow_table()
+        assert table["cca"].tolist() == given.ccas.tolist()
+        assert (2, 60 * 10**9, False) == (given.bottlenecks, given.duration_ns, given.queue_log)
+        for log in (True, False, "summary"):
+            logged = KernelEngine(KERNEL).guest_input(scenario(queue_log=log))
+            assert logged.queue_log is log or logged.queue_log == log == "summary"
+
+    def test_starts(self) -> None:
+        """Each single flow is told the start that the scenario's table has, noise included."""
+        noisy = replace(RICH, noise=Noise(start_spread_ms=40))
+        header = protocol.FLOWS_HEADER.itemsize
+        for one in (RICH, noisy):
+            content = KernelEngine(KERNEL).guest_input(one).files["flows.bin"]
+            starts_ns = [
+                int.from_bytes(content[at : at + 8], "little")
+                for at in range(header, len(content), protocol.FLOW_SPEC.itemsize)
+            ]
+            assert (one.flow_table()["start_s"] * 1e9).round().tolist() == starts_ns
+        assert (MAX_BITRATES,) == protocol.FLOW_SPEC["ladder_kbps"].shape
+
+    def test_old_runs(self, tmp_path: Path) -> None:
+        """Runs that were stored under other keys are not found, and disturb nobody."""
+        store = Store(tmp_path)
+        old = store.path_for(scenario().key())
+        old.mkdir(parents=True)
+        (old / "run.json").write_text("{}")
+        assert store.get(scenario(), KernelEngine(KERNEL)) is None
+        assert old.is_dir()
+        assert 1 == store.usage().runs
+
+
+class TestCode:
+    @pytest.fixture
+    def change(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], None]]:
+        """Give what adds text to a module's source."""
+        source = _code._source
+
+        def add(module: str, text: str) -> None:
+            _code.code_digest.cache_clear()
+            monkeypatch.setattr(
+                _code, "_source", lambda name: source(name) + (text if name == module else "")
+            )
+
+        yield add
+        _code.code_digest.cache_clear()
+
+    @pytest.mark.parametrize(
+        "module",
+        [
+            "ccbench._frames",
+            "ccbench.cca_info",
+            "ccbench.emulate.kernel.records",
+            "ccbench.emulate.kernel.results",
+            "ccbench.queue_summary",
+        ],
+    )
+    def test_reader(self, change: Callable[[str, str], None], module: str) -> None:
+        """Other code between the guest's records and a run's tables makes another run."""
+        before = identity(scenario()), KernelEngine(KERNEL).version()
+        change(module, "\n# a comment\n")
+        assert before == (identity(scenario()), KernelEngine(KERNEL).version())
+        change(module, "\nADDED = 1\n")
+        assert before[0] != identity(scenario())
+        assert before[1] != KernelEngine(KERNEL).version()
+
+    @pytest.mark.parametrize(
+        "module", ["ccbench.run", "ccbench.scenario", "ccbench.harm", "ccbench.emulate.kernel.boot"]
+    )
+    def test_others(self, change: Callable[[str, str], None], module: str) -> None:
+        """Code that only leads to the guest's input, or starts from a run, does not by itself."""
+        before = identity(scenario())
+        change(module, "\nADDED = 1\n")
+        assert before == identity(scenario())
+
+    def test_writer(self, change: Callable[[str, str], None]) -> None:
+        """Other code between a scenario and the guest makes another version of the engine."""
+        before = identity(scenario()), KernelEngine(KERNEL).version()
+        change("ccbench.emulate.kernel.plan", "\nADDED = 1\n")
+        assert before[0] == identity(scenario())
+        assert before[1] != KernelEngine(KERNEL).version()
+
+
+class TestPrograms:
+    @pytest.fixture(autouse=True)
+    def _installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Have the programs, of which only the digest is asked for."""
+        monkeypatch.setattr(web, "find", lambda name: f"/usr/bin/{name}")
+        monkeypatch.setattr(web, "programs_digest", lambda: "0123456789abcdef")
+
+    def served(self) -> str:
+        """Return the identity of a run whose flow is a web server's."""
+        return HttpKernelEngine(KERNEL).identity(scenario())
+
+    def test_engine(self) -> None:
+        """A run with a web server is another one than without."""
+        assert self.served() != identity(scenario())
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("SETTINGS", web.SETTINGS.replace("sendfile on", "sendfile off")),
+            ("CLIENT_OPTIONS", (*web.CLIENT_OPTIONS, "--verbose")),
+            ("programs_digest", lambda: "0" * 16),
+            ("find", lambda name: f"/opt/{name}"),
+            ("_START_UP_NS", 1),
+            ("_CLIENT_MB", 32),
+        ],
+    )
+    def test_differences(self, monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> None:
+        """Other programs, or other settings of theirs, make another run."""
+        before = self.served()
+        monkeypatch.setattr(web, name, value)
+        assert before != self.served()
+
+
+class TestGuestInput:
+    GIVEN = GuestInput(files={"plan": b"netns\n"}, memory_mb=256, seed=1, parameters=("a.b=1",))
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"files": {"plan": b"netns"}},
+            {"files": {"plans": b"netns\n"}},
+            {"files": {"plan": b"netns\n", "link.bin": b""}},
+            {"memory_mb": 512},
+            {"seed": 2},
+            {"parameters": ()},
+            {"parameters": ("a.b=1", "a.c=1")},
+        ],
+    )
+    def test_digest(self, change: dict[str, Any]) -> None:
+        """The digest is one of all that there is."""
+        assert self.GIVEN.digest() != replace(self.GIVEN, **change).digest()
+
+    def test_command_line(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The words that all runs have on the command line are part of it."""
+        before = self.GIVEN.digest()
+        words = (*self.GIVEN.command_line, "threadirqs")
+        monkeypatch.setattr(GuestInput, "command_line", words)
+        assert before != self.GIVEN.digest()
+
+    def test_files(self, tmp_path: Path) -> None:
+        """Files are written with one date, whatever the host's, as programs may tell it."""
+        given = replace(self.GIVEN, files={"plan": b"netns\n", "pages/1": b"\0"})
+        given.write(tmp_path)
+        written = {str(p.relative_to(tmp_path)): p for p in tmp_path.rglob("*") if p.is_file()}
+        assert given.files == {name: path.read_bytes() for name, path in written.items()}
+        assert {1_577_836_800} == {path.stat().st_mtime for path in written.values()}

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench.cache import cache_dir
+from ccbench.emulate import Machine, _speed, expected_s, run, run_many
+from ccbench.emulate._load import packets, samples
+from ccbench.emulate._machine import cgroup_room_bytes
+from ccbench.emulate.kernel.needs import needs
+from ccbench.emulate.resources import Room, check_room
+from ccbench.errors import InputError
+from ccbench.noise import Noise
+from ccbench.scenario import Bottleneck, Flow, Scenario
+from tests.unit.emulate.conftest import BASE, NEEDS, GuestEngine, seeds
+
+if TYPE_CHECKING:
+    from ccbench.emulate import Store
+
+#: Two CUBIC flows at 10 Gbit/s.
+FAST = Scenario(
+    flows=(Flow(count=2),),
+    bottlenecks=(Bottleneck(bandwidth_mbps=10_000, queue_bdp=1),),
+    rtt_ms=40,
+    duration_s=600,
+)
+LAPTOP = Machine(memory_bytes=16e9, shared_bytes=8e9, scratch_bytes=100e9, scratch=Path("/scratch"))
+
+
+def refusal(scenario: Scenario, machine: Machine) -> str:
+    """Return why a machine refuses a run in the virtual kernel."""
+    with pytest.raises(InputError) as caught:
+        check_room(needs(scenario), machine)
+    return str(caught.value)
+
+
+class TestCheckRoom:
+    def test_fits(self) -> None:
+        """What fits is not refused."""
+        check_room(needs(replace(FAST, duration_s=10)), LAPTOP)
+
+    def test_memory(self) -> None:
+        """A queue log that memory cannot hold is refused; the remedy named is one."""
+        message = refusal(FAST, LAPTOP)
+        assert "140 GB of memory, and 16 GB are available" in message
+        assert 'set queue_log = "summary"' in message
+        assert "\n" not in message
+        check_room(needs(replace(FAST, queue_log="summary")), LAPTOP)
+
+    def test_background(self) -> None:
+        """Background traffic counts at every bottleneck."""
+        link = Bottleneck(bandwidth_mbps=12, queue_packets=100)
+        flow = Flow(kind="cbr", rate_mbps=1.2)
+        noise = Noise(background_share=0.1)
+        scenario = Scenario(
+            flows=(flow,), bottlenecks=(link, link), rtt_ms=50, duration_s=10, noise=noise
+        )
+        assert packets(scenario) == pytest.approx((2000, 2000))
+
+    def test_samples(self) -> None:
+        """Samples that memory cannot hold are refused; longer intervals are a remedy."""
+        sampled = replace(FAST, queue_log=False, flows=(Flow(count=100),), sample_interval_ms=1)
+        assert "raise sample_interval_ms" in refusal(sampled, LAPTOP)
+        check_room(needs(replace(sampled, sample_interval_ms=100)), LAPTOP)
+
+    def test_scratch(self) -> None:
+        """Records that the folder for temporary files cannot hold are refused; TMPDIR is named."""
+        message = refusal(FAST, replace(LAPTOP, memory_bytes=math.inf, scratch_bytes=1e9))
+        assert "in /scratch, where 1 GB are free" in message
+        assert "set TMPDIR" in message
+
+    def test_scratch_in_memory(self) -> None:
+        """Records in a tmpfs are memory too, and a folder on a disk is a remedy."""
+        long = replace(FAST, duration_s=60)
+        tight = replace(LAPTOP, memory_bytes=needs(long).reading_bytes + 1e6)
+        check_room(needs(long), tight)
+        message = refusal(long, replace(tight, scratch_in_memory=True))
+        assert "set TMPDIR to a folder on a disk, as /scratch is in memory" in message
+
+    def test_shared_memory(self) -> None:
+        """A guest that /dev/shm cannot hold, as in a container, is refused before it dies there."""
+        message = refusal(replace(FAST, queue_log=False), replace(LAPTOP, shared_bytes=64e6))
+        assert "in /dev/shm, where 64 MB are free" in message
+        assert "--shm-size" in message
+        assert "shorten the queues" in message
+
+    def test_guest(self) -> None:
+        """A guest that memory cannot hold is refused, with its own remedy."""
+        wide = replace(FAST, queue_log=False, flows=(Flow(count=200_000),), duration_s=0.001)
+        assert "start fewer flows" in refusal(wide, replace(LAPTOP, memory_bytes=1e9))
+
+
+class TestRun:
+    def test_refused(self, engine: GuestEngine, store: Store) -> None:
+        """A run that cannot end well does not start; what the store has is no run."""
+        small = Machine(memory_bytes=1.9e6)
+        with pytest.raises(InputError, match="2 MB of memory"):
+            run(BASE, engine=engine, store=store, machine=small)
+        assert engine.started() == 0
+        run(BASE, engine=engine, store=store, machine=Machine(memory_bytes=2e6))
+        run(BASE, engine=engine, store=store, machine=small)
+        assert engine.started() == 1
+
+
+class TestRunMany:
+    def test_refused(self, engine: GuestEngine) -> None:
+        """If one scenario does not fit by itself, none is started."""
+        with pytest.raises(InputError, match=r"scenarios\[0\]: this run records about 3 MB"):
+            run_many(seeds(3), engine=engine, store=None, machine=Machine(scratch_bytes=2e6))
+        assert engine.started() == 0
+
+    @pytest.mark.parametrize(
+        "machine",
+        [
+            Machine(memory_bytes=2 * 2e6 + 0.5e6),
+            Machine(shared_bytes=0.6e6),
+            Machine(scratch_bytes=6e6),
+        ],
+        ids=["memory", "shared", "scratch"],
+    )
+    def test_fewer(
+        self, engine: GuestEngine, machine: Machine, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """All runs end where fewer fit side by side than there are jobs; the log says so once."""
+        with caplog.at_level(logging.WARNING, "ccbench"):
+            results = dict(run_many(seeds(6), engine=engine, store=None, jobs=4, machine=machine))
+        assert sorted(results) == list(range(6))
+        (said,) = [record.getMessage() for record in caplog.records]
+        assert "2 of 4 runs side by side" in said
+
+    def test_enough(self, engine: GuestEngine, caplog: pytest.LogCaptureFixture) -> None:
+        """With room for all jobs nothing is said."""
+        machine = Machine(memory_bytes=4 * 2e6)
+        with caplog.at_level(logging.WARNING, "ccbench"):
+            assert list(run_many(seeds(6), engine=engine, store=None, jobs=2, machine=machine))
+        assert not caplog.records
+
+
+class TestRoom:
+    def test_results(self) -> None:
+        """A result takes room until somebody else has it."""
+        room = Room(Machine(memory_bytes=2.4e6), makes_runs=True)
+        assert room.has(NEEDS)
+        room.start(NEEDS)
+        assert not room.has(NEEDS)
+        room.end(NEEDS)
+        assert not room.has(NEEDS)
+        room.give(NEEDS)
+        assert room.has(NEEDS)
+
+    def test_failed(self) -> None:
+        """What a failed run took is free again."""
+        room = Room(Machine(memory_bytes=2e6), makes_runs=True)
+        room.start(NEEDS)
+        room.end(NEEDS, failed=True)
+        assert room.has(NEEDS)
+
+    def test_elsewhere(self) -> None:
+        """Runs that are made elsewhere take their results' room here."""
+        room = Room(Machine(memory_bytes=1e6), makes_runs=False)
+        room.start(NEEDS)
+        room.start(NEEDS)
+        assert not room.has(NEEDS)
+
+
+class TestPackets:
+    @pytest.mark.parametrize(
+        ("flow", "expected"),
+        [
+            (Flow(), 10_000),
+            (Flow(start_s=5), 5_000),
+            (Flow(kind="bytes", size_bytes=1_448_000), 1_000),
+            (Flow(kind="bytes", arrivals=((0, 144_800), (1, 144_800))), 200),
+            (Flow(kind="onoff", on_s=1, off_s=4), 2_000),
+            (Flow(kind="rate", rate_mbps=1.448), 1_250),
+            (Flow(kind="cbr", rate_mbps=24), 20_000),
+            (Flow(kind="cbr", rate_mbps=1.2, packet_bytes=150, count=2), 20_000),
+        ],
+    )
+    def test_of_flow(self, flow: Flow, expected: int) -> None:
+        """TCP flows send what they offer and the link carries (120 Mbit), UDP flows all."""
+        link = Bottleneck(bandwidth_mbps=12, queue_packets=100)
+        scenario = Scenario(flows=(flow,), bottlenecks=(link,), rtt_ms=50, duration_s=10)
+        (arrive,) = packets(scenario)
+        assert expected <= arrive <= 1.2 * expected + 10
+
+    def test_path(self) -> None:
+        """A flow's packets count at the bottlenecks that it passes."""
+        link = Bottleneck(bandwidth_mbps=12, queue_packets=100)
+        cross = Flow(kind="cbr", rate_mbps=1.2, first_bottleneck=1, last_bottleneck=1)
+        scenario = Scenario(flows=(cross,), bottlenecks=(link,) * 3, rtt_ms=50, duration_s=10)
+        assert packets(scenario) == pytest.approx((0, 1000, 0))
+
+    def test_samples(self) -> None:
+        """A hundred thousand short flows are not sampled all the time."""
+        arrivals = tuple((i / 1000, 10_000) for i in range(100_000))
+        link = Bottleneck(bandwidth_mbps=100, queue_packets=100)
+        short = Flow(kind="bytes", arrivals=arrivals)
+        scenario = Scenario(flows=(short,), bottlenecks=(link,), rtt_ms=50, duration_s=200)
+        assert 2 * len(arrivals) < samples(scenario) < 50 * len(arrivals)
+        assert samples(replace(scenario, flows=(Flow(count=2),))) == pytest.approx(4000, rel=0.01)
+
+
+class TestCgroups:
+    def test_version_2(self, tmp_path: Path) -> None:
+        """The tightest limit of the group and of those above it counts; pages of files do not."""
+        (tmp_path / "groups").write_text("0::/job/step\n")
+        write_group(tmp_path / "root/job", "memory.max", 1000, "memory.current", 700)
+        write_group(tmp_path / "root/job/step", "memory.max", "max", "memory.current", 600)
+        assert cgroup_room_bytes(tmp_path / "groups", tmp_path / "root") == 1000 - 700 + 50 + 30
+
+    def test_version_1(self, tmp_path: Path) -> None:
+        """The controller's own tree counts; in a container, its root is the container's group."""
+        (tmp_path / "groups").write_text("4:memory:/docker/not-visible\n1:cpu:/\n0::/\n")
+        write_group(
+            tmp_path / "root/memory",
+            *("memory.limit_in_bytes", 5000, "memory.usage_in_bytes", 1080, "total_"),
+        )
+        assert cgroup_room_bytes(tmp_path / "groups", tmp_path / "root") == 4000
+
+    def test_no_limit(self, tmp_path: Path) -> None:
+        """Without a limit, or without cgroups, there is none."""
+        (tmp_path / "groups").write_text("4:memory:/\n")
+        write_group(
+            tmp_path / "root/memory",
+            *("memory.limit_in_bytes", 2**63 - 4096, "memory.usage_in_bytes", 1000, "total_"),
+        )
+        assert cgroup_room_bytes(tmp_path / "groups", tmp_path / "root") == math.inf
+        assert cgroup_room_bytes(tmp_path / "none", tmp_path / "root") == math.inf
+
+
+def write_group(  # noqa: PLR0917 - the files of a group
+    folder: Path, limit: str, limit_bytes: object, use: str, used_bytes: int, prefix: str = ""
+) -> None:
+    """Write the files of a cgroup, with 80 bytes of files' pages."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / limit).write_text(f"{limit_bytes}\n")
+    (folder / use).write_text(f"{used_bytes}\n")
+    statistics = f"anon 500\n{prefix}inactive_file 50\n{prefix}active_file 30\n"
+    (folder / "memory.stat").write_text(statistics)
+
+
+class TestSpeed:
+    def test_nothing_yet(self, engine: GuestEngine) -> None:
+        """A machine that has run nothing expects nothing."""
+        assert expected_s([BASE], engine) is None
+
+    def test_learned(self) -> None:
+        """Time goes by work; the machine's last runs count more than those before."""
+        for _ in range(3):
+            _speed.learn("some", 100, 10)
+        assert _speed.expected_s("some", 50) == pytest.approx(5)
+        for _ in range(60):
+            _speed.learn("some", 100, 20)
+        assert _speed.expected_s("some", 50) == pytest.approx(10, rel=0.01)
+        assert _speed.expected_s("other", 50) is None
+
+    def test_by_runs(self, engine: GuestEngine) -> None:
+        """Every run teaches the machine how fast it is, stored or not."""
+        run(BASE, engine=engine, store=None)
+        one = expected_s([BASE], engine)
+        assert one is not None
+        assert expected_s([BASE, BASE], engine) == pytest.approx(2 * one)
+
+    def test_damaged(self) -> None:
+        """A damaged file is as good as none, and the next run replaces it."""
+        _speed.learn("some", 1, 1)
+        (file,) = (cache_dir() / "speed").iterdir()
+        for damaged in ("", "[]", "{}", json.dumps({"work": None, "seconds": 1})):
+            file.write_text(damaged)
+            assert _speed.expected_s("some", 1) is None
+        _speed.learn("some", 1, 3)
+        assert _speed.expected_s("some", 1) == pytest.approx(3)
+
+    def test_unwritable(self) -> None:
+        """A cache that cannot be written is no error."""
+        cache_dir().write_text("a file")
+        _speed.learn("some", 1, 1)
+        assert _speed.expected_s("some", 1) is None

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Harm over levels of noise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from ccbench import harm
+from ccbench.errors import InputError
+from ccbench.harm.figures import sensitivity_figure
+from ccbench.noise import NO_NOISE, Noise
+from tests.unit.conftest import NoisyEngine, run_with_rates
+
+if TYPE_CHECKING:
+    from ccbench import Run, Scenario
+
+
+class PhaseEngine(NoisyEngine):
+    """An engine in which alpha wins without noise, and loses with much of it."""
+
+    deviation = 0.01
+
+    def run(self, scenario: Scenario, **settings: Any) -> Run:
+        """Turn the rates of two flows round where the jitter is above a millisecond."""
+        result = super().run(scenario, **settings)
+        if scenario.flow_count == 1 or scenario.noise.reverse_jitter_ms < 1:
+            return result
+        return run_with_rates(scenario, result.throughput().iloc[0].to_numpy()[::-1])
+
+
+def pair(**settings: Any) -> harm.Experiment:
+    """Return one greedy flow against an even one, with a jitter of 0.5 ms."""
+    one = harm.long_flows(
+        alpha="greedy", beta="even", bandwidth_mbps=10, rtt_ms=40, queue_bdp=1, duration_s=10
+    )
+    return replace(one, **{"noise": Noise(reverse_jitter_ms=0.5), **settings})
+
+
+class TestSensitivity:
+    """:func:`sensitivity`."""
+
+    def test_levels(self, noisy_engine: NoisyEngine) -> None:
+        """The whole noise is scaled, and more of it gives a wider interval."""
+        noise = Noise(reverse_jitter_ms=0.5, background_share=0.01)
+        result = harm.sensitivity(pair(noise=noise), repetitions=4, engine=noisy_engine, store=None)
+        assert result.levels == harm.LEVELS
+        assert result.harms[-1].noise == Noise(reverse_jitter_ms=5, background_share=0.1)
+        table = result.table()
+        assert table["exact"].tolist() == [True, False, False, False, False]
+        assert table["repetitions"].tolist() == [1, 4, 4, 4, 4]
+        widths = (table["high"] - table["low"]).dropna()
+        assert widths.is_monotonic_increasing
+        assert not result.sign_depends_on_noise
+
+    def test_sign(self) -> None:
+        """Where alpha wins without noise and loses with much of it, that is said."""
+        result = harm.sensitivity(pair(), repetitions=4, engine=PhaseEngine(), store=None)
+        assert [one.sign for one in result.harms] == [1, 1, 1, 1, -1]
+        assert result.sign_depends_on_noise
+        assert result.to_dict()["sign_depends_on_noise"]
+
+    def test_progress(self, noisy_engine: NoisyEngine) -> None:
+        """The runs of all levels are counted together, and all planned ones are done in the end."""
+        seen: list[tuple[int, int]] = []
+        harm.sensitivity(
+            pair(),
+            (2, 1),
+            repetitions=3,
+            engine=noisy_engine,
+            store=None,
+            on_progress=lambda *counts: seen.append(counts),
+        )
+        assert seen == [(done, 12) for done in range(1, 13)]
+
+    @pytest.mark.parametrize(
+        ("levels", "noise", "words"),
+        [
+            ((), Noise(reverse_jitter_ms=1), "levels is"),
+            ((-1,), Noise(reverse_jitter_ms=1), "levels is -1"),
+            ((0, 1), NO_NOISE, "noise is 'none'"),
+            ((1, 10), Noise(background_share=0.1), "noise times 10: background_share is 1.0"),
+        ],
+    )
+    def test_bad_level(
+        self, noisy_engine: NoisyEngine, levels: tuple[float, ...], noise: Noise, words: str
+    ) -> None:
+        """Levels that cannot be are refused before anything runs."""
+        with pytest.raises(InputError, match=words):
+            harm.sensitivity(pair(noise=noise), levels, engine=noisy_engine, store=None)
+        assert noisy_engine.ran == []
+
+    def test_figure(self, noisy_engine: NoisyEngine) -> None:
+        """The figure has a mean for each level and a dot for each repetition."""
+        result = harm.sensitivity(
+            pair(), (0, 1, 10), repetitions=4, engine=noisy_engine, store=None
+        )
+        (axes,) = sensitivity_figure(result).axes
+        assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "1", "10"]
+        dots = [np.size(line.get_xdata()) for line in axes.lines if line.get_marker() == "o"]
+        assert sorted(dots) == [1, 3, 4, 4]

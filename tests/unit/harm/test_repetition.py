@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repeated measurements of harm."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from ccbench import Flow, emulate, harm
+from ccbench.emulate import Store
+from ccbench.errors import EngineError, InputError
+from ccbench.estimate import Estimate
+from ccbench.harm.repetition import next_count
+from ccbench.noise import NO_NOISE, Noise
+from ccbench.random_streams import repetition_seeds
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ccbench import Run, Scenario
+    from tests.unit.conftest import NoisyEngine
+
+
+def experiment(noise: Noise | None = None, **changes: Any) -> harm.Experiment:
+    """Return one greedy flow against an even one, at 10 Mbit/s for 10 s."""
+    settings: dict[str, Any] = {"bandwidth_mbps": 10, "rtt_ms": 40, "queue_bdp": 1}
+    pair = harm.long_flows(alpha="greedy", beta="even", duration_s=10, noise=noise, **settings)
+    return replace(pair, **changes)
+
+
+class TestRepeat:
+    """:func:`repeat`."""
+
+    def test_estimates(self, noisy_engine: NoisyEngine) -> None:
+        """Every part is the mean over the measurements of the repetition seeds."""
+        pair = experiment()
+        result = harm.repeat(pair, repetitions=5, engine=noisy_engine, store=None)
+        measured = []
+        for seed in repetition_seeds(1, 5):
+            one = replace(pair, seed=seed)
+            solo, competing = (
+                emulate.run(scenario, engine=noisy_engine, store=None)
+                for scenario in (one.solo, one.competing)
+            )
+            measured.append(harm.measure(solo, competing))
+        assert result.relative == Estimate(tuple(one.relative for one in measured))
+        assert result.estimate("jain") == Estimate(tuple(one.jain for one in measured))
+        assert result.values()["seed"].tolist() == list(repetition_seeds(1, 5))
+        assert not result.is_exact
+        assert result.relative.deviation > 0
+
+    def test_typical_noise(self) -> None:
+        """Long flows have the typical noise of their link unless told otherwise."""
+        assert experiment().noise.reverse_jitter_ms > 0
+        assert experiment().competing.noise == experiment().solo.noise == experiment().noise
+        assert experiment(NO_NOISE).noise == NO_NOISE
+
+    def test_exact(self, noisy_engine: NoisyEngine) -> None:
+        """Where nothing is random, two seeds show it, and the result is one run, no interval."""
+        result = harm.repeat(experiment(NO_NOISE), engine=noisy_engine, store=None)
+        assert result.is_exact
+        assert len(result.repetitions) == 1
+        assert len(noisy_engine.ran) == 4
+        assert math.isnan(result.relative.half_width)
+        assert result.sign == 1  # of the one harm that there is
+
+    @pytest.mark.parametrize("count", [2, 5])
+    def test_random_without_noise(self, noisy_engine: NoisyEngine, count: int) -> None:
+        """A congestion control that draws at random is repeated without noise as well."""
+        noisy_engine.draws = True
+        result = harm.repeat(
+            experiment(NO_NOISE), repetitions=count, engine=noisy_engine, store=None
+        )
+        assert not result.is_exact
+        assert len(result.repetitions) == count
+        assert len(noisy_engine.ran) == 2 * count
+
+    def test_losses_are_random(self, noisy_engine: NoisyEngine) -> None:
+        """Two equal runs prove nothing where packets are lost at random: all seeds are run."""
+        lossy = experiment(NO_NOISE)
+        link = replace(lossy.bottlenecks[0], loss=1e-9)
+        result = harm.repeat(
+            replace(lossy, bottlenecks=(link,)), repetitions=3, engine=noisy_engine, store=None
+        )
+        assert not result.is_exact
+        assert len(result.repetitions) == 3
+
+    def test_single(self, noisy_engine: NoisyEngine) -> None:
+        """One repetition is a number without interval, of which no sign is claimed."""
+        result = harm.repeat(experiment(), repetitions=1, engine=noisy_engine, store=None)
+        assert math.isnan(result.relative.low)
+        assert (result.is_exact, result.sign) == (False, 0)
+
+    def test_store(self, noisy_engine: NoisyEngine, tmp_path: Path) -> None:
+        """More repetitions run only what is missing."""
+        store = Store(tmp_path)
+        first = harm.repeat(experiment(), repetitions=3, engine=noisy_engine, store=store)
+        more = harm.repeat(experiment(), repetitions=5, engine=noisy_engine, store=store)
+        assert len(noisy_engine.ran) == 2 * 5
+        assert more.relative.values[:3] == first.relative.values
+
+    def test_jobs(self, noisy_engine: NoisyEngine) -> None:
+        """However many run side by side, the numbers and their order are the same."""
+        one, three = (
+            harm.repeat(experiment(), repetitions=5, engine=noisy_engine, store=None, jobs=jobs)
+            for jobs in (1, 3)
+        )
+        assert one.relative == three.relative
+
+    def test_progress(self, noisy_engine: NoisyEngine) -> None:
+        """Who waits hears of every run, and how many are planned."""
+        seen: list[tuple[int, int]] = []
+        harm.repeat(
+            experiment(),
+            repetitions=3,
+            engine=noisy_engine,
+            store=None,
+            on_progress=lambda *counts: seen.append(counts),
+        )
+        assert seen == [(done, 6) for done in range(1, 7)]
+
+    def test_failed_run(self, noisy_engine: NoisyEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A repetition that fails is an error, and none is left out."""
+        run, bad = noisy_engine.run, repetition_seeds(1, 3)[2]
+
+        def fail(scenario: Scenario, **settings: Any) -> Run:
+            if scenario.seed == bad:
+                raise EngineError("out of memory")
+            return run(scenario, **settings)
+
+        monkeypatch.setattr(noisy_engine, "run", fail)
+        with pytest.raises(EngineError, match="out of memory"):
+            harm.repeat(experiment(), repetitions=3, engine=noisy_engine, store=None)
+
+    def test_no_harm(self, noisy_engine: NoisyEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A run from which no harm follows is an error that names the seed."""
+        run = noisy_engine.run
+
+        def starve(scenario: Scenario, **settings: Any) -> Run:
+            result = run(scenario, **settings)
+            nothing = result.flows.assign(throughput_bytes=0)
+            return replace(result, flows=nothing) if scenario.flow_count == 1 else result
+
+        monkeypatch.setattr(noisy_engine, "run", starve)
+        with pytest.raises(EngineError, match="seed 1: throughput of the beta flows: solo is 0"):
+            harm.repeat(experiment(), repetitions=2, engine=noisy_engine, store=None)
+
+    @pytest.mark.parametrize(
+        ("settings", "words"),
+        [
+            ({"repetitions": 0}, "repetitions is 0"),
+            ({"repetitions": 1, "precision": 0.1}, "repetitions is 1; it must be .* at least 2"),
+            ({"precision": 0}, "precision is 0"),
+            ({"precision": math.nan}, "precision is nan"),
+            ({"precision": 0.1, "max_repetitions": 7}, "max_repetitions is 7; .* at least 8"),
+        ],
+    )
+    def test_bad_setting(
+        self, noisy_engine: NoisyEngine, settings: dict[str, Any], words: str
+    ) -> None:
+        """A setting that cannot be is refused before anything runs."""
+        with pytest.raises(InputError, match=words):
+            harm.repeat(experiment(), engine=noisy_engine, store=None, **settings)
+        assert noisy_engine.ran == []
+
+    def test_unknown_cca(self, noisy_engine: NoisyEngine) -> None:
+        """What the engine cannot run is refused with the experiment's name."""
+        pair = experiment(alpha=(Flow(cca="tahoe"),))
+        with pytest.raises(InputError, match=r"1 tahoe against 1 even.*tahoe"):
+            harm.repeat(pair, engine=noisy_engine, store=None)
+
+
+class TestOtherMetrics:
+    """Harm to flows that do not always have data, and by further metrics."""
+
+    def test_headline(self, noisy_engine: NoisyEngine) -> None:
+        """A flow at a rate has no fair share: its harm is absolute, by the first metric."""
+        pair = experiment(beta=(Flow(cca="even", kind="rate", rate_mbps=9),))
+        metrics = harm.metrics_named(["goodput", "throughput"])
+        result = harm.repeat(pair, repetitions=3, metrics=metrics, engine=noisy_engine, store=None)
+        name, estimate = result.headline
+        assert name == "absolute harm by goodput"
+        assert estimate == result.metric_estimate("goodput", "absolute")
+        assert estimate.mean > 0.5
+        assert result.to_dict()["harm"] is None
+        with pytest.raises(InputError, match="flows that always have data"):
+            _ = result.relative
+
+    def test_no_metric(self, noisy_engine: NoisyEngine) -> None:
+        """Without a metric there is nothing to measure of such a flow."""
+        pair = experiment(beta=(Flow(cca="even", kind="rate", rate_mbps=9),))
+        with pytest.raises(InputError, match="metrics is"):
+            harm.repeat(pair, engine=noisy_engine, store=None)
+
+    def test_missing_value(self, noisy_engine: NoisyEngine) -> None:
+        """A flow that never completes has no completion time, and then there is no mean."""
+        pair = experiment(beta=(Flow(cca="even", kind="bytes", size_bytes=10**9),))
+        result = harm.repeat(
+            pair,
+            repetitions=2,
+            precision=0.1,
+            max_repetitions=5,
+            metrics=harm.metrics_named(["fct"]),
+            engine=noisy_engine,
+            store=None,
+        )
+        assert math.isnan(result.metric_estimate("fct", "absolute").mean)
+        assert len(result.repetitions) == 5
+        assert not result.is_precise
+
+
+class TestDocument:
+    """:meth:`RepeatedHarm.to_dict`."""
+
+    def test_keys(self, noisy_engine: NoisyEngine) -> None:
+        """It has the parts of one measurement as means, the interval, and the single values."""
+        metrics = harm.metrics_named(["goodput"])
+        result = harm.repeat(
+            experiment(), repetitions=3, metrics=metrics, engine=noisy_engine, store=None
+        )
+        document = result.to_dict()
+        parts = document["harm"]
+        single = result.repetitions[0].harm
+        assert single is not None
+        added = {"relative_low", "relative_high", "repetitions", "values"}
+        assert set(parts) == set(single.to_dict()) | added
+        assert parts["relative"] == pytest.approx(parts["absolute"] - parts["expected"])
+        assert parts["relative_low"] < parts["relative"] < parts["relative_high"]
+        assert parts["repetitions"] == len(parts["values"]) == 3
+        assert np.mean([one["relative"] for one in parts["values"]]) == parts["relative"]
+        (metric,) = document["metrics"]
+        assert metric["absolute_low"] < metric["absolute"] < metric["absolute_high"]
+        assert metric["absolute"] == pytest.approx(parts["absolute"])
+        assert document["noise"] == result.noise.to_dict()
+        assert document["scenarios"]["competing"]["noise"] == document["noise"]
+
+
+class TestPrecision:
+    """Repeating until the interval is narrow enough."""
+
+    def test_reached(self, noisy_engine: NoisyEngine) -> None:
+        """The more precision, the more repetitions, and their interval is as narrow as asked."""
+        counts = []
+        for precision in (0.1, 0.02):
+            result = harm.repeat(experiment(), precision=precision, engine=noisy_engine, store=None)
+            assert result.is_precise
+            assert result.relative.half_width <= precision
+            counts.append(len(result.repetitions))
+        assert counts[0] == harm.REPETITIONS
+        assert counts == sorted(counts)
+        assert counts[-1] > counts[0]
+
+    def test_not_reached(self, noisy_engine: NoisyEngine) -> None:
+        """At most so many repetitions are made, and the result says that they did not do."""
+        result = harm.repeat(
+            experiment(), precision=1e-4, max_repetitions=9, engine=noisy_engine, store=None
+        )
+        assert len(result.repetitions) == 9
+        assert not result.is_precise
+
+    @pytest.mark.parametrize(("first", "least"), [(2, 0.87), (harm.REPETITIONS, 0.925)])
+    def test_coverage(self, first: int, least: float) -> None:
+        """Stopping when it looks precise costs no more coverage than the docstring says.
+
+        Simulated for normal values whose deviation is from a third to four times the precision; the
+        worst case is what the docstring rounds.
+        """
+        trials, most, rng = 2000, 200, np.random.default_rng(3)
+        coverages = []
+        for deviation in (0.35, 0.7, 1.0, 1.4, 2.0, 3.0, 4.0):
+            covered = 0
+            for values in rng.normal(0, deviation, (trials, most)).tolist():
+                count = first
+                while True:
+                    estimate = Estimate(tuple(values[:count]))
+                    more = next_count(count, estimate.half_width, 1.0, most)
+                    if more == count:
+                        break
+                    count = more
+                covered += estimate.low <= 0 <= estimate.high
+            coverages.append(covered / trials)
+        assert min(coverages) > least
+        assert max(coverages) < 0.97
+        assert min(coverages) < 0.945  # it does cost some

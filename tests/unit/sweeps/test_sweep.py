@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import ccbench
+from ccbench import sweeps
+from ccbench.emulate import Store
+from ccbench.errors import EngineError, InputError
+from ccbench.harm import measure
+from ccbench.random_streams import repetition_seeds
+from tests.unit.raygen.conftest import Wrapped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ccbench.scenario import Scenario
+    from tests.unit.conftest import ArithmeticEngine
+
+DOCUMENT: dict[str, Any] = {
+    "rtt_ms": 40,
+    "duration_s": 10,
+    "flows": [{"cca": "even"}, {"cca": "greedy", "count": 2, "label": "two"}],
+    "bottlenecks": [{"bandwidth_mbps": 12, "queue_bdp": 1}],
+}
+QUEUE = "bottlenecks.0.queue_bdp"
+
+
+def sweep_of(vary: Any, **settings: Any) -> sweeps.Sweep:
+    """Make a sweep of `DOCUMENT`."""
+    return sweeps.Sweep.of(DOCUMENT, vary=vary, **settings)
+
+
+class TestSettings:
+    def test_paths(self) -> None:
+        """Every setting of the scenario, its flows, bottlenecks and noise has a path."""
+        found = sweeps.paths(DOCUMENT)
+        assert {"rtt_ms", "flows.1.count", QUEUE, "noise.start_spread_ms", "seed"} <= set(found)
+        assert not [path for path in found if path.startswith("flows.2")]
+
+    @pytest.mark.parametrize(
+        ("path", "nearest"),
+        [
+            ("rtt", "rtt_ms"),
+            ("bottlenecks.0.queue_bpd", QUEUE),
+            ("bottleneck.0.queue_bdp", QUEUE),
+            ("bottlenecks[0].queue_bdp", QUEUE),
+            ("flows.2.cca", "flows.1.cca"),
+            ("noise.reverse_jitter", "noise.reverse_jitter_ms"),
+        ],
+    )
+    def test_unknown_path(self, path: str, nearest: str) -> None:
+        """A path that is none is refused with the nearest that is."""
+        with pytest.raises(InputError, match=f"did you mean {nearest}?"):
+            sweep_of({path: [1]})
+
+    @pytest.mark.parametrize("path", ["name", "flows.0.label", "queue_log"])
+    def test_fixed(self, path: str) -> None:
+        """What changes no result, or belongs to the metrics, does not vary."""
+        with pytest.raises(InputError, match=f"'{path}' cannot vary"):
+            sweep_of({path: ["a"]})
+
+    @pytest.mark.parametrize(
+        ("path", "value"),
+        [
+            ("noise.reverse_jitter_ms", 0.25),
+            ("sysctls.net.ipv4.tcp_sack", 0),
+            ("module_parameters.tcp_rapid.tolerance", 64),
+            ("flows.1.extra_rtt_ms", 30),
+        ],
+    )
+    def test_tables(self, path: str, value: float) -> None:
+        """Settings in tables vary whether or not the file has the table, and it stays as it is."""
+        before = json.dumps(DOCUMENT)
+        (case,) = sweep_of({path: [value]}).cases
+        assert str(value) in json.dumps(case.scenario.to_dict())
+        assert before == json.dumps(DOCUMENT)
+
+    def test_qdisc_options(self) -> None:
+        """Options of a qdisc vary by their names; whether it has them, the engine knows."""
+        path = "bottlenecks.0.qdisc_options.target_ms"
+        vary = {"bottlenecks.0.qdisc": ["codel", "pie"], path: [5, 15]}
+        options = [dict(c.scenario.bottlenecks[0].qdisc_options) for c in sweep_of(vary).cases]
+        assert [{"target_ms": 5}, {"target_ms": 15}] * 2 == options
+        with pytest.raises(InputError, match="did you mean"):
+            sweep_of({"bottlenecks.1.qdisc_options.target_ms": [5]})
+
+
+class TestSweep:
+    def test_combinations(self) -> None:
+        """All combinations are there, the last setting's values first."""
+        cases = sweep_of({"rtt_ms": [10, 40, 160], "flows.0.cca": ["even", "greedy"]}).cases
+        got = [(case.scenario.rtt_ms, case.scenario.flows[0].cca) for case in cases]
+        assert [(r, c) for r in (10, 40, 160) for c in ("even", "greedy")] == got
+
+    @pytest.mark.parametrize("other", ["rtt_ms", "bottlenecks.0.bandwidth_mbps"])
+    def test_queue_follows_bdp(self, other: str) -> None:
+        """A queue in BDPs is as long as the combination's own rate and round trip make it."""
+        cases = sweep_of({QUEUE: [1, 3], other: [20, 80]}).cases
+        for case in cases:
+            link, packets = case.scenario.bottlenecks[0], case.scenario.bdp_packets()
+            assert round(float(case.values[QUEUE]) * packets) == link.queue_packets
+        assert 4 == len({case.scenario.bottlenecks[0].queue_packets for case in cases})
+
+    def test_trace_beside_file(self, tmp_path: Path) -> None:
+        """Traces are found relative to the scenario's file."""
+        for name, times in (("slow", "10\n"), ("fast", "1\n")):
+            (tmp_path / f"{name}.trace").write_text(times)
+        text = 'rtt_ms=40\nduration_s=2\n[[flows]]\n[[bottlenecks]]\ntrace="slow.trace"\n'
+        (tmp_path / "s.toml").write_text(f"{text}queue_bdp=1\n")
+        vary = {"bottlenecks.0.trace": ["slow.trace", "fast.trace"]}
+        cases = sweeps.Sweep.of(tmp_path / "s.toml", vary=vary).cases
+        assert [1.2, 12.0] == [case.scenario.bottlenecks[0].mean_mbps for case in cases]
+
+    @pytest.mark.parametrize(
+        ("vary", "settings", "words"),
+        [
+            ({QUEUE: [1, 0], "rtt_ms": [5]}, {}, f"{QUEUE} = 0, rtt_ms = 5: .*above 0"),
+            ({"flows.1.cca": [5]}, {}, r"flows.1.cca = 5: flows\[1\].cca"),
+            ({"bottlenecks.0.queue_packets": [5]}, {}, "exclude each other"),
+            ({"rtt_ms": []}, {}, "one value or more"),
+            ({"rtt_ms": [[1, 2]]}, {}, "one value or more"),
+            ({"rtt_ms": 5}, {}, "one value or more"),
+            ({"rtt_ms": [1, 2, 1.0]}, {}, "given once"),
+            ({}, {}, "one setting or more"),
+            ({"seed": [1, 2]}, {"repeat": 2}, "remove one of the two"),
+            ({"rtt_ms": [1]}, {"repeat": 0}, "repeat is 0"),
+            ({"rtt_ms": [1]}, {"metrics": ["shares"]}, "did you mean 'share'"),
+            ({"rtt_ms": [1]}, {"metrics": []}, "one or more names"),
+            ({"rtt_ms": [1]}, {"metrics": ["harm"], "beta": [2]}, "at most 1"),
+            ({"rtt_ms": [1]}, {"metrics": ["harm"], "beta": [0, 1]}, "not all of them"),
+            ({"rtt_ms": range(1, 9_000)}, {"repeat": 12}, "at most 100000"),
+        ],
+    )
+    def test_refused(self, vary: Any, settings: Any, words: str) -> None:
+        """What is wrong is refused before anything runs, with its combination."""
+        with pytest.raises(InputError, match=words):
+            sweep_of(vary, **settings)
+
+    def test_refused_scenario(self) -> None:
+        """A Scenario, whose queue is in packets already, is refused, and what to give is said."""
+        (case,) = sweep_of({"rtt_ms": [1]}).cases
+        scenario: Any = case.scenario
+        with pytest.raises(InputError, match="path of a TOML file, or a dictionary"):
+            sweeps.Sweep.of(scenario, vary={"rtt_ms": [1]})
+
+    def test_harm_of_one_group(self) -> None:
+        """Harm needs somebody who harms."""
+        alone = {**DOCUMENT, "flows": [{"cca": "even"}]}
+        with pytest.raises(InputError, match="needs two groups"):
+            sweeps.Sweep.of(alone, vary={"rtt_ms": [1]}, metrics=["harm"])
+
+    def test_engine_refuses(self, engine: ArithmeticEngine) -> None:
+        """What the engine cannot run is refused with its combination, and nothing is run."""
+        with pytest.raises(InputError, match=r"flows.0.cca = 'cubic': .* even or greedy"):
+            sweep_of({"flows.0.cca": ["even", "cubic"]}).run(engine=engine)
+        assert [] == engine.ran
+
+
+class TestTable:
+    def test_groups(self, engine: ArithmeticEngine) -> None:
+        """A metric of groups has a row for each group of each repetition of each combination."""
+        table = sweep_of(
+            {"rtt_ms": [10, 80], QUEUE: [1, 2]}, repeat=3, metrics=["share", "throughput"]
+        ).run(engine=engine)
+        assert 2 * 2 * 3 * 2 == len(table)
+        names = ["rtt_ms", QUEUE, "repetition", "seed", "group", "label", "share"]
+        assert [*names, "throughput_mbps"] == list(table.columns)
+        assert ["even", "two"] * 12 == list(table["label"])
+        runs = table.groupby(["rtt_ms", QUEUE, "repetition"])
+        assert np.allclose(1, runs["share"].sum())
+        assert np.allclose(12, runs["throughput_mbps"].sum())
+        assert [repetition_seeds(1, 3)] == list(
+            dict.fromkeys(runs["seed"].first().groupby(["rtt_ms", QUEUE]).agg(tuple))
+        )
+
+    def test_runs(self, engine: ArithmeticEngine) -> None:
+        """Metrics of the whole run have one row for each; their values are the run's own."""
+        table = sweep_of({"rtt_ms": [10, 80]}, metrics=["jain", "utilisation"]).run(engine=engine)
+        assert ["rtt_ms", "repetition", "seed", "jain", "utilisation"] == list(table.columns)
+        assert 2 == len(table)
+        assert np.allclose(1, table["utilisation"])
+        assert table["jain"].between(1 / 3, 1, inclusive="neither").all()
+
+    @pytest.mark.parametrize("beta", [(0,), (1,)])
+    def test_harm(self, engine: ArithmeticEngine, beta: tuple[int, ...]) -> None:
+        """Harm is that of an experiment of the same flows, whichever group is harmed."""
+        table = sweep_of({"rtt_ms": [320]}, metrics=["harm", "share"], beta=beta).run(engine=engine)
+        (case,) = sweep_of({"rtt_ms": [320]}).cases
+        solo, competing = sweeps.metrics.harm_scenarios(case.scenario, beta)
+        expected = measure(engine.run(solo), engine.run(competing)).relative
+        assert np.allclose(expected, table["relative_harm"])
+        assert (expected > 0) == (beta == (0,))
+        assert table["share"].iloc[0] < 1 / 3  # groups keep the file's order
+
+    def test_missing(self, engine: ArithmeticEngine) -> None:
+        """What no flow has is missing, never a number."""
+        table = sweep_of({"rtt_ms": [10]}, metrics=["fct"]).run(engine=engine)
+        assert table["fct_s"].isna().all()
+
+    def test_files(self, engine: ArithmeticEngine, tmp_path: Path) -> None:
+        """A table reads back as it was; Parquet says what made it."""
+        table = sweep_of({"flows.0.cca": ["even", "greedy"]}, repeat=2).run(engine=engine)
+        for name in ("t.csv", "t.parquet"):
+            sweeps.save_table(table, tmp_path / name)
+        pd.testing.assert_frame_equal(table, pd.read_csv(tmp_path / "t.csv"))
+        pd.testing.assert_frame_equal(table, pd.read_parquet(tmp_path / "t.parquet"))
+        about = json.loads(pq.read_schema(tmp_path / "t.parquet").metadata[b"ccbench"])
+        assert 2 == about["sweep"]["repeat"]
+        assert "arithmetic" == about["provenance"]["engine"]
+        with pytest.raises(InputError, match=r"must end with .csv or .parquet"):
+            sweeps.save_table(table, tmp_path / "t.xlsx")
+
+    def test_function(self, engine: ArithmeticEngine) -> None:
+        """`ccbench.sweep` is the sweep in one call."""
+        table = ccbench.sweep(DOCUMENT, vary={"rtt_ms": [10, 40]}, repeat=2, engine=engine)
+        same = sweep_of({"rtt_ms": [10, 40]}, repeat=2).run(engine=engine)
+        pd.testing.assert_frame_equal(same, table)
+
+
+class Fails(Wrapped):
+    """An engine on which runs with one round-trip time fail."""
+
+    def before(self, scenario: Scenario) -> None:
+        """Fail."""
+        if scenario.rtt_ms == 40:
+            raise EngineError("no luck", ["Oops"])
+
+
+class TestRunning:
+    def test_resumes(self, engine: ArithmeticEngine, tmp_path: Path) -> None:
+        """Further values and repetitions only run what was not run before."""
+        store = Store(tmp_path)
+        sweep_of({"rtt_ms": [10, 40]}, repeat=2).run(engine=engine, store=store)
+        assert 4 == len(engine.ran)
+        more = sweep_of({"rtt_ms": [10, 40, 80]}, repeat=3)
+        assert 4 == more.plan(engine=engine, store=store).stored
+        engine.ran.clear()
+        more.run(engine=engine, store=store)
+        assert 5 == len(engine.ran)
+        engine.ran.clear()
+        more.run(engine=engine, store=store)
+        assert [] == engine.ran
+
+    def test_plan(self, engine: ArithmeticEngine, tmp_path: Path) -> None:
+        """A plan counts each run once, with those of beta alone, and makes none of them."""
+        store = Store(tmp_path)
+        sweep = sweep_of({"flows.1.count": [1, 2, 3]}, repeat=2, metrics=["harm"])
+        plan = sweep.plan(engine=engine, store=store)
+        assert (3, 2 * (3 + 1), 0) == (plan.combinations, plan.runs, plan.stored)
+        assert 8 * 10 / 3600 == pytest.approx(plan.virtual_hours)
+        assert plan.core_hours > 0
+        sweep.run(engine=engine, store=store)
+        done = sweep.plan(engine=engine, store=store)
+        assert (8, 0) == (done.stored, done.core_hours)
+
+    def test_records(self, engine: ArithmeticEngine) -> None:
+        """Runs record of their queues only what a metric needs."""
+        sweep_of({"rtt_ms": [1]}, metrics=["share", "harm", "utilisation"]).run(engine=engine)
+        assert {False} == {scenario.queue_log for scenario in engine.ran}
+        engine.ran.clear()
+        with pytest.raises(ValueError, match="queue_summary"):  # which arithmetic does not make
+            sweep_of({"rtt_ms": [1]}, metrics=["delay"]).run(engine=engine)
+        assert {"summary"} == {scenario.queue_log for scenario in engine.ran}
+
+    def test_failure(self, engine: ArithmeticEngine, tmp_path: Path) -> None:
+        """A failed run is an error that says which, after all others are made and kept."""
+        store = Store(tmp_path)
+        sweep = sweep_of({"rtt_ms": [10, 40, 80]}, repeat=2)
+        with pytest.raises(EngineError) as caught:
+            sweep.run(engine=Fails(engine), store=store)
+        assert "2 of 6" in str(caught.value)
+        assert "rtt_ms = 40, repetition 0: no luck" in str(caught.value)
+        assert ("Oops",) == caught.value.console
+        assert 4 == store.usage().runs
+
+    def test_no_measurement(self, engine: ArithmeticEngine) -> None:
+        """Runs that a metric cannot be had of are an error with their combination."""
+        late = [{"cca": "even", "start_s": 5}, {"cca": "even"}]
+        document = {**DOCUMENT, "flows": late}
+        sweep = sweeps.Sweep.of(document, vary={"duration_s": [5.5]}, metrics=["harm"])
+        with pytest.raises(EngineError, match=r"duration_s = 5.5, repetition 0: "):
+            sweep.run(engine=engine)
+
+
+class TestEstimates:
+    def test_values(self, engine: ArithmeticEngine) -> None:
+        """Each combination's mean is that of its own rows."""
+        sweep = sweep_of({"rtt_ms": [10, 80], QUEUE: [1, 2]}, repeat=3, metrics=["share", "jain"])
+        table = sweep.run(engine=engine)
+        found = sweeps.estimates(sweep, table)
+        assert 4 * (2 + 1) == len(found)
+        for one in found:
+            rows = table[(table["rtt_ms"] == one.values["rtt_ms"])]
+            rows = rows[rows[QUEUE] == one.values[QUEUE]]
+            if one.of:
+                rows = rows[rows["label"] == one.of]
+            assert rows[one.metric.column].mean() == pytest.approx(one.estimate.mean)
+            assert 3 == one.estimate.repetitions
+
+    def test_names(self, engine: ArithmeticEngine) -> None:
+        """A group whose label varies goes by its number."""
+        sweep = sweep_of({"flows.0.cca": ["even", "greedy"]}, metrics=["share"])
+        names = [one.of for one in sweeps.estimates(sweep, sweep.run(engine=engine))]
+        assert ["group 0", "two"] * 2 == names
