@@ -51,7 +51,8 @@ sanitize: ## the tests of the compiled cores, under AddressSanitizer and Undefin
 soak: ## programs killed 250 times and 2,000 runs in a row (docs/reliability.md; an hour or more)
 	@scripts/bootstrap.sh dev
 	@$(BIN)/ccbench kernel build
-	CCBENCH_KILLS=50 CCBENCH_RUNS=2000 $(BIN)/pytest tests/kernel/test_kills.py tests/kernel/test_soak.py
+	CCBENCH_KILLS=50 CCBENCH_RUNS=2000 $(BIN)/pytest \
+		tests/kernel/test_kills.py tests/kernel/test_soak.py tests/kernel/test_random_streams.py
 
 format: ## let ruff put the code into its form
 	@scripts/bootstrap.sh dev

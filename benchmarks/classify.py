@@ -44,6 +44,7 @@ from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import judge
 from ccbench.emulate import cores
+from ccbench.random_streams import stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +82,7 @@ class Contestant:
 
     def take_turn(self, length: int, seconds: float) -> None:
         """Compute distances for some time."""
-        rng = np.random.default_rng(1)
+        rng = stream(1, "turn", length)
         query = rng.integers(0, 64, length).astype(float)
         references = rng.integers(0, 64, (self.at_once, length)).astype(float)
         self.compute(query, references[:1])  # what is compiled or loaded at first use
@@ -138,7 +139,7 @@ def contestants() -> list[Contestant]:
 
 def sawtooths(length: int, seed: int, of_each: int) -> Series:
     """Return traces of several kinds, shape (KINDS * of_each, length), in packets."""
-    rng = np.random.default_rng(seed)
+    rng = stream(seed, "sawtooths")
     time_of = np.arange(length)
     rows = []
     for kind in range(KINDS):
@@ -211,7 +212,7 @@ def compare_verdicts(rounds: int) -> Table:
     read_s = timed(partial(TrainingSet.load, PACKAGED), rounds)
     of_settings = [one for one in known.samples if one.setting in SETTINGS]
     website = [next(one for one in of_settings if one.setting == setting) for setting in SETTINGS]
-    rng = np.random.default_rng(1)
+    rng = stream(1, "website")
     for part in (4, 2, 1):
         for seconds in (10.0, 20.0):
             points = round(seconds / STEP_S)

@@ -21,6 +21,8 @@ author = copyright = "The ccbench developers"  # noqa: A001 - Sphinx's name
 version = release = ccbench.__version__
 
 extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
+# Blocks of no language are what terminals show; blocks of Python say so.
+highlight_language = "none"
 html_theme = "furo"
 html_title = f"ccbench {version}"
 templates_path = ["api/templates"]

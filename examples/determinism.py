@@ -17,7 +17,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from ccbench import Bottleneck, Flow, Scenario, emulate, raygen
+from ccbench import Bottleneck, Flow, Noise, Scenario, emulate, raygen
 
 #: Much of it is random: fq_codel's hash, BBR's and CUBIC's start-up, losses, arrivals, jitter.
 SCENARIO = Scenario(
@@ -25,7 +25,7 @@ SCENARIO = Scenario(
     bottlenecks=(Bottleneck(bandwidth_mbps=20, queue_bdp=1, qdisc="fq_codel", loss=0.001),),
     rtt_ms=40,
     duration_s=10,
-    jitter_ms=0.5,
+    noise=Noise(reverse_jitter_ms=0.5),
 )
 
 

@@ -27,7 +27,7 @@ have() { command -v "$1" >/dev/null; }
 apt_install() { DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "$@"; }
 # Each check tries what will really be done, wherever the tool came from.
 has_venv() { python3 -c 'import ensurepip, venv' 2>/dev/null; }
-has_cxx() { printf '#include <thread>\nint main() {}' | g++ -std=c++17 -x c++ -o /dev/null - 2>/dev/null; }
+has_cxx() { printf '#include <bit>\nint main() { return std::has_single_bit(3u); }' | g++ -std=c++20 -x c++ -o /dev/null - 2>/dev/null; }
 has_python_headers() {
   local folder
   folder=$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null) &&
