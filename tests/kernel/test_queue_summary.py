@@ -30,7 +30,7 @@ SCENARIO = Scenario(
         Flow(kind="poisson", rate_mbps=3, packet_bytes=500, start_s=1, stop_s=4),
     ),
     bottlenecks=(
-        Bottleneck(bandwidth_mbps=20, queue_packets=25, loss=1e-4),
+        Bottleneck(bandwidth_mbps=20, queue_packets=25, loss=1e-3),
         Bottleneck(
             bandwidth_mbps=18, queue_packets=100, qdisc="codel", qdisc_options=(("ecn", True),)
         ),
