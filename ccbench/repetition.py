@@ -46,7 +46,8 @@ class Repetition:
         :meth:`Run.summary <ccbench.run.Run.summary>` and
         :meth:`Run.bottleneck_summary <ccbench.run.Run.bottleneck_summary>`.
     digest : str
-        :meth:`Run.digest <ccbench.run.Run.digest>`.
+        :meth:`Run.digest <ccbench.run.Run.digest>`; empty where the scenario draws at random, so
+        that no two runs are the same.
     provenance : mapping
     """
 
@@ -63,7 +64,7 @@ class Repetition:
             seed=run.scenario.seed,
             flows=run.summary(),
             bottlenecks=run.bottleneck_summary(),
-            digest=run.digest(),
+            digest="" if run.scenario.draws_at_random else run.digest(),
             provenance=run.provenance,
         )
 

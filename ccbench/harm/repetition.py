@@ -7,9 +7,9 @@ draw of a chaotic system. With noise, every seed gives another draw; harm is the
 
 from __future__ import annotations
 
-from contextlib import closing
+import itertools
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from ccbench.harm.experiment import HarmResult, measure
 from ccbench.random_streams import repetition_seeds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from concurrent.futures import Executor
 
     from ccbench.emulate import Engine, Store
@@ -80,7 +80,8 @@ class Repetition:
     flows : DataFrame
         Harm to each beta flow by all metrics that the runs have records for; index ``flow``.
     digest : str
-        Digest of the two runs: equal for repetitions that are the same.
+        Digest of the two runs: equal for repetitions that are the same. Empty where a scenario
+        draws at random, so that no two are.
     provenance : mapping
         What made the competing run.
     """
@@ -332,6 +333,7 @@ def repeat(  # noqa: PLR0913 - choices that are independent, all by keyword
     with _validate.within(f"{experiment.describe()}: "):
         resolved.check(experiment.competing)
     seeds = repetition_seeds(experiment.seed, max(repetitions, max_repetitions))
+    run_many = partial(emulate.run_many, engine=resolved, executor=executor, jobs=jobs, store=store)
     planned = repetitions
     found: list[Repetition] = []
 
@@ -341,14 +343,7 @@ def repeat(  # noqa: PLR0913 - choices that are independent, all by keyword
 
     def repeat_until(count: int) -> None:
         part = [replace(experiment, seed=seed) for seed in seeds[len(found) : count]]
-        scenarios = [scenario for one in part for scenario in (one.solo, one.competing)]
-        results = emulate.run_many(
-            scenarios, engine=resolved, executor=executor, jobs=jobs, store=store
-        )
-        with closing(results):
-            pairs = _pairs(results, done)
-            measured = {i: _measured(part[i], *runs, chosen) for i, runs in pairs}
-        found.extend(measured[i] for i in range(len(part)))
+        found.extend(_run_all(part, run_many, done, chosen))
 
     def result(*, is_exact: bool) -> RepeatedHarm:
         counted = tuple(found[:1] if is_exact else found)
@@ -419,18 +414,21 @@ def _always_have_data(experiment: Experiment) -> bool:
     return all(flow.kind == "bulk" for flow in experiment.beta)
 
 
-def _pairs(
-    results: Iterable[tuple[int, Run]], done: Callable[[int], None]
-) -> Iterator[tuple[int, tuple[Run, Run]]]:
-    """Yield the solo and the competing run of each repetition, as soon as both are there."""
-    waiting: dict[int, Run] = {}
-    for count, (i, run) in enumerate(results, start=1):
-        done(count)
-        other = waiting.pop(i ^ 1, None)  # 2 i is the solo run, 2 i + 1 the competing one
-        if other is None:
-            waiting[i] = run
-        else:
-            yield i // 2, (other, run) if i % 2 else (run, other)
+def _run_all(
+    experiments: Sequence[Experiment],
+    run_many: emulate.RunMany,
+    done: Callable[[int], None],
+    metrics: Sequence[Metric],
+) -> list[Repetition]:
+    """Run and measure experiments; `done` is called with the number of runs after each."""
+    needs = {i: (one.solo, one.competing) for i, one in enumerate(experiments)}
+    runs, measured = itertools.count(1), {}
+    for one in emulate.gather(needs, run_many, on_run=lambda _: done(next(runs))):
+        if one.error is not None:
+            raise one.error
+        solo, competing = one.runs
+        measured[one.key] = _measured(experiments[one.key], solo, competing, metrics)
+    return [measured[i] for i in needs]
 
 
 def _measured(
@@ -451,6 +449,6 @@ def _measured(
         harm=harm,
         metrics=parts,
         flows=pd.DataFrame(flows["harm"]),
-        digest=solo.digest() + competing.digest(),
+        digest="" if competing.scenario.draws_at_random else solo.digest() + competing.digest(),
         provenance=competing.provenance,
     )
