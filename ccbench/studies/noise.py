@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy import special
 
 from ccbench.bottleneck import Bottleneck
 from ccbench.estimate import Estimate
@@ -31,7 +32,10 @@ from ccbench.studies.catalogue import about
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
+
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
 
     from ccbench.run import Run
 
@@ -53,6 +57,8 @@ _NETWORKS = (
     (50.0, 40, 1.0, "codel"),
     (50.0, 40, 1.0, "fq_codel"),
 )
+#: That which stands for all where one must do.
+_REFERENCE = "50 Mbit/s, 1 BDP, droptail"
 #: The kinds of noise and their levels.
 _LEVELS: dict[str, tuple[float, ...]] = {
     "reverse jitter": (0.01, 0.1, 1, 10),
@@ -229,6 +235,12 @@ def _conclude(table: pd.DataFrame) -> Findings:
     return Findings(
         table=cells,
         figure=_figure(cells),
+        more_figures={
+            "kinds": _kinds_figure(cells),
+            "losses": _losses_figure(cells),
+            "phases": _phases_figure(cells),
+            "repetitions": _repetitions_figure(cells),
+        },
         comparisons=(
             Comparison(
                 what="two Reno flows in step: largest share of one of them, over round trips",
@@ -252,35 +264,133 @@ def _figure(cells: pd.DataFrame) -> Figure:
     """Draw each pair's share over the level of jitter, a panel for each network."""
     shares = cells[cells["pair"] != _PHASE]
     networks = list(dict.fromkeys(shares["network"]))
-    columns = min(3, len(networks))
-    rows = -(-len(networks) // columns)
-    figure = Figure(figsize=(4 * columns, 3.2 * rows), layout="constrained")
-    panels = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
+    figure, panels = _panels(networks)
     for axes, network in zip(panels, networks, strict=False):
         here = shares[shares["network"] == network]
         for i, (pair, of_pair) in enumerate(here.groupby("pair", sort=False)):
             jitter = of_pair[of_pair["kind"] == "reverse jitter"].sort_values("level")
-            share = 100 * jitter["first_share"]
-            half = 100 * (jitter["high"] - jitter["first_share"])
-            axes.errorbar(
-                jitter["level"], share, yerr=half, marker="o", markersize=3, color=f"C{i}",
-                label=pair,
-            )  # fmt: skip
+            _draw(axes, jitter["level"], jitter, f"C{i}", str(pair))
             without = 100 * of_pair.loc[of_pair["kind"] == "none", "first_share"]
             axes.axhline(float(without.iloc[0]), color=f"C{i}", linestyle=":", linewidth=0.8)
         axes.set_xscale("log")
-        axes.set_title(network, fontsize="small")
-        axes.set_xlabel("jitter of ACKs (packet times); dotted: no noise")
-        axes.grid(alpha=0.3)
-    panels[0].set_ylabel("share of the first flow (%)")
+        axes.set_xlabel("jitter of ACKs (packet times); dotted: none")
     panels[0].legend(fontsize="x-small")
-    _hide(panels[len(networks) :])
     return figure
 
 
-def _hide(panels: Iterable[object]) -> None:
-    for axes in panels:
-        axes.set_visible(False)  # type: ignore[attr-defined] # matplotlib's arrays are of objects
+def _kinds_figure(cells: pd.DataFrame) -> Figure:
+    """Draw the share under all kinds and levels of noise in one network, a panel for each pair."""
+    here = _in_one_network(cells)
+    pairs = list(dict.fromkeys(here["pair"]))
+    figure, panels = _panels(pairs)
+    for axes, pair in zip(panels, pairs, strict=False):
+        of_pair = here[here["pair"] == pair]
+        labels = [
+            str(kind) if kind == "none" else f"{kind} {level:g}"
+            for kind, level in of_pair[["kind", "level"]].to_numpy()
+        ]
+        colours = {kind: f"C{i}" for i, kind in enumerate(dict.fromkeys(of_pair["kind"]))}
+        for kind, of_kind in of_pair.groupby("kind", sort=False):
+            positions = np.flatnonzero(of_pair["kind"] == kind)
+            _draw(axes, positions, of_kind, colours[kind])
+        axes.set_xticks(range(len(labels)), labels, rotation=90, fontsize="x-small")
+    return figure
+
+
+def _phases_figure(cells: pd.DataFrame) -> Figure:
+    """Draw the share of two Reno flows over the difference of their round trips."""
+    figure = Figure(figsize=(5.5, 3.5), layout="constrained")
+    axes = figure.subplots()
+    phases = cells[cells["pair"] == _PHASE]
+    for i, (kind, of_kind) in enumerate(phases.groupby("kind", sort=False)):
+        label = "no noise" if kind == "none" else "up to a packet time at the sender"
+        _draw(axes, of_kind["extra_rtt_ms"], of_kind, f"C{i}", label)
+    axes.set_xlabel("round trip of the second flow: 50 ms and this (ms)")
+    axes.set_ylabel("share of the first flow (%)")
+    axes.set_ylim(0, 100)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    return figure
+
+
+def _losses_figure(cells: pd.DataFrame) -> Figure:
+    """Draw who loses packets when the queue is full, and how long bursts are, over the jitter."""
+    here = _in_one_network(cells)
+    here = here[here["kind"].isin(("none", "reverse jitter"))]
+    pairs = list(dict.fromkeys(here["pair"]))[:3]
+    figure = Figure(figsize=(4 * len(pairs), 3.4), layout="constrained")
+    panels = np.atleast_1d(figure.subplots(1, len(pairs), sharey=True))
+    for axes, pair in zip(panels, pairs, strict=True):
+        of_pair = here[here["pair"] == pair].sort_values("level")
+        both, first = 100 * of_pair["both_lose"], 100 * of_pair["only_first_loses"]
+        names = pair.split(" beside ")
+        parts = {
+            f"only {names[0]}": first,
+            "both": both,
+            f"only {names[1]}": 100 - both - first,
+        }
+        below = np.zeros(len(of_pair))
+        positions = range(len(of_pair))
+        for i, (label, part) in enumerate(parts.items()):
+            axes.bar(positions, part, bottom=below, label=label, color=f"C{i}", alpha=0.8)
+            below += part.to_numpy()
+        for x, burst in zip(positions, of_pair["burst_packets"], strict=True):
+            axes.annotate(f"{burst:.1f}", (x, 3), ha="center", fontsize="x-small", color="white")
+        axes.set_xticks(positions, [f"{level:g}" for level in of_pair["level"]])
+        axes.set_xlabel("jitter of ACKs (packet times)")
+        axes.set_title(f"{pair} (in the bars: packets in a burst)", fontsize="small")
+        axes.legend(fontsize="x-small", loc="lower center", bbox_to_anchor=(0.5, -0.4), ncols=3)
+    panels[0].set_ylabel("times that a full queue drops (%)")
+    return figure
+
+
+def _repetitions_figure(cells: pd.DataFrame) -> Figure:
+    """Draw how wide an interval is after so many repetitions, for each pair's median cell."""
+    counts = np.arange(2, _SEEDS + 1)
+    figure = Figure(figsize=(5.5, 3.5), layout="constrained")
+    axes = figure.subplots()
+    noisy = cells[(cells["pair"] != _PHASE) & (cells["kind"] != "none")]
+    quantiles = special.stdtrit(counts - 1, 0.975) / np.sqrt(counts)
+    for i, (pair, of_pair) in enumerate(noisy.groupby("pair", sort=False)):
+        typical, largest = of_pair["deviation"].median(), of_pair["deviation"].quantile(0.9)
+        axes.plot(counts, 100 * typical * quantiles, color=f"C{i}", label=pair)
+        axes.plot(counts, 100 * largest * quantiles, color=f"C{i}", linestyle=":", linewidth=0.8)
+    axes.set_yscale("log")
+    axes.set_xlabel("repetitions")
+    axes.set_ylabel("half of the interval of the share (points)")
+    axes.set_title("median cell of a pair; dotted: 90th percentile", fontsize="small")
+    axes.grid(alpha=0.3, which="both")
+    axes.legend(fontsize="x-small")
+    return figure
+
+
+def _in_one_network(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells of the network that stands for all; if it was not run, of the first."""
+    is_it = cells["network"] == _REFERENCE
+    return cells[is_it if is_it.any() else cells["network"] == cells["network"].iloc[0]]
+
+
+def _draw(axes: Axes, x: ArrayLike, cells: pd.DataFrame, colour: str, label: str = "") -> None:
+    """Draw shares with their intervals, where there are any."""
+    share = 100 * cells["first_share"]
+    half = (100 * (cells["high"] - cells["first_share"])).fillna(0)
+    axes.errorbar(x, share, yerr=half, marker="o", markersize=3, color=colour, label=label)
+
+
+def _panels(titles: Sequence[str]) -> tuple[Figure, list[Axes]]:
+    """Return a figure with a panel for each title, at most three side by side."""
+    columns = min(3, len(titles))
+    rows = -(-len(titles) // columns)
+    figure = Figure(figsize=(4 * columns, 3.4 * rows), layout="constrained")
+    panels = list(figure.subplots(rows, columns, sharey=True, squeeze=False).ravel())
+    for axes, title in zip(panels, titles, strict=False):
+        axes.set_title(title, fontsize="small")
+        axes.grid(alpha=0.3)
+    for axes in panels[::columns]:
+        axes.set_ylabel("share of the first flow (%)")
+    for axes in panels[len(titles) :]:
+        axes.set_visible(False)
+    return figure, panels
 
 
 STUDY = Study(

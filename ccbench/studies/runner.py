@@ -88,7 +88,7 @@ class StudyResult:
         }
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
-        """Write the table, the figure, and the comparisons with what made them.
+        """Write the table, the figures, and the comparisons with what made them.
 
         Parameters
         ----------
@@ -98,25 +98,29 @@ class StudyResult:
         Returns
         -------
         tuple of Path
-            The files ``NAME.csv``, ``NAME.png`` and ``NAME.json``. Each is there as a whole or not
-            at all, and takes the place of one that is there. The last one has the SHA-256 of the
-            others (``files``) and of all that it says itself (``sha256``).
+            The files ``NAME.csv``, ``NAME.png``, further figures ``NAME-SHORT.png`` if there are
+            any, and ``NAME.json``. Each is there as a whole or not at all, and takes the place of
+            one that is there. The last one has the SHA-256 of the others (``files``) and of all
+            that it says itself (``sha256``).
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        csv, png, description = (
-            folder / f"{self.study.name}.{suffix}" for suffix in ("csv", "png", "json")
-        )
+        name, findings = self.study.name, self.findings
+        csv, description = folder / f"{name}.csv", folder / f"{name}.json"
+        figures = {folder / f"{name}.png": findings.figure}
+        for short, figure in findings.more_figures.items():
+            figures[folder / f"{name}-{short}.png"] = figure
         digests = {}
         with _atomic.new_file(csv) as temporary:
-            self.findings.table.to_csv(temporary, index=False)
+            findings.table.to_csv(temporary, index=False)
             digests[csv.name] = file_digest(temporary.read_bytes())
-        with _atomic.new_file(png) as temporary:
-            self.findings.figure.savefig(temporary, format="png", dpi=150)
-            digests[png.name] = file_digest(temporary.read_bytes())
+        for png, figure in figures.items():
+            with _atomic.new_file(png) as temporary:
+                figure.savefig(temporary, format="png", dpi=150)
+                digests[png.name] = file_digest(temporary.read_bytes())
         document = sealed({**self.to_dict(), "files": digests})
         _atomic.write_text(description, json.dumps(document, indent=2, allow_nan=False) + "\n")
-        return csv, png, description
+        return csv, *figures, description
 
 
 def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
     from matplotlib.figure import Figure
@@ -109,11 +109,14 @@ class Findings:
         Our version of the published one. Becomes a PNG file.
     comparisons : tuple of Comparison
         Ours beside what the publication states, one or more.
+    more_figures : mapping
+        Further figures by short names. Become PNG files ``NAME-SHORT.png``.
     """
 
     table: pd.DataFrame
     figure: Figure
     comparisons: tuple[Comparison, ...]
+    more_figures: Mapping[str, Figure] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
