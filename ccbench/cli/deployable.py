@@ -66,8 +66,10 @@ _SHOWN = 3
     help="By how much harm may exceed its bound.",
 )
 @click.option(
-    "--repetitions",
+    "--repeat",
+    "repetitions",
     type=click.IntRange(min=1),
+    metavar="N",
     default=5,
     show_default=True,
     help="Runs of each scenario, each with a seed of its own.",

@@ -79,7 +79,7 @@ __all__ = ["harm"]
     "--repeat",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Repetitions, each with a seed of its own.  [default: 8]",
+    help="Repetitions, each with a seed of its own.  [default: 6]",
 )
 @click.option(
     "--precision",

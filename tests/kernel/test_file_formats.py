@@ -67,7 +67,7 @@ def written(tmp_path: Path, program: Callable[..., str]) -> dict[str, list[str]]
     )
     (tmp_path / "networks.toml").write_text(_NETWORKS)
     (tmp_path / "workloads.toml").write_text(_WORKLOADS)
-    judge = ["deployable", "--alpha", "bbr", "--beta", "cubic", "--repetitions", 2]
+    judge = ["deployable", "--alpha", "bbr", "--beta", "cubic", "--repeat", 2]
     files = ["--networks", tmp_path / "networks.toml", "--workloads", tmp_path / "workloads.toml"]
     program(*judge, *files, "--duration", 2, "-o", tmp_path / "verdict")
     small = ["--clos", "2x2x1", "--duration", 0.02, "--scheme", "bfc"]

@@ -292,7 +292,7 @@ class TestDeployable:
     @pytest.mark.usefixtures("own_store")
     def test_command(self, program: Callable[..., str], tmp_path: Path) -> None:
         """The command prints a verdict for each threshold, and writes all harms."""
-        settings = ("--alpha", "bbr", "--beta", "cubic", "--duration", 10, "--repetitions", 1)
+        settings = ("--alpha", "bbr", "--beta", "cubic", "--duration", 10, "--repeat", 1)
         files: tuple[object, ...] = ("--networks", f"{self.FOLDER}/networks.toml")
         files += ("--workloads", f"{self.FOLDER}/workloads.toml", "--metric", "throughput")
         folder = tmp_path / "out"

@@ -199,7 +199,7 @@ _LINES = (
     "harm --alpha bbr --beta cubic --bandwidth 100 --rtt 40 --queue 1bdp --duration 30 --seed 2",
     "harm --alpha abc --beta abc --bandwidth 9 --rtt 4 --queue 64packets --qdisc-option eta=0.9",
     "harm --alpha bbr --beta cubic --bandwidth 9 --rtt 4 --queue 9 --metric all --workload short",
-    "deployable --alpha bbr --beta cubic --duration 10 --repetitions 2 --leeway 0.1 --seed 1",
+    "deployable --alpha bbr --beta cubic --duration 10 --repeat 2 --leeway 0.1 --seed 1",
     "raygen --alpha bbr --beta cubic --budget 12 --population 8 --duration 30 --dry-run",
     "raygen --alpha westwood --beta reno --strategy surrogate --repeat 3 --stratified --dry-run",
     "sweep scenario.toml --vary rtt_ms=10,40 --repeat 2 --metric harm --plot s.png -o s.csv",
