@@ -76,7 +76,8 @@ class Work:
     def fraction(self) -> float:
         """Return the share that is done, if generations to come are like those before them."""
         if self._done:
-            self._shown = max(self._shown, self._done / self._expected())
+            # In another order the same sum may differ in its last digit.
+            self._shown = max(self._shown, min(self._done / self._expected(), 1.0))
         return self._shown
 
     def left_s(self) -> float | None:
