@@ -211,7 +211,7 @@ def _draw(run: Run, plot: Path | None) -> None:
 
 def _warn_if_late(run: Run) -> None:
     if run.is_late:
-        names = ("late_ms_p99", "rate_error")
+        names = ("late_ms_p99", "rate_error", "switch_waited_share")
         late = (f"{name} {run.provenance[name]:g}" for name in names if name in run.provenance)
         click.echo(_LATE.format(late=", ".join(late)), err=True)
 
