@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench import _validate
+from ccbench._code import code_digest
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.bess import doctor
 from ccbench.emulate.bess.cores import own_core
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BessEngine"]
 
-#: Changes when the same scenario would give another Run.
-_VERSION = 1
+#: The modules that make a run of a scenario, and its tables of what that has left.
+_CODE = ("ccbench.emulate.bess.world", "ccbench.emulate.bess.records")
 
 #: A packet as it came to the queue, as it left it and, with losses, as it was sent, in bytes.
 _RECORDS_BYTES = 3 * 1530
@@ -93,7 +94,7 @@ class BessEngine:
         digest = "none" if self.directory is None else _digest(program(self.directory))
         if self.directory is None or not doctor.delays(self.directory):
             digest += f"-{programs_digest()}"
-        return f"{_VERSION}-{platform.release()}-{digest}"
+        return f"{code_digest(*_CODE)[:12]}-{platform.release()}-{digest}"
 
     def identity(self, scenario: Scenario) -> str:
         """Return the digest of all that decides what a run of `scenario` looks like."""

@@ -7,6 +7,7 @@ import platform
 from typing import TYPE_CHECKING
 
 from ccbench import _validate
+from ccbench._code import code_digest
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import run_identity, run_provenance
 from ccbench.emulate.mahimahi import doctor
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MahimahiEngine"]
 
-#: Changes when the same scenario would give another Run.
-_VERSION = 1
+#: The modules that make a run of a scenario, and its tables of what that has left.
+_CODE = ("ccbench.emulate.mahimahi.world", "ccbench.emulate.mahimahi.records")
 
 #: A packet's lines in mm-link's log, and its records, in bytes.
 _RECORDS_BYTES = 100
@@ -76,7 +77,7 @@ class MahimahiEngine:
 
     def version(self) -> str:
         """Return what identifies everything that can change a result."""
-        return f"{_VERSION}-{platform.release()}-{doctor.programs_digest()}"
+        return f"{code_digest(*_CODE)[:12]}-{platform.release()}-{doctor.programs_digest()}"
 
     def identity(self, scenario: Scenario) -> str:
         """Return the digest of all that decides what a run of `scenario` looks like."""

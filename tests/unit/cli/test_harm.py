@@ -184,7 +184,10 @@ class TestRepetitions:
             ({"repeat": "0"}, ("--repeat", "0")),
             ({"precision": "0"}, ("--precision", "above 0")),
             ({"max_repeat": "20"}, ("--max-repeat is 20", "--precision")),
-            ({"precision": "0.1", "max_repeat": "4"}, ("max_repetitions is 4", f"at least {REPETITIONS}")),
+            (
+                {"precision": "0.1", "max_repeat": "4"},
+                ("max_repetitions is 4", f"at least {REPETITIONS}"),
+            ),
             ({"plot": "noise.png"}, ("--plot", "--sensitivity")),
         ],
     )

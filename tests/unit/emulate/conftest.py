@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An engine whose guests are programs that sleep, fail, or never end."""
+"""An engine whose guests are programs that sleep, fail, or never end; code that changes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ccbench import _code
 from ccbench.emulate import Check, Store
 from ccbench.emulate.engine import run_identity
 from ccbench.emulate.resources import Needs
@@ -20,7 +21,7 @@ from ccbench.errors import EngineError, InputError
 from ccbench.scenario import Bottleneck, Flow, Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ccbench.emulate.engine import Progress
     from ccbench.run import Run
@@ -145,3 +146,18 @@ def wait_until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 30
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
+
+
+@pytest.fixture
+def change(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], None]]:
+    """Give what adds text to a module's source."""
+    source = _code._source
+
+    def add(module: str, text: str) -> None:
+        _code.code_digest.cache_clear()
+        monkeypatch.setattr(
+            _code, "_source", lambda name: source(name) + (text if name == module else "")
+        )
+
+    yield add
+    _code.code_digest.cache_clear()

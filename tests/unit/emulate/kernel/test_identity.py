@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ccbench import _code
 from ccbench.emulate import Store
 from ccbench.emulate.kernel import build, protocol, web
 from ccbench.emulate.kernel import engine as engine_module
@@ -22,7 +21,7 @@ from ccbench.wifi import Wifi
 from tests.unit.scenario.conftest import EVERYTHING, VIDEO, scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 KERNEL = KernelBuild(
     path=Path("kernel"),
@@ -283,20 +282,6 @@ class TestEngine:
 
 
 class TestCode:
-    @pytest.fixture
-    def change(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], None]]:
-        """Give what adds text to a module's source."""
-        source = _code._source
-
-        def add(module: str, text: str) -> None:
-            _code.code_digest.cache_clear()
-            monkeypatch.setattr(
-                _code, "_source", lambda name: source(name) + (text if name == module else "")
-            )
-
-        yield add
-        _code.code_digest.cache_clear()
-
     @pytest.mark.parametrize(
         "module",
         [
