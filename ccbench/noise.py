@@ -20,6 +20,10 @@ __all__ = ["NO_NOISE", "Noise", "read_noise", "typical"]
 _MILLISECONDS = Range(0, 1_000)
 _SHARE = Range(0, 0.5)
 
+#: Jitter of a testbed in either direction, and the shortest round trip that it was measured at.
+_TYPICAL_JITTER_MS = 0.7
+_SHORTEST_CALIBRATED_MS = 20.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:
@@ -135,17 +139,24 @@ def read_noise(value: object) -> Noise:
         return Noise.from_dict(value)
 
 
-def typical(*, packet_ms: float) -> Noise:
+def typical(*, rtt_ms: float) -> Noise:
     """Return the noise by which comparisons of competing flows are made unless told otherwise.
+
+    Jitter of 0.7 ms in either direction: with it, shares of CUBIC beside Reno are those that
+    Mahimahi and BESS give (docs/studies/noise.md has the calibration, at 20 to 80 ms). Paths below
+    20 ms have proportionally less, so that jitter stays a small part of their round trip.
 
     Parameters
     ----------
-    packet_ms : float
-        Time of a full packet on the bottleneck link, in milliseconds.
+    rtt_ms : float
+        Round-trip time of the path without queues, in milliseconds.
 
     Examples
     --------
-    >>> typical(packet_ms=0.12).describe()
-    'reverse jitter 0.12 ms'
+    >>> typical(rtt_ms=40).describe()
+    'forward jitter 0.7 ms, reverse jitter 0.7 ms'
+    >>> typical(rtt_ms=2).describe()
+    'forward jitter 0.07 ms, reverse jitter 0.07 ms'
     """
-    return Noise(reverse_jitter_ms=packet_ms)
+    jitter_ms = _TYPICAL_JITTER_MS * min(1.0, rtt_ms / _SHORTEST_CALIBRATED_MS)
+    return Noise(forward_jitter_ms=jitter_ms, reverse_jitter_ms=jitter_ms)

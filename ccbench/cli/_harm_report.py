@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How ``ccbench harm`` shows its numbers to people."""
+"""Text output of ``ccbench harm``."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ def print_harm(result: RepeatedHarm) -> None:
     if result.repetitions[0].harm is not None:
         pairs |= _parts(result)
     if not result.is_precise:
-        half_width = result.headline[1].half_width
-        pairs["precision"] = (
-            f"{result.precision:g} not reached, it is {half_width:.2g}: raise --max-repeat"
-        )
+        pairs["precision"] = _imprecise(result)
     maker = {"made by": made_by(result.repetitions[0].provenance)}
     if result.repetitions[0].metrics:
         print_pairs(pairs)
@@ -38,6 +35,15 @@ def print_harm(result: RepeatedHarm) -> None:
         print_pairs(maker)
     else:
         print_pairs(pairs | maker)
+
+
+def _imprecise(result: RepeatedHarm) -> str:
+    name, estimate = result.headline
+    missing = [i for i, value in enumerate(estimate.values, start=1) if not math.isfinite(value)]
+    if missing:
+        step = "choose a longer --duration or another --metric"
+        return f"not reached: repetition {missing[0]} has no {name}; {step}"
+    return f"{result.precision:g} not reached, it is {estimate.half_width:.2g}: raise --max-repeat"
 
 
 def print_sensitivity(result: Sensitivity, plot: Path | None) -> None:

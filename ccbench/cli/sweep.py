@@ -251,8 +251,7 @@ def _some_jitter(sweep: Sweep) -> str:
     """Return how much jitter is typical, in milliseconds."""
     from ccbench.noise import typical
 
-    packet_ms = max(link.packet_ms for link in sweep.cases[0].scenario.bottlenecks)
-    return f"{typical(packet_ms=packet_ms).reverse_jitter_ms:.2g}"
+    return f"{typical(rtt_ms=sweep.cases[0].scenario.rtt_ms).reverse_jitter_ms:.2g}"
 
 
 def _heading(one: CaseEstimate) -> str:

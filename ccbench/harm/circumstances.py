@@ -72,7 +72,7 @@ class Network:
     @property
     def path_noise(self) -> Noise:
         """The scenario's noise."""
-        return typical(packet_ms=self.bottleneck.packet_ms) if self.noise is None else self.noise
+        return typical(rtt_ms=self.rtt_ms) if self.noise is None else self.noise
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -198,7 +198,7 @@ def long_flows(  # noqa: PLR0913 - a network has this many numbers; all are name
         rtt_ms=rtt_ms,
         duration_s=duration_s,
         seed=seed,
-        noise=typical(packet_ms=bottleneck.packet_ms) if noise is None else noise,
+        noise=typical(rtt_ms=rtt_ms) if noise is None else noise,
     )
 
 

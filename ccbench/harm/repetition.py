@@ -8,6 +8,7 @@ draw of a chaotic system. With noise, every seed gives another draw; harm is the
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -373,7 +374,7 @@ def next_count(count: int, half_width: float, precision: float, most: int) -> in
     count : int
         Repetitions so far.
     half_width : float
-        Half width of their interval; NaN, as of a metric that a flow lacks, is never narrow enough.
+        Half width of their interval; NaN, as of a metric that a flow lacks, stays NaN.
     precision : float
         Half width to reach.
     most : int
@@ -384,7 +385,7 @@ def next_count(count: int, half_width: float, precision: float, most: int) -> in
     >>> next_count(8, 0.05, 0.02, 100), next_count(8, 0.01, 0.02, 100)
     (12, 8)
     """
-    if half_width <= precision or count >= most:
+    if half_width <= precision or count >= most or math.isnan(half_width):
         return count
     return min(count + max(2, count // 2), most)
 

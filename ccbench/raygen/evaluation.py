@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one scenario showed, over all seeds that it was run with."""
+"""Harm of one scenario over all seeds that it was run with."""
 
 from __future__ import annotations
 

@@ -121,6 +121,6 @@ def experiment(  # noqa: PLR0913 - all by keyword
         rtt_ms=shorter_ms,
         duration_s=duration_s if stop_s is None else stop_s,
         seed=seed,
-        noise=replace(typical(packet_ms=bottleneck.packet_ms), **dict(noise)),
+        noise=replace(typical(rtt_ms=shorter_ms), **dict(noise)),
         measured_s=None if stop_s is None else (start_s, stop_s),
     )

@@ -3,7 +3,8 @@
 
 Six pairs of CCAs share six networks, under each kind of noise at several levels, 20 seeds each.
 Levels of jitter are in packet times of the link, those of start times in round trips, those of
-background traffic in shares of the link. Without noise a scenario has one outcome.
+background traffic in shares of the link. Without noise a scenario has one outcome, unless a CCA or
+a queueing discipline draws at random itself (BBR, FQ-CoDel).
 
 Where the packets of two flows come in step with the link, their phase decides which of them finds
 the queue full (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", Computer
@@ -14,6 +15,7 @@ states that random processing of up to a packet's time on the bottleneck link en
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -67,6 +69,8 @@ _LEVELS: dict[str, tuple[float, ...]] = {
     "start spread": (1,),
     "background": (0.001, 0.01, 0.05),
 }
+#: Congestion controls and queueing disciplines that draw at random themselves.
+_RANDOM = {"bbr", "fq_codel"}
 _SEEDS, _DURATION_S, _FROM_S = 20, 120.0, 40.0
 #: Seeds whose queue is recorded packet by packet, for what happens at single losses.
 _LOGGED_SEEDS = 2
@@ -94,10 +98,13 @@ def _kinds(*, quick: bool) -> Iterator[tuple[str, float]]:
             yield kind, level
 
 
-def _seeds(kind: str, *, quick: bool) -> range:
-    if kind == "none":
-        return range(1, 2)
-    return range(1, 3 if quick else _SEEDS + 1)
+def _repeated(scenario: Scenario, *, quick: bool) -> Iterator[Scenario]:
+    """Yield a scenario with all seeds, or once if every seed gives the same."""
+    parts = {flow.cca for flow in scenario.flows} | {scenario.bottlenecks[0].qdisc}
+    is_random = scenario.draws_at_random or not parts.isdisjoint(_RANDOM)
+    seeds = (2 if quick else _SEEDS) if is_random else 1
+    for seed in range(1, seeds + 1):
+        yield replace(scenario, seed=seed)
 
 
 def _shares(*, quick: bool) -> Iterator[Scenario]:
@@ -107,18 +114,17 @@ def _shares(*, quick: bool) -> Iterator[Scenario]:
         pairs, networks, _kinds(quick=quick)
     ):
         link = Bottleneck(bandwidth_mbps=mbps, queue_bdp=bdp, qdisc=qdisc)
-        for seed in _seeds(kind, quick=quick):
-            yield Scenario(
-                flows=tuple(Flow(cca=cca) for cca in pair),
-                bottlenecks=(link,),
-                rtt_ms=rtt_ms,
-                duration_s=5.0 if quick else _DURATION_S,
-                seed=seed,
-                noise=_noise(kind, level, packet_ms=link.packet_ms, rtt_ms=rtt_ms),
-                queue_log=True if seed <= _LOGGED_SEEDS else "summary",
-                name=f"{' beside '.join(pair)}, {mbps:g} Mbit/s, {bdp:g} BDP, {qdisc}: "
-                f"{kind} {level:g}",
-            )
+        scenario = Scenario(
+            flows=tuple(Flow(cca=cca) for cca in pair),
+            bottlenecks=(link,),
+            rtt_ms=rtt_ms,
+            duration_s=5.0 if quick else _DURATION_S,
+            noise=_noise(kind, level, packet_ms=link.packet_ms, rtt_ms=rtt_ms),
+            name=f"{' beside '.join(pair)}, {mbps:g} Mbit/s, {bdp:g} BDP, {qdisc}: "
+            f"{kind} {level:g}",
+        )
+        for one in _repeated(scenario, quick=quick):
+            yield replace(one, queue_log=True if one.seed <= _LOGGED_SEEDS else "summary")
 
 
 def _phases(*, quick: bool) -> Iterator[Scenario]:
@@ -126,17 +132,16 @@ def _phases(*, quick: bool) -> Iterator[Scenario]:
     for extra_ms in _PHASE_EXTRA_MS[3:6:2] if quick else _PHASE_EXTRA_MS:
         for kind in ("none", "sender jitter"):
             noise = NO_NOISE if kind == "none" else Noise(sender_jitter_ms=link.packet_ms)
-            for seed in _seeds(kind, quick=quick):
-                yield Scenario(
-                    flows=(Flow(cca="reno"), Flow(cca="reno", extra_rtt_ms=extra_ms)),
-                    bottlenecks=(link,),
-                    rtt_ms=_PHASE_RTT_MS,
-                    duration_s=5.0 if quick else _DURATION_S,
-                    seed=seed,
-                    noise=noise,
-                    queue_log="summary",
-                    name=f"{_PHASE}: {kind} {float(bool(noise)):g}",
-                )
+            scenario = Scenario(
+                flows=(Flow(cca="reno"), Flow(cca="reno", extra_rtt_ms=extra_ms)),
+                bottlenecks=(link,),
+                rtt_ms=_PHASE_RTT_MS,
+                duration_s=5.0 if quick else _DURATION_S,
+                noise=noise,
+                queue_log="summary",
+                name=f"{_PHASE}: {kind} {float(bool(noise)):g}",
+            )
+            yield from _repeated(scenario, quick=quick)
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
@@ -160,21 +165,21 @@ def _measure(run: Run) -> Rows:
             "seed": scenario.seed,
             "extra_rtt_ms": scenario.flows[1].extra_rtt_ms,
             "first_share": first / (first + second),
-            "first_drop_share": _drop_share(run),
-            "queueing_delay_ms": run.queueing_delay_ms(),
-            "utilisation": run.utilisation(),
-            **_losses(run),
+            "first_drop_share": _drop_share(run, from_s),
+            "mean_queue_packets": run.occupancy(0.1).loc[from_s:].mean(),
+            **_losses(run, from_s),
         }
     ]
 
 
-def _drop_share(run: Run) -> float:
+def _drop_share(run: Run, from_s: float) -> float:
     """Return how many of both flows' dropped packets are the first flow's."""
-    first, second = run.summary()["drops"]
+    drops = run.samples("drops").loc[from_s:]
+    first, second = drops.iloc[-1] - drops.iloc[0]
     return float(first) / (first + second) if first + second else np.nan
 
 
-def _losses(run: Run) -> dict[str, float]:
+def _losses(run: Run, from_s: float) -> dict[str, float]:
     """Say who loses packets when the queue is full, and in which bursts packets arrive.
 
     Drops less than a round trip apart belong to one event. A burst is a sequence of packets of one
@@ -184,7 +189,7 @@ def _losses(run: Run) -> dict[str, float]:
     if run.scenario.queue_log is not True:
         return {**empty, "burst_packets": np.nan}
     events = run.queue_events()
-    events = events[events["flow"] != NO_FLOW]
+    events = events[(events["flow"] != NO_FLOW) & (events["time_ns"] >= from_s * 1e9)]
     arrivals = events.loc[events["event"] == "enqueue", "flow"].to_numpy()
     bursts = {"burst_packets": len(arrivals) / (1 + np.count_nonzero(np.diff(arrivals)))}
     drops = events[events["event"] == "drop"]
@@ -218,7 +223,7 @@ def _estimates(table: pd.DataFrame) -> pd.DataFrame:
                 **{
                     name: runs[name].mean()
                     for name in (
-                        *("first_drop_share", "queueing_delay_ms", "utilisation"),
+                        *("first_drop_share", "mean_queue_packets"),
                         *("loss_events", "both_lose", "only_first_loses", "burst_packets"),
                     )
                 },

@@ -167,7 +167,7 @@ class Sweep:
         if isinstance(given, Mapping):
             return cls(document=given, **settings)
         if not isinstance(given, str | Path):
-            step = "a Scenario does not know its queue_bdp any more"
+            step = "a Scenario stores its queue in packets"
             allowed = "the path of a TOML file, or a dictionary of such settings"
             raise _validate.bad("scenario", given, allowed, step)
         path = Path(given)

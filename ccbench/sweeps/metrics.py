@@ -141,6 +141,12 @@ def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario,
     if not 0 < len(chosen) < count:
         allowed = f"one or more of the {count} groups of flows, and not all of them"
         raise _validate.bad("beta", list(beta), allowed, "leave some for alpha, which harms")
+    for i in chosen:
+        if scenario.flows[i].kind != "bulk":
+            step = "choose another group with beta, or another metric, such as goodput or fct"
+            raise _validate.bad(
+                f"flows.{i}.kind", scenario.flows[i].kind, '"bulk" for metric harm', step
+            )
     solo = tuple(scenario.flows[i] for i in chosen)
     others = tuple(flow for i, flow in enumerate(scenario.flows) if i not in chosen)
     return replace(scenario, flows=solo), replace(scenario, flows=solo + others)

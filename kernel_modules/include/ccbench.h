@@ -213,7 +213,7 @@ static inline u32 ccbench_flow(u32 mark)
 	return (mark & ~(CCBENCH_MARK_CE | CCBENCH_MARK_BACKGROUND)) - 1;
 }
 
-/* What packets without a flow have as its number. */
+/* Flow number of packets that belong to no flow. */
 #define CCBENCH_NO_FLOW		U32_MAX
 
 static inline bool ccbench_has_flow(u32 mark)

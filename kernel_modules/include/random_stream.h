@@ -25,6 +25,7 @@ enum random_purpose {
 	RANDOM_BACKGROUND,
 	RANDOM_POISSON,		/* gaps of a Poisson flow */
 	RANDOM_WIFI,		/* overhead of batches */
+	RANDOM_BACKGROUND_LOSS,
 };
 
 struct random_stream {

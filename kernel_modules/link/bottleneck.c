@@ -319,7 +319,13 @@ EXPORT_SYMBOL_GPL(ccbench_link_capacity);
 
 static bool lost_at_random(struct bottleneck *link, u32 mark)
 {
-	return link->loss && random_u32(&link->loss_draws[ccbench_flow(mark) + 1]) < link->loss;
+	struct random_stream *draws;
+
+	if (!link->loss)
+		return false;
+	draws = mark & CCBENCH_MARK_BACKGROUND ? &link->background_loss :
+						 &link->loss_draws[ccbench_flow(mark) + 1];
+	return random_u32(draws) < link->loss;
 }
 
 void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
@@ -405,6 +411,7 @@ int bottleneck_create(struct bottleneck *link, u8 index, bool last,
 	}
 	link->loss = spec->loss;
 	if (link->loss) {
+		link->background_loss = random_stream(header->seed, RANDOM_BACKGROUND_LOSS, index, 0);
 		link->loss_draws = path_draws(header, RANDOM_LOSS, index);
 		if (!link->loss_draws)
 			return -ENOMEM;

@@ -97,6 +97,7 @@ struct bottleneck {
 	bool orphaned;		/* the qdisc has taken the destructor from it */
 	u32 loss;		/* probability in units of 2^-32 */
 	struct random_stream *loss_draws;	/* of packets without a flow, then of each flow */
+	struct random_stream background_loss;
 };
 
 int bottleneck_create(struct bottleneck *link, u8 index, bool last,

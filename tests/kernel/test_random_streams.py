@@ -136,11 +136,15 @@ class TestAdditions:
             path(_CBR, replace(_POISSON, count=2), loss=(0.1, 0.1), duration_s=5),
             path(_CBR, _POISSON, loss=(0.1, 0.1, 0.1), duration_s=5),
             path(_CBR, _POISSON, Flow(cca="cubic"), loss=(0.1, 0.1), duration_s=5),
+            replace(
+                path(_CBR, _POISSON, loss=(0.1, 0.1), duration_s=5),
+                noise=Noise(background_share=0.05),
+            ),
         ],
-        ids=["a Poisson flow", "a bottleneck", "a TCP flow"],
+        ids=["a Poisson flow", "a bottleneck", "a TCP flow", "background traffic"],
     )
     def test_others_draw_the_same(self, more: Scenario) -> None:
-        """Another flow or bottleneck changes neither the losses nor the arrivals of the others."""
+        """Other flows, bottlenecks or background change neither losses nor arrivals of a flow."""
         few, many = run(path(_CBR, _POISSON, loss=(0.1, 0.1), duration_s=5)), run(more)
         for flow in (0, 1):
             for bottleneck in (0, 1):

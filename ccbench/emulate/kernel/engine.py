@@ -55,7 +55,7 @@ class KernelEngine:
     name = "kernel"
 
     #: The modules that lead from a scenario into the guest and from there to a run.
-    code: ClassVar[tuple[str, ...]] = ("ccbench.emulate.kernel.inputs", _READER)
+    code: ClassVar[tuple[str, ...]] = ("ccbench.scenario", "ccbench.emulate.kernel.inputs", _READER)
 
     def __init__(self, kernel: KernelBuild | None = None) -> None:
         self._given = kernel

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from ccbench import _validate
 from ccbench.emulate.engine import Check
-from ccbench.emulate.kernel import web
+from ccbench.emulate.kernel import plan, web
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.inputs import guest_input
 from ccbench.errors import InputError, MissingRequirement
+from ccbench.flow import MTU_BYTES
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -157,9 +158,7 @@ class HttpKernelEngine(KernelEngine):
 
 def _check_under_way(scenario: Scenario) -> None:
     """Make sure that a client asks for more than the path can hold."""
-    rate = max(bottleneck.mean_mbps for bottleneck in scenario.bottlenecks) * 1e6 / 8
-    queues = sum(bottleneck.queue_packets or 0 for bottleneck in scenario.bottlenecks)
-    under_way = rate * (scenario.rtt_ms + scenario.noise.reverse_jitter_ms) / 1e3 + queues * 1500
+    under_way = MTU_BYTES * plan.under_way(scenario)
     if under_way > web.MOST_UNDER_WAY_BYTES:
         allowed = f"at most {web.MOST_UNDER_WAY_BYTES / 1e6:g} MB for the web server's client"
         step = "lower bandwidth_mbps, rtt_ms or queue_packets, or use the engine kernel"

@@ -105,8 +105,13 @@ def worst_words(result: SearchResult) -> str:
         "A search picks the largest of many noisy values, and luck is part of what it picks (the "
         "winner's curse): “the search saw” is too high on average. So the worst were run again "
         f"with {count} fresh {'seed' if count == 1 else 'seeds'} each, and are ranked by the mean "
-        "of these, which is not. All intervals (±) hold together with 95 %. Networks that share a "
-        "letter cannot be told apart (Welch's test, Holm's correction, 5 %)."
+        "of these, which is not. "
+        + (
+            "One run has no interval: with two or more, intervals and letters say which differ."
+            if count == 1
+            else "All intervals (±) hold together with 95 %. Networks that share a letter cannot "
+            "be told apart (Welch's test, Holm's correction, 5 %)."
+        )
     )
 
 

@@ -156,7 +156,7 @@ class TestRepeat:
             ({"repetitions": 1, "precision": 0.1}, "repetitions is 1; it must be .* at least 2"),
             ({"precision": 0}, "precision is 0"),
             ({"precision": math.nan}, "precision is nan"),
-            ({"precision": 0.1, "max_repetitions": 7}, "max_repetitions is 7; .* at least 8"),
+            ({"precision": 0.1, "max_repetitions": 5}, "max_repetitions is 5; .* at least 6"),
         ],
     )
     def test_bad_setting(
@@ -197,7 +197,7 @@ class TestOtherMetrics:
             harm.repeat(pair, engine=noisy_engine, store=None)
 
     def test_missing_value(self, noisy_engine: NoisyEngine) -> None:
-        """A flow that never completes has no completion time, and then there is no mean."""
+        """A flow that never completes has no completion time; more repetitions do not help."""
         pair = experiment(beta=(Flow(cca="even", kind="bytes", size_bytes=10**9),))
         result = harm.repeat(
             pair,
@@ -209,7 +209,7 @@ class TestOtherMetrics:
             store=None,
         )
         assert math.isnan(result.metric_estimate("fct", "absolute").mean)
-        assert len(result.repetitions) == 5
+        assert len(result.repetitions) == 2
         assert not result.is_precise
 
 
