@@ -7,7 +7,7 @@ import hashlib
 import json
 import logging
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from ccbench import _atomic, _native
@@ -101,6 +101,7 @@ class SimulationStore:
         return self.folder / key[:2] / key
 
 
+@lru_cache(maxsize=64)  # asked before and after a simulation, and all traffic is drawn for it
 def case_key(case: Case) -> str:
     """Return the SHA-256 in hexadecimal of all that decides what a case's result looks like.
 

@@ -243,6 +243,10 @@ def qdisc_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return qdisc(settings(command))
 
 
+#: Kinds of noise that --jitter sets.
+_JITTER = ("forward_jitter_ms", "reverse_jitter_ms")
+
+
 @dataclass(frozen=True)
 class NoiseChoice:
     """What options say of noise.
@@ -274,11 +278,11 @@ class NoiseChoice:
                 with _validate.within("--noise: "):
                     raise _validate.unknown_key(name, kinds)
         if jitter is not None:
-            if "reverse_jitter_ms" in values:
-                step = "remove one of the two"
-                allowed = "left out beside --noise reverse_jitter_ms"
-                raise _validate.bad("--jitter", jitter, allowed, step)
-            values["reverse_jitter_ms"] = jitter
+            for name in _JITTER:
+                if name in values:
+                    allowed = f"left out beside --noise {name}"
+                    raise _validate.bad("--jitter", jitter, allowed, "remove one of the two")
+                values[name] = jitter
         if is_off and values:
             allowed = "left out with --no-noise"
             raise _validate.bad("--noise", ", ".join(values), allowed, "remove one of the two")
@@ -303,7 +307,8 @@ def noise_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--jitter",
         type=quantity("ms", or_zero=True),
         metavar="MS",
-        help="Short for --noise reverse_jitter_ms=MS: ACKs are delayed at random by up to this.",
+        help="Packets are delayed at random by up to this, in either direction: short for --noise "
+        "forward_jitter_ms=MS --noise reverse_jitter_ms=MS.",
     )
     @click.option("--no-noise", is_flag=True, help="Run without noise: exact, and unlike testbeds.")
     @wraps(command)

@@ -221,9 +221,11 @@ def _feasible(
 ) -> Scenario:
     """Return the scenario as it is to be run, and say what that takes if it takes long."""
     from ccbench import emulate
+    from ccbench.repetition import repetitions
 
     engine.check(scenario)
-    if not fresh and emulate.DEFAULT_STORE.has(scenario, engine):
+    runs = repetitions(scenario, count)
+    if not fresh and all(emulate.DEFAULT_STORE.has(one, engine) for one in runs):
         return scenario
     if is_for_table:
         scenario = _without_large_log(scenario, engine)

@@ -238,7 +238,10 @@ def _print_estimates(sweep: Sweep, found: Sequence[CaseEstimate]) -> None:
         click.echo("One run of each combination: --repeat N gives means with 95 % intervals.\n")
         return
     click.echo(f"Mean of {sweep.repeat} repetitions ± half of its 95 % interval.\n")
-    equal = sum(all(len(set(one.estimate.values)) == 1 for one in case) for case in of_cases)
+    equal = sum(
+        not scenario.draws_at_random and all(len(set(one.estimate.values)) == 1 for one in case)
+        for case, scenario in zip(of_cases, (one.scenario for one in sweep.cases), strict=True)
+    )
     if equal:
         where = "all combinations" if equal == len(of_cases) else f"{equal} combinations"
         click.echo(

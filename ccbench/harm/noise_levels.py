@@ -119,8 +119,8 @@ def sensitivity(
     >>> sensitivity(experiment, (0, 1), repetitions=2).table()  # doctest: +SKIP
     """
     if not experiment.noise:
-        step = "give the experiment the typical noise, for example"
-        raise _validate.bad("noise", "none", "there, as levels are multiples of it", step)
+        step = "leave out --no-noise (in Python, give the experiment noise)"
+        raise _validate.bad("noise", "none", "some, as levels are multiples of it", step)
     chosen = sorted(
         {_validate.number("levels", level, _LEVEL, example=10) for level in tuple(levels)}
     )

@@ -16,8 +16,11 @@ The thesis asks whether there should be leeway, since outcomes are distributed (
 measured several times, what counts is the mean of harm minus bound, and there is leeway. A case is
 *broken* if the mean is above the leeway with confidence, *respected* if it is not above it with
 confidence, and else *undecided*; with one repetition there is no confidence and the number decides.
-The worst-case bound is the most of several noisy harms, each repetition's own, so it is a little
-lenient. No verdict is corrected for the number of cases.
+A threshold is broken by a single case, so intervals that show a case broken hold together for all
+cases (Bonferroni): alpha is blamed wrongly with a probability of 5 % at most, however many cases
+there are. It is respected in all cases or not at all, so there single intervals do. The worst-case
+and the symmetric bound are the most of several noisy harms, each repetition's own, and so a little
+lenient.
 """
 
 from __future__ import annotations
@@ -111,9 +114,12 @@ def judge(table: pd.DataFrame, leeway: float = 0.0) -> pd.DataFrame:
     ['broken']
     """
     rows = []
-    for case, group in table.groupby(_CASE):
+    cases = table.groupby(_CASE)
+    for case, group in cases:
         excesses = {name: Estimate(tuple(group["harm"] - group[name])) for name in THRESHOLDS}
-        verdicts = _consistent({name: _verdict(e, leeway) for name, e in excesses.items()})
+        verdicts = _consistent(
+            {name: _verdict(e, leeway, len(cases)) for name, e in excesses.items()}
+        )
         if group["censored"].any():  # a harm of at least so much respects nothing
             verdicts = {n: "undecided" if v == "respected" else v for n, v in verdicts.items()}
         rows += [
@@ -145,11 +151,12 @@ def overall(verdicts: Iterable[Verdict]) -> Verdict:
     return "undecided" if "undecided" in found or not found else "respected"
 
 
-def _verdict(excess: Estimate, leeway: float) -> Verdict:
+def _verdict(excess: Estimate, leeway: float, cases: int) -> Verdict:
     if math.isnan(excess.mean):
         return "undecided"
-    single = excess.repetitions == 1
-    low, high = (excess.mean, excess.mean) if single else (excess.low, excess.high)
+    low, high = excess.mean - excess.joint_half_width(cases), excess.high
+    if excess.repetitions == 1:
+        low = high = excess.mean
     if low > leeway:
         return "broken"
     return "respected" if high <= leeway else "undecided"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has experiments run side by side, and measures harm as soon as both runs of one are there."""
+"""Measurements of harm in experiments that run side by side."""
 
 from __future__ import annotations
 

@@ -337,9 +337,11 @@ class Sweep:
 
     def _scenarios(self, scenario: Scenario) -> tuple[Scenario, ...]:
         """Return what is run for a case: its scenario, and those that harm is measured by."""
-        if not any(metric.needs_solo for metric in self.measured):
+        needs_solo = [metric.needs_solo for metric in self.measured]
+        if not any(needs_solo):
             return (scenario,)
-        return (scenario, *harm_scenarios(scenario, tuple(self.beta)))
+        solo, competing = harm_scenarios(scenario, tuple(self.beta))
+        return (competing if all(needs_solo) else scenario, solo, competing)
 
     def _measured(self, runs: Sequence[Run]) -> list[Sequence[float]]:
         """Return each metric's values, from the runs of one repetition."""

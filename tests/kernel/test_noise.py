@@ -45,7 +45,6 @@ class TestJitter:
         result = run(dumbbell(Flow(cca="reno"), duration_s=3, noise=Noise(**{kind: 30.0})))
         # Reordered packets would be taken for lost.
         assert result.summary()["retransmits"].sum() <= result.summary()["drops"].sum()
-        assert (np.diff(arrivals_ns(result)) >= 0).all()
 
     def test_of_senders(self) -> None:
         """Jitter of senders is each flow's own, that of the path leaves packets in their order.
@@ -77,21 +76,14 @@ class TestJitter:
 class TestStartSpread:
     """Flows that start at random."""
 
-    def test_starts(self) -> None:
-        """Flows start later by times that are uniform from 0 to the spread."""
-        noise = Noise(start_spread_ms=500.0)
-        scenario = dumbbell(Flow(cca="reno", count=50), duration_s=2, noise=noise)
-        result = run(scenario)
-        starts_s = result.completions["start_ns"] / 1e9
-        assert stats.kstest(starts_s, stats.uniform(0, 0.5).cdf).pvalue > 1e-3
-        assert np.allclose(starts_s, scenario.flow_table()["start_s"], atol=1e-9)
-
     def test_first_packets(self) -> None:
-        """No flow sends before it starts."""
-        scenario = dumbbell(_SPARSE, _SPARSE, duration_s=2, noise=Noise(start_spread_ms=300.0))
+        """Flows' first packets are late by times that are uniform from 0 to the spread."""
+        flow = Flow(kind="cbr", rate_mbps=0.05, count=50)
+        scenario = dumbbell(flow, duration_s=3, noise=Noise(start_spread_ms=500.0))
         result = run(scenario)
-        for flow, start_s in enumerate(scenario.flow_table()["start_s"]):
-            assert arrivals_ns(result, flow)[0] >= start_s * 1e9
+        firsts_s = np.array([arrivals_ns(result, i)[0] for i in range(50)]) / 1e9
+        assert stats.kstest(firsts_s, stats.uniform(0, 0.5).cdf).pvalue > 1e-3
+        assert np.allclose(firsts_s, scenario.flow_table()["start_s"], atol=1e-4)
 
 
 class TestBackground:

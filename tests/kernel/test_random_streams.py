@@ -3,12 +3,10 @@
 
 Seeds are fixed, so that each test passes always or never. Bounds are those that independent streams
 would miss with a probability of one in a million, corrected for the number of comparisons.
-``CCBENCH_RUNS=2000`` looks at the first packets of so many runs, not 1000; ``make soak`` does that.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +16,7 @@ from scipy.stats import binom, kstest, norm, spearmanr
 
 from ccbench import Bottleneck, Flow, Noise, Scenario
 from ccbench.emulate import run_many
+from ccbench.run import NO_FLOW
 from tests.kernel.conftest import run
 from tests.unit.test_random_streams import MISS
 
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kernel
 
-_RUNS = int(os.environ.get("CCBENCH_RUNS", "1000"))
+#: Runs whose first packets are looked at.
+_RUNS = 2000
 
 _CBR = Flow(kind="cbr", rate_mbps=10)
 _POISSON = Flow(kind="poisson", rate_mbps=10)
@@ -105,7 +105,7 @@ class TestPoissonArrivals:
 
 class TestPurposes:
     def test_streams_of_one_seed_are_unrelated(self) -> None:
-        """Losses at two bottlenecks, jitter and gaps of one seed tell nothing of each other.
+        """Losses at two bottlenecks, jitter, gaps and background tell nothing of each other.
 
         The n-th draw of each is compared with the n-th of the others.
         """
@@ -116,6 +116,8 @@ class TestPurposes:
             noise = Noise(**{kind: 1.0})
             times_ns = arrivals_ns(run(path(_CBR, noise=noise, duration_s=10)))
             draws.append(times_ns - _GAP_NS * np.arange(len(times_ns)))
+        background = run(path(_CBR, noise=Noise(background_share=0.01), duration_s=10))
+        draws.append(np.diff(arrivals_ns(background, NO_FLOW)))
         count = min(map(len, draws))
         assert count > 5000
         assert_unrelated(np.array([one[:count] for one in draws]))

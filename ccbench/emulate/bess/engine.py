@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench import _validate
 from ccbench._code import code_digest
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.bess import doctor
@@ -21,7 +20,13 @@ from ccbench.emulate.bess.records import read_run
 from ccbench.emulate.engine import run_identity, run_provenance
 from ccbench.emulate.mahimahi.delay import LARGEST_JITTER_MS
 from ccbench.emulate.mahimahi.doctor import programs_digest
-from ccbench.emulate.realtime.host import check_scenario, ordinary_user, provenance, require
+from ccbench.emulate.realtime.host import (
+    check_noise,
+    check_scenario,
+    ordinary_user,
+    provenance,
+    require,
+)
 from ccbench.emulate.realtime.needs import needs
 from ccbench.emulate.realtime.supervisor import run_world
 from ccbench.errors import MissingRequirement
@@ -112,10 +117,7 @@ class BessEngine:
         assert self.directory is not None
         doctor.check_rtt(self.directory, scenario.rtt_ms)
         most_ms = 0.0 if doctor.delays(self.directory) else LARGEST_JITTER_MS
-        jitter_ms = scenario.noise.reverse_jitter_ms
-        if jitter_ms > most_ms:
-            allowed = f"at most {most_ms:g} with the engine bess, whose own it is"
-            raise _validate.bad("noise.reverse_jitter_ms", jitter_ms, allowed, "lower it")
+        check_noise(scenario.noise, self.name, most_ms)
 
     def needs(self, scenario: Scenario) -> Needs:
         """Return what a run takes; see :meth:`ccbench.emulate.engine.Engine.needs`."""

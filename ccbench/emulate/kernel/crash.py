@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import re
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -256,7 +257,8 @@ def keep_console(text: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.log"
     write_text(path, text)
-    by_age = sorted(folder.glob("*.log"), key=lambda file: file.stat().st_mtime)
-    for old in by_age[:-CONSOLES_KEPT]:
-        old.unlink(missing_ok=True)
+    with suppress(FileNotFoundError):  # another guest that has crashed removes the same
+        by_age = sorted(folder.glob("*.log"), key=lambda file: file.stat().st_mtime)
+        for old in by_age[:-CONSOLES_KEPT]:
+            old.unlink(missing_ok=True)
     return path

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["needs"]
 
-#: Memory of a guest, for each packet under way and for each flow, in bytes.
+#: Memory of a guest, and of it for each packet under way and for each flow, in bytes.
 _GUEST_BYTES = 12e6
 _GUEST_PACKET_BYTES = 1200
+#: Background packets have their payload for themselves, those of flows share a page.
+_BACKGROUND_PACKET_BYTES = 2400
 _GUEST_FLOW_BYTES = 8192
 
 #: What reads the records and sums them up, for each event, sample, other record and flow, in bytes.
@@ -43,9 +45,9 @@ _EVENTS_PER_PACKET = 2
 def needs(scenario: Scenario) -> Needs:
     """Return what a run takes; of the guest's memory, what it touches."""
     flows = scenario.flow_count
-    guest_bytes = (
-        _GUEST_BYTES + _GUEST_PACKET_BYTES * under_way(scenario) + _GUEST_FLOW_BYTES * flows
-    )
+    share = scenario.noise.background_share
+    packet_bytes = (1 - share) * _GUEST_PACKET_BYTES + share * _BACKGROUND_PACKET_BYTES
+    guest_bytes = _GUEST_BYTES + packet_bytes * under_way(scenario) + _GUEST_FLOW_BYTES * flows
     logged = _EVENTS_PER_PACKET * sum(packets(scenario)) if scenario.queue_log is True else 0.0
     sampled = samples(scenario)
     other = _others(scenario)

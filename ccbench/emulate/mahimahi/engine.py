@@ -6,7 +6,6 @@ from __future__ import annotations
 import platform
 from typing import TYPE_CHECKING
 
-from ccbench import _validate
 from ccbench._code import code_digest
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import run_identity, run_provenance
@@ -14,7 +13,13 @@ from ccbench.emulate.mahimahi import doctor
 from ccbench.emulate.mahimahi.delay import LARGEST_JITTER_MS
 from ccbench.emulate.mahimahi.records import read_run
 from ccbench.emulate.mahimahi.shells import check_path
-from ccbench.emulate.realtime.host import check_scenario, ordinary_user, provenance, require
+from ccbench.emulate.realtime.host import (
+    check_noise,
+    check_scenario,
+    ordinary_user,
+    provenance,
+    require,
+)
 from ccbench.emulate.realtime.needs import needs
 from ccbench.emulate.realtime.supervisor import run_world
 from ccbench.errors import MissingRequirement
@@ -91,10 +96,7 @@ class MahimahiEngine:
         """Raise an InputError if Mahimahi or this kernel cannot do what the scenario says."""
         check_scenario(scenario, self.name)
         check_path(scenario.bottlenecks[0], scenario.rtt_ms)
-        jitter_ms = scenario.noise.reverse_jitter_ms
-        if jitter_ms > LARGEST_JITTER_MS:
-            allowed = f"at most {LARGEST_JITTER_MS:g} with the engine mahimahi, whose own it is"
-            raise _validate.bad("noise.reverse_jitter_ms", jitter_ms, allowed, "lower it")
+        check_noise(scenario.noise, self.name, LARGEST_JITTER_MS)
         require(self.doctor())
 
     def needs(self, scenario: Scenario) -> Needs:

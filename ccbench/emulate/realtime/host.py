@@ -7,6 +7,7 @@ import os
 import platform
 import pwd
 import shutil
+from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,10 +19,12 @@ from ccbench.errors import MissingRequirement
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from ccbench.noise import Noise
     from ccbench.scenario import Scenario
 
 __all__ = [
     "available_ccas",
+    "check_noise",
     "check_scenario",
     "forwarding_check",
     "lacking",
@@ -71,6 +74,32 @@ def check_scenario(scenario: Scenario, engine: str) -> None:
                 raise _validate.bad("cca", flow.cca, allowed, step)
 
 
+def check_noise(noise: Noise, engine: str, most_ms: float) -> None:
+    """Check that there is no more noise than the engine has of its own.
+
+    Parameters
+    ----------
+    noise : Noise
+        That of the scenario.
+    engine : str
+        Its name.
+    most_ms : float
+        Its jitter in either direction, in milliseconds. It has no other noise.
+
+    Raises
+    ------
+    InputError
+        If there is more.
+    """
+    for kind in fields(noise):
+        level = getattr(noise, kind.name)
+        most = most_ms if kind.name in ("forward_jitter_ms", "reverse_jitter_ms") else 0
+        if level > most:
+            allowed = f"at most {most:g} with the engine {engine}, whose noise is its own"
+            step = "lower it, or use --no-noise (in Python noise=NO_NOISE)"
+            raise _validate.bad(f"noise.{kind.name}", level, allowed, step)
+
+
 def _of_virtual_time(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
     """Yield what only the virtual kernel has: field, value, and what is allowed elsewhere."""
     if scenario.bottlenecks[0].wifi is not None:
@@ -79,9 +108,6 @@ def _of_virtual_time(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
         yield "queue_log", scenario.queue_log, "true or false"
     if scenario.ack_batch_ms:
         yield "ack_batch_ms", scenario.ack_batch_ms, "0"
-    for name in ("forward_jitter_ms", "sender_jitter_ms", "background_share"):
-        if getattr(scenario.noise, name):
-            yield f"noise.{name}", getattr(scenario.noise, name), "0"
     if scenario.module_parameters:
         yield "module_parameters", dict(scenario.module_parameters), "left out"
     for i, flow in enumerate(scenario.flows):
