@@ -154,6 +154,9 @@ def _remove_if_left(leftover: Path) -> None:
     with suppress(OSError):  # somebody does, or has just finished
         lock = locked(leftover, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
+            # Others may have removed what we locked, and its owner made another of that name.
+            if not os.path.samestat(os.fstat(lock), leftover.stat()):
+                return
             if leftover.is_dir():
                 shutil.rmtree(leftover, ignore_errors=True)
             else:

@@ -131,6 +131,7 @@ def fresh_digests() -> Iterator[Callable[[], None]]:
     """Give what forgets the digests of code, which are computed once."""
 
     def forget() -> None:
+        case_key.cache_clear()
         core_version.cache_clear()
         _code.code_digest.cache_clear()
 

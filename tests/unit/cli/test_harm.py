@@ -9,6 +9,7 @@ import pytest
 
 from ccbench.cli._status import ExitStatus
 from ccbench.harm import MAX_REPETITIONS, REPETITIONS
+from ccbench.noise import Noise
 from ccbench.random_streams import repetition_seeds
 from tests.unit.cli.conftest import assert_refused, ccbench, command
 
@@ -122,7 +123,7 @@ class TestRepetitions:
         """Unless told otherwise harm repeats, and prints each number with its interval."""
         said = lines(command("harm", HARM, duration="5"))
         assert said["repetitions"].startswith(f"{REPETITIONS} ")
-        assert "reverse jitter 1.2 ms" == said["noise"]
+        assert "forward jitter 0.7 ms, reverse jitter 0.7 ms" == said["noise"]
         for name in ("beta with alpha", "absolute harm", "relative harm", "Jain's index"):
             assert " \u00b1 " in said[name]
         assert set(repetition_seeds(1, REPETITIONS)) == {one.seed for one in noisy.ran}
@@ -141,7 +142,7 @@ class TestRepetitions:
         assert harm["relative_low"] < harm["relative"] < harm["relative_high"]
         assert 3 == harm["repetitions"]
         assert list(repetition_seeds(1, 3)) == [one["seed"] for one in harm["values"]]
-        assert {"reverse_jitter_ms": pytest.approx(1.2)} == document["noise"]
+        assert {"forward_jitter_ms": 0.7, "reverse_jitter_ms": 0.7} == document["noise"]
         assert not document["exact"]
 
     def test_exact(self, noisy: NoisyEngine) -> None:
@@ -203,11 +204,14 @@ class TestNoise:
     def test_options(self, noisy: NoisyEngine) -> None:
         """Options take the place of the typical noise's values; the others stay."""
         said = lines(command("harm", HARM, noise="background_share=0.01", duration="5"))
-        assert "reverse jitter 1.2 ms, background traffic 1 %" == said["noise"]
+        jitter = "forward jitter 0.7 ms, reverse jitter 0.7 ms"
+        assert f"{jitter}, background traffic 1 %" == said["noise"]
         noisy.ran.clear()
         said = lines(command("harm", HARM, jitter="0.3", duration="5"))
-        assert "reverse jitter 0.3 ms" == said["noise"]
-        assert {0.3} == {one.noise.reverse_jitter_ms for one in noisy.ran}
+        assert "forward jitter 0.3 ms, reverse jitter 0.3 ms" == said["noise"]
+        assert {Noise(forward_jitter_ms=0.3, reverse_jitter_ms=0.3)} == {
+            one.noise for one in noisy.ran
+        }
 
     @pytest.mark.parametrize(
         ("options", "flags", "words"),
@@ -241,7 +245,8 @@ class TestSensitivity:
         assert ExitStatus.OK == result.exit_code, result.output
         rows = [line.split() for line in result.stdout.splitlines()]
         assert ["0", "none", "1"] in [row[:3] for row in rows]
-        assert ["10", "reverse", "jitter", "12", "ms", "3"] in [row[:6] for row in rows]
+        words = ["10", "forward", "jitter", "7", "ms,", "reverse", "jitter", "7", "ms", "3"]
+        assert words in [row[:10] for row in rows]
         assert "above 0" in lines(result)["sign"]
         assert plot.read_bytes().startswith(b"\x89PNG")
 

@@ -111,7 +111,10 @@ class TestRaygen:
         ("options", "words"),
         [
             ((), "typical of each network"),
-            (("--jitter", "2"), "typical of each network, but reverse_jitter_ms = 2"),
+            (
+                ("--noise", "background_share=0.1"),
+                "typical of each network, but background_share = 0.1",
+            ),
             (("--no-noise",), "none"),
         ],
     )
