@@ -52,12 +52,12 @@ _PAIRS = (
 )
 #: Rate in Mbit/s, base RTT in ms, queue in BDP, queueing discipline.
 _NETWORKS = (
-    (24.0, 40, 0.25, "droptail"),
-    (24.0, 40, 1.0, "droptail"),
-    (24.0, 40, 4.0, "droptail"),
+    (12.0, 40, 0.25, "droptail"),
+    (12.0, 40, 1.0, "droptail"),
+    (12.0, 40, 4.0, "droptail"),
     (50.0, 40, 1.0, "droptail"),
-    (24.0, 40, 1.0, "codel"),
-    (24.0, 40, 1.0, "fq_codel"),
+    (12.0, 40, 1.0, "codel"),
+    (12.0, 40, 1.0, "fq_codel"),
 )
 #: That which stands for all where one must do.
 _REFERENCE = "50 Mbit/s, 1 BDP, droptail"
