@@ -26,7 +26,7 @@ __all__ = ["derived_seed", "repetition_seeds", "standard_stream", "stream"]
 #: Derived seeds stay below this, so that JSON readers of every language keep all digits.
 _SEED_LIMIT = 2**53
 
-#: Words of 32 bits in a spawn key: a label's digest.
+#: Bytes of a label's digest that become the spawn key.
 _KEY_BYTES = 16
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much traffic a scenario makes at most: what its runs cost in time, memory and records."""
+"""Upper bounds of a scenario's traffic, by which time, memory and records are estimated."""
 
 from __future__ import annotations
 

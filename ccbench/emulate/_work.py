@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long runs take on this machine."""
+"""Estimates of the time that runs take on this machine."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _GB_FROM = 999e6
 
 @dataclass(frozen=True, kw_only=True)
 class Needs:
-    """What a run takes, about: rather too much than too little.
+    """Estimated resources of a run: rather too much than too little.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def check_room(needs: Needs, machine: Machine) -> None:
 
 
 class Room:
-    """What is left of a machine while several runs take their parts of it.
+    """Remaining resources of a machine on which several runs take their parts.
 
     Parameters
     ----------

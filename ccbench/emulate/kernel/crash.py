@@ -98,7 +98,7 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Crash:
-    """What the console says of a crash.
+    """A crash, as the console describes it.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a guest ended, by its console: as it should, or with an error that says why in one line."""
+"""End of a guest, by its console: as it should be, or an error with its reason in one line."""
 
 from __future__ import annotations
 

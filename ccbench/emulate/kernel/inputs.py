@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a guest is given: what a run does is decided by that and by the kernel, and nothing else."""
+"""Input of a guest: with the kernel, it alone decides what a run does."""
 
 from __future__ import annotations
 

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["check", "command_line", "module_options"]
 
-#: Settings of NimbusCC: those for the frequencies of pulses with their defaults, and how far from
-#: these frequencies their peaks are compared (kernel_modules/tcp_nimbus/settings.c, dft.h).
+#: Settings of NimbusCC: those for the frequencies of pulses with their defaults, the values that the
+#: kernel takes, and how far from these frequencies their peaks are compared
+#: (kernel_modules/tcp_nimbus/settings.c, dft.h).
 _NIMBUS = "net.ipv4.tcp_nimbus_"
 _NIMBUS_PULSES = {"pulses": 25, "delay_pulses": 30}
+_NIMBUS_FREQUENCIES = range(7, 41)
 _NIMBUS_MARGIN = 3
 
 #: The emulation's own: what they are told is the scenario.
@@ -93,13 +95,14 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
 
 def _check_nimbus(scenario: Scenario) -> None:
     """Raise an InputError if pulsers that are elected had nothing to compare their peaks with."""
-    told = dict(scenario.sysctls)
-    if told.get(f"{_NIMBUS}elect", "0") != "1":
+    given = dict(scenario.sysctls)
+    if given.get(f"{_NIMBUS}elect", "0") != "1":
         return
     pulses = {
         name: value
         for name, normal in _NIMBUS_PULSES.items()
-        if (value := told.get(f"{_NIMBUS}{name}", str(normal))).isdecimal()
+        if (value := given.get(f"{_NIMBUS}{name}", str(normal))).isdecimal()
+        and int(value) in _NIMBUS_FREQUENCIES
     }
     if len(pulses) < len(_NIMBUS_PULSES):
         return  # the kernel says what is wrong with a value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the guest records: the twins of structs of ``kernel_modules/include/ccbench.h``."""
+"""Formats of the guest's records: the twins of structs of ``kernel_modules/include/ccbench.h``."""
 
 from __future__ import annotations
 
