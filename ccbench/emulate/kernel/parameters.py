@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check", "command_line", "module_options"]
 
-#: Settings of NimbusCC: those for the frequencies of pulses with their defaults, the values that the
-#: kernel takes, and how far from these frequencies their peaks are compared
+#: Settings of NimbusCC: those for the frequencies of pulses with their defaults, the values that
+#: the kernel takes, and how far from these frequencies their peaks are compared
 #: (kernel_modules/tcp_nimbus/settings.c, dft.h).
 _NIMBUS = "net.ipv4.tcp_nimbus_"
 _NIMBUS_PULSES = {"pulses": 25, "delay_pulses": 30}

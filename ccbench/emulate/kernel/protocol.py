@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats of the input of the guest's modules: the twins of structs of ``kernel_modules/include/ccbench.h``.
+"""Formats of the guest's input: the twins of structs of ``kernel_modules/include/ccbench.h``.
 
 A store needs the descriptions of thousands of scenarios to see which have been run: they are made
 without pandas, for whose tables each takes milliseconds.
