@@ -20,7 +20,7 @@ _STUDIES = Path(__file__).with_name("studies")
 
 #: A table of comparisons begins with this.
 _HEADING = ("study", "what", "ours", "published", "unit", "agrees")
-_STUDY = re.compile(r"`([a-z]+-[\w.]+)`")
+_STUDY = re.compile(r"`([a-z]+(?:-[\w.]+)?)`")
 _NOTHING = "in the text"
 
 

@@ -344,7 +344,7 @@ def _losses_figure(cells: pd.DataFrame) -> Figure:
         axes.set_xticks(positions, [f"{level:g}" for level in of_pair["level"]])
         axes.set_xlabel("jitter of ACKs (packet times)")
         axes.set_title(f"{pair} (in the bars: packets in a burst)", fontsize="small")
-        axes.legend(fontsize="x-small", loc="lower center", bbox_to_anchor=(0.5, -0.4), ncols=3)
+        axes.legend(fontsize="x-small", loc="upper right", framealpha=0.9)
     panels[0].set_ylabel("times that a full queue drops (%)")
     return figure
 
@@ -361,6 +361,7 @@ def _repetitions_figure(cells: pd.DataFrame) -> Figure:
         axes.plot(counts, 100 * typical * quantiles, color=f"C{i}", label=pair)
         axes.plot(counts, 100 * largest * quantiles, color=f"C{i}", linestyle=":", linewidth=0.8)
     axes.set_yscale("log")
+    axes.set_xticks(range(2, _SEEDS + 1, 2))
     axes.set_xlabel("repetitions")
     axes.set_ylabel("half of the interval of the share (points)")
     axes.set_title("median cell of a pair; dotted: 90th percentile", fontsize="small")
