@@ -176,7 +176,7 @@ class RepeatedHarm:
         Examples
         --------
         >>> print(repeat(experiment).estimate("jain"))  # doctest: +SKIP
-        0.6... ± 0.0...
+        0.5... ± 0.0...
         """
         _validate.one_of("part", part, _HARM_PARTS)
         return Estimate(tuple(getattr(harm, part) for harm in self._harms()))

@@ -118,7 +118,7 @@ class TestHarm:
         """A person reads the parts of the harm, line by line."""
         output = program("harm", *NETWORK, "--bandwidth", 20, "--rtt", 20, "--queue", "1bdp")
         lines = dict(line.split("  ", 1) for line in output.splitlines())
-        assert lines["repetitions"].split()[0] == "8"
+        assert lines["repetitions"].split()[0] == "6"
         assert lines["network"].strip() == "20 Mbit/s, 20 ms, droptail queue of 33 packets"
         assert "5 to 10 s" in lines["measured"]
         assert float(lines["relative harm"].split()[0]) > 0

@@ -45,9 +45,11 @@ CASES: dict[str, list[Scenario]] = {
     "Wi-Fi": over(wifi=Wifi(bitrates_mbps=(13, 65))),
     "random loss": over(loss=0.01),
     "round trip of any length": also(rtt_ms=40.5),
-    "jitter of ACKs above 1 ms": also(noise=Noise(reverse_jitter_ms=2.0)),
-    "other jitter, background traffic": [
-        *also(noise=Noise(forward_jitter_ms=1)),
+    "jitter of the path above 1 ms": [
+        *also(noise=Noise(reverse_jitter_ms=2)),
+        *also(noise=Noise(forward_jitter_ms=2)),
+    ],
+    "jitter of senders, background traffic": [
         *also(noise=Noise(sender_jitter_ms=1)),
         *also(noise=Noise(background_share=0.01)),
     ],
