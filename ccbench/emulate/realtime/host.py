@@ -7,7 +7,6 @@ import os
 import platform
 import pwd
 import shutil
-from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,20 +83,21 @@ def check_noise(noise: Noise, engine: str, most_ms: float) -> None:
     engine : str
         Its name.
     most_ms : float
-        Its jitter in either direction, in milliseconds. It has no other noise.
+        Its jitter in either direction, in milliseconds. Starts may be spread by any time; there
+        is no other noise.
 
     Raises
     ------
     InputError
         If there is more.
     """
-    for kind in fields(noise):
-        level = getattr(noise, kind.name)
-        most = most_ms if kind.name in ("forward_jitter_ms", "reverse_jitter_ms") else 0
+    path = dict.fromkeys(("forward_jitter_ms", "reverse_jitter_ms"), most_ms)
+    for kind, most in (path | {"sender_jitter_ms": 0, "background_share": 0}).items():
+        level = getattr(noise, kind)
         if level > most:
             allowed = f"at most {most:g} with the engine {engine}, whose noise is its own"
             step = "lower it, or use --no-noise (in Python noise=NO_NOISE)"
-            raise _validate.bad(f"noise.{kind.name}", level, allowed, step)
+            raise _validate.bad(f"noise.{kind}", level, allowed, step)
 
 
 def _of_virtual_time(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
