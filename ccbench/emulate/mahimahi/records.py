@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ccbench._frames import NO_FLOW
 from ccbench.emulate.mahimahi.files import LINK_LOG
 from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.rate import TUN_HEADER_BYTES
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["read_run"]
 
 _NS_PER_MS = 1_000_000
-#: The flow of packets of no flow.
-_NO_FLOW = 2**32 - 1
 
 
 def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) -> Run:
@@ -53,7 +52,7 @@ def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) ->
     came_out = None
     if scenario.bottlenecks[0].qdisc not in {"droptail", "bfifo"}:
         came_out = [True] * unheard + packet_record.which(arrivals, departures).tolist()
-    flows = [_NO_FLOW] * unheard + packet_record.flow_of(arrivals).tolist()
+    flows = [NO_FLOW] * unheard + packet_record.flow_of(arrivals).tolist()
     queue = replay(log, flows, came_out)
     queue["time_ns"] += log.started_ms * _NS_PER_MS - zero_ns
     if (folder / files.SENT).exists():
