@@ -51,7 +51,7 @@ class Network:
     >>> Network(
     ...     name="dsl", bottleneck=Bottleneck(bandwidth_mbps=12, queue_bdp=2), rtt_ms=30
     ... ).path_noise.describe()
-    'reverse jitter 1 ms'
+    'forward jitter 0.7 ms, reverse jitter 0.7 ms'
     """
 
     name: str
