@@ -27,6 +27,7 @@ __all__ = [
     "EVENTS",
     "EVENT_DTYPE",
     "FLOW_COLUMNS",
+    "MESSAGE_COLUMNS",
     "NO_FLOW",
     "OCCUPANCY_COLUMNS",
     "QUEUE_COLUMNS",
@@ -89,6 +90,12 @@ BATCH_COLUMNS: Columns = {
     "bytes": "uint32",
     "bitrate_bps": "uint64",
     "estimate_bps": "uint64",
+}
+MESSAGE_COLUMNS: Columns = {
+    "flow": "uint32",
+    "start_ns": "int64",
+    "end_ns": "int64",
+    "size_bytes": "uint64",
 }
 OCCUPANCY_COLUMNS: Columns = {
     "bottleneck": "uint8",

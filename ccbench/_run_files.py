@@ -26,6 +26,7 @@ TABLES = (
     "flows",
     "completions",
     "batches",
+    "messages",
     "queue_occupancy",
     "queue_waits",
     "queue_counts",

@@ -51,6 +51,9 @@ class Bottleneck:
     loss : float
         Probability, 0 or more and below 1, that a packet is lost at random before it reaches the
         queue.
+    loss_every_packets : int
+        So many packets reach the bottleneck for each that is lost: a periodic loss, of all flows'
+        packets together, before the queue. 2 to 1e12. Left out, none is lost so.
 
     Raises
     ------
@@ -71,6 +74,7 @@ class Bottleneck:
     qdisc: str = "droptail"
     qdisc_options: tuple[tuple[str, Option], ...] = ()
     loss: float = 0.0
+    loss_every_packets: int | None = None
 
     def __post_init__(self) -> None:
         number, whole = _validate.number, _validate.whole
@@ -98,6 +102,11 @@ class Bottleneck:
         if self.queue_packets is not None:
             room = Range(1, 1_000_000)
             values["queue_packets"] = whole("queue_packets", self.queue_packets, room, example=100)
+        if self.loss_every_packets is not None:
+            period = Range(2, 1e12)
+            values["loss_every_packets"] = whole(
+                "loss_every_packets", self.loss_every_packets, period, example=1_000_000
+            )
         if self.queue_bdp is not None:
             multiple = Range(0, 1000, low_open=True)
             values["queue_bdp"] = number("queue_bdp", self.queue_bdp, multiple, example=1)

@@ -15,7 +15,7 @@ from ccbench.errors import InputError
 if TYPE_CHECKING:
     from ccbench.arrivals import Arrivals
 
-__all__ = ["KINDS", "MAX_BITRATES", "MAX_FLOWS", "MTU_BYTES", "UDP_KINDS", "Flow"]
+__all__ = ["ACKS", "KINDS", "MAX_BITRATES", "MAX_FLOWS", "MTU_BYTES", "UDP_KINDS", "Flow"]
 
 #: Size of a full IP packet in bytes. Every rate in ccbench counts IP bytes, so a full packet counts
 #: as this many.
@@ -33,6 +33,9 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 #: The kinds that are UDP and so have no congestion control.
 UDP_KINDS = frozenset({"cbr", "poisson"})
+
+#: How a TCP receiver may acknowledge.
+ACKS = ("default", "delayed", "every")
 
 #: Most single flows that a scenario may have.
 MAX_FLOWS = 1_000_000
@@ -93,16 +96,22 @@ class Flow:
     last_bottleneck : int, optional
         Position of the bottleneck after which they leave the path, at least `first_bottleneck`.
         Left out, the path's last.
-    delayed_acks : bool
-        For TCP: whether the receiver is one that keeps asking, as a web browser is, and so delays
-        its ACKs whenever TCP allows it. Left out, it only takes what comes, and Linux often
-        acknowledges at once what such a receiver has read. CCAs that count ACKs rather than
-        what these acknowledge (HighSpeed is one) then grow faster.
+    acks : str
+        For TCP: how the receiver acknowledges. ``"default"``: as Linux does where the application
+        only reads; about every second packet, and often at once what has been read.
+        ``"delayed"``: as late as TCP allows, as where the application keeps asking like a web
+        browser. ``"every"``: each packet at once, as on a route with ``quickack 1`` and in many
+        simulators. CCAs that count ACKs rather than what these acknowledge (HighSpeed is one) grow
+        the faster the more there are.
     arrivals : tuple of (float, int)
         For ``"bytes"``: many short flows as pairs of `start_s` and `size_bytes` in order of their
         start, in place of `count`, `start_s`, `stop_s` and `size_bytes`. In TOML also the name of a
         CSV file with these two columns, or a table: the settings of a
         :class:`~ccbench.traffic.FlowMix`, which draws them.
+    connections : int, optional
+        With `arrivals`: the number of TCP connections that carry these flows, each flow over the
+        next in turn, behind what that one still has to send. A connection opens with its first
+        flow and stays open. Left out, each flow has a connection of its own.
     label : str
         For people; left out, reports show the CCA or the kind. Not part of the flow's identity.
 
@@ -135,8 +144,9 @@ class Flow:
     extra_rtt_ms: float = 0.0
     first_bottleneck: int = 0
     last_bottleneck: int | None = None
-    delayed_acks: bool = False
+    acks: str = "default"
     arrivals: Arrivals = ()
+    connections: int | None = None
     label: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -144,6 +154,7 @@ class Flow:
         if self.kind not in tuple(KINDS):
             allowed = f"one of {', '.join(KINDS)}"
             raise _validate.bad("kind", self.kind, allowed, 'write for example kind = "bulk"')
+        _validate.one_of("acks", self.acks, ACKS)
         packet = Range(64, MTU_BYTES)
         values: dict[str, object] = {
             "cca": self._checked_cca(),
@@ -154,7 +165,6 @@ class Flow:
             "first_bottleneck": whole(
                 "first_bottleneck", self.first_bottleneck, _FIRST_BOTTLENECK, example=1
             ),
-            "delayed_acks": _validate.flag("delayed_acks", self.delayed_acks),
             "arrivals": arrivals.checked(self.arrivals),
             "label": _validate.one_line("label", self.label),
         }
@@ -164,6 +174,9 @@ class Flow:
             values["last_bottleneck"] = whole(
                 "last_bottleneck", self.last_bottleneck, behind, example=first
             )
+        if self.connections is not None:
+            most = Range(1, max(1, len(self.arrivals)))
+            values["connections"] = whole("connections", self.connections, most, example=1)
         if self.stop_s is not None:
             values["stop_s"] = number("stop_s", self.stop_s, _SECONDS, example=30)
         values["bitrates_mbps"] = self._checked_bitrates()
@@ -180,8 +193,8 @@ class Flow:
 
     @property
     def flow_count(self) -> int:
-        """Number of single flows that this stands for."""
-        return len(self.arrivals) or self.count
+        """Number of single flows, and so of TCP connections, that this stands for."""
+        return self.connections or len(self.arrivals) or self.count
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as a dictionary of plain values, without those that are empty."""
@@ -259,10 +272,12 @@ class Flow:
             if self.buffer_s < self.segment_s:
                 allowed, step = f"at least segment_s = {self.segment_s:g}", "hold a whole segment"
                 raise _validate.bad("buffer_s", self.buffer_s, allowed, step)
-        other = "delayed_acks" if self.is_udp else "packet_bytes"
+        other = "acks" if self.is_udp else "packet_bytes"
         self._must_be_default(other, getattr(Flow, other), f"for kind {self.kind!r}")
         if self.kind != "bytes":
             self._must_be_default("arrivals", (), f"for kind {self.kind!r}")
+        if not self.arrivals:
+            self._must_be_default("connections", None, "without arrivals")
         if self.arrivals:
             self._must_be_default("count", 1, "with arrivals")
             self._must_be_default("start_s", 0.0, "with arrivals")

@@ -84,6 +84,11 @@ class Run:
         order of ``acked_ns``, when its block ACK came; none without such a link. Further columns:
         ``start_ns``; ``bottleneck``; ``station``; ``frames``; ``bytes``; ``bitrate_bps``; and
         ``estimate_bps``, what the link thinks that it could carry.
+    messages : DataFrame
+        One row per short flow that a connection of several has carried
+        (:class:`~ccbench.flow.Flow`, `connections`), connection by connection. Columns: ``flow``,
+        the connection; ``start_ns``; ``end_ns``, when the receiver had every byte (-1: it never
+        had); ``size_bytes``.
     queue_summary : QueueSummary, optional
         What the queues did, with `queue_log` = "summary".
     provenance : mapping
@@ -110,6 +115,9 @@ class Run:
     batches: pd.DataFrame = field(
         default_factory=lambda: _frames.empty(_frames.BATCH_COLUMNS), repr=False
     )
+    messages: pd.DataFrame = field(
+        default_factory=lambda: _frames.empty(_frames.MESSAGE_COLUMNS), repr=False
+    )
     queue_summary: QueueSummary | None = None
 
     def __post_init__(self) -> None:
@@ -121,6 +129,7 @@ class Run:
             "queue": _frames.normal("queue", self.queue, _frames.QUEUE_COLUMNS),
             "flows": _frames.normal("flows", self.flows, _frames.FLOW_COLUMNS, _frames.CCA_COLUMNS),
             "batches": _frames.normal("batches", self.batches, _frames.BATCH_COLUMNS),
+            "messages": _frames.normal("messages", self.messages, _frames.MESSAGE_COLUMNS),
             "completions": completions.set_axis(pd.RangeIndex(len(completions), name="flow")),
         }
         for name, frame in tables.items():
@@ -495,7 +504,8 @@ class Run:
         Returns
         -------
         DataFrame
-            Index ``flow``, those of kind ``"bytes"`` only; columns ``label``, ``cca``, ``start_s``,
+            Index ``flow``, those of kind ``"bytes"`` only, with a row for each flow that a
+            connection of several has carried; columns ``label``, ``cca``, ``start_s``,
             ``size_bytes`` and ``fct_s``, the seconds from the start to when the receiver had every
             byte (NaN: it never had).
 
@@ -505,11 +515,18 @@ class Run:
         >>> done.groupby(done["size_bytes"] > 15_000)["fct_s"].quantile(0.95)  # doctest: +SKIP
         """
         table = self.scenario.flow_table()
-        table = table.loc[table["kind"] == "bytes", ["label", "cca", "start_s", "size_bytes"]]
-        done = self.completions.loc[table.index]
+        own = table["size_bytes"].dropna().astype("int64")
+        done = self.completions.loc[own.index, ["start_ns", "end_ns"]].assign(size_bytes=own)
+        carried = self.messages.set_index("flow").astype("int64")
+        done = pd.concat([done, carried]).sort_index(kind="stable").rename_axis("flow")
         took_s = (done["end_ns"] - done["start_ns"]) / _NS
-        return table.astype({"size_bytes": "int64"}).assign(
-            fct_s=took_s.where(done["end_ns"] >= 0).astype(float)
+        return pd.DataFrame(
+            {
+                **{name: table.loc[done.index, name] for name in ("label", "cca")},
+                "start_s": done["start_ns"] / _NS,
+                "size_bytes": done["size_bytes"],
+                "fct_s": took_s.where(done["end_ns"] >= 0).astype(float),
+            }
         )
 
     def save(self, folder: str | Path, *, replace: bool = True) -> None:
@@ -587,8 +604,12 @@ class Run:
         tables: dict[str, pd.DataFrame] = {
             name: getattr(self, name) for name in ("queue", "flows", "completions")
         }
-        if not self.batches.empty:  # but for Wi-Fi, it would be in all of many thousand runs
-            tables["batches"] = self.batches
+        # Most of many thousand runs have neither: no files for them.
+        tables |= {
+            name: table
+            for name, table in (("batches", self.batches), ("messages", self.messages))
+            if not table.empty
+        }
         if self.queue_summary is not None:
             tables |= {
                 f"queue_{name}": getattr(self.queue_summary, name) for name in SUMMARY_TABLES

@@ -237,7 +237,7 @@ class Scenario:
         table.index.name = "flow"
         table.insert(4, "start_s", self.starts_s())  # before stop_s
         for i, flow in enumerate(self.flows):
-            if flow.arrivals:
+            if flow.arrivals and flow.connections is None:
                 first = sum(counts[:i])
                 rows = slice(first, first + counts[i] - 1)  # label slices include their end
                 table.loc[rows, "size_bytes"] = [size for _, size in flow.arrivals]
@@ -268,7 +268,8 @@ class Scenario:
         first = 0
         for flow in self.flows:
             if flow.arrivals:
-                drawn_s = [start_s for start_s, _ in flow.arrivals]
+                # Of several flows in turn over a connection, the first opens it.
+                drawn_s = [start_s for start_s, _ in flow.arrivals[: flow.flow_count]]
                 starts_s[first : first + flow.flow_count] = drawn_s
             first += flow.flow_count
         return starts_s

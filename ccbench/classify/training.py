@@ -208,7 +208,8 @@ def scenario(
     """
     start_s = _start_s(variation)
     end_s = start_s + variation.skipped_s + duration_s + 1.0
-    flows = [Flow(cca=cca, start_s=start_s, delayed_acks=variation.delayed_acks)]
+    acks = "delayed" if variation.delayed_acks else "default"
+    flows = [Flow(cca=cca, start_s=start_s, acks=acks)]
     if variation.remembers:
         size_bytes = round(_EARLIER_S * setting.bandwidth_mbps * 1e6 / 8 * _GOODPUT)
         flows.append(Flow(cca=cca, kind="bytes", size_bytes=size_bytes))

@@ -114,6 +114,8 @@ def _lasts_s(flow: Flow, scenario: Scenario) -> float:
     """
     active_s = _active_s(flow, scenario.duration_s)
     payload_bytes, came_within_s = 0.0, 0.0
+    if flow.connections is not None:
+        return active_s
     if flow.arrivals:
         payload_bytes = sum(size_bytes for _, size_bytes in flow.arrivals)
         came_within_s = flow.arrivals[-1][0] - flow.arrivals[0][0]

@@ -53,6 +53,8 @@ struct flow {
 	u64 produced;			/* bytes (UDP: packets) not yet sent */
 	u64 timer_rest;			/* what the timer's rounding left over */
 	struct random_stream gaps;	/* CCBENCH_POISSON */
+	const struct ccbench_message *messages;
+	u32 due_messages;		/* those whose time has come */
 	bool on;			/* CCBENCH_ONOFF */
 	bool stop;
 	bool closed;			/* nothing more will be sent */
@@ -62,6 +64,8 @@ struct flow {
 	struct work_struct rx_work;
 	u64 delivered_bytes;
 	s64 end_ns;
+	u32 done_messages;		/* those that have arrived */
+	u64 done_bytes;			/* of them */
 	struct video video;
 
 	/* CCBENCH_SERVED: the sockets of the programs at both ends, once connected. */
@@ -111,6 +115,12 @@ void tcp_work(struct flow *flow);
 void tcp_rx_work(struct work_struct *work);
 enum hrtimer_restart tcp_timer(struct hrtimer *timer);
 void tcp_collect(struct flow *flow);
+
+/* ---- messages.c ---- */
+
+int messages_init(void);
+void messages_due(struct flow *flow);
+void messages_delivered(struct flow *flow);
 
 /* ---- video.c ---- */
 

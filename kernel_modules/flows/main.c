@@ -196,6 +196,8 @@ static bool is_impossible(const struct ccbench_flow_spec *spec)
 		return !spec->rate_bps;
 	case CCBENCH_ONOFF:
 		return !spec->on_ns || !spec->off_ns;
+	case CCBENCH_MESSAGES:
+		return !spec->messages;
 	case CCBENCH_VIDEO:
 		return !spec->segment_ns || !spec->ladder_kbps[0];
 	default:
@@ -203,10 +205,19 @@ static bool is_impossible(const struct ccbench_flow_spec *spec)
 	}
 }
 
-static int create_flow(struct flow *flow, u32 id, const struct ccbench_flow_spec *spec, u64 seed)
+static int create_flow(struct flow *flow, u32 id, const struct ccbench_flow_spec *spec,
+		       const struct ccbench_message *messages, u64 seed)
 {
+	int err;
+
 	if (is_impossible(spec))
 		return -EINVAL;
+	if (spec->messages) {
+		err = messages_init();
+		if (err)
+			return err;
+		flow->messages = messages;
+	}
 	flow->spec = spec;
 	flow->id = id;
 	flow->end_ns = -1;
@@ -224,11 +235,20 @@ static int create_flows(const void *description, size_t bytes)
 {
 	const struct ccbench_flows_header *header = description;
 	const struct ccbench_flow_spec *specs = description + sizeof(*header);
+	const struct ccbench_message *messages;
+	u64 expected, message_count = 0;
 	u32 i;
 	int err;
 
-	if (bytes < sizeof(*header) || header->protocol != CCBENCH_PROTOCOL ||
-	    bytes - sizeof(*header) != array_size(header->flows, sizeof(*specs)))
+	if (bytes < sizeof(*header) || header->protocol != CCBENCH_PROTOCOL)
+		return -EINVAL;
+	expected = sizeof(*header) + array_size(header->flows, sizeof(*specs));
+	if (bytes < expected)
+		return -EINVAL;
+	messages = description + expected;
+	for (i = 0; i < header->flows; i++)
+		message_count += specs[i].messages;
+	if (bytes - expected != array_size(message_count, sizeof(*messages)))
 		return -EINVAL;
 	if (!ccbench_sender_net() || !ccbench_receiver_net())
 		return -ENETDOWN;
@@ -239,9 +259,10 @@ static int create_flows(const void *description, size_t bytes)
 	flow_count = header->flows;
 	duration_ns = header->duration_ns;
 	for (i = 0; i < flow_count; i++) {
-		err = create_flow(&flows[i], i, &specs[i], header->seed);
+		err = create_flow(&flows[i], i, &specs[i], messages, header->seed);
 		if (err)
 			return err;
+		messages += specs[i].messages;
 	}
 	err = create_events();
 	if (err)

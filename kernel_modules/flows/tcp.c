@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* TCP flows: bulk, a number of bytes, application-limited, on and off; for videos see video.c. */
+/* TCP flows: bulk, a number of bytes, application-limited, on and off; see also messages.c, video.c. */
 #include <linux/in.h>
 #include <linux/math64.h>
 #include <net/sock.h>
@@ -52,9 +52,16 @@ static void rx_data_ready(struct sock *sk)
 	read_descriptor_t desc = { .count = 1 };
 	int bytes;
 
-	/* Reading acknowledges at once what was pushed, but not in a dialogue. */
-	if (flow->spec->delayed_acks)
+	switch (flow->spec->acks) {
+	case CCBENCH_ACKS_DELAYED:
+		/* Reading acknowledges at once what was pushed, but not in a dialogue. */
 		inet_csk_enter_pingpong_mode(sk);
+		break;
+	case CCBENCH_ACKS_EVERY:
+		/* The next packet finds quick ACKs left, whatever this one has used up. */
+		inet_csk(sk)->icsk_ack.quick = TCP_MAX_QUICKACKS;
+		break;
+	}
 	bytes = tcp_read_sock(sk, &desc, discard);
 	if (bytes <= 0)
 		return;
@@ -62,6 +69,8 @@ static void rx_data_ready(struct sock *sk)
 	if (flow->spec->kind == CCBENCH_BYTES &&
 	    flow->delivered_bytes == flow->spec->size_bytes)
 		flow->end_ns = ccbench_now_ns();
+	if (flow->spec->kind == CCBENCH_MESSAGES)
+		messages_delivered(flow);
 	if (flow->spec->kind == CCBENCH_VIDEO)
 		video_delivered(flow);
 }
@@ -232,6 +241,9 @@ static void tx_open(struct flow *flow)
 	case CCBENCH_BYTES:
 		flow->produced = spec->size_bytes;
 		break;
+	case CCBENCH_MESSAGES:
+		messages_due(flow);
+		break;
 	case CCBENCH_VIDEO:
 		sock->sk->sk_data_ready = video_asked;
 		break;
@@ -343,7 +355,11 @@ enum hrtimer_restart tcp_timer(struct hrtimer *timer)
 	struct flow *flow = container_of(timer, struct flow, timer);
 	u64 tick;
 
-	if (flow->spec->kind == CCBENCH_VIDEO) {
+	switch (flow->spec->kind) {
+	case CCBENCH_MESSAGES:
+		messages_due(flow);
+		return HRTIMER_NORESTART;
+	case CCBENCH_VIDEO:
 		video_due(flow);
 		return HRTIMER_NORESTART;
 	}

@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define CCBENCH_PROTOCOL	3
+#define CCBENCH_PROTOCOL	4
 #define CCBENCH_MAX_BOTTLENECKS	8
 
 /* ---- records, guest to host ------------------------------------------- */
@@ -98,6 +98,13 @@ struct ccbench_completion_record {
 	__s32 error;		/* negative errno that ended the flow, or 0 */
 };
 
+/* messages.bin: a message that has arrived as a whole. */
+struct ccbench_message_record {
+	__u64 end_ns;
+	__u32 flow;
+	__u32 message;		/* of that flow */
+};
+
 /* One batch of frames that a Wi-Fi link has sent (batches.bin). */
 struct ccbench_batch_record {
 	__u64 start_ns;
@@ -149,6 +156,7 @@ struct ccbench_bottleneck {
 	__u32 wifi_stations;
 	__u64 wifi_step_ns;
 	__u64 wifi_overhead_ns[2];	/* of a batch: at least, at most */
+	__u64 loss_every_packets;	/* one of so many is lost; 0: none */
 };
 
 enum ccbench_flow_kind {
@@ -160,12 +168,20 @@ enum ccbench_flow_kind {
 	CCBENCH_POISSON,
 	CCBENCH_SERVED,		/* what a program sends to another */
 	CCBENCH_VIDEO,
+	CCBENCH_MESSAGES,	/* one short flow after another over a connection */
+};
+
+/* How the receiver of a TCP flow acknowledges. */
+enum ccbench_acks {
+	CCBENCH_ACKS_DEFAULT,
+	CCBENCH_ACKS_DELAYED,	/* it keeps asking, as in a dialogue */
+	CCBENCH_ACKS_EVERY,	/* each packet at once */
 };
 
 #define CCBENCH_CCA_MAX	16
 #define CCBENCH_LADDER_MAX	16
 
-/* flows.bin: header, then one specification per flow. */
+/* flows.bin: header, then one specification per flow, then the messages of each flow. */
 struct ccbench_flows_header {
 	__u32 protocol;
 	__u32 flows;
@@ -182,13 +198,19 @@ struct ccbench_flow_spec {
 	__u64 on_ns;		/* CCBENCH_ONOFF */
 	__u64 off_ns;
 	__u16 kind;
-	__u16 delayed_acks;	/* TCP: the receiver is one that keeps asking */
+	__u16 acks;		/* TCP: enum ccbench_acks */
 	__u32 packet_bytes;	/* UDP: size of the IP packet */
 	char cca[CCBENCH_CCA_MAX];
 	/* CCBENCH_VIDEO */
 	__u64 segment_ns;
 	__u64 buffer_ns;
 	__u32 ladder_kbps[CCBENCH_LADDER_MAX];	/* ascending; 0: no more */
+	__u64 messages;		/* CCBENCH_MESSAGES: their number */
+};
+
+struct ccbench_message {
+	__u64 time_ns;		/* ascending */
+	__u64 bytes;
 };
 
 #ifdef __KERNEL__

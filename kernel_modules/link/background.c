@@ -72,7 +72,7 @@ static void arrive(struct path_event *arrival)
 	struct sk_buff *skb = make_packet();
 
 	wait_for_next(background);
-	/* Memory that is short ends the run as an error (flows/main.c). */
+	/* Without memory the run ends with an error: see memory_was_short() in flows/main.c. */
 	if (skb)
 		bottleneck_receive(background->link, skb);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A bottleneck: random loss, a queue (any qdisc), a link.
+ * A bottleneck: loss, a queue (any qdisc), a link.
  *
  * The link is served like a network card with room for one packet: while it
  * sends, the device's transmit queue is stopped and the packet being sent is no
@@ -317,10 +317,14 @@ EXPORT_SYMBOL_GPL(ccbench_link_capacity);
 
 /* ---- the queue -------------------------------------------------------- */
 
-static bool lost_at_random(struct bottleneck *link, u32 mark)
+static bool lost(struct bottleneck *link, u32 mark)
 {
 	struct random_stream *draws;
 
+	if (link->loss_every && ++link->since_loss == link->loss_every) {
+		link->since_loss = 0;
+		return true;
+	}
 	if (!link->loss)
 		return false;
 	draws = mark & CCBENCH_MARK_BACKGROUND ? &link->background_loss :
@@ -334,7 +338,7 @@ void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
 	spinlock_t *lock;
 	struct Qdisc *q;
 
-	if (unlikely(lost_at_random(link, skb->mark))) {
+	if (unlikely(lost(link, skb->mark))) {
 		record(link, skb, CCBENCH_LOSS);
 		path_count_loss(skb->mark);
 		kfree_skb(skb);
@@ -409,6 +413,7 @@ int bottleneck_create(struct bottleneck *link, u8 index, bool last,
 		link->trace_ms = trace_ms;
 		link->trace_length = spec->trace_length;
 	}
+	link->loss_every = spec->loss_every_packets;
 	link->loss = spec->loss;
 	if (link->loss) {
 		link->background_loss = random_stream(header->seed, RANDOM_BACKGROUND_LOSS, index, 0);

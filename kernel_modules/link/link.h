@@ -95,6 +95,8 @@ struct bottleneck {
 	/* The queue. */
 	const struct sk_buff *arriving;	/* what is being given to the qdisc */
 	bool orphaned;		/* the qdisc has taken the destructor from it */
+	u64 loss_every;		/* one of so many packets is lost; 0: none */
+	u64 since_loss;
 	u32 loss;		/* probability in units of 2^-32 */
 	struct random_stream *loss_draws;	/* of packets without a flow, then of each flow */
 	struct random_stream background_loss;

@@ -44,6 +44,7 @@ CASES: dict[str, list[Scenario]] = {
     "link of varying rate (trace)": over(trace=Trace(name="even", opportunities_ms=(1, 2))),
     "Wi-Fi": over(wifi=Wifi(bitrates_mbps=(13, 65))),
     "random loss": over(loss=0.01),
+    "periodic loss": over(loss_every_packets=1000),
     "round trip of any length": also(rtt_ms=40.5),
     "jitter of the path above 1 ms": [
         *also(noise=Noise(reverse_jitter_ms=2)),
@@ -55,6 +56,7 @@ CASES: dict[str, list[Scenario]] = {
     ],
     "starts at random": also(noise=Noise(start_spread_ms=20)),
     "ACKs in batches": also(ack_batch_ms=1.0),
+    "ACKs for every packet of bulk flows": also(Flow(acks="every")),
     "bulk flows with an extra delay": also(Flow(extra_rtt_ms=20)),
     "other flows with an extra delay": also(Flow(kind="rate", rate_mbps=1, extra_rtt_ms=20)),
     "short flows, flows at a rate, on/off, UDP": also(

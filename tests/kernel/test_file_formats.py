@@ -51,7 +51,8 @@ def columns(path: Path) -> list[str]:
 def written(tmp_path: Path, program: Callable[..., str]) -> dict[str, list[str]]:
     """Write every kind of file, and return its columns or keys."""
     wifi = Bottleneck(wifi=Wifi(bitrates_mbps=(13,)), queue_packets=50)
-    scenario = Scenario(flows=(Flow(),), bottlenecks=(wifi,), rtt_ms=20, duration_s=1)
+    short = Flow(kind="bytes", arrivals=((0.1, 1000),), connections=1)
+    scenario = Scenario(flows=(Flow(), short), bottlenecks=(wifi,), rtt_ms=20, duration_s=1)
     whole = emulate.run(scenario)
     whole.save(tmp_path / "run")
     (tmp_path / "run.toml").write_text(scenario.to_toml())

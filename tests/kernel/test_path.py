@@ -368,3 +368,15 @@ class TestRandomLoss:
         after_a_loss = lost[1:][lost[:-1]]
         deviation = (probability * (1 - probability) / len(after_a_loss)) ** 0.5
         assert abs(after_a_loss.mean() - probability) < 4 * deviation
+
+
+class TestPeriodicLoss:
+    def test_period(self) -> None:
+        """Exactly every 50th packet that reaches the bottleneck is lost, whichever flow's it is."""
+        flows = Flow(kind="cbr", rate_mbps=3), Flow(kind="poisson", rate_mbps=3)
+        link = Bottleneck(bandwidth_mbps=10, queue_packets=64, loss_every_packets=50)
+        result = run(replace(dumbbell(*flows), bottlenecks=(link,)))
+        fate = result.queue[result.queue["event"].isin(["loss", "enqueue"])]
+        lost = np.flatnonzero(fate["event"] == "loss")
+        assert np.arange(49, len(fate), 50).tolist() == lost.tolist()
+        assert set(fate["flow"].iloc[lost]) == {0, 1}

@@ -4,17 +4,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from ccbench import Bottleneck, Flow, Scenario
+from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.noise import Noise
 from ccbench.scenario import MSS_BYTES
 from ccbench.traffic import FlowMix
 from tests.kernel.conftest import dumbbell, run
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 pytestmark = pytest.mark.kernel
+
+#: A pause does not close the window.
+IDLE_KEEPS_THE_WINDOW = {"sysctls": {"net.ipv4.tcp_slow_start_after_idle": 0}}
 
 
 class TestUdp:
@@ -218,6 +226,53 @@ class TestMixes:
         assert sent >= times["size_bytes"].sum()
 
 
+class TestConnections:
+    def test_order(self) -> None:
+        """Connections take the flows in turn, and deliver theirs one behind the other."""
+        arrivals = ((0.5, 400_000), (1.0, 3_000), (1.1, 3_000), (1.2, 3_000), (3.0, 1))
+        result = run(dumbbell(Flow(kind="bytes", arrivals=arrivals, connections=2)))
+        assert [400_000 + 3_000 + 1, 6_000] == result.completions["delivered_bytes"].tolist()
+        times = result.completion_times()
+        assert [0, 0, 0, 1, 1] == times.index.tolist()
+        assert [0.5, 1.1, 3.0, 1.0, 1.2] == times["start_s"].tolist()
+        ends_s = (times["start_s"] + times["fct_s"]).to_numpy()
+        assert ends_s[0] <= ends_s[1] < ends_s[2]
+        # The last byte comes over an open connection: no handshake, its packet's time on the link.
+        assert times["fct_s"].iloc[2] < 100e-6
+        # The large one takes its bytes' time on the link and a few round trips.
+        assert 0.32 < times["fct_s"].iloc[0] < 0.8
+
+    def test_a_window_that_is_open(self) -> None:
+        """A flow over a connection that has just sent another starts with that one's window."""
+        arrivals = ((0.5, 60_000), (3.5, 30_000))
+        fct_s = [
+            run(dumbbell(Flow(kind="bytes", arrivals=arrivals, connections=connections), **more))
+            .completion_times()
+            .sort_values("start_s")["fct_s"]
+            .iloc[1]
+            for connections, more in ((1, IDLE_KEEPS_THE_WINDOW), (1, {}), (None, {}))
+        ]
+        # All at once; the second of two windows a round trip later; the handshake before it.
+        link_s = 30_000 * (1500 / MSS_BYTES) * 8 / 10e6
+        round_trips = [(took_s - link_s) / 0.040 for took_s in fct_s]
+        assert round_trips == pytest.approx([0, 0.7, 1.7], abs=0.3)
+
+    def test_unfinished(self) -> None:
+        """A flow that the link had no time for has no completion time; the one before it has."""
+        arrivals = ((0.5, 10_000), (9.0, 5_000_000))
+        result = run(dumbbell(Flow(kind="bytes", arrivals=arrivals, connections=1)))
+        assert [False, True] == result.completion_times()["fct_s"].isna().tolist()
+
+    def test_saved(self, tmp_path: Path) -> None:
+        """What connections have carried is saved with the run."""
+        arrivals = ((0.5, 10_000), (0.6, 10_000))
+        result = run(dumbbell(Flow(kind="bytes", arrivals=arrivals, connections=1)))
+        result.save(tmp_path / "run")
+        again = Run.load(tmp_path / "run")
+        pd.testing.assert_frame_equal(result.messages, again.messages)
+        assert result.digest() == again.digest()
+
+
 class TestApplications:
     def test_application_limited(self) -> None:
         """An application-limited flow delivers what it offers, and leaves the queue empty."""
@@ -283,19 +338,22 @@ class TestApplications:
         # Only BBR goes down to four packets to measure the base RTT.
         assert [smallest[flow] == 4 for flow in (0, 1)] == [cca == "bbr" for cca in ccas]
 
-    def test_delayed_acks(self) -> None:
-        """A receiver that keeps asking acknowledges every second packet; another one more."""
-        delayed, at_once = (_acks_by_packet(delayed_acks=delays) for delays in (True, False))
+    def test_acks(self) -> None:
+        """A receiver that keeps asking acknowledges every second packet, others more, or each."""
+        delayed, default, every = (
+            _acks_by_packet(acks) for acks in ("delayed", "default", "every")
+        )
         assert delayed == pytest.approx(0.5, abs=0.05)
-        assert at_once > delayed + 0.03
+        assert delayed + 0.03 < default < every
+        assert every == pytest.approx(1, abs=0.05)
 
 
-def _acks_by_packet(*, delayed_acks: bool) -> float:
+def _acks_by_packet(acks: str) -> float:
     """Return how many ACKs came for each packet, by what HighSpeed makes of them.
 
     With fewer than 38 packets its window grows by one for each windowful of ACKs.
     """
-    flow = Flow(cca="highspeed", delayed_acks=delayed_acks)
+    flow = Flow(cca="highspeed", acks=acks)
     link = Bottleneck(bandwidth_mbps=2, queue_packets=17)
     scenario = Scenario(
         flows=(flow,), bottlenecks=(link,), rtt_ms=100, duration_s=60, sample_interval_ms=10

@@ -43,7 +43,7 @@ class HttpKernelEngine(KernelEngine):
     pages of 100 kB to 1 MB over and over, a hundred at any time, and is ended when the flow stops.
     All other flows are those of :class:`~ccbench.emulate.kernel.engine.KernelEngine`.
 
-    As the client keeps asking, its ACKs are delayed whether or not `delayed_acks` says so.
+    As the client keeps asking, its ACKs are delayed.
 
     Samples are those of the sockets of nginx and h2load. Payload is what TCP calls so: it includes
     the headers of HTTP/2.
@@ -134,6 +134,13 @@ class HttpKernelEngine(KernelEngine):
                     flow.extra_rtt_ms,
                     "0 for a flow from the web server",
                     "change rtt_ms, or use the engine kernel",
+                )
+            if flow.acks == "every":
+                raise _validate.bad(
+                    f"flows[{i}].acks",
+                    flow.acks,
+                    '"default" or "delayed" for a flow from the web server',
+                    "change it, or use the engine kernel",
                 )
             if flow.cca in _NEED_A_RECEIVER:
                 raise InputError(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -105,9 +105,24 @@ class GuestInput:
     @property
     def ccas(self) -> npt.NDArray[np.str_]:
         """The congestion control of each single flow, empty for UDP, shape (flows,)."""
-        start = protocol.FLOWS_HEADER.itemsize
-        specs = np.frombuffer(self.files["flows.bin"], protocol.FLOW_SPEC, offset=start)
-        return specs["cca"].astype(np.str_)
+        return self._specs["cca"].astype(np.str_)
+
+    @property
+    def messages(self) -> npt.NDArray[np.uint32]:
+        """The number of short flows that each single flow carries, shape (flows,)."""
+        return self._specs["messages"].astype(np.uint32)
+
+    @property
+    def carried(self) -> npt.NDArray[Any]:
+        """The short flows that flows carry, flow by flow: ``time_ns`` and ``bytes``."""
+        start = protocol.FLOWS_HEADER.itemsize + self._specs.nbytes
+        return np.frombuffer(self.files["flows.bin"], protocol.MESSAGE, offset=start)
+
+    @property
+    def _specs(self) -> npt.NDArray[Any]:
+        content, start = self.files["flows.bin"], protocol.FLOWS_HEADER.itemsize
+        (header,) = np.frombuffer(content, protocol.FLOWS_HEADER, 1)
+        return np.frombuffer(content, protocol.FLOW_SPEC, int(header["flows"]), start)
 
     @property
     def _link(self) -> np.void:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ccbench.flow import MAX_BITRATES
+from ccbench.flow import ACKS, MAX_BITRATES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ __all__ = [
     "describe_link",
 ]
 
-_PROTOCOL = 3
+_PROTOCOL = 4
 
 LINK_HEADER = np.dtype(
     [
@@ -59,6 +59,7 @@ _BOTTLENECK = np.dtype(
         ("wifi_stations", "u4"),
         ("wifi_step_ns", "u8"),
         ("wifi_overhead_ns", "u8", 2),
+        ("loss_every_packets", "u8"),
     ]
 )
 FLOWS_HEADER = np.dtype(
@@ -79,18 +80,22 @@ FLOW_SPEC = np.dtype(
         ("on_ns", "u8"),
         ("off_ns", "u8"),
         ("kind", "u2"),
-        ("delayed_acks", "u2"),
+        ("acks", "u2"),
         ("packet_bytes", "u4"),
         ("cca", "S16"),
         ("segment_ns", "u8"),
         ("buffer_ns", "u8"),
         ("ladder_kbps", "u4", MAX_BITRATES),
+        ("messages", "u8"),
     ]
 )
 
+#: A short flow that a connection carries.
+MESSAGE = np.dtype([("time_ns", "u8"), ("bytes", "u8")])
+
 #: What `queue_log` may be; the position is what the guest is told.
 QUEUE_LOGS = (False, True, "summary")
-_FLOW_KINDS = ("bulk", "bytes", "rate", "onoff", "cbr", "poisson", "served", "video")
+_FLOW_KINDS = ("bulk", "bytes", "rate", "onoff", "cbr", "poisson", "served", "video", "messages")
 
 
 def describe_link(scenario: Scenario) -> bytes:
@@ -141,7 +146,9 @@ def _bottleneck(bottleneck: Bottleneck, noise: Noise) -> tuple[object, ...]:
         overhead_ns = tuple(round(part * 1e6) for part in wifi.overhead_ms)
         batches = (wifi.max_frames, wifi.stations, round(wifi.step_s * 1e9), overhead_ns)
     background_bps = round(noise.background_share * bottleneck.mean_mbps * 1e6)
-    return rate_bps, background_bps, len(_steps(bottleneck)), loss, *batches
+    steps = len(_steps(bottleneck))
+    every = bottleneck.loss_every_packets or 0
+    return rate_bps, background_bps, steps, loss, *batches, every
 
 
 def _steps(bottleneck: Bottleneck) -> Sequence[int]:
@@ -154,7 +161,7 @@ def _steps(bottleneck: Bottleneck) -> Sequence[int]:
 
 
 def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
-    """Return the description of the traffic: header, one specification per flow.
+    """Return the description of the traffic: header, one specification per flow, messages.
 
     With `served`, programs of the guest carry the bulk flows.
     """
@@ -172,16 +179,28 @@ def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
     specs = _of_each(scenario, groups)
     specs["start_ns"] = np.round(scenario.starts_s() * 1e9)
     first = 0
+    messages: list[npt.NDArray[Any]] = []
     for flow in scenario.flows:
-        if flow.arrivals:
-            sizes = [size for _, size in flow.arrivals]
-            specs["size_bytes"][first : first + flow.flow_count] = sizes
+        of_group = slice(first, first + flow.flow_count)
+        if flow.connections is not None:
+            carried = [_messages(flow, i) for i in range(flow.connections)]
+            specs["messages"][of_group] = [len(of_one) for of_one in carried]
+            messages += carried
+        elif flow.arrivals:
+            specs["size_bytes"][of_group] = [size for _, size in flow.arrivals]
         first += flow.flow_count
-    return header.tobytes() + specs.tobytes()
+    return b"".join(part.tobytes() for part in (header, specs, *messages))
+
+
+def _messages(flow: Flow, connection: int) -> npt.NDArray[Any]:
+    """Return the short flows that one of a group's connections carries."""
+    carried = flow.arrivals[connection :: flow.flow_count]
+    return np.array([(_nanoseconds(start_s), size) for start_s, size in carried], MESSAGE)
 
 
 def _group(scenario: Scenario, flow: Flow, *, served: bool) -> tuple[object, ...]:
     kind = "served" if served and flow.kind == "bulk" else flow.kind
+    kind = kind if flow.connections is None else "messages"
     ladder_kbps = [round(mbps * 1e3) for mbps in flow.bitrates_mbps]
     return (
         0,  # start: of each single flow its own
@@ -191,12 +210,13 @@ def _group(scenario: Scenario, flow: Flow, *, served: bool) -> tuple[object, ...
         _nanoseconds(flow.on_s or 0),
         _nanoseconds(flow.off_s or 0),
         _FLOW_KINDS.index(kind),
-        flow.delayed_acks,
+        ACKS.index(flow.acks),
         flow.packet_bytes,
         flow.cca.encode(),
         _nanoseconds(flow.segment_s or 0),
         _nanoseconds(flow.buffer_s or 0),
         ladder_kbps + [0] * (MAX_BITRATES - len(ladder_kbps)),
+        0,  # messages: of each single flow its own
     )
 
 

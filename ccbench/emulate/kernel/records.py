@@ -9,6 +9,7 @@ __all__ = [
     "BATCH_RECORD",
     "COMPLETION_RECORD",
     "FLOW_RECORD",
+    "MESSAGE_RECORD",
     "QUEUE_RECORD",
     "SUMMARY_RECORDS",
 ]
@@ -80,6 +81,9 @@ BATCH_RECORD = np.dtype(
         ("bottleneck", "u1"),
     ]
 )
+
+#: A short flow over an open connection that has arrived.
+MESSAGE_RECORD = np.dtype([("end_ns", "u8"), ("flow", "u4"), ("message", "u4")])
 
 #: What became of one flow.
 COMPLETION_RECORD = np.dtype(

@@ -68,6 +68,7 @@ def read_tables(directory: Path, given: GuestInput) -> dict[str, Any]:
         ),
         "queue_summary": _summary(directory) if given.queue_log == "summary" else None,
         **_batches(given, directory),
+        **_messages(given, directory),
     }
 
 
@@ -124,6 +125,24 @@ def _batches(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
     batches = np.fromfile(path, records.BATCH_RECORD)
     batches = batches[batches["acked_ns"] <= given.duration_ns]
     return {"batches": _frame({name: batches[name] for name in batches.dtype.names or ()})}
+
+
+def _messages(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
+    path = directory / "messages.bin"
+    if not path.exists():
+        return {}
+    arrived = np.fromfile(path, records.MESSAGE_RECORD)
+    carried, of_flow = given.carried, given.messages
+    first = np.cumsum(of_flow) - of_flow
+    end_ns = np.full(len(carried), -1, dtype=np.int64)
+    end_ns[first[arrived["flow"]] + arrived["message"]] = arrived["end_ns"]
+    columns = {
+        "flow": np.repeat(np.arange(len(of_flow), dtype=np.uint32), of_flow),
+        "start_ns": carried["time_ns"].astype(np.int64),
+        "end_ns": end_ns,
+        "size_bytes": carried["bytes"],
+    }
+    return {"messages": _frame(columns)}
 
 
 def _frame(columns: dict[str, Any]) -> pd.DataFrame:

@@ -104,6 +104,8 @@ def _of_virtual_time(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
     """Yield what only the virtual kernel has: field, value, and what is allowed elsewhere."""
     if scenario.bottlenecks[0].wifi is not None:
         yield "bottlenecks[0].wifi", "there", "left out"
+    if (every := scenario.bottlenecks[0].loss_every_packets) is not None:
+        yield "bottlenecks[0].loss_every_packets", every, "left out"
     if scenario.queue_log == "summary":
         yield "queue_log", scenario.queue_log, "true or false"
     if scenario.ack_batch_ms:
@@ -113,6 +115,10 @@ def _of_virtual_time(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
     for i, flow in enumerate(scenario.flows):
         if flow.kind == "video":
             yield f"flows[{i}].kind", flow.kind, "another one"
+        if flow.connections is not None:
+            yield f"flows[{i}].connections", flow.connections, "left out"
+        if flow.acks == "every":
+            yield f"flows[{i}].acks", flow.acks, '"default" or "delayed"'
 
 
 def ordinary_user(user: str | None) -> str:

@@ -40,7 +40,7 @@ class Receiver(threading.Thread):
         self.last_ns = [0] * len(flows)
         self.error: Exception | None = None
         self._clock = clock
-        self._delays_acks = [flow.delayed_acks for flow in flows]
+        self._delays_acks = [flow.acks == "delayed" for flow in flows]
         self._poll = selectors.DefaultSelector()
         for i, flow in enumerate(flows):
             udp = flow.is_udp

@@ -58,6 +58,10 @@ class TestBottleneck:
             ({"bandwidth_mbps": 1, "queue_packets": 0}, "queue_packets is 0"),
             ({"bandwidth_mbps": 1, "queue_bdp": 0}, "queue_bdp is 0"),
             ({"bandwidth_mbps": 1, "queue_bdp": 1, "loss": 1}, "loss is 1; it must be a number"),
+            (
+                {"bandwidth_mbps": 1, "queue_bdp": 1, "loss_every_packets": 1},
+                "loss_every_packets is 1; it must be a whole number at least 2",
+            ),
             ({"bandwidth_mbps": 1, "queue_bdp": 1, "qdisc": "Fair Queue"}, "qdisc is 'Fair Queue'"),
             (
                 {"bandwidth_mbps": 1, "queue_bdp": 1, "qdisc_options": (("limit", 1),)},

@@ -44,10 +44,23 @@ class TestFlow:
             ({"kind": "cbr", "rate_mbps": 0}, "rate_mbps is 0; it must be a number at least 0.001"),
             ({"kind": "cbr", "rate_mbps": 1, "packet_bytes": 1501}, "packet_bytes is 1501"),
             ({"packet_bytes": 500}, "packet_bytes is 500; it must be left out"),
-            ({"delayed_acks": 1}, "delayed_acks is 1; it must be true or false"),
             (
-                {"kind": "cbr", "rate_mbps": 1, "delayed_acks": True},
-                "delayed_acks is True; it must be left out",
+                {"connections": 2},
+                "connections is 2; it must be a whole number at least 1 and at most",
+            ),
+            (
+                {"kind": "bytes", "arrivals": ((1.0, 2),), "connections": 2},
+                "connections is 2; it must be a whole number at least 1 and at most 1",
+            ),
+            (
+                {"kind": "bytes", "size_bytes": 2, "connections": 1},
+                "connections is 1; it must be left out without arrivals",
+            ),
+            ({"acks": "all"}, "acks is 'all'; it must be 'default' or 'delayed' or 'every'"),
+            ({"acks": True}, "acks is True; it must be 'default' or 'delayed' or 'every'"),
+            (
+                {"kind": "cbr", "rate_mbps": 1, "acks": "every"},
+                "acks is 'every'; it must be left out",
             ),
             ({"extra_rtt_ms": "20"}, "extra_rtt_ms is '20'"),
             ({"first_bottleneck": 8}, "first_bottleneck is 8; it must be a whole number at least"),

@@ -109,10 +109,14 @@ OF_FLOW = {
     "extra_rtt_ms": (with_flow(), with_flow(extra_rtt_ms=1)),
     "first_bottleneck": (with_flow(), with_flow(first_bottleneck=1)),
     "last_bottleneck": (with_flow(), with_flow(last_bottleneck=0)),
-    "delayed_acks": (with_flow(), with_flow(delayed_acks=True)),
+    "acks": (with_flow(), with_flow(acks="every")),
     "arrivals": (
         with_flow(kind="bytes", arrivals=((0.5, 1000), (1.5, 1000))),
         with_flow(kind="bytes", arrivals=((0.5, 1000), (1.5, 1001))),
+    ),
+    "connections": (
+        with_flow(kind="bytes", arrivals=((0.5, 1000), (1.5, 1000)), connections=1),
+        with_flow(kind="bytes", arrivals=((0.5, 1000), (1.5, 1000)), connections=2),
     ),
 }
 OF_LINK = {
@@ -146,6 +150,10 @@ OF_LINK = {
     "loss": (
         with_link(bandwidth_mbps=12, queue_packets=50),
         with_link(bandwidth_mbps=12, queue_packets=50, loss=1e-6),
+    ),
+    "loss_every_packets": (
+        with_link(bandwidth_mbps=12, queue_packets=50),
+        with_link(bandwidth_mbps=12, queue_packets=50, loss_every_packets=1000),
     ),
 }
 OF_RADIO = {

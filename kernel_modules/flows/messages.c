@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A connection that stays open for many short flows. Each of them is a message: when
+ * its time has come, its bytes follow those that the connection still has to send.
+ */
+#include "flows.h"
+
+static struct ccbench_log *log;
+
+int messages_init(void)
+{
+	if (log)
+		return 0;
+	log = ccbench_log_open("messages.bin", PAGE_SIZE);
+	return PTR_ERR_OR_ZERO(log);
+}
+
+/* Hands the messages that are due to the socket, and waits for the next. */
+void messages_due(struct flow *flow)
+{
+	const struct ccbench_message *message;
+	u64 now = ccbench_now_ns();
+
+	while (flow->due_messages < flow->spec->messages) {
+		message = &flow->messages[flow->due_messages];
+		if (message->time_ns > now) {
+			flow_timer_start(flow, message->time_ns);
+			break;
+		}
+		flow->produced += message->bytes;
+		flow->due_messages++;
+	}
+	queue_work(flow_queue, &flow->work);
+}
+
+/* The receiver has read: have any messages arrived as a whole? */
+void messages_delivered(struct flow *flow)
+{
+	struct ccbench_message_record *r;
+
+	while (flow->done_messages < flow->spec->messages) {
+		const struct ccbench_message *message = &flow->messages[flow->done_messages];
+
+		if (flow->delivered_bytes < flow->done_bytes + message->bytes)
+			break;
+		r = ccbench_log_append(log, sizeof(*r));
+		*r = (struct ccbench_message_record) {
+			.end_ns = ccbench_now_ns(),
+			.flow = flow->id,
+			.message = flow->done_messages,
+		};
+		flow->done_bytes += message->bytes;
+		flow->done_messages++;
+	}
+}
