@@ -69,6 +69,78 @@ u64 rapid_last_gap(const struct rapid_points *points)
 }
 
 /*
+ * The end of the excursion that begins at a packet: the first packet with less than
+ * 1/1.5 of its height, or the number of packets if there is none.
+ */
+static u32 pathchirp_end(const struct rapid_points *points, u32 first)
+{
+	s32 most = 0;
+	u32 i;
+
+	for (i = first; i < points->count; i++) {
+		s32 above = rise(points, i) - rise(points, first);
+
+		most = max(most, above);
+		if ((s64)above * 3 < (s64)most * 2)
+			break;
+	}
+	return i;
+}
+
+/*
+ * PathChirp (Ribeiro et al. 2003): the estimate of a gap is its own rate while the delay
+ * grows in an excursion that ends, and otherwise the rate at which the excursion begins
+ * that does not end, or the last rate. The result is their mean, weighted by the gaps.
+ */
+static struct rapid_estimate pathchirp_estimate(const struct rapid_points *points, u32 min_length)
+{
+	struct rapid_estimate estimate = { .verdict = RAPID_WITHIN };
+	u32 last = points->count - 1;
+	u32 otherwise = last - 1;
+	u32 of[RAPID_MOST_PACKETS];
+	u64 sum = 0, time_ns, gap;
+	u32 start = 0, end, i;
+
+	for (i = 0; i < last; i++)
+		of[i] = RAPID_MOST_PACKETS;
+	while (start < last) {
+		if (rise(points, start + 1) <= rise(points, start)) {
+			start++;
+			continue;
+		}
+		end = pathchirp_end(points, start);
+		if (end - start < min_length) {
+			start++;
+		} else if (end < points->count) {
+			for (i = start; i < end; i++)
+				if (rise(points, i + 1) >= rise(points, i))
+					of[i] = i;
+			start = end;
+		} else {
+			otherwise = start;
+			break;
+		}
+	}
+	for (i = 0; i < last; i++) {
+		if (of[i] == RAPID_MOST_PACKETS)
+			of[i] = otherwise;
+		time_ns = points->sent_ns[i + 1] - points->sent_ns[i];
+		gap = gap_between(points, of[i], of[i] + 1);
+		sum += div64_u64(time_ns << 24, max_t(u64, gap, 1));
+	}
+	time_ns = points->sent_ns[last] - points->sent_ns[0];
+	estimate.gap = div64_u64(time_ns << 24, max_t(u64, sum, 1));
+	estimate.least_delay_ns = points->delay_ns[foot_from(points, 0)];
+	if (estimate.gap >= gap_between(points, 0, 1)) {
+		estimate.verdict = RAPID_BELOW;
+	} else if (estimate.gap <= rapid_last_gap(points)) {
+		estimate.verdict = RAPID_ABOVE;
+		estimate.gap = rapid_last_gap(points);
+	}
+	return estimate;
+}
+
+/*
  * The last excursion: from the packet with the shortest delay to the end of the
  * stream, if it is long enough and most of it is still there at the end. Otherwise
  * it was a burst of others, and the search goes on behind its peak.
@@ -82,6 +154,8 @@ struct rapid_estimate rapid_estimate(const struct rapid_points *points, struct r
 
 	if (points->count < FEWEST_POINTS)
 		return estimate;
+	if (rule.pathchirp)
+		return pathchirp_estimate(points, rule.min_length);
 	last = points->count - 1;
 	lowest = foot_from(points, 0);
 	estimate.least_delay_ns = points->delay_ns[lowest];

@@ -27,6 +27,8 @@ struct rapid_rule {
 	u32	decrease;	/* growth is over when 1/decrease of it is left */
 	/* Noise: 1/tolerance of growth, and growth in tolerance times the time; 0: there is none. */
 	u32	tolerance;
+	/* Excursions and estimate as in PathChirp; decrease and tolerance do not count. */
+	bool	pathchirp;
 };
 
 struct rapid_estimate {

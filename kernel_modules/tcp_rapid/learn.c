@@ -76,6 +76,7 @@ static enum rapid_verdict rapid_finish_stream(struct sock *sk, struct rapid *rap
 		.min_length = clamp_t(u32, rapid->points_packets / 4, 2, READ_ONCE(rapid_settings.min_length)),
 		.decrease = READ_ONCE(rapid_settings.decrease),
 		.tolerance = READ_ONCE(rapid_settings.tolerance),
+		.pathchirp = READ_ONCE(rapid_settings.pathchirp),
 	};
 	struct rapid_estimate estimate = rapid_estimate(&rapid->points, rule);
 

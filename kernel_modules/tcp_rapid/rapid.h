@@ -64,7 +64,7 @@ struct rapid {
 /* NULL until the connection is established: the ACK of the SYN comes before. */
 static inline struct rapid *rapid_of(const struct sock *sk)
 {
-	return *(struct rapid **)inet_csk_ca(sk);
+	return READ_ONCE(*(struct rapid **)inet_csk_ca(sk));
 }
 
 static inline struct rapid_record *rapid_record(const struct rapid *rapid, u32 index)

@@ -38,3 +38,5 @@ RAPID_PARAMETER(tolerance, 0, 1000, 0644, "this part of the growth is noise, 0: 
 RAPID_PARAMETER(drain_rtts, 0, 100, 0644, "round trips for a standing queue to go, 0: never");
 module_param_named(push, rapid_settings.push, bool, 0644);
 MODULE_PARM_DESC(push, "have receivers acknowledge each packet");
+module_param_named(pathchirp, rapid_settings.pathchirp, bool, 0644);
+MODULE_PARM_DESC(pathchirp, "estimate as PathChirp does; decrease and tolerance do not count");

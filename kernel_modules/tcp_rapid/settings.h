@@ -16,6 +16,7 @@ struct rapid_settings {
 	unsigned int	tolerance;
 	unsigned int	drain_rtts;
 	bool	push;
+	bool	pathchirp;
 };
 
 extern struct rapid_settings rapid_settings;
