@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kernel
 
-#: A pause does not close the window.
-IDLE_KEEPS_THE_WINDOW = {"sysctls": {"net.ipv4.tcp_slow_start_after_idle": 0}}
-
 
 class TestUdp:
     def test_cbr(self) -> None:
@@ -244,14 +241,15 @@ class TestConnections:
 
     def test_a_window_that_is_open(self) -> None:
         """A flow over a connection that has just sent another starts with that one's window."""
-        arrivals = ((0.5, 60_000), (3.5, 30_000))
-        fct_s = [
-            run(dumbbell(Flow(kind="bytes", arrivals=arrivals, connections=connections), **more))
-            .completion_times()
-            .sort_values("start_s")["fct_s"]
-            .iloc[1]
-            for connections, more in ((1, IDLE_KEEPS_THE_WINDOW), (1, {}), (None, {}))
-        ]
+        flow = Flow(kind="bytes", arrivals=((0.5, 60_000), (3.5, 30_000)), connections=1)
+        after_idle = dumbbell(flow)
+        cases = (
+            replace(after_idle, sysctls=(("net.ipv4.tcp_slow_start_after_idle", "0"),)),
+            after_idle,
+            dumbbell(replace(flow, connections=None)),
+        )
+        times = (run(scenario).completion_times() for scenario in cases)
+        fct_s = [table.sort_values("start_s")["fct_s"].iloc[1] for table in times]
         # All at once; the second of two windows a round trip later; the handshake before it.
         link_s = 30_000 * (1500 / MSS_BYTES) * 8 / 10e6
         round_trips = [(took_s - link_s) / 0.040 for took_s in fct_s]
