@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ccbench._cores import cores
 from ccbench.bfc.simulation import simulate
+from ccbench.bfc.simulation.simulator import prepared
+from ccbench.bfc.store import simulation_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -115,12 +117,14 @@ def run_cases(  # noqa: PLR0913 - choices that are independent, all by keyword
             raise _Stopped
 
     def run(case: Case) -> Result:
-        kept = None if store is None or fresh else store.get(case)
-        if kept is not None:
-            return measure(case, kept)
-        result = simulate(**case.settings(), progress=watch)
-        if store is not None:
-            store.put(case, result)
+        if store is None:
+            return measure(case, simulate(**case.settings(), progress=watch))
+        given = prepared(**case.settings())
+        key = simulation_key(given)
+        result = None if fresh else store.get(key)
+        if result is None:
+            result = simulate(**case.settings(), progress=watch, given=given)
+            store.put(key, result)
         return measure(case, result)
 
     measured = []

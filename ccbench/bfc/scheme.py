@@ -3,8 +3,11 @@
 
 Where the thesis (section 3.6.2.1) leaves room:
 
-- ACKs and pause frames have a class of their own, before all data, in every scheme: the thesis says
-  so for BFC's pauses. It counts as one of BFC's physical queues, so `queues` of 32 are 31 for data.
+- Pause frames have a class of their own, before all data, and ACKs too: the thesis says so for
+  BFC's pauses. It counts as one of BFC's physical queues, so `queues` of 32 are 31 for data.
+- The thesis ran DCTCP and HPCC with HPCC's simulator, and DCQCN with bobzhuyb/ns3-rdma. As in
+  their configurations, switches queue the ACKs of DCTCP and HPCC with the data, and 256 packets of
+  DCQCN share an ACK.
 - DCTCP and DCQCN mark with a probability that rises from 0 to 20 % between 100 KB and 400 KB, and
   everything beyond, as in HPCC's evaluation.
 - DCQCN's timers are those of its paper (section 5); its additive increase of 40 Mbit/s at 40 Gbit/s
@@ -20,7 +23,8 @@ Where the thesis (section 3.6.2.1) leaves room:
 - The authors' simulator (prateshg/BFC_NS3_NSDI2022) differs from the thesis in more: a packet
   pauses its upstream queue only if its flow has another one in the switch, so that a flow of one
   packet never does; the threshold is 1.5 1-hop BDPs; queues stay a flow's own for 6 μs; a port has
-  7200 entries of the flow table. ``bfc-ns3`` is BFC like that, ``bfc`` is the thesis's.
+  7200 entries of the flow table; 256 packets of a flow share an ACK. ``bfc-ns3`` is BFC like that,
+  ``bfc`` is the thesis's.
 - A sender's network card has a queue for each flow that has something to send, as cards for RDMA
   do, and pauses each alone. With no more queues than a switch's port has, the many small flows to
   the receiver of an incast soon hold all of them.
@@ -81,6 +85,10 @@ class Scheme:
         Share of packets that bookkeeping sees.
     incast_label : bool
         Incast flows share one queue of each port.
+    packets_per_ack : int
+        Packets of a flow for each ACK; the last packet always has one.
+    queued_acks : bool
+        Switches queue ACKs with the data instead of sending them first.
     pfc : bool
         PFC with a dynamic threshold.
     pfc_share : float
@@ -128,6 +136,8 @@ class Scheme:
     sticky_hops: float = 2.0
     sampling: float = 1.0
     incast_label: bool = False
+    packets_per_ack: int = 1
+    queued_acks: bool = False
     pfc: bool = False
     pfc_share: float = 0.11
     endless_buffer: bool = False
@@ -153,13 +163,16 @@ class Scheme:
             ),
             "pause_packets": whole("pause_packets", self.pause_packets, Range(1, 1000), example=1),
             "nic_queues": whole("nic_queues", self.nic_queues, Range(0, 65_536), example=32),
+            "packets_per_ack": whole(
+                "packets_per_ack", self.packets_per_ack, Range(1, 100_000), example=1
+            ),
             "hpcc_stages": whole("hpcc_stages", self.hpcc_stages, Range(0, 1000), example=5),
         }
         values |= {
             field: flag(field, getattr(self, field))
             for field in (
                 *("shortest_first", "backpressure", "nic_backpressure", "incast_label"),
-                *("pfc", "endless_buffer", "skip_paused"),
+                *("pfc", "endless_buffer", "skip_paused", "queued_acks"),
             )
         }
         ranges = {
@@ -186,6 +199,12 @@ class Scheme:
             raise _validate.bad(
                 "incast_label", self.incast_label, "false here", 'write assignment = "dynamic"'
             )
+        if self.packets_per_ack > 1 and self.control not in ("none", "dcqcn"):
+            allowed = f"1 with the control {self.control!r}, which each ACK drives"
+            raise _validate.bad("packets_per_ack", self.packets_per_ack, allowed, "write 1")
+        if self.queued_acks and self.assignment != "single":
+            step = 'write assignment = "single"'
+            raise _validate.bad("queued_acks", self.queued_acks, "false here", step)
         if self.backpressure and self.assignment == "per-flow":
             step = 'write assignment = "dynamic"'
             raise _validate.bad("backpressure", self.backpressure, "false with per-flow", step)
@@ -208,6 +227,7 @@ SCHEMES = {
             pause_threshold_hops=1.5,
             sticky_hops=3.0,
             table_per_queue=225,
+            packets_per_ack=256,
         ),
         replace(_BFC, name="bfc-nic", control="window", nic_backpressure=False),
         replace(_BFC, name="bfc-sampling", sampling=0.5),
@@ -218,9 +238,9 @@ SCHEMES = {
         replace(_BFC, name="bfc-stochastic", assignment="stochastic"),
         _IDEAL,
         replace(_IDEAL, name="ideal-srf", shortest_first=True),
-        Scheme(name="dctcp", control="dctcp", pfc=True, ecn_kb=_ECN),
-        Scheme(name="dcqcn", control="dcqcn", pfc=True, ecn_kb=_ECN),
-        Scheme(name="hpcc", control="hpcc", pfc=True),
+        Scheme(name="dctcp", control="dctcp", queued_acks=True, pfc=True, ecn_kb=_ECN),
+        Scheme(name="dcqcn", control="dcqcn", packets_per_ack=256, pfc=True, ecn_kb=_ECN),
+        Scheme(name="hpcc", control="hpcc", queued_acks=True, pfc=True),
     )
 }
 

@@ -7,23 +7,22 @@ import hashlib
 import json
 import logging
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ccbench import _atomic, _native
 from ccbench._code import code_digest
 from ccbench.bfc.simulation import Simulation
 from ccbench.bfc.simulation.result import FORMAT
-from ccbench.bfc.simulation.simulator import prepared
 from ccbench.cache import cache_dir, unwritable
 from ccbench.errors import DamagedRun, InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ccbench.bfc.case import Case
+    from ccbench.bfc.simulation.core import CoreInput
 
-__all__ = ["SimulationStore", "case_key", "core_version"]
+__all__ = ["SimulationStore", "core_version", "simulation_key"]
 
 _log = logging.getLogger(__name__)
 
@@ -46,18 +45,12 @@ class SimulationStore:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from ccbench.bfc.case import Case
     >>> from ccbench.bfc.scheme import scheme
+    >>> from ccbench.bfc.simulation.simulator import prepared
     >>> from ccbench.bfc.topology import star
     >>> from ccbench.bfc.workload import Workload
-    >>> case = Case(
-    ...     name="small",
-    ...     topology=star(servers=4),
-    ...     workload=Workload(load=0.1),
-    ...     scheme=scheme("bfc"),
-    ...     duration_s=1e-5,
-    ... )
-    >>> SimulationStore(Path("simulations")).get(case) is None
+    >>> given = prepared(star(servers=4), Workload(load=0.1), scheme("bfc"), duration_s=1e-5)
+    >>> SimulationStore(Path("simulations")).get(simulation_key(given)) is None
     True
     """
 
@@ -68,12 +61,12 @@ class SimulationStore:
         """The store's folder."""
         return self.root if self.root is not None else cache_dir() / "simulations"
 
-    def get(self, case: Case) -> Simulation | None:
-        """Return the result of a case by this version of the simulator, or None.
+    def get(self, key: str) -> Simulation | None:
+        """Return the result under a key of :func:`simulation_key`, or None.
 
         A damaged one is removed with a warning in the log.
         """
-        path = self._path(case)
+        path = self._path(key)
         if not path.is_dir():
             return None
         try:
@@ -83,8 +76,8 @@ class SimulationStore:
             _atomic.remove(path)
             return None
 
-    def put(self, case: Case, result: Simulation) -> None:
-        """Keep the result of a case, as a whole or not at all.
+    def put(self, key: str, result: Simulation) -> None:
+        """Store a result as a whole or not at all.
 
         Raises
         ------
@@ -92,23 +85,21 @@ class SimulationStore:
             If the store cannot be written.
         """
         try:
-            result.save(self._path(case))
+            result.save(self._path(key))
         except (OSError, InputError) as error:
             raise unwritable(self.folder, error) from error
 
-    def _path(self, case: Case) -> Path:
-        key = case_key(case)
+    def _path(self, key: str) -> Path:
         return self.folder / key[:2] / key
 
 
-@lru_cache(maxsize=64)  # asked before and after a simulation, and all traffic is drawn for it
-def case_key(case: Case) -> str:
-    """Return the SHA-256 in hexadecimal of all that decides what a case's result looks like.
+def simulation_key(given: CoreInput) -> str:
+    """Return the SHA-256 in hexadecimal of all that decides the result of a simulation.
 
-    That is what the core is given, the core, and the code that reads its answer: not the names of
-    the case and of its scheme.
+    That is the core's input, the core, and the code that reads its answer: not the name of the
+    scheme.
     """
-    parts = [FORMAT, core_version(), prepared(**case.settings()).digest()]
+    parts = [FORMAT, core_version(), given.digest()]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

@@ -147,8 +147,10 @@ class Workload:
         Source, destination and bytes of flows that begin at once.
     mice : tuple of Mice
         Small flows besides.
-    receiver, sender : int, optional
-        The servers that all flows of the distribution go to and come from, instead of random ones.
+    receiver : int, optional
+        The server that all flows of the distribution go to, instead of random ones.
+    senders : tuple of int
+        The servers that they come from, at random; any of the others if there are none.
 
     Raises
     ------
@@ -172,7 +174,7 @@ class Workload:
     transfers: tuple[tuple[int, int, int], ...] = ()
     mice: tuple[Mice, ...] = ()
     receiver: int | None = None
-    sender: int | None = None
+    senders: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         number, whole = _validate.number, _validate.whole
@@ -191,9 +193,11 @@ class Workload:
             whole("transfers", source, Range(0), example=0)
             whole("transfers", destination, Range(0), example=1)
             whole("transfers", size, Range(1), example=1_500_000)
-        for field in ("receiver", "sender"):
-            if getattr(self, field) is not None:
-                whole(field, getattr(self, field), Range(0), example=0)
+        if self.receiver is not None:
+            whole("receiver", self.receiver, Range(0), example=0)
+        object.__setattr__(self, "senders", tuple(self.senders))
+        for server in self.senders:
+            whole("senders", server, Range(0), example=0)
 
     def flows(self, topology: Topology, duration_s: float, seed: int) -> pd.DataFrame:
         """Return the flows that start in the first `duration_s` seconds, in order of their start.
@@ -254,9 +258,10 @@ class Workload:
             destination = destinations.integers(servers, size=count)
         else:
             destination = np.full(count, self.receiver)
-        source = (destination + 1 + sources.integers(servers - 1, size=count)) % servers
-        if self.sender is not None:
-            source = np.full(count, self.sender)
+        if self.senders:
+            source = np.array(self.senders)[sources.integers(len(self.senders), size=count)]
+        else:
+            source = (destination + 1 + sources.integers(servers - 1, size=count)) % servers
         return _table(start_s, source, destination, sizes.sample(count, shares), "background")
 
     def _arrivals(

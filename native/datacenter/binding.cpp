@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Python sees of the simulator: one function, and the digest of its sources. Its caller has checked everything; it passes flat
-// arrays and the settings by name, and gets arrays back.
+// The simulator's interface to Python: one function, and the digest of its sources. The caller has
+// checked everything; it passes flat arrays and the settings by name, and gets arrays back.
 
 #include "binding.h"
 
@@ -70,6 +70,8 @@ Settings settings(const nb::dict& values) {
   named.read("header_bytes", s.header_bytes);
   named.read("telemetry_bytes", s.telemetry_bytes);
   named.read("ack_bytes", s.ack_bytes);
+  named.read("packets_per_ack", s.packets_per_ack);
+  named.read("queued_acks", s.queued_acks);
   named.read("retransmission_timeout_ps", s.retransmission_timeout);
   named.read("buffer_bytes", s.buffer_bytes);
   named.read("pfc", s.pfc);
@@ -122,6 +124,8 @@ nb::dict document(Results& results) {
   nb::dict out;
   out["completion_ps"] = array(std::move(results.completion));
   out["ideal_ps"] = array(std::move(results.ideal));
+  out["acknowledged_ps"] = array(std::move(results.acknowledged));
+  out["ideal_acknowledged_ps"] = array(std::move(results.ideal_acknowledged));
   out["delivered_bytes"] = array(std::move(results.delivered_bytes));
   out["sent_bytes"] = column(results.ports, &PortCounts::sent_bytes);
   out["data_packets"] = column(results.ports, &PortCounts::data_packets);

@@ -40,6 +40,9 @@ void Network::start_flow(std::uint32_t id) {
     results_.ideal[id] = ideal_completion(flow.there, port_specs_, flow.packets,
                                           settings_.payload_bytes + settings_.header_bytes,
                                           flow.last_bytes + settings_.header_bytes);
+    results_.ideal_acknowledged[id] =
+        results_.ideal[id] +
+        ideal_completion(flow.back, port_specs_, 1, settings_.ack_bytes, settings_.ack_bytes);
   }
   flow.progress = now_;
   flow.refused = None;
@@ -162,10 +165,11 @@ void Network::host_receive(PacketId id) {
   packets_[id].kind == Kind::data ? receive_data(id) : receive_ack(id);
 }
 
-// Data becomes its own ACK.
+// Data becomes its own ACK, if one is due.
 void Network::receive_data(PacketId id) {
   Packet& packet = packets_[id];
   Flow& flow = flows_[packet.flow];
+  bool due = true;
   if (packet.number == flow.expected) {
     ++flow.expected;
     const std::uint64_t payload =
@@ -175,19 +179,13 @@ void Network::receive_data(PacketId id) {
     results_.delivered_bytes[flow.id] += static_cast<std::int64_t>(payload);
     if (flow.expected == flow.packets) {
       results_.completion[flow.id] = now_ - specs_[flow.id].start;
-      --unfinished_;
     }
+    due = flow.expected % settings_.packets_per_ack == 0 || flow.expected == flow.packets;
     packet.kind = Kind::ack;
   } else if (packet.number > flow.expected) {
-    if (flow.refused == flow.expected) {  // it has been told
-      const std::uint32_t slot = packet.flow;
-      --flow.live_packets;
-      free_packet(id);
-      release_if_over(slot);
-      return;
-    }
+    due = flow.refused != flow.expected;  // the sender has not been told
     flow.refused = flow.expected;
-    packet.kind = Kind::nack;
+    packet.kind = due ? Kind::nack : Kind::ack;
   } else {
     packet.kind = Kind::ack;
   }
@@ -195,6 +193,13 @@ void Network::receive_data(PacketId id) {
       now_ - flow.last_notification >= settings_.dcqcn_notification_interval) {
     flow.last_notification = now_;
     packet.notifies = true;
+  }
+  if (!due && !packet.notifies) {
+    const std::uint32_t slot = packet.flow;
+    --flow.live_packets;
+    free_packet(id);
+    release_if_over(slot);
+    return;
   }
   packet.number = flow.expected;
   packet.hop = 0;
@@ -214,6 +219,10 @@ void Network::receive_ack(PacketId id) {
     flow.acked = packet.number;
     flow.progress = now_;
     flow.next_number = std::max(flow.next_number, flow.acked);
+    if (flow.all_acked()) {
+      results_.acknowledged[flow.id] = now_ - specs_[flow.id].start;
+      --unacknowledged_;
+    }
   }
   if (packet.kind == Kind::nack && packet.number == flow.acked) go_back(flow);
   if (flow.ready && flow.all_sent()) {  // what it would have sent again has arrived after all

@@ -37,8 +37,8 @@ void Network::send_next(std::uint32_t index) {
     ++port.counts.data_packets;
   } else {
     id = port.data.pop(packets_);
+    port.counts.data_packets += packets_[id].kind == Kind::data;
     dequeued(index, id);
-    ++port.counts.data_packets;
   }
   transmit(index, id);
   if (!port.urgent.empty() || !port.acks.empty() || has_data()) {

@@ -77,10 +77,12 @@ Network::Network(const Settings& settings, std::uint32_t hosts, std::uint32_t no
   }
   results_.completion.assign(specs_.size(), -1);
   results_.ideal.assign(specs_.size(), 0);
+  results_.acknowledged.assign(specs_.size(), -1);
+  results_.ideal_acknowledged.assign(specs_.size(), 0);
   results_.delivered_bytes.assign(specs_.size(), 0);
   results_.base_rtt = base_rtt_;
   if (settings.queue_delays) results_.delays.resize(ports.size());
-  for (const FlowSpec& flow : specs_) unfinished_ += flow.bytes > 0;
+  for (const FlowSpec& flow : specs_) unacknowledged_ += flow.bytes > 0;
 }
 
 Results Network::run(const std::function<void(Time)>& poll) {
@@ -119,7 +121,7 @@ Results Network::run(const std::function<void(Time)>& poll) {
 }
 
 bool Network::finished() const {
-  return now_ >= settings_.duration && started_ == specs_.size() && unfinished_ == 0;
+  return now_ >= settings_.duration && started_ == specs_.size() && unacknowledged_ == 0;
 }
 
 void Network::dispatch(std::uint32_t source) {

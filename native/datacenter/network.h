@@ -107,7 +107,7 @@ class Network {
   std::uint32_t started_ = 0;
   // Of the flows that start now, how many have each source and destination.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> starting_;
-  std::uint64_t unfinished_ = 0;  // flows with an end that are not complete
+  std::uint64_t unacknowledged_ = 0;  // flows with an end whose sender awaits ACKs
   std::uint64_t delivered_ = 0;
   std::uint64_t delivered_long_ = 0;
   Results results_;

@@ -49,8 +49,10 @@ struct PortCounts {
 
 struct Results {
   // By flow.
-  std::vector<Time> completion;  // after the start; -1 if it is not complete
+  std::vector<Time> completion;    // after the start; -1 if it is not complete
   std::vector<Time> ideal;
+  std::vector<Time> acknowledged;  // the same at the sender: when it has the ACK of all packets
+  std::vector<Time> ideal_acknowledged;
   std::vector<std::int64_t> delivered_bytes;
   // By port.
   std::vector<PortCounts> ports;

@@ -28,6 +28,8 @@ struct Settings {
   std::uint32_t header_bytes = 0;
   std::uint32_t telemetry_bytes = 0;  // on data and ACKs
   std::uint32_t ack_bytes = 0;
+  std::uint32_t packets_per_ack = 1;
+  bool queued_acks = false;  // switches queue ACKs with the data; only with Assignment::single
   Time retransmission_timeout = 0;
 
   std::int64_t buffer_bytes = 0;  // 0: without end

@@ -11,7 +11,7 @@ namespace ccbench::datacenter {
 
 void Network::switch_receive(PacketId id, std::uint32_t from_port) {
   Packet& packet = packets_[id];
-  if (packet.kind == Kind::data) {
+  if (packet.kind == Kind::data || settings_.queued_acks) {
     enqueue(id, from_port);
     return;
   }
@@ -23,8 +23,9 @@ void Network::switch_receive(PacketId id, std::uint32_t from_port) {
 void Network::enqueue(PacketId id, std::uint32_t from_port) {
   Packet& packet = packets_[id];
   Flow& flow = flows_[packet.flow];
+  const bool data = packet.kind == Kind::data;
   const std::uint32_t hop = ++packet.hop;
-  const std::uint32_t out = flow.there.ports[hop];
+  const std::uint32_t out = (data ? flow.there : flow.back).ports[hop];
   Port& port = ports_[out];
   Switch& at = switch_at(port.from);
   if (settings_.buffer_bytes > 0 && at.used + packet.bytes > settings_.buffer_bytes) {
@@ -39,7 +40,7 @@ void Network::enqueue(PacketId id, std::uint32_t from_port) {
   ports_[from_port].buffered += packet.bytes;
 
   const std::uint32_t queue = choose_queue(port, flow, packet);
-  if (flow.queued_at[hop]++ == 0) {
+  if (data && flow.queued_at[hop]++ == 0) {
     ++port.active_flows;
     ++port.counts.assignments;
     port.counts.collisions += port.data[queue].length > 0;
@@ -48,12 +49,12 @@ void Network::enqueue(PacketId id, std::uint32_t from_port) {
   port.data.push(packets_, id, queue);
   port.counts.peak_queue_bytes =
       std::max<std::uint64_t>(port.counts.peak_queue_bytes, port.data.bytes());
-  if (settings_.ecn && mark(port, queue)) {
+  if (settings_.ecn && data && mark(port, queue)) {
     packet.marked = true;
     ++port.counts.marked_packets;
   }
   // From here on frames may be sent, and packets move in memory.
-  if (settings_.backpressure) backpressure(port, packet);
+  if (settings_.backpressure && data) backpressure(port, packet);
   if (settings_.pfc) check_ingress(at, from_port);
   kick(out);
 }
@@ -123,13 +124,14 @@ void Network::dequeued(std::uint32_t index, PacketId id) {
   Switch& at = switch_at(port.from);
   at.used -= packet.bytes;
   from.buffered -= packet.bytes;
-  if (--flow.queued_at[packet.hop] == 0) --port.active_flows;
+  const bool data = packet.kind == Kind::data;
+  if (data && --flow.queued_at[packet.hop] == 0) --port.active_flows;
   note_empty(port, packet.queue);
   if (settings_.assignment == Assignment::dynamic && packet.sampled) {
     port.table.dequeue(flow.hash, now_);
   }
-  if (settings_.queue_delays) results_.delays[index].add(now_ - packet.time);
-  if (settings_.control == Control::hpcc) {
+  if (settings_.queue_delays && data) results_.delays[index].add(now_ - packet.time);
+  if (settings_.control == Control::hpcc && data) {
     packets_.telemetry(id)[packet.hop] = {now_, port.counts.sent_bytes, port.data.bytes(),
                                           static_cast<std::uint32_t>(port.rate_mbps)};
   }

@@ -102,7 +102,8 @@ def run(given: CoreInput, progress: Callable[[float], None] | None) -> dict[str,
     -------
     dict
         ``totals`` by name, and arrays. One value per flow: ``completion_ps`` (-1: never complete),
-        ``ideal_ps``, ``delivered_bytes``. Per sample: ``sample_ps``, ``delivered``,
+        ``ideal_ps``, the same until the sender has the last ACK as ``acknowledged_ps`` and
+        ``ideal_acknowledged_ps``, ``delivered_bytes``. Per sample: ``sample_ps``, ``delivered``,
         ``delivered_long``, ``live_packets``; per sample and switch: ``buffers``; per switch:
         ``peak_buffers``. Per row of :func:`port_table`: what a port has counted. Histograms:
         ``active_flows`` and, per port if asked for, ``delays``.
@@ -169,6 +170,8 @@ def _settings(scheme: Scheme, topology: Topology) -> dict[str, Any]:
         "header_bytes": HEADER_BYTES,
         "telemetry_bytes": _TELEMETRY_BYTES if scheme.control == "hpcc" else 0,
         "ack_bytes": _ACK_BYTES,
+        "packets_per_ack": scheme.packets_per_ack,
+        "queued_acks": scheme.queued_acks,
         "retransmission_timeout_ps": 500_000_000,
         "buffer_bytes": 0 if scheme.endless_buffer else round(topology.buffer_mb * 1e6),
         "pfc": scheme.pfc,

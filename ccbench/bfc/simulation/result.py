@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "Simulation", "check_folder"]
 
 #: Version of the folder that a result is saved as.
-FORMAT = 1
+FORMAT = 2
 
 _TABLES = ("flows", "samples", "buffers", "ports", "active_flows", "queue_delays")
 _DESCRIPTION = "simulation.json"
@@ -37,7 +37,9 @@ class Simulation:
         One row per flow, in order of its start. Columns: ``start_s``; ``source``; ``destination``;
         ``bytes`` (0: it never ends); ``kind`` (``background``, ``incast``, ``long``);
         ``delivered_bytes``; ``fct_s``, from the start until the receiver had every byte (NaN: it
-        never had); ``ideal_s``, the same in an empty network; ``slowdown``, the one by the other.
+        never had); ``ideal_s``, the same in an empty network; ``slowdown``, the one by the other;
+        ``acked_s``, from the start until the sender had the ACK of the last byte;
+        ``ideal_acked_s``, the same in an empty network.
     samples : DataFrame
         Index ``time_s``. Columns: ``delivered_bytes`` of payload up to then, ``long_bytes`` of
         these of flows that never end, ``packets`` in the network.
@@ -77,7 +79,11 @@ class Simulation:
     provenance: Mapping[str, Any]
 
     def slowdowns(
-        self, edges_bytes: tuple[float, ...] = (), *, kind: str = "background"
+        self,
+        edges_bytes: tuple[float, ...] = (),
+        *,
+        kind: str = "background",
+        until: Literal["received", "acked"] = "received",
     ) -> pd.DataFrame:
         """Return the slowdown of flows by size.
 
@@ -87,6 +93,9 @@ class Simulation:
             Sizes at which one row ends and the next begins; none for a single row.
         kind : str
             Of the flows.
+        until : {"received", "acked"}
+            The end of a flow: its receiver has every byte (``fct_s`` by ``ideal_s``), or its sender
+            has the last ACK (``acked_s`` by ``ideal_acked_s``).
 
         Returns
         -------
@@ -104,9 +113,12 @@ class Simulation:
         flows = self.flows[self.flows["kind"] == kind]
         edges = np.array([*edges_bytes, np.inf])
         part = np.searchsorted(edges, flows["bytes"].to_numpy(), side="left")
+        slowdowns = (
+            flows["slowdown"] if until == "received" else flows["acked_s"] / flows["ideal_acked_s"]
+        ).to_numpy()
         rows = []
         for index in range(len(edges)):
-            slowdown = flows["slowdown"].to_numpy()[part == index]
+            slowdown = slowdowns[part == index]
             complete = slowdown[~np.isnan(slowdown)]
             quantiles = np.quantile(complete, [0.5, 0.95, 0.99]) if len(complete) else [np.nan] * 3
             rows.append(

@@ -41,6 +41,7 @@ def simulate(  # noqa: PLR0913 - each is one setting of the experiment
     sample_interval_s: float = 1e-5,
     queue_delays: bool = False,
     progress: Callable[[float], None] | None = None,
+    given: CoreInput | None = None,
 ) -> Simulation:
     """Simulate a data centre.
 
@@ -65,6 +66,8 @@ def simulate(  # noqa: PLR0913 - each is one setting of the experiment
         Whether to note how long each data packet has waited at each port.
     progress : callable, optional
         Called now and then with the seconds simulated so far.
+    given : CoreInput, optional
+        The result of :func:`prepared` for the same arguments, if it has been called already.
 
     Returns
     -------
@@ -88,16 +91,17 @@ def simulate(  # noqa: PLR0913 - each is one setting of the experiment
     >>> float(result.flows["slowdown"].iloc[0])
     1.0
     """
-    given = prepared(
-        topology,
-        workload,
-        scheme,
-        duration_s,
-        seed,
-        drain_s=drain_s,
-        sample_interval_s=sample_interval_s,
-        queue_delays=queue_delays,
-    )
+    if given is None:
+        given = prepared(
+            topology,
+            workload,
+            scheme,
+            duration_s,
+            seed,
+            drain_s=drain_s,
+            sample_interval_s=sample_interval_s,
+            queue_delays=queue_delays,
+        )
     tables = tabulated(core.run(given, progress), given)
     provenance = {
         "ccbench_version": version("ccbench"),

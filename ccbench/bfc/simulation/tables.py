@@ -73,6 +73,7 @@ def tabulated(answer: Mapping[str, Any], given: CoreInput) -> dict[str, Any]:
 def _flows(answer: Mapping[str, Any], flows: pd.DataFrame) -> pd.DataFrame:
     completion = answer["completion_ps"]
     ideal = answer["ideal_ps"]
+    acked = answer["acknowledged_ps"]
     complete = completion >= 0
     slowdown = np.full(len(flows), np.nan)
     slowdown[complete] = completion[complete] / ideal[complete]
@@ -87,6 +88,8 @@ def _flows(answer: Mapping[str, Any], flows: pd.DataFrame) -> pd.DataFrame:
             "fct_s": np.where(complete, completion / PS, np.nan),
             "ideal_s": np.where(ideal > 0, ideal / PS, np.nan),
             "slowdown": slowdown,
+            "acked_s": np.where(acked >= 0, acked / PS, np.nan),
+            "ideal_acked_s": np.where(ideal > 0, answer["ideal_acknowledged_ps"] / PS, np.nan),
         }
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,12 +57,68 @@ class TestOneFlow:
         assert rates_gbps(result)[0] == pytest.approx(100 * 1000 / FULL_BYTES, rel=0.02)
 
 
+class TestAcks:
+    @pytest.mark.parametrize("packets_per_ack", [1, 4, 256])
+    def test_last_one(self, packets_per_ack: int) -> None:
+        """A lone flow's sender has the last ACK once that has crossed each link."""
+        flows = flow_table([(1e-6, 0, 15, 5_300, "background")])
+        chosen = replace(scheme("bfc"), packets_per_ack=packets_per_ack)
+        result = simulate(SMALL, flows, chosen, duration_s=1e-4)
+        flow = result.flows.iloc[0]
+        back_s = 4 * (1e-6 + 64 * BYTE_PS * 1e-12)
+        assert flow["acked_s"] == pytest.approx(flow["fct_s"] + back_s, abs=1e-12)
+        assert flow["acked_s"] == flow["ideal_acked_s"]
+
+    @pytest.mark.parametrize(("packets_per_ack", "acks"), [(1, 10), (4, 3), (256, 1)])
+    def test_number(self, packets_per_ack: int, acks: int) -> None:
+        """One ACK stands for so many packets, and the last packet always has one."""
+        flows = flow_table([(0.0, 0, 1, 10_000, "background")])
+        chosen = replace(scheme("bfc"), packets_per_ack=packets_per_ack)
+        ports = simulate(star(servers=2), flows, chosen, 1e-4).ports.set_index(["node", "to"])
+        assert 64 * acks == ports["sent_bytes"][1, 2]
+
+    @pytest.mark.parametrize("queued_acks", [False, True])
+    def test_behind_data(self, *, queued_acks: bool) -> None:
+        """ACKs wait at switches where data wait, if they are queued with it; else they do not."""
+        flows = flow_table(
+            [
+                *((0.0, sender, 0, 0, "long") for sender in (2, 3, 4)),
+                (5e-5, 0, 1, 1000, "background"),
+            ]
+        )
+        chosen = Scheme(name="greedy", queued_acks=queued_acks, endless_buffer=True)
+        flow = simulate(star(servers=5), flows, chosen, 1e-4, drain_s=1e-3).flows.iloc[-1]
+        waited_s = flow["acked_s"] - flow["ideal_acked_s"] - (flow["fct_s"] - flow["ideal_s"])
+        # Two links' worth of data has come in 50 μs for a third that is busy already.
+        assert (waited_s > 8e-5) == queued_acks
+
+    def test_counts_of_data(self) -> None:
+        """Queued ACKs count in buffers, not among data packets."""
+        flows = flow_table([(0.0, 0, 1, 10_000, "background")])
+        chosen = replace(scheme("hpcc"), queued_acks=True)
+        result = simulate(star(servers=2), flows, chosen, 1e-4)
+        assert 20 == result.ports["data_packets"].sum()
+
+    @pytest.mark.parametrize(
+        ("name", "changes"),
+        [("hpcc", {"packets_per_ack": 2}), ("bfc", {"queued_acks": True})],
+    )
+    def test_refused(self, name: str, changes: dict[str, Any]) -> None:
+        """Senders that each ACK drives need them all; BFC's queues are for flows."""
+        (field,) = changes
+        with pytest.raises(InputError, match=field):
+            replace(scheme(name), **changes)
+
+
 class TestEveryScheme:
     def test_slowdown(self, bursty: Simulation) -> None:
-        """No flow is faster than in an empty network."""
+        """No flow is faster than in an empty network, nor is its last ACK."""
         slowdown = bursty.flows["slowdown"].dropna()
         assert len(slowdown) > 50
         assert slowdown.min() >= 1
+        acked = bursty.flows["acked_s"] / bursty.flows["ideal_acked_s"]
+        assert acked.notna().all()
+        assert acked.min() >= 1 - 1e-12
 
     def test_completes(self, bursty: Simulation) -> None:
         """All flows complete once no new ones come, and deliver exactly their bytes."""

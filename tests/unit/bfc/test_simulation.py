@@ -40,6 +40,7 @@ class TestInput:
         [
             (lambda: scheme("bcf"), "did you mean 'bfc'"),
             (lambda: Workload(load=-1), "load is -1"),
+            (lambda: Workload(senders=(-1,)), "senders is -1"),
             (lambda: Incast(degree=0, total_mb=20), "degree is 0"),
             (lambda: clos(racks=0), "racks is 0"),
             (lambda: Scheme(name="x", sampling=0), "sampling is 0"),

@@ -14,7 +14,7 @@ from ccbench.bfc.case import Case, run_cases
 from ccbench.bfc.scheme import scheme
 from ccbench.bfc.simulation import simulate
 from ccbench.bfc.simulation.simulator import prepared
-from ccbench.bfc.store import SimulationStore, case_key, core_version
+from ccbench.bfc.store import SimulationStore, core_version, simulation_key
 from ccbench.bfc.topology import star
 from ccbench.bfc.workload import Workload, flow_table
 from ccbench.errors import CcbenchError
@@ -34,6 +34,11 @@ CASE = Case(
     duration_s=2e-5,
     drain_s=1e-4,
 )
+
+
+def case_key(case: Case) -> str:
+    """Return the key under which the store has a case's result."""
+    return simulation_key(prepared(**case.settings()))
 
 
 def _packets(_: Case, result: Simulation) -> int:
@@ -65,6 +70,21 @@ class TestSimulationStore:
         first = run_cases([CASE], _packets, store=store)
         assert first == run_cases([CASE], _packets, store=store)
         assert 1 == len(count)
+
+    def test_traffic_is_drawn_once(
+        self, store: SimulationStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A case's traffic, which takes long if there is much, is drawn once for key and core."""
+        drawn: list[int] = []
+        flows = Workload.flows
+
+        def counted(workload: Workload, *arguments: Any) -> pd.DataFrame:
+            drawn.append(1)
+            return flows(workload, *arguments)
+
+        monkeypatch.setattr(Workload, "flows", counted)
+        run_cases([CASE], _packets, store=store)
+        assert [1] == drawn
 
     def test_fresh(self, store: SimulationStore, count: list[float]) -> None:
         """What is in the store is simulated again if that is asked for."""
@@ -131,7 +151,6 @@ def fresh_digests() -> Iterator[Callable[[], None]]:
     """Give what forgets the digests of code, which are computed once."""
 
     def forget() -> None:
-        case_key.cache_clear()
         core_version.cache_clear()
         _code.code_digest.cache_clear()
 

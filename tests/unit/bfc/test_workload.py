@@ -48,6 +48,15 @@ class TestWorkload:
             assert 100 == event["source"].nunique()
             assert 20_000_000 == event["bytes"].sum()
 
+    def test_senders(self) -> None:
+        """Flows come from the senders that are named, about equally often, to the receiver."""
+        workload = Workload(load=0.1, receiver=3, senders=(1, 5, 6))
+        flows = workload.flows(clos(), duration_s=1e-3, seed=1)
+        assert {3} == set(flows["destination"])
+        counts = flows["source"].value_counts()
+        assert {1, 5, 6} == set(counts.index)
+        assert counts.to_numpy() == pytest.approx(len(flows) / 3, rel=0.1)
+
     def test_transfers(self) -> None:
         """Flows of given sizes all begin at once."""
         transfers = ((0, 1, 1500), (2, 1, 700))
