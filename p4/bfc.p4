@@ -21,6 +21,8 @@
 #include "v1model/queues.p4"
 #include "v1model/clock.p4"
 #include "v1model/backpressure.p4"
+#include "v1model/lost_headers.p4"
+#include "v1model/flow_id.p4"
 #include "v1model/assign.p4"
 #include "v1model/pause_queue.p4"
 #include "v1model/messages.p4"

@@ -50,8 +50,9 @@ header ipv4_t {
     bit<8> traffic_class;
     bit<16> length;
     bit<16> identification;
-    bit<3> flags;
-    bit<13> fragment;
+    bit<2> flags; // reserved, "don't fragment"
+    bit<1> more_fragments;
+    bit<13> fragment_offset;
     bit<8> hops_left;
     bit<8> protocol;
     bit<16> checksum;

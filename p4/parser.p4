@@ -30,10 +30,12 @@ parser WireParser(packet_in packet, out headers_t hdr) {
 
     state ipv4 {
         packet.extract(hdr.ipv4);
-        // Later fragments have no ports, and options would be in their place: both count as 0.
-        transition select(hdr.ipv4.header_words, hdr.ipv4.fragment, hdr.ipv4.protocol) {
-            (5, 0, PROTOCOL_TCP): l4;
-            (5, 0, PROTOCOL_UDP): l4;
+        // The first fragment of a datagram has ports, the others do not. The ports of none are
+        // read, so that all of them join one queue. After IP options the ports are elsewhere.
+        transition select(hdr.ipv4.header_words, hdr.ipv4.more_fragments,
+                          hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
+            (5, 0, 0, PROTOCOL_TCP): l4;
+            (5, 0, 0, PROTOCOL_UDP): l4;
             default: accept;
         }
     }

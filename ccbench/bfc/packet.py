@@ -10,7 +10,7 @@ from typing import Literal
 from ccbench import _validate
 from ccbench._validate import Range
 
-__all__ = ["Bitmap", "Flow", "Packet", "Queued", "Signal"]
+__all__ = ["NOT_IP", "Bitmap", "Flow", "Packet", "Queued", "Shape", "Signal"]
 
 _ADDRESS = Range(0, 2**32 - 1)
 _L4_PORT = Range(0, 2**16 - 1)
@@ -29,6 +29,11 @@ class Flow:
         Ports of the transport protocol.
     protocol : int
         Its number; the default is UDP's.
+
+    Notes
+    -----
+    Fields that packets of the flow do not have are 0: the ports of fragments and of protocols
+    without ports, and all five fields of packets that are not IPv4 (:data:`NOT_IP`).
 
     Raises
     ------
@@ -72,6 +77,13 @@ class Flow:
         return zlib.crc32(packed) % entries
 
 
+#: The flow of all packets that are not IPv4.
+NOT_IP = Flow(0, 0, 0, 0, 0)
+
+#: What an IPv4 packet looks like; the ports of a TCP or UDP packet are read from whole ones only.
+Shape = Literal["whole", "first fragment", "fragment", "with options"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Packet:
     """A data packet as it arrives, its egress port already known from routing.
@@ -88,6 +100,9 @@ class Packet:
         The queue that it left at the upstream neighbour; None if it does not say.
     incast : bool
         Whether the sender has labelled it as part of an incast.
+    shape : str
+        "whole", "first fragment", "fragment" or "with options"; of all but the first the flow has
+        ports 0.
     """
 
     flow: Flow
@@ -96,6 +111,7 @@ class Packet:
     length_bytes: int = 1000
     upstream_queue: int | None = None
     incast: bool = False
+    shape: Shape = "whole"
 
 
 @dataclass(frozen=True)

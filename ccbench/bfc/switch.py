@@ -28,6 +28,9 @@ Where the thesis leaves room:
   and so one queue at a time; where there is no incast, that queue is free for others.
 - A packet that names no upstream queue, or one that cannot exist, is queued but pauses nobody: so a
   neighbour without BFC and a garbled header do no harm.
+- The timestamp of a flow's entry never goes back. In a real switch the clocks of ingress and egress
+  meet in it: a packet that was stamped on arrival and then waited is processed after the header of
+  one that left later.
 
 References
 ----------
@@ -152,7 +155,7 @@ class Switch:
         packet : Packet
             The packet.
         time_ns : int
-            When, in ns; never earlier than the call before.
+            When, in ns; it may be earlier than in the call before.
 
         Returns
         -------
@@ -224,7 +227,7 @@ class Switch:
             return ()
         entry = self._flow_table[packet.egress][queued.entry]
         entry.size -= 1
-        entry.touched_ns = time_ns
+        entry.touched_ns = max(entry.touched_ns, time_ns)
         return self._count(packet, -1) if queued.counted else ()
 
     def receive(self, message: Signal | Bitmap) -> None:
@@ -307,7 +310,7 @@ class Switch:
                 port.turn = (entry.queue + 1) % queues
             else:
                 entry.queue = draw * queues >> 16
-        entry.touched_ns = time_ns
+        entry.touched_ns = max(entry.touched_ns, time_ns)
         return entry.queue
 
     def _is_backpressured(self, packet: Packet, queue: int) -> bool:

@@ -151,9 +151,20 @@ def test(*, count: int, seed: int, as_json: bool) -> ExitStatus:
     show_default=True,
     help="Scenarios in real time, of some 10 s each.",
 )
+@click.option(
+    "--load",
+    "loads_per_s",
+    type=click.IntRange(1, 100_000),
+    multiple=True,
+    default=(600, 1500),
+    show_default=True,
+    help="Packets per second at which flows have to keep their queues; may be given several times.",
+)
 @_seed_option
 @json_option
-def run(*, count: int, paced: int, seed: int, as_json: bool) -> ExitStatus:
+def run(
+    *, count: int, paced: int, loads_per_s: tuple[int, ...], seed: int, as_json: bool
+) -> ExitStatus:
     """Run the program on BMv2's simple_switch and put it to the test vectors there.
 
     It needs root and BMv2. The switch and its interfaces are in namespaces of their own.
@@ -161,14 +172,90 @@ def run(*, count: int, paced: int, seed: int, as_json: bool) -> ExitStatus:
     The scenarios of `ccbench bfc p4 test` go step by step: the driver keeps the packets and sets
     the clock. ccbench's interpreter runs beside BMv2; both must send the same bytes, and end with
     the same registers. In paced scenarios BMv2's own queues and clock are at work, each queue at a
-    steady rate.
+    steady rate. Then come loads of 6 s each, and the loss of recirculated headers.
     """
     from ccbench.bfc.p4.bmv2 import check_all
     from ccbench.bfc.p4.paced import paced_scenarios
     from ccbench.bfc.vectors import random_scenarios, rules
 
     stepped = (*rules(), *random_scenarios(count, seed=seed))
-    return _show(check_all(stepped, paced_scenarios(paced, seed=seed)), as_json=as_json)
+    wrong = check_all(stepped, paced_scenarios(paced, seed=seed), loads_per_s)
+    return _show(wrong, as_json=as_json)
+
+
+@p4.command(short_help="Run two switches in a closed loop.")
+@click.option("--bmv2", is_flag=True, help="On BMv2's simple_switch, in real time, as root.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0.1, 3600),
+    default=3.0,
+    show_default=True,
+    help="How long hosts send.",
+)
+@click.option("--ignore-pauses", is_flag=True, help="Only record pauses, to compare.")
+@click.option(
+    "--topology",
+    "folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="The folder of topology.json; by default p4/loop.",
+)
+@json_option
+def loop(
+    *, bmv2: bool, seconds: float, ignore_pauses: bool, folder: Path | None, as_json: bool
+) -> ExitStatus:
+    """Run two switches in a closed loop, in which pauses of one stop single queues of the other.
+
+    Two hosts send through both switches, one of them to a slow link. BFC has to stop the queue of
+    this flow, in the first switch and in the host, and nothing else. The switches run in ccbench's
+    interpreter in virtual time, or on BMv2 in namespaces of their own. p4/README.md describes the
+    network.
+    """
+    from dataclasses import asdict
+
+    from ccbench.bfc.p4.loop import faults, load_topology, run_interpreted, run_on_bmv2
+    from ccbench.bfc.p4.sources import load_compiled, source_folder
+
+    folder = folder or source_folder() / "loop"
+    if bmv2:
+        result = run_on_bmv2(folder, seconds, stops=not ignore_pauses)
+    else:
+        topology = load_topology(folder)
+        result = run_interpreted(load_compiled(), topology, seconds, stops=not ignore_pauses)
+    wrong = faults(result)
+    if as_json:
+        print_json({**asdict(result), "faults": wrong})
+        return ExitStatus.FAILED if wrong else ExitStatus.OK
+    print_table(
+        ["flow", "packets", "missing", "Mbit/s", "of"],
+        [
+            (
+                f"{flow.sender} to {flow.receiver}",
+                str(flow.sent),
+                str(flow.sent - flow.delivered),
+                f"{flow.rate_mbps:.2f}",
+                f"{flow.fair_mbps:g}",
+            )
+            for flow in result.flows
+        ],
+    )
+    click.echo()
+    print_table(
+        ["queue", "threshold, bytes", "longest, bytes", "pauses", "paused, s"],
+        [
+            (
+                f"{queue.switch} port {queue.port} queue {queue.queue}",
+                str(queue.threshold_bytes),
+                str(queue.longest_bytes),
+                str(queue.pauses),
+                f"{queue.paused_s:.2f}",
+            )
+            for queue in result.queues
+            if queue.longest_bytes
+        ],
+    )
+    for fault in wrong:
+        click.echo(f"wrong: {fault}")
+    return ExitStatus.FAILED if wrong else ExitStatus.OK
 
 
 def _show(wrong: dict[str, str | None], *, as_json: bool) -> ExitStatus:

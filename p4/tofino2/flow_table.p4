@@ -87,6 +87,8 @@ control FlowTable(inout internal_headers_t hdr, inout ingress_metadata_t meta) {
         hdr.bridge.queue = the_same.execute(hdr.bridge.entry);
     }
     // A flow takes another queue if no packets of it are here, and none were for the sticky time.
+    // Two parsers of a pipe may hand on their packets in the other order than they stamped them, so
+    // an age may be less than 0: it wraps to NOT_YET and more, and the flow keeps its queue.
     table queue_of_flow {
         key = {
             meta.is_dequeue : exact;
@@ -102,6 +104,7 @@ control FlowTable(inout internal_headers_t hdr, inout ingress_metadata_t meta) {
         const entries = {
             (0, 0, _) : keep();
             (0, 1, 0 &&& AFTER_STICKY) : keep();
+            (0, 1, NOT_YET &&& AFTER_STICKY) : keep();
             (0, 1, _) : reassign();
         }
         size = 4;

@@ -24,5 +24,6 @@ const PortId_t INSIDE_MASK = 0x7F;
 
 const bit<8> CONTROL_QUEUE = 31;
 const clock_t AFTER_STICKY = 0xFFC0; // the bits of 64 units and more: 2 HRTT of 2 microseconds
+const clock_t NOT_YET = 0xFFC0; // ages from -64 units on: of times that are still to come
 
 #endif

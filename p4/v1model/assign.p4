@@ -58,22 +58,30 @@ control FirstEmpty(in bit<32> empty, in bit<8> start, out bit<8> queue) {
     }
 }
 
-// Finds the flow's entry and queue, and counts the packet in.
+// Finds the flow's entry and queue, and counts the packet in. Only ingress uses the flow table, and
+// BMv2's ingress is one thread: the branches between reads and writes are safe here.
 control Assign(in headers_t hdr, inout metadata_t meta, in port_t port, in clock_t now,
                in bit<32> number) {
+    IdentifyFlow() identify_flow;
+    Age() age;
     FirstEmpty() first_empty;
+    flow_id_t flow;
     bit<32> entry;
     bit<16> size;
     bit<8> assigned;
     clock_t touched;
+    clock_t idle;
+    clock_t latest;
+    bit<32> busy;
 
     action find_entry() {
         hash(entry, HashAlgorithm.crc32, (bit<32>)0,
-             { hdr.ipv4.source, hdr.ipv4.destination, hdr.ipv4.protocol, hdr.l4.source,
-               hdr.l4.destination }, meta.settings.flow_entries);
+             { flow.source, flow.destination, flow.protocol, flow.source_port,
+               flow.destination_port }, meta.settings.flow_entries);
     }
 
     apply {
+        identify_flow.apply(hdr, flow);
         find_entry();
         if (hdr.bfc.isValid() && hdr.bfc.incast == 1) {
             entry = meta.settings.flow_entries;
@@ -82,10 +90,13 @@ control Assign(in headers_t hdr, inout metadata_t meta, in port_t port, in clock
         flow_size.read(size, entry);
         flow_queue.read(assigned, entry);
         flow_touched.read(touched, entry);
-        if (assigned == 0 || (size == 0 && now - touched > meta.settings.sticky)) {
-            bit<32> busy;
+        age.apply(now, touched, idle, latest);
+        busy_queues.read(busy, (bit<32>)port);
+        if (idle > HEADER_LIFETIME && ((busy >> (assigned - 1)) & 1) == 0) {
+            size = 0; // its queue is empty: the headers of the packets that it counts were lost
+        }
+        if (assigned == 0 || (size == 0 && idle > meta.settings.sticky)) {
             bit<8> start;
-            busy_queues.read(busy, (bit<32>)port);
             if (meta.settings.skip_paused == 1) {
                 bit<32> stopped;
                 paused.read(stopped, (bit<32>)port);
@@ -107,7 +118,7 @@ control Assign(in headers_t hdr, inout metadata_t meta, in port_t port, in clock
         }
         flow_size.write(entry, size + (bit<16>)meta.sampled);
         flow_queue.write(entry, assigned);
-        flow_touched.write(entry, now);
+        flow_touched.write(entry, latest);
         meta.queue = assigned - 1;
         meta.carried.entry = entry;
     }
@@ -115,11 +126,20 @@ control Assign(in headers_t hdr, inout metadata_t meta, in port_t port, in clock
 
 // Counts a packet out that has left.
 control Forget(in bit<32> entry, in clock_t now) {
+    Age() age;
     bit<16> size;
+    clock_t touched;
+    clock_t idle;
+    clock_t latest;
+
     apply {
         flow_size.read(size, entry);
-        flow_size.write(entry, size - 1);
-        flow_touched.write(entry, now);
+        if (size != 0) { // 0 if the header was given up for lost and comes after all
+            flow_size.write(entry, size - 1);
+        }
+        flow_touched.read(touched, entry);
+        age.apply(now, touched, idle, latest);
+        flow_touched.write(entry, latest);
     }
 }
 

@@ -85,30 +85,38 @@ control CountPause(in carried_t carried, out bool first) {
     apply {
         bit<32> place = (bit<32>)carried.ingress_port * UPSTREAM_QUEUES
             + (bit<32>)carried.upstream_queue;
+        bit<32> as_bit = (bit<32>)1 << carried.upstream_queue;
         bit<16> count;
-        pause_counter.read(count, place);
-        first = count == 0;
-        pause_counter.write(place, count + 1);
         bit<32> bits;
+        pause_counter.read(count, place);
         pausing.read(bits, (bit<32>)carried.ingress_port);
-        pausing.write((bit<32>)carried.ingress_port, bits | ((bit<32>)1 << carried.upstream_queue));
+        first = (bits & as_bit) == 0;
+        if (first) {
+            count = 0; // it is not 0 if headers were lost (lost_headers.p4)
+        }
+        pause_counter.write(place, count + 1);
+        pausing.write((bit<32>)carried.ingress_port, bits | as_bit);
     }
 }
 
-// Counts a packet out; `last` if the upstream queue must now be resumed.
+// Counts a packet out; `last` if the upstream queue must now be resumed. A refresh may have resumed
+// it already (lost_headers.p4).
 control CountResume(in carried_t carried, out bool last) {
     apply {
         bit<32> place = (bit<32>)carried.ingress_port * UPSTREAM_QUEUES
             + (bit<32>)carried.upstream_queue;
+        bit<32> as_bit = (bit<32>)1 << carried.upstream_queue;
         bit<16> count;
-        pause_counter.read(count, place);
-        last = count == 1;
-        pause_counter.write(place, count - 1);
-        if (last) {
-            bit<32> bits;
-            pausing.read(bits, (bit<32>)carried.ingress_port);
-            pausing.write((bit<32>)carried.ingress_port,
-                          bits & ~((bit<32>)1 << carried.upstream_queue));
+        bit<32> bits;
+        last = false;
+        pausing.read(bits, (bit<32>)carried.ingress_port);
+        if ((bits & as_bit) != 0) {
+            pause_counter.read(count, place);
+            pause_counter.write(place, count - 1);
+            if (count == 1) {
+                last = true;
+                pausing.write((bit<32>)carried.ingress_port, bits & ~as_bit);
+            }
         }
     }
 }

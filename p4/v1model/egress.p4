@@ -7,6 +7,7 @@
 control BfcEgress(inout switch_headers_t hdr, inout metadata_t meta,
                   inout standard_metadata_t standard) {
     LeaveQueue() leave_queue;
+    LeaveCongested() leave_congested;
     NameQueue() name_queue;
     bool speaks_bfc;
 
@@ -30,6 +31,9 @@ control BfcEgress(inout switch_headers_t hdr, inout metadata_t meta,
             recirculate_preserving_field_list(CARRIED);
         } else if (meta.is_data) {
             leave_queue.apply(standard.egress_port, meta.queue, meta.length);
+            if (meta.carried.counted == 1) {
+                leave_congested.apply(meta.carried);
+            }
             neighbour.apply();
             name_queue.apply(hdr.wire, meta.queue, speaks_bfc);
             if (meta.sampled == 1) {

@@ -16,6 +16,7 @@ control Enqueue(inout switch_headers_t hdr, inout metadata_t meta,
     JoinQueue() join_queue;
     IsBackpressured() is_backpressured;
     CountPause() count_pause;
+    JoinCongested() join_congested;
     Hold() hold;
     bit<32> number;
     bit<32> queue_length;
@@ -34,6 +35,7 @@ control Enqueue(inout switch_headers_t hdr, inout metadata_t meta,
         is_backpressured.apply(hdr.wire, meta, standard.ingress_port, standard.egress_spec,
                                queue_length, busy);
         if (meta.carried.counted == 1) {
+            join_congested.apply(meta.carried);
             count_pause.apply(meta.carried, first);
             if (first) {
                 // By way of the recirculation port: a clone made here always waits in queue 0.

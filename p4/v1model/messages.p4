@@ -8,6 +8,7 @@ control Messages(inout headers_t hdr, in settings_t settings,
                  inout standard_metadata_t standard) {
     PauseQueue() pause_queue;
     MakeSignal() make_signal;
+    RefreshPauses() refresh_pauses;
     bit<32> held;
     bit<32> known;
     bit<32> port;
@@ -22,7 +23,7 @@ control Messages(inout headers_t hdr, in settings_t settings,
                 port = (bit<32>)hdr.bfc.port;
                 standard.egress_spec = (port_t)hdr.bfc.port;
                 standard.priority = (bit<3>)CONTROL_QUEUE;
-                pausing.read(held, port);
+                refresh_pauses.apply(port, held);
                 make_signal.apply(hdr, BFC_BITMAP, 0);
                 hdr.bitmap.setValid();
                 hdr.bitmap.queues = held;

@@ -15,6 +15,9 @@
 typedef bit<9> port_t;
 typedef bit<32> clock_t; // microseconds; wraps after 71 minutes
 
+const clock_t MAX_AGE = 0xFC000000; // a greater difference is a time in the future, up to 67 s
+const clock_t HEADER_LIFETIME = 1000000; // a header that has not come back in 1 s is lost
+
 const port_t DRIVER_PORT = 510; // where the driver hears of pauses, and asks for bitmaps
 const port_t HOLDING_PORT = 508; // where it gets packets to hold, and gives them back
 const bit<8> CONTROL_QUEUE = 7; // the highest priority

@@ -43,8 +43,14 @@ def missing() -> str | None:
     return None
 
 
-def check_all(stepped: Iterable[Scenario], paced: Iterable[Scenario] = ()) -> dict[str, str | None]:
-    """Put scenarios to the program on BMv2.
+def check_all(
+    stepped: Iterable[Scenario],
+    paced: Iterable[Scenario] = (),
+    loads_per_s: Iterable[int] = (),
+    *,
+    compiled: Path | None = None,
+) -> dict[str, str | None]:
+    """Put scenarios and loads to the program on BMv2.
 
     Parameters
     ----------
@@ -54,11 +60,16 @@ def check_all(stepped: Iterable[Scenario], paced: Iterable[Scenario] = ()) -> di
     paced : iterable of Scenario
         Scenarios of :func:`~ccbench.bfc.p4.paced.paced_scenarios`, to replay in real time with
         BMv2's own queues; some 10 s each.
+    loads_per_s : iterable of int
+        Packets per second at which flows have to keep their queues, for 6 s each
+        (:mod:`ccbench.bfc.p4.load`); if there are any, the loss of headers is checked as well.
+    compiled : Path, optional
+        Another compiled program than the one in the package.
 
     Returns
     -------
     dict
-        For each scenario what is wrong, in a line, or None.
+        For each scenario and load what is wrong, in a line, or None.
 
     Raises
     ------
@@ -70,7 +81,8 @@ def check_all(stepped: Iterable[Scenario], paced: Iterable[Scenario] = ()) -> di
     reason = missing()
     if reason is not None:
         raise MissingRequirement(f"BMv2: {reason}")
-    load_compiled()  # raises if it is not that of the sources
+    if compiled is None:
+        load_compiled()  # raises if it is not that of the sources
     with tempfile.TemporaryDirectory(prefix="ccbench-bmv2-") as scratch:
         files = []
         for name, scenarios in (("stepped", stepped), ("paced", paced)):
@@ -78,7 +90,12 @@ def check_all(stepped: Iterable[Scenario], paced: Iterable[Scenario] = ()) -> di
             files[-1].write_text(dumps(scenarios), encoding="utf-8")
         done = subprocess.run(  # noqa: S603 - our own module, in namespaces
             in_namespaces(
-                "ccbench.bfc.p4.bmv2_world", str(COMPILED), *map(str, files), scratch, network=True
+                "ccbench.bfc.p4.bmv2_world",
+                str(compiled or COMPILED),
+                *map(str, files),
+                scratch,
+                *map(str, loads_per_s),
+                network=True,
             ),
             capture_output=True,
             text=True,

@@ -8,6 +8,8 @@ Paced scenarios are replayed in real time, with BMv2's own queues and clock. The
 sends is compared as a whole: each packet's queue, as the packet names it; pauses and bitmaps of a
 port in their order, for ports have none among each other; resumes whatever their order, for queues
 that drain at the same time have none either.
+
+The checks of :mod:`ccbench.bfc.p4.load` come last.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import json
 import sys
 import time
 from collections import Counter, deque
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +36,7 @@ from ccbench.bfc.p4.form import (
     refresh_packet,
 )
 from ccbench.bfc.p4.live import Live, live
+from ccbench.bfc.p4.load import keeps_queues, recovers_lost_headers
 from ccbench.bfc.p4.paced import INTERVAL_NS, PACKETS_PER_S
 from ccbench.bfc.p4.program import Program
 from ccbench.bfc.switch import Bitmap, Packet, Signal
@@ -41,7 +45,7 @@ from ccbench.emulate.realtime.namespaces import call, set_sysctls
 from ccbench.errors import CcbenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from ccbench.bfc.p4.interpreter import Sent
 
@@ -52,26 +56,42 @@ _SILENCE_S = 0.05  # after a scenario, to hear what should not come
 
 
 def main() -> None:
-    """Put the scenarios of two files to the switch; print what is wrong with each as JSON."""
+    """Put the scenarios of two files to the switch, then loads; print what is wrong as JSON."""
     compiled, stepped, paced, scratch = (Path(word) for word in sys.argv[1:5])
+    loads_per_s = [int(word) for word in sys.argv[5:]]
     call("ip", "link", "set", "lo", "up")
     set_sysctls({"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"})
     program = Program.load(compiled)
-    scenarios = deque(
-        (put, scenario)
+    scenarios = {
+        put: loads(path.read_text(encoding="utf-8"))
         for path, put in ((stepped, _step), (paced, _replay))
-        for scenario in loads(path.read_text(encoding="utf-8"))
+    }
+    checks: deque[tuple[str, Callable[[Live], str | None]]] = deque(
+        (scenario.name, partial(put, program, scenario))
+        for put, some in scenarios.items()
+        for scenario in some
     )
-    ports = {*_DRIVERS}.union(*(range(_ports(scenario)) for _, scenario in scenarios))
+    for packets_per_s in loads_per_s:
+        checks.append((f"{packets_per_s} packets/s", partial(_keep, packets_per_s)))
+    if loads_per_s:
+        checks.append(("lost headers", recovers_lost_headers))
+    ports = {0, 1, *_DRIVERS}.union(
+        *(range(_ports(scenario)) for some in scenarios.values() for scenario in some)
+    )
     wrong: dict[str, str | None] = {}
-    while scenarios:
-        with live(compiled, program, sorted(ports), scratch / "simple_switch.log") as switch:
+    while checks:
+        log = scratch / "simple_switch.log"
+        with live(compiled, program, dict.fromkeys(sorted(ports)), log) as switch:
             fault = None
-            while scenarios and fault is None:  # a switch that errs is not used again
-                put, scenario = scenarios.popleft()
+            while checks and fault is None:  # a switch that errs is not used again
+                name, check_it = checks.popleft()
                 switch.reset()
-                fault = wrong[scenario.name] = put(program, scenario, switch)
+                fault = wrong[name] = check_it(switch)
     sys.stdout.write(json.dumps(wrong))
+
+
+def _keep(packets_per_s: int, switch: Live) -> str | None:
+    return keeps_queues(switch, packets_per_s)
 
 
 def _ports(scenario: Scenario) -> int:
@@ -104,8 +124,8 @@ def _step(program: Program, scenario: Scenario, switch: Live) -> str | None:
 def _replay(_: Program, scenario: Scenario, switch: Live) -> str | None:
     """Let everything happen at its time but departures; return what is wrong, or None."""
     configure(switch, scenario.settings)
-    switch.command("set_queue_depth 1000")
     for port in range(_ports(scenario)):
+        switch.command(f"set_queue_depth 1000 {port}")
         for queue in range(scenario.settings.data_queues):
             switch.command(f"set_queue_rate {PACKETS_PER_S} {port} {queue}")
     sent: list[Sent] = []

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import struct
+import zlib
 from typing import TYPE_CHECKING, Protocol
 
 from ccbench.bfc.p4.interpreter import Machine, Sent, Waiting
+from ccbench.bfc.packet import NOT_IP
 from ccbench.bfc.switch import Bitmap, Packet, Settings, Signal, pause_threshold_bytes
 from ccbench.bfc.vectors import Answer, Departure, Refresh
 from ccbench.errors import CcbenchError, InputError
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DRIVER_PORT",
     "HOLDING_PORT",
+    "RECIRCULATION_DEPTH",
     "RECIRCULATION_PORT",
     "RECIRCULATION_SESSION",
     "Interpreted",
@@ -29,6 +32,7 @@ __all__ = [
     "pause_counter_place",
     "queue_named",
     "queues_of",
+    "read_driver_message",
     "read_message",
     "refresh_packet",
     "table_entries",
@@ -42,10 +46,18 @@ HOLDING_PORT = 508
 RECIRCULATION_SESSION = 1
 #: Its egress port, from which nothing leaves.
 RECIRCULATION_PORT = 509
+#: How many headers wait there at most: those of all packets in 8 queues of 16 ports, 64 in each,
+#: which is BMv2's default for any queue.
+RECIRCULATION_DEPTH = 16 * 8 * 64
 
 _CONTROL_QUEUE = 7
 _NO_QUEUE = 0xFF
-_ETHERTYPE_BFC, _ETHERTYPE_IPV4 = 0x88B5, 0x0800
+_ETHERTYPE_BFC, _ETHERTYPE_IPV4, _ETHERTYPE_ARP = 0x88B5, 0x0800, 0x0806
+_TCP, _UDP = 6, 17
+#: The first byte of an IPv4 header without and with 4 bytes of options.
+_BARE, _WITH_OPTIONS = 0x45, 0x46
+#: Flags and fragment offset.
+_MORE_FRAGMENTS, _AT_1480_BYTES = 0x2000, 1480 // 8
 _DATA, _PAUSE, _RESUME, _BITMAP, _REFRESH = range(5)
 _ETHERNET = struct.Struct("!6s6sH")
 _BFC = struct.Struct("!BBHH")
@@ -206,24 +218,50 @@ def table_entries(settings: Settings) -> Iterator[TableEntry]:
 
 
 def data_packet(packet: Packet) -> bytes:
-    """Return a packet of a flow as it is on the wire, `length_bytes` long from Ethernet on."""
-    flow = packet.flow
-    ip = struct.pack(
-        "!BBHHHBBHII", 0x45, 0, 28, 0, 0, 64, flow.protocol, 0, flow.source, flow.destination
-    )
-    inner = ip + struct.pack("!HHHH", flow.source_port, flow.destination_port, 8, 0)
+    """Return a packet of a flow as it is on the wire, `length_bytes` long from Ethernet on.
+
+    Raises
+    ------
+    InputError
+        If it is too short for its headers, or its flow has ports that it has no place for.
+    """
+    ethertype, inner = _network_packet(packet)
     if packet.upstream_queue is None and not packet.incast:
-        data = _ETHERNET.pack(_mac(packet.egress), _SOURCE_MAC, _ETHERTYPE_IPV4) + inner
+        data = _ETHERNET.pack(_mac(packet.egress), _SOURCE_MAC, ethertype) + inner
     else:
         queue = _NO_QUEUE if packet.upstream_queue is None else packet.upstream_queue
         kind = packet.incast << 4 | _DATA
         data = _ETHERNET.pack(_mac(packet.egress), _SOURCE_MAC, _ETHERTYPE_BFC)
-        data += _BFC.pack(kind, queue, 0, _ETHERTYPE_IPV4) + inner
+        data += _BFC.pack(kind, queue, 0, ethertype) + inner
     if len(data) > packet.length_bytes:
         raise InputError(
             f"length_bytes is {packet.length_bytes}, but the headers are {len(data)}: make it more"
         )
     return data + bytes(packet.length_bytes - len(data))
+
+
+def _network_packet(packet: Packet) -> tuple[int, bytes]:
+    """Return the EtherType of a packet of a flow, and its network and transport headers."""
+    flow, shape = packet.flow, packet.shape
+    # Where a switch that reads ports without looking finds them: other bytes in other packets.
+    no_ports = zlib.crc32(repr(packet).encode()).to_bytes(4, "big")
+    if flow == NOT_IP:
+        return _ETHERTYPE_ARP, bytes(20) + no_ports + bytes(4)
+    ports = struct.pack("!HH", flow.source_port, flow.destination_port)
+    if flow.protocol not in (_TCP, _UDP) or shape != "whole":
+        if any(ports):
+            raise InputError(
+                f"the flow has ports {flow.source_port} and {flow.destination_port}, but a packet "
+                f"of protocol {flow.protocol}, {shape}, has none to a switch: make them 0"
+            )
+        ports = no_ports
+    first = _WITH_OPTIONS if shape == "with options" else _BARE
+    fragment = {"first fragment": _MORE_FRAGMENTS, "fragment": _AT_1480_BYTES}.get(shape, 0)
+    ip = struct.pack(
+        "!BBHHHBBHII", first, 0, 28, 0, fragment, 64, flow.protocol, 0, flow.source,
+        flow.destination,
+    )  # fmt: skip
+    return _ETHERTYPE_IPV4, ip + ports + struct.pack("!HH", 8, 0)
 
 
 def message_packet(message: Signal | Bitmap) -> bytes:
@@ -262,6 +300,28 @@ def read_message(packet: Sent) -> Signal | Bitmap | None:
     return None
 
 
+def read_driver_message(data: bytes) -> Signal | Bitmap:
+    """Return the pause, resume or bitmap that the switch hands to its driver.
+
+    Raises
+    ------
+    CcbenchError
+        If it is none.
+
+    Examples
+    --------
+    >>> told = bytearray(message_packet(Signal("pause", 0, 5)))
+    >>> told[17] = 2  # the port that it came in by
+    >>> read_driver_message(bytes(told))
+    Signal(kind='pause', port=2, queue=5)
+    """
+    _, _, port, _ = _BFC.unpack_from(data, _ETHERNET.size)
+    message = read_message(Sent(port, data))
+    if message is None:
+        raise CcbenchError(f"the driver got {data.hex()}, no message: a fault of the program")
+    return message
+
+
 def queue_named(packet: Sent) -> int:
     """Return the queue that a data packet says it has left."""
     _, queue, _, _ = _BFC.unpack_from(packet.data, _ETHERNET.size)
@@ -272,7 +332,10 @@ def _check_named(left: list[Sent], leaving: Waiting) -> None:
     """Make sure that a packet names the queue that it has left."""
     (packet,) = left
     _, queue, _, following = _BFC.unpack_from(packet.data, _ETHERNET.size)
-    if (packet.port, queue, following) != (leaving.port, leaving.priority, _ETHERTYPE_IPV4):
+    if (packet.port, queue) != (leaving.port, leaving.priority) or following not in (
+        _ETHERTYPE_IPV4,
+        _ETHERTYPE_ARP,
+    ):
         raise CcbenchError(
             f"the packet that left queue {leaving.priority} of port {leaving.port} says queue "
             f"{queue} at port {packet.port}: a fault of the program"

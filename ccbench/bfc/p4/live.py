@@ -10,21 +10,30 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
-from ccbench.bfc.p4.form import RECIRCULATION_PORT, RECIRCULATION_SESSION
+from ccbench.bfc.p4.form import (
+    DRIVER_PORT,
+    HOLDING_PORT,
+    RECIRCULATION_DEPTH,
+    RECIRCULATION_PORT,
+    RECIRCULATION_SESSION,
+)
 from ccbench.bfc.p4.interpreter import Sent
 from ccbench.emulate.realtime.namespaces import call
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ccbench.bfc.p4.program import Program
 
-__all__ = ["Live", "live"]
+__all__ = ["Live", "cable", "listen", "live"]
 
 _ALL_PROTOCOLS = 0x0003
 _OUTGOING = 4  # a socket's copy of what it has sent itself
-_THRIFT_PORT = 9090
+_RECEIVE_BYTES = 8_000_000  # what may wait in a socket
+_SO_RCVBUFFORCE = 33  # beyond what this machine allows to programs that are not root
+_THRIFT_PORT = 9090  # of the first switch
+_DEPTH = 64  # of a queue, in packets
 _PATIENCE_S = 20.0
 _MOMENT_S = 0.02
 _PROMPT = "RuntimeCmd: "
@@ -44,6 +53,11 @@ class Live:
         ``simple_switch_CLI``, just started, with pipes.
     sockets : dict
         Of each port the socket at the other end of its wire.
+
+    Attributes
+    ----------
+    sockets : dict
+        As above.
     """
 
     def __init__(
@@ -51,8 +65,7 @@ class Live:
     ) -> None:
         self._program = program
         self._cli = cli
-        self._sockets = sockets
-        self._ports = {made: port for port, made in sockets.items()}
+        self.sockets = sockets
         self._read_answer()
 
     def command(self, line: str) -> str:
@@ -82,6 +95,18 @@ class Live:
         for register in self._program.registers:
             self.command(f"register_reset {register}")
         self.set_default("clock", "running")
+        self.reset_queues()
+
+    def reset_queues(self) -> None:
+        """Give all queues BMv2's rate and depth, but for the ports that lead nowhere else.
+
+        Those are of headers that are recirculated and of the driver: what is lost there nobody
+        sends again.
+        """
+        self.command("set_queue_rate 0")  # no limit
+        self.command(f"set_queue_depth {_DEPTH}")
+        for port in (RECIRCULATION_PORT, DRIVER_PORT, HOLDING_PORT):
+            self.command(f"set_queue_depth {RECIRCULATION_DEPTH} {port}")
 
     def insert(self, table: str, key: Sequence[int], action: str, data: Sequence[int] = ()) -> None:
         """Put an entry into a table."""
@@ -109,17 +134,11 @@ class Live:
 
     def send(self, port: int, data: bytes) -> None:
         """Let a packet arrive at a port."""
-        self._sockets[port].send(data)
+        self.sockets[port].send(data)
 
     def listen(self, seconds: float = _MOMENT_S) -> list[Sent]:
         """Return what the switch has sent; wait for the first of it for so long at most."""
-        sent = []
-        ready, _, _ = select.select(list(self._ports), [], [], seconds)
-        for made in ready:
-            data, address = made.recvfrom(65_536)
-            if address[2] != _OUTGOING:
-                sent.append(Sent(self._ports[made], data))
-        return sent
+        return [sent for _, sent in listen({"": self}, seconds)]
 
     def _names(self, table: str, action: str) -> tuple[str, str]:
         found = self._program.table(table)
@@ -136,8 +155,31 @@ class Live:
         return said.removesuffix(_PROMPT)
 
 
+def listen(switches: Mapping[str, Live], seconds: float) -> list[tuple[str, Sent]]:
+    """Return what some switches have sent; wait for the first of it for so long at most."""
+    ends = {
+        end: (name, port)
+        for name, switch in switches.items()
+        for port, end in switch.sockets.items()
+    }
+    ready, _, _ = select.select(list(ends), [], [], max(0.0, seconds))
+    heard = []
+    for end in ready:
+        data, address = end.recvfrom(65_536)
+        if address[2] != _OUTGOING:
+            name, port = ends[end]
+            heard.append((name, Sent(port, data)))
+    return heard
+
+
 @contextlib.contextmanager
-def live(compiled: Path, program: Program, ports: Iterable[int], log: Path) -> Iterator[Live]:
+def live(
+    compiled: Path,
+    program: Program,
+    ports: Mapping[int, str | None],
+    log: Path,
+    number: int = 0,
+) -> Iterator[Live]:
     """Have a switch run, with an interface for each port, until the end of the block.
 
     Parameters
@@ -146,21 +188,26 @@ def live(compiled: Path, program: Program, ports: Iterable[int], log: Path) -> I
         The file of the program.
     program : Program
         The same, read.
-    ports : iterable of int
-        The switch's ports.
+    ports : mapping
+        Of each port its interface; None for one that is to be made, with a socket at the other end.
     log : Path
         Where BMv2 writes what it has to say.
+    number : int
+        Tells the switches of a network from each other.
 
     Raises
     ------
     RuntimeError
         If the switch or its CLI does not start.
     """
+    thrift_port = _THRIFT_PORT + number
+    made = {port: f"{number}-{port}" for port, interface in ports.items() if interface is None}
+    interfaces = {port: interface or f"s{made[port]}" for port, interface in ports.items()}
     with (
-        _interfaces(ports) as sockets,
-        _simple_switch(compiled, sockets, log),
+        _ends(made) as sockets,
+        _simple_switch(compiled, interfaces, log, number),
         subprocess.Popen(  # noqa: S603
-            ["simple_switch_CLI", "--thrift-port", str(_THRIFT_PORT)],  # noqa: S607
+            ["simple_switch_CLI", "--thrift-port", str(thrift_port)],  # noqa: S607
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -169,39 +216,57 @@ def live(compiled: Path, program: Program, ports: Iterable[int], log: Path) -> I
     ):
         switch = Live(program, cli, sockets)
         switch.command(f"mirroring_add {RECIRCULATION_SESSION} {RECIRCULATION_PORT}")
+        switch.reset_queues()
         yield switch
 
 
+def cable(one: str, other: str) -> None:
+    """Make two interfaces that are the ends of one cable.
+
+    Raises
+    ------
+    RuntimeError
+        If they cannot be made.
+    """
+    call("ip", "link", "add", one, "type", "veth", "peer", "name", other)
+    for end in (one, other):
+        call("ip", "link", "set", end, "mtu", _MTU, "up")
+
+
 @contextlib.contextmanager
-def _interfaces(ports: Iterable[int]) -> Iterator[dict[int, socket.socket]]:
-    """Make an interface for each port of the switch, and a socket at its other end."""
+def _ends(names: Mapping[int, str]) -> Iterator[dict[int, socket.socket]]:
+    """Make a cable for each port, and a socket at the end that is not the switch's."""
     sockets: dict[int, socket.socket] = {}
     try:
-        for port in ports:
-            call("ip", "link", "add", f"s{port}", "type", "veth", "peer", "name", f"h{port}")
-            for end in (f"s{port}", f"h{port}"):
-                call("ip", "link", "set", end, "mtu", _MTU, "up")
+        for port, name in names.items():
+            cable(f"s{name}", f"h{name}")
             made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL_PROTOCOLS))
             sockets[port] = made
-            made.bind((f"h{port}", 0))
+            made.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BYTES)
+            made.bind((f"h{name}", 0))
         yield sockets
     finally:
         for port, made in sockets.items():
             made.close()
-            call("ip", "link", "delete", f"s{port}")
+            call("ip", "link", "delete", f"s{names[port]}")
 
 
 @contextlib.contextmanager
-def _simple_switch(compiled: Path, ports: Iterable[int], log: Path) -> Iterator[None]:
-    wires = [word for port in ports for word in ("-i", f"{port}@s{port}")]
-    command = ["simple_switch", "--thrift-port", str(_THRIFT_PORT), *wires, str(compiled)]
+def _simple_switch(
+    compiled: Path, interfaces: Mapping[int, str], log: Path, number: int
+) -> Iterator[None]:
+    wires = [word for port, name in interfaces.items() for word in ("-i", f"{port}@{name}")]
+    thrift_port = _THRIFT_PORT + number
+    command = ["simple_switch", "--thrift-port", str(thrift_port), "--device-id", str(number)]
     with log.open("ab") as written:
         process = subprocess.Popen(  # noqa: S603
-            [*command, "--", "--priority-queues", "8"], stdout=written, stderr=written
+            [*command, *wires, str(compiled), "--", "--priority-queues", "8"],
+            stdout=written,
+            stderr=written,
         )
         try:
             deadline = time.monotonic() + _PATIENCE_S
-            while not _listening():
+            while not _listening(thrift_port):
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise RuntimeError(f"simple_switch does not start (status {process.poll()})")
                 time.sleep(0.05)
@@ -211,9 +276,9 @@ def _simple_switch(compiled: Path, ports: Iterable[int], log: Path) -> Iterator[
             process.wait()
 
 
-def _listening() -> bool:
+def _listening(thrift_port: int) -> bool:
     try:
-        socket.create_connection(("127.0.0.1", _THRIFT_PORT), timeout=1).close()
+        socket.create_connection(("127.0.0.1", thrift_port), timeout=1).close()
     except OSError:
         return False
     return True

@@ -67,7 +67,8 @@ def paced_scenarios(count: int, *, seed: int = 1, bursts: int = 2) -> Iterator[S
 
 def _steps(chance: random.Random, settings: Settings, bursts: int) -> Iterator[Step]:
     reference = Reference(settings)
-    flows = [Flow(chance.getrandbits(32), chance.getrandbits(32), 1, i) for i in range(10)]
+    hosts = [(chance.getrandbits(32), chance.getrandbits(32)) for _ in range(10)]
+    flows = [Flow(*pair, 1, i) if i % 5 else Flow(*pair, 0, 0, 1) for i, pair in enumerate(hosts)]
     at_ns = arrived = 0
     for _ in range(bursts):
         leaving: list[tuple[int, int]] = []  # when, which packet

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["random_scenarios"]
 
 
-def random_scenarios(count: int = 8, *, packets: int = 300, seed: int = 1) -> Iterator[Scenario]:
+def random_scenarios(
+    count: int = 8, *, packets: int = 300, seed: int = 1, waits_ns: int = 0
+) -> Iterator[Scenario]:
     """Make scenarios by chance, with the answers of the reference.
 
-    Flows come and go, packets of all lengths arrive faster than they leave and then slower, the
-    neighbours pause and resume; the settings differ, within what a P4 switch of 8 queues can be set
-    to. Every scenario ends with an empty switch.
+    Flows come and go, a fifth of them without ports, packets of all lengths arrive faster than they
+    leave and then slower, the neighbours pause and resume; the settings differ, within what a P4
+    switch of 8 queues can be set to. Every scenario ends with an empty switch.
 
     Parameters
     ----------
@@ -33,6 +35,9 @@ def random_scenarios(count: int = 8, *, packets: int = 300, seed: int = 1) -> It
         Packets of each.
     seed : int
         The same seed makes the same scenarios.
+    waits_ns : int
+        How long packets wait, at most, between their stamp on arrival and being processed: so much
+        time goes back.
 
     Examples
     --------
@@ -43,7 +48,7 @@ def random_scenarios(count: int = 8, *, packets: int = 300, seed: int = 1) -> It
     for i in range(count):
         chance = standard_stream(seed, "random scenario", i)
         settings = _random_settings(chance)
-        steps = tuple(_random_steps(chance, settings, packets))
+        steps = tuple(_random_steps(chance, settings, packets, waits_ns))
         yield Scenario(
             f"random-{seed}-{i}", "Any form decides as the reference does.", settings, steps
         )
@@ -66,41 +71,47 @@ def _random_settings(chance: random.Random) -> Settings:
     )
 
 
-def _random_steps(chance: random.Random, settings: Settings, packets: int) -> Iterator[Step]:
+def _random_steps(
+    chance: random.Random, settings: Settings, packets: int, waits_ns: int
+) -> Iterator[Step]:
     reference = Reference(settings)
     ports = range(len(settings.speeds_mbps))
-    flows = [Flow(chance.getrandbits(32), chance.getrandbits(32), 1, i) for i in range(40)]
+    hosts = [(chance.getrandbits(32), chance.getrandbits(32)) for _ in range(40)]
+    flows = [Flow(*pair, 1, i) if i % 5 else Flow(*pair, 0, 0, 1) for i, pair in enumerate(hosts)]
     waiting: dict[tuple[int, int], deque[int]] = {}
     at_ns = arrived = 0
     arriving = 0.7  # the part of the steps that are arrivals: a load, then a pause for breath
     while arrived < packets or waiting:
         at_ns += chance.choice((0, 0, 0, 1000, 1000, 3000, 20_000))
+        stamp_ns = at_ns
         if chance.randrange(50) == 0:
             arriving = chance.choice((0.3, 0.5, 0.7, 0.9))
         happens: Packet | Departure | Signal | Bitmap | Refresh
         if chance.randrange(10) == 0:
             happens = _random_message(chance, settings)
         elif arrived < packets and (not waiting or chance.random() < arriving):
-            flow = flows[int(40 * chance.random() ** 2)]  # some have more packets than others
+            number = int(40 * chance.random() ** 2)  # some have more packets than others
             happens = Packet(
-                flow=flow,
+                flow=flows[number],
                 ingress=chance.choice(ports),
-                egress=flow.destination_port % len(ports),
+                egress=number % len(ports),
                 length_bytes=chance.choice((64, 1000, 1000, 1500)),
                 upstream_queue=chance.choice((None, *range(settings.upstream_queues + 1))),
                 incast=chance.randrange(10) == 0,
             )
+            if waits_ns:
+                stamp_ns = max(0, at_ns - 1000 * chance.randint(0, waits_ns // 1000))
         else:
             place = chance.choice(sorted(waiting))
             happens = Departure(waiting[place].popleft())
             if not waiting[place]:
                 del waiting[place]
-        answer = reference.answer(at_ns, happens)
+        answer = reference.answer(stamp_ns, happens)
         if isinstance(happens, Packet):
             assert answer.queue is not None  # every packet gets one
             waiting.setdefault((happens.egress, answer.queue), deque()).append(arrived)
             arrived += 1
-        yield Step(at_ns, happens, answer)
+        yield Step(stamp_ns, happens, answer)
 
 
 def _random_message(chance: random.Random, settings: Settings) -> Signal | Bitmap | Refresh:

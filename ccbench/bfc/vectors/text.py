@@ -21,6 +21,7 @@ __all__ = ["VERSION", "dumps", "loads", "rules"]
 VERSION = 1
 
 _FORMAT = "bfc-vectors"
+_UDP = 17  # a flow's protocol unless the flow names another
 _RULES = Path(__file__).parents[1] / "data" / "rules.jsonl"
 
 
@@ -107,16 +108,7 @@ def _step_to_dict(step: Step) -> dict[str, Any]:
     happens, answer = step.happens, step.answer
     written: dict[str, Any] = {"at_ns": step.at_ns}
     if isinstance(happens, Packet):
-        flow = happens.flow
-        written["enqueue"] = {
-            "flow": [flow.source, flow.destination, flow.source_port, flow.destination_port],
-            "ingress": happens.ingress,
-            "egress": happens.egress,
-            "length_bytes": happens.length_bytes,
-            "upstream_queue": happens.upstream_queue,
-        }
-        if happens.incast:
-            written["enqueue"]["incast"] = True
+        written["enqueue"] = _packet_to_dict(happens)
         written["queue"] = answer.queue
         if not answer.sampled:
             written["sampled"] = False
@@ -133,6 +125,23 @@ def _step_to_dict(step: Step) -> dict[str, Any]:
     for name, queues in (("paused", answer.paused), ("bitmap", answer.bitmap)):
         if queues is not None:
             written[name] = sorted(queues)
+    return written
+
+
+def _packet_to_dict(packet: Packet) -> dict[str, Any]:
+    flow = packet.flow
+    numbers = [flow.source, flow.destination, flow.source_port, flow.destination_port]
+    written: dict[str, Any] = {
+        "flow": numbers if flow.protocol == _UDP else [*numbers, flow.protocol],
+        "ingress": packet.ingress,
+        "egress": packet.egress,
+        "length_bytes": packet.length_bytes,
+        "upstream_queue": packet.upstream_queue,
+    }
+    if packet.incast:
+        written["incast"] = True
+    if packet.shape != "whole":
+        written["shape"] = packet.shape
     return written
 
 

@@ -28,6 +28,8 @@ from ccbench.bfc.p4.form import (
     table_entries,
 )
 from ccbench.bfc.p4.interpreter import Machine, Sent
+from ccbench.bfc.p4.interpreter.state import Leftovers, PacketState
+from ccbench.bfc.p4.load import LOADS
 from ccbench.bfc.p4.paced import paced_scenarios
 from ccbench.bfc.p4.program import Program
 from ccbench.bfc.p4.sources import (
@@ -38,8 +40,9 @@ from ccbench.bfc.p4.sources import (
     source_digest,
     source_folder,
 )
+from ccbench.bfc.packet import NOT_IP
 from ccbench.bfc.switch import Bitmap, Flow, Packet, Settings, Signal
-from ccbench.bfc.vectors import Departure, Scenario, check, random_scenarios, rules
+from ccbench.bfc.vectors import Answer, Departure, Refresh, Scenario, check, random_scenarios, rules
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.main import program as cli
 from ccbench.errors import CcbenchError, InputError, MissingRequirement
@@ -93,6 +96,13 @@ class TestVectors:
         for scenario in random_scenarios(6, packets=200, seed=2):
             assert check(scenario, Interpreted(program, scenario.settings)) is None
 
+    def test_packets_that_waited_since_their_stamp(self, program: Program) -> None:
+        """Where packets wait before they are processed, time goes back, and decisions are right."""
+        for scenario in random_scenarios(4, packets=200, seed=5, waits_ns=20_000):
+            times = [step.at_ns for step in scenario.steps]
+            assert times != sorted(times)
+            assert check(scenario, Interpreted(program, scenario.settings)) is None
+
     def test_those_paced_for_bmv2(self, program: Program) -> None:
         """What BMv2 is put to in real time is right in the interpreter, and pauses and resumes."""
         for scenario in paced_scenarios(4):
@@ -113,6 +123,12 @@ class TestVectors:
         """On BMv2 the program answers, sends and counts what it does in the interpreter."""
         stepped = (*rules(), *random_scenarios(2, packets=100))
         assert set(check_all(stepped, paced_scenarios(1)).values()) == {None}
+
+    @pytest.mark.alone
+    @pytest.mark.skipif(missing() is not None, reason=str(missing()))
+    def test_bmv2_under_load(self) -> None:
+        """At 600 and 1,500 packets/s flows keep their queues; lost headers heal."""
+        assert set(check_all((), (), LOADS).values()) == {None}
 
     def test_registers_end_at_zero(self, program: Program) -> None:
         """When all packets have left, nothing is counted: no leak in queues, flows or pauses."""
@@ -174,7 +190,10 @@ class TestProgram:
 
     def test_no_stateful_update_that_egress_shares_has_a_branch(self, program: Program) -> None:
         """What ingress and egress both change is changed in one action, which BMv2 runs as one."""
-        shared = {program.register("queue_bytes"), program.register("busy_queues")}
+        groups = [
+            {program.register(name) for name in names}
+            for names in (("queue_bytes", "busy_queues"), ("congested_packets", "congesting"))
+        ]
         for action in program.actions.values():
             written = {
                 parameter["value"]
@@ -187,8 +206,75 @@ class TestProgram:
                 for primitive in action["primitives"]
                 if primitive["op"] == "register_read"
             }
-            if written & shared:
-                assert written == read == shared
+            for shared in groups:
+                if written & shared:
+                    assert written == read == shared
+
+
+class TestLostHeaders:
+    """Recirculated headers that the switch drops, as BMv2 does under load."""
+
+    def congested(self, program: Program, *, lost: bool) -> Interpreted:
+        """Return a switch that three packets have congested and left, with or without headers."""
+        form = Interpreted(program, SETTINGS)
+        for _ in range(4):
+            form.answer(0, PACKET)
+        assert form.answer(0, Refresh(0)) == Answer(bitmap=frozenset({5}))
+        for number in range(4):
+            if lost:
+                form.machine.egress(form._held[number], 0)  # and what follows is not heard of
+            else:
+                form.answer(0, Departure(number))
+        return form
+
+    def test_the_refresh_resumes_the_upstream_queue(self, program: Program) -> None:
+        """When no packet in a queue asks for a pause, the refresh resumes, and nothing is left."""
+        form = self.congested(program, lost=True)
+        assert form.machine.read("pausing", 0) == 1 << 5
+        assert form.answer(0, Refresh(0)) == Answer(bitmap=frozenset())
+        assert form.machine.read("pausing", 0) == 0
+
+    def test_the_refresh_pauses_while_packets_wait(self, program: Program) -> None:
+        """As long as a packet that asked for the pause waits, the refresh names its queue."""
+        form = Interpreted(program, SETTINGS)
+        for _ in range(5):
+            form.answer(0, PACKET)
+        for number in range(4):
+            form.machine.egress(form._held[number], 0)
+            assert form.answer(0, Refresh(0)) == Answer(bitmap=frozenset({5}))
+
+    def test_pauses_and_resumes_go_on(self, program: Program) -> None:
+        """After the refresh the next congestion makes one pause and one resume."""
+        form = self.congested(program, lost=True)
+        form.answer(0, Refresh(0))
+        signals = [form.answer(0, PACKET).signals for _ in range(4)]
+        assert [*filter(None, signals)] == [(Signal("pause", 0, 5),)]
+        signals = [form.answer(0, Departure(number)).signals for number in range(4, 8)]
+        assert [*filter(None, signals)] == [(Signal("resume", 0, 5),)]
+
+    def test_a_header_that_comes_late_does_nothing(self, program: Program) -> None:
+        """A header that comes back after the refresh has resumed its queue resumes nothing."""
+        form = Interpreted(program, SETTINGS)
+        for _ in range(4):
+            form.answer(0, PACKET)
+        copies = [form.machine.egress(form._held[number], 0)[1] for number in range(4)]
+        assert form.answer(0, Refresh(0)) == Answer(bitmap=frozenset())
+        for waiting in copies:
+            assert form._settle(waiting, 0) == ([], [])
+        assert not any(form.machine.read_all("flow_size"))
+
+    def test_a_flow_gives_up_its_queue(self, program: Program) -> None:
+        """A flow whose headers were lost is a new one after a second without packets."""
+        form = self.congested(program, lost=True)
+        assert form.answer(900_000_000, PACKET).queue == 0
+        form.machine.egress(form._held[4], 900_000)
+        assert form.answer(2_000_000_000, PACKET).queue == 1
+
+    def test_without_loss_it_is_the_same(self, program: Program) -> None:
+        """A refresh after the resume finds nothing to do."""
+        form = self.congested(program, lost=False)
+        assert form.machine.read("pausing", 0) == form.machine.read("congesting", 0) == 0
+        assert form.answer(0, Refresh(0)) == Answer(bitmap=frozenset())
 
 
 class TestOnTheWire:
@@ -264,6 +350,15 @@ class TestOnTheWire:
         form.answer(9_000_000, Departure(0))
         assert max(form.machine.read_all("flow_touched")) == 9000
 
+    def test_a_packet_without_ports_has_no_place_for_them(self) -> None:
+        """ICMP with ports, or a fragment with ports, is an error, not a wrong flow."""
+        for packet in (
+            dataclasses.replace(PACKET, flow=Flow(1, 2, 3, 4, protocol=1)),
+            dataclasses.replace(PACKET, shape="fragment"),
+        ):
+            with pytest.raises(InputError, match="has none to a switch"):
+                data_packet(packet)
+
     def test_messages_are_read_back(self) -> None:
         """What the driver writes is what it reads."""
         for message in (Signal("resume", 2, 31), Bitmap(2, frozenset({0, 31}))):
@@ -294,6 +389,28 @@ class TestInterpreter:
         configure(form.machine, SETTINGS)
         with pytest.raises(InputError, match=r"primitive .*count"):
             form.answer(0, PACKET)
+
+    def test_undefined_values_differ_from_packet_to_packet(self, program: Program) -> None:
+        """Fields of a header that is not there have another value in each packet."""
+        arp = data_packet(dataclasses.replace(PACKET, flow=NOT_IP, length_bytes=64))
+        machine = Interpreted(program, SETTINGS).machine
+        found = set()
+        for _ in range(9):
+            (waiting,) = machine.ingress(arp, 0, 0)
+            (header,) = (name for name in program.widths if "ipv4" in name)
+            assert header not in waiting.state.valid
+            found.add(waiting.state.read((header, "source")))
+        assert len(found) == 9
+
+    def test_a_new_header_is_undefined(self, program: Program) -> None:
+        """A header that is made valid has no values until they are written."""
+        (header,) = (name for name in program.widths if "ipv4" in name)
+        found = set()
+        for number in range(9):
+            state = PacketState({}, set(), Leftovers(program.widths, number))
+            state.add_header(header)
+            found.add(tuple(state.fields.values()))
+        assert len(found) == 9
 
     @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"__meta__": {"version": [9, 0]}}'])
     def test_other_files(self, tmp_path: Path, text: str) -> None:

@@ -51,6 +51,24 @@ class TestSources:
         assert entries * width < flows / 100
 
 
+class TestSticky:
+    """The table that decides whether a flow without packets keeps its queue."""
+
+    @pytest.mark.parametrize(("age", "decision"), [(0, "keep"), (63, "keep"), (64, "reassign")])
+    def test_the_sticky_time(self, age: int, decision: str) -> None:
+        """A flow keeps its queue for 64 units of 64 ns, 2 HRTT of 2 microseconds."""
+        assert _decision(age) == decision
+
+    @pytest.mark.parametrize("age", [-1, -2, -64])
+    def test_packets_that_overtook(self, age: int) -> None:
+        """A packet that is processed after one with a later stamp finds its flow's queue."""
+        assert _decision(age) == "keep"
+
+    def test_ages_in_between(self) -> None:
+        """A flow that has been silent for longer is a new one, until the clock comes round."""
+        assert {_decision(age) for age in range(64, 2**16 - 64, 61)} == {"reassign"}
+
+
 class TestFit:
     """What a program takes, added up from the compiler's report."""
 
@@ -147,6 +165,23 @@ def _registers() -> tuple[dict[str, int], dict[str, tuple[int, int]]]:
         )
         for kind, n, name in declared
     }
+
+
+def _decision(age: int) -> str:
+    """Return what the program does with a flow of such an age that has no packets here."""
+    folder = source_folder() / "tofino2"
+    sizes = (folder / "sizes.p4").read_text()
+    constants = {
+        name: int(number, 16)
+        for name, number in re.findall(r"^const clock_t (\w+) = (0x\w+);", sizes, re.MULTILINE)
+    }
+    entries = re.findall(r"\(0, 1, (.*)\) : (\w+)\(\);", (folder / "flow_table.p4").read_text())
+    for key, decision in entries:
+        value, _, mask = key.partition(" &&& ")
+        wanted = constants.get(value, 0)
+        if key == "_" or age & constants[mask] == wanted & constants[mask]:
+            return str(decision)
+    raise AssertionError(f"no entry for an age of {age}")
 
 
 def _stage(

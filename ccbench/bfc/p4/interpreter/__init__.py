@@ -6,6 +6,9 @@ the traffic manager is the caller. :meth:`Machine.ingress` returns packets that 
 :meth:`Machine.egress` is called when one of them may leave. Nothing happens by itself, so that what
 a program does can be repeated and looked at.
 
+Where P4 leaves a value undefined, as that of a field whose header is not valid, a program gets
+another value with each packet, so that one that depends on it fails its tests.
+
 It knows what the programs here need: no header stacks, unions or variable lengths, no meters or
 counters, no checksums, no multicast. What it does not know is an error, never passed over.
 

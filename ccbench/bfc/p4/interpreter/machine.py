@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ccbench.bfc.p4.interpreter.match_action import Tables
 from ccbench.bfc.p4.interpreter.parser import deparse, parse
 from ccbench.bfc.p4.interpreter.primitives import Primitives
-from ccbench.bfc.p4.interpreter.state import DROP_PORT, STANDARD, PacketState
+from ccbench.bfc.p4.interpreter.state import DROP_PORT, STANDARD, Leftovers, PacketState
 from ccbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class Machine:
         self._sessions = dict(sessions)
         self._primitives = Primitives(program)
         self._tables = Tables(program, self._primitives)
+        self._packets = 0
 
     def insert(self, table: str, key: Sequence[int], action: str, data: Sequence[int] = ()) -> None:
         """Put an entry into a table; names may be the last parts of the full ones."""
@@ -127,9 +128,9 @@ class Machine:
         following = []
         if state.clone is not None:
             session, fields = state.clone
-            copy = PacketState(
-                {**self._blank(), **self._kept(state, fields)}, set(state.valid), state.payload
-            )
+            copy = self._packet(self._kept(state, fields))
+            copy.valid |= state.valid
+            copy.payload = state.payload
             for name in state.valid - self.program.metadata:
                 for header_field in self.program.widths[name]:
                     copy.fields[name, header_field] = state.fields[name, header_field]
@@ -168,7 +169,7 @@ class Machine:
         self, data: bytes, port: int, time_us: int, kind: int, kept: Mapping[tuple[str, str], int]
     ) -> list[Waiting]:
         def arrive(instance: int, at_us: int, kept: Mapping[tuple[str, str], int]) -> PacketState:
-            state = PacketState({**self._blank(), **kept}, set(self.program.metadata))
+            state = self._packet(kept)
             for name, value in (
                 ("ingress_port", port),
                 ("packet_length", len(data)),
@@ -194,8 +195,13 @@ class Machine:
             waiting.append(Waiting(out, queue, False, state))  # noqa: FBT003
         return waiting
 
-    def _blank(self) -> dict[tuple[str, str], int]:
-        return {(name, each): 0 for name, fields in self.program.widths.items() for each in fields}
+    def _packet(self, kept: Mapping[tuple[str, str], int]) -> PacketState:
+        """Return a new packet without headers, and with some metadata of another one."""
+        widths = self.program.widths
+        blank = {(name, each): 0 for name, fields in widths.items() for each in fields}
+        self._packets += 1
+        leftovers = Leftovers(widths, self._packets)
+        return PacketState({**blank, **kept}, set(self.program.metadata), leftovers)
 
     def _kept(self, state: PacketState, fields: int) -> dict[tuple[str, str], int]:
         return {key: state.fields[key] for key in self.program.field_lists.get(fields, ())}

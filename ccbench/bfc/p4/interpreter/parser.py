@@ -66,7 +66,7 @@ def _transition(program: Program, state: PacketState, described: Mapping[str, An
             raise unknown("transition key", part)
         header, name = part["value"]
         width = -(-program.widths[header][name] // 8) * 8  # each padded to bytes
-        key = key << width | state.fields[header, name]
+        key = key << width | state.read(part["value"])
     for transition in described["transitions"]:
         if transition["type"] == "hexstr":
             mask = int(transition["mask"], 16) if transition["mask"] else -1

@@ -38,7 +38,7 @@ class Primitives:
         self.registers = {name: [0] * size for name, (size, _) in program.registers.items()}
         self._operations: dict[str, Callable[[PacketState, Sequence[Any], Sequence[int]], None]] = {
             "assign": self._assign,
-            "add_header": lambda state, parameters, _: state.valid.add(parameters[0]["value"]),
+            "add_header": self._add_header,
             "remove_header": self._remove_header,
             "register_read": self._register_read,
             "register_write": self._register_write,
@@ -70,6 +70,9 @@ class Primitives:
 
     def _assign(self, state: PacketState, parameters: Sequence[Any], data: Sequence[int]) -> None:
         self._set(state, parameters[0], evaluate(state, parameters[1], data))
+
+    def _add_header(self, state: PacketState, parameters: Sequence[Any], _: Sequence[int]) -> None:
+        state.add_header(parameters[0]["value"])
 
     def _remove_header(
         self, state: PacketState, parameters: Sequence[Any], _: Sequence[int]
@@ -112,7 +115,7 @@ class Primitives:
         for part in described["input"]:
             header, name = part["value"]
             width = self._program.widths[header][name]
-            bits, size = bits << width | state.fields[header, name], size + width
+            bits, size = bits << width | state.read(part["value"]), size + width
         number = zlib.crc32(bits.to_bytes(-(-size // 8), "big"))
         limit = evaluate(state, bound, data)
         self._set(state, into, evaluate(state, base, data) + (number % limit if limit else 0))
