@@ -6,7 +6,7 @@ PYTEST_ARGS ?= -n auto
 DEMO_DIR ?= demo-results
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit lint docs fuzz sanitize soak format clean
+.PHONY: help demo test unit lint docs pages fuzz sanitize soak format clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,10 @@ lint: ## ruff, mypy and who imports whom
 docs: ## the site, in docs/_site
 	@scripts/bootstrap.sh dev
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_site
+
+pages: ## the tables of the studies' pages, from docs/studies/results
+	@scripts/bootstrap.sh dev
+	$(BIN)/python docs/study_pages.py
 
 fuzz: ## 10,000 damaged files and command lines of each kind (docs/reliability.md; an hour or more)
 	@scripts/bootstrap.sh dev

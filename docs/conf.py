@@ -4,14 +4,9 @@
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ccbench
-
-sys.path.insert(0, str(Path(__file__).parent))
-import verdicts
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -44,10 +39,3 @@ def setup(app: Sphinx) -> None:
         "autodoc-skip-member",
         lambda *event: True if re.fullmatch("set_.*_request", event[2]) else None,
     )
-    app.connect("source-read", fill_in)
-
-
-def fill_in(_app: Sphinx, name: str, source: list[str]) -> None:
-    """Put the tables of all studies into the page that has places for them."""
-    if name == "reproducing":
-        source[0] = verdicts.page(source[0])

@@ -204,19 +204,19 @@ def _print(result: StudyResult) -> None:
         if comparison.note:
             notes.append(comparison.note)
             mark = f" [{len(notes)}]"
-        known = math.isfinite(comparison.ours)
+        known = math.isfinite(comparison.value)
         rows.append(
             [
                 comparison.what + mark,
                 f"{comparison.ours:.3g}" if known else "-",
-                comparison.published,
+                comparison.published.text,
                 comparison.unit,
-                "yes" if comparison.agrees else "no",
+                comparison.judgement,
             ]
         )
     study = result.study
     print_table(
-        ["what", "ours", "published", "unit", "agrees"],
+        ["what", "ours", "published", "unit", "verdict"],
         rows,
         title=f"{study.name}: {study.title} ({study.source})",
     )

@@ -13,7 +13,7 @@ my_figure.py`` or ``run_study("my_figure.py")``:
     from matplotlib.figure import Figure
 
     from ccbench import Bottleneck, Flow, Scenario
-    from ccbench.studies import About, Comparison, Findings, Study
+    from ccbench.studies import About, Comparison, Findings, Study, published
 
 
     def scenarios(*, quick):
@@ -39,9 +39,8 @@ my_figure.py`` or ``run_study("my_figure.py")``:
         figure = Figure()
         table.plot.bar("extra_ms", "ratio", ax=figure.subplots())
         ratio = float(table["ratio"].iloc[-1])
-        comparison = Comparison(
-            what="throughput, near by far", ours=ratio, published="2 to 4", accepted=(2, 4)
-        )
+        stated = published.between(2, 4, "section 5")
+        comparison = Comparison(what="throughput, near by far", ours=ratio, published=stated)
         return Findings(table=table, figure=figure, comparisons=(comparison,))
 
 
@@ -62,6 +61,8 @@ Examples
 import importlib
 from typing import TYPE_CHECKING
 
+from ccbench.studies import published
+
 if TYPE_CHECKING:
     from ccbench.studies.catalogue import About, Listed, about, get, names
     from ccbench.studies.own import study_in
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
         SearchStudy,
         SimulationStudy,
         Study,
+        Verdict,
     )
 
 __all__ = [
@@ -85,9 +87,11 @@ __all__ = [
     "SimulationStudy",
     "Study",
     "StudyResult",
+    "Verdict",
     "about",
     "get",
     "names",
+    "published",
     "run_study",
     "study_in",
 ]
@@ -98,7 +102,7 @@ _HOMES = {
     "study_in": "ccbench.studies.own",
     **dict.fromkeys(("StudyResult", "run_study"), "ccbench.studies.runner"),
     **dict.fromkeys(
-        ("Comparison", "Findings", "Rows", "SearchStudy", "SimulationStudy", "Study"),
+        ("Comparison", "Findings", "Rows", "SearchStudy", "SimulationStudy", "Study", "Verdict"),
         "ccbench.studies.study",
     ),
 }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A link that alternates between 12 and 24 Mbit/s every half second (Goyal et al. 2020, Fig. 19).
 
-RCP and XCPw, which the figure has beside ABC, are not here; the schemes of ``abc-1`` are.
+The figure also has RCP and XCPw, which are not available here; the schemes of ``abc-1`` stand in
+for them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ccbench.studies.abc_links import (
     two_rates,
 )
 from ccbench.studies.catalogue import about
+from ccbench.studies.published import percentage
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -74,8 +76,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             Comparison(
                 what="ABC's utilisation",
                 ours=float(used[ABC.name]),
-                published="close to 100",
-                accepted=(90, 100),
+                published=percentage(100, "caption of Figure 19", text="close to 100"),
                 unit="%",
             ),
         ),

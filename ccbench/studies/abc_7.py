@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ABC and others on Verizon's links, up, down, and both in a row (Goyal et al. 2020, Figure 7).
 
-The paper does not say which of Verizon's links these are: here they are the short ones. Of both in
-a row, utilisation is that of the slower link in each second.
+The paper does not say which of Verizon's links these are; the short ones are used here. The
+capacity of both in a row is that of the slower link in each second.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from ccbench.studies.abc_links import CELLULAR_S, SCHEMES, cellular, measured
 from ccbench.studies.abc_tradeoff import above_frontier, draw_tradeoff, unbeaten
 from ccbench.studies.catalogue import CELLULAR_LINKS, about
+from ccbench.studies.published import exactly
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _DOWN, _UP = CELLULAR_LINKS[:2]
 _QUICK_S = 15.0
+_NONE = exactly(0, "caption of Figure 7", text="none: outside the Pareto frontier")
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
@@ -48,7 +50,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         points = rows.set_index("scheme")
         draw_tradeoff(axes, points)
         axes.set_title(str(link), fontsize="small")
-        comparisons += [unbeaten(points, f"{link}: "), above_frontier(points, f"{link}: ")]
+        comparisons += [unbeaten(points, _NONE, f"{link}: "), above_frontier(points, f"{link}: ")]
     return Findings(table=table, figure=figure, comparisons=tuple(comparisons))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the studies of ABC's evaluation have in common: schemes, links, and what is measured.
+"""Common parts of the studies of ABC's evaluation: schemes, links and measurements.
 
 The setup is that of section 7.2 of Goyal et al., "ABC: A Simple Explicit Congestion Controller for
 Wireless Networks" (NSDI 2020): recorded cellular links, a round-trip time of 100 ms, queues of 250
@@ -12,12 +12,12 @@ Where the paper leaves room, the authors' published scripts (github.com/prateshg
   140 s, as long as the short traces.
 - The delay threshold d_t is 50 ms, and rates are measured over 20 ms; five accelerates may be
   saved up.
-- CoDel's target is 50 ms instead of the usual 5 ms, with an interval of 100 ms. With 5 ms it is
-  another scheme; here it has a name of its own. PIE is not in the scripts: it has Linux's defaults.
+- CoDel's target is 50 ms instead of the usual 5 ms, with an interval of 100 ms. CoDel with 5 ms is
+  listed as a scheme of its own. PIE is not in the scripts: it has Linux's defaults.
 
-"Per-packet delay" is what packets wait in queues: the paper's section 7.6 has 95th percentiles of
-28 ms at a round-trip time of 100 ms, which the way from the sender to the receiver alone exceeds.
-Runs count from their first second on, as nothing else is said.
+"Per-packet delay" is the time that packets wait in queues: section 7.6 has 95th percentiles of
+28 ms at a round-trip time of 100 ms, less than propagation to the receiver alone. Measurements
+include the start of a run, as do those of the scripts' Mahimahi.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ import numpy as np
 
 from ccbench import packets, trace_library
 from ccbench.errors import MissingRequirement
+from ccbench.noise import NO_NOISE, typical
 from ccbench.scenario import Bottleneck, Flow, Scenario
 from ccbench.trace import OPPORTUNITY_BYTES, Trace
 
@@ -45,6 +46,7 @@ __all__ = [
     "ABC",
     "ABC_20",
     "CELLULAR_S",
+    "CODEL",
     "COLOURS",
     "QUEUE_PACKETS",
     "RTT_MS",
@@ -225,15 +227,18 @@ def two_rates() -> Trace:
     return stepped([12, 24], 0.5)
 
 
-def cellular(
+def cellular(  # noqa: PLR0913 - independent settings of a scenario, all by keyword
     scheme: Scheme,
     *names: str,
     rtt_ms: float = RTT_MS,
     duration_s: float = CELLULAR_S,
     count: int = 1,
     others: tuple[Flow, ...] = (),
+    seed: int = 1,
 ) -> Scenario:
     """Return backlogged flows of a scheme over recorded links, one after the other.
+
+    Where flows compete, packets have the typical noise; a single flow needs none.
 
     Parameters
     ----------
@@ -246,7 +251,9 @@ def cellular(
     count : int
         Number of flows.
     others : tuple of Flow
-        Flows besides.
+        Further flows.
+    seed : int
+        Of the noise.
 
     Raises
     ------
@@ -254,11 +261,14 @@ def cellular(
         If there is no such trace.
     """
     flows = f"{count} {scheme.name}" if count > 1 else scheme.name
+    competing = count > 1 or others
     return Scenario(
         flows=(Flow(cca=scheme.cca, count=count), *others),
         bottlenecks=tuple(scheme.bottleneck(recorded(name)) for name in names),
         rtt_ms=rtt_ms,
         duration_s=duration_s,
+        noise=typical(rtt_ms=rtt_ms) if competing else NO_NOISE,
+        seed=seed,
         name=f"{flows}, {' and '.join(names)}, {rtt_ms:g} ms",
     )
 

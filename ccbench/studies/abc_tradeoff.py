@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Utilisation against delay, as the studies of ABC's evaluation draw and judge it."""
+"""Utilisation against delay in the studies of ABC's evaluation: plots and comparisons."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ccbench.studies.abc_links import ABC, COLOURS
+from ccbench.studies.published import unbounded
 from ccbench.studies.study import Comparison
 
 if TYPE_CHECKING:
@@ -16,11 +17,15 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from ccbench.studies.published import Published
+
 __all__ = ["above_frontier", "draw_tradeoff", "frontier", "unbeaten"]
 
 
 def frontier(delays: Sequence[float], utilisations: Sequence[float]) -> list[int]:
-    """Return the points that no other one beats in both, by rising delay: the Pareto frontier.
+    """Return the indices of the Pareto frontier: points that no other one beats in both.
+
+    They are ordered by delay.
 
     Examples
     --------
@@ -42,19 +47,18 @@ def draw_tradeoff(
     column: str = "utilisation_percent",
     label: str = "utilisation (%)",
 ) -> None:
-    """Draw what schemes carry over the 95th percentile of the delay, and the Pareto frontier.
+    """Draw utilisation over the 95th percentile of the delay, and the others' Pareto frontier.
 
-    That is the frontier of those that are not ABC. A variant of ABC without a colour of its own has
-    ABC's.
+    A variant of ABC without a colour of its own is drawn in ABC's.
 
     Parameters
     ----------
     axes : Axes
-        Where to.
+        The axes to draw on.
     points : DataFrame
         Index: schemes' names, ABC's among them; columns `column` and ``p95_ms``.
     column, label : str
-        What they carry, and what to call it.
+        The column of the vertical axis, and its label.
     """
     for name, point in points.iterrows():
         at = point["p95_ms"], point[column]
@@ -74,21 +78,25 @@ def draw_tradeoff(
     axes.grid(alpha=0.3)
 
 
-def unbeaten(points: pd.DataFrame, where: str = "") -> Comparison:
+def unbeaten(points: pd.DataFrame, published: Published, where: str = "") -> Comparison:
     """Count the schemes that are as good as ABC in utilisation and in delay.
 
     Parameters
     ----------
     points : DataFrame
-        As :func:`draw_tradeoff` takes them.
+        As for :func:`draw_tradeoff`.
+    published : Published
+        The statement that there are none.
     where : str
-        What tells this comparison from others of its kind; ends with ": ".
+        Distinguishes this comparison from others of its kind; ends with ": ".
 
     Examples
     --------
     >>> import pandas as pd
+    >>> from ccbench.studies.published import exactly
     >>> points = {"utilisation_percent": [80, 90, 70], "p95_ms": [100, 90, 50]}
-    >>> unbeaten(pd.DataFrame(points, index=["ABC", "BBR", "Vegas"])).note
+    >>> points = pd.DataFrame(points, index=["ABC", "BBR", "Vegas"])
+    >>> unbeaten(points, exactly(0, "Figure 7")).note
     'BBR'
     """
     ours, others = points.loc[ABC.name], _others(points)
@@ -99,25 +107,26 @@ def unbeaten(points: pd.DataFrame, where: str = "") -> Comparison:
     return Comparison(
         what=f"{where}schemes with ABC's utilisation or more and its delay or less",
         ours=len(as_good),
-        published="none: ABC is outside the others' Pareto frontier",
-        accepted=(0, 0),
+        published=published,
         note=", ".join(map(str, as_good.index)),
     )
 
 
 def above_frontier(points: pd.DataFrame, where: str = "") -> Comparison:
-    """Tell how far ABC is above the line that joins the points of the others' Pareto frontier.
+    """Return how far ABC is above the line that joins the others' Pareto frontier.
+
+    The paper has it "well outside", which sets no limit.
 
     Parameters
     ----------
     points, where
-        As in :func:`unbeaten`. The line is straight where delays are drawn as logarithms.
+        As in :func:`unbeaten`. The line is straight on a logarithmic axis of delays.
 
     Examples
     --------
     >>> import pandas as pd
     >>> points = {"utilisation_percent": [90, 100, 60], "p95_ms": [100, 1000, 10]}
-    >>> round(above_frontier(pd.DataFrame(points, index=["ABC", "BBR", "Vegas"])).ours)
+    >>> round(above_frontier(pd.DataFrame(points, index=["ABC", "BBR", "Vegas"])).value)
     10
     """
     ours, edge = points.loc[ABC.name], _edge(points)
@@ -125,8 +134,7 @@ def above_frontier(points: pd.DataFrame, where: str = "") -> Comparison:
     return Comparison(
         what=f"{where}ABC's utilisation less that of the others' frontier at its delay",
         ours=float(ours["utilisation_percent"] - line),
-        published="above 0: well outside",
-        accepted=(0, 100),
+        published=unbounded("well outside", "caption of Figure 7"),
         unit="points",
     )
 

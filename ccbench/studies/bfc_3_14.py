@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,8 +12,10 @@ from matplotlib.figure import Figure
 from ccbench.bfc.case import Case
 from ccbench.bfc.scheme import scheme
 from ccbench.bfc.workload import Mice, Workload
-from ccbench.studies.bfc_slowdown import NETWORK
+from ccbench.studies.bfc_slowdown import BFC, NETWORK
+from ccbench.studies.bfc_sweep import BFC_128
 from ccbench.studies.catalogue import about
+from ccbench.studies.published import at_least, similar
 from ccbench.studies.study import Comparison, Findings, Rows, SimulationStudy
 
 if TYPE_CHECKING:
@@ -20,11 +23,17 @@ if TYPE_CHECKING:
 
     from ccbench.bfc.simulation import Simulation
 
-_SCHEMES = ("bfc", "bfc-128", "bfc-cc", "ideal-fq")
+#: Algorithm 2 goes by the ACK of each packet.
+_BFC_CC = replace(BFC, name=f"{BFC.name}-cc", control="delay", packets_per_ack=1)
+_IDEAL = scheme("ideal-fq")
+_SCHEMES = (BFC, BFC_128, _BFC_CC, _IDEAL)
+#: The first is fewer than the queues of a port, the third fewer than those of eight.
 _ELEPHANTS = (8, 32, 128, 512, 1024)
+_FEW, _MODERATE, _MOST = _ELEPHANTS[0], _ELEPHANTS[2], _ELEPHANTS[-1]
 #: In the same rack; the long flows come from the other racks.
 _DIRECT, _INDIRECT = 0, 1
 _SENDERS = range(16, 128)
+_WHERE = "section 3.6.4"
 
 
 def _cases(*, quick: bool) -> tuple[Case, ...]:
@@ -40,75 +49,80 @@ def _cases(*, quick: bool) -> tuple[Case, ...]:
                     for receiver in (_DIRECT, _INDIRECT)
                 ),
             ),
-            scheme=scheme(name),
+            scheme=chosen,
             duration_s=2e-4 if quick else 4e-3,
             drain_s=1e-3,
         )
         for count in (_ELEPHANTS[::3] if quick else _ELEPHANTS)
-        for name in _SCHEMES
+        for chosen in _SCHEMES
     )
 
 
 def _measure(case: Case, result: Simulation) -> Rows:
     late = result.flows[result.flows["start_s"] > case.duration_s / 2]  # queues have built up
     mice = late[late["kind"] == "background"]
+    slowdown = (mice["acked_s"] / mice["ideal_acked_s"]).groupby(mice["destination"]).median()
     return [
         {
             "scheme": case.scheme.name,
             "long_flows": int(case.name),
-            **{
-                f"{name}_p50": float(mice[mice["destination"] == receiver]["slowdown"].median())
-                for name, receiver in (("direct", _DIRECT), ("indirect", _INDIRECT))
-            },
+            "direct_p50": float(slowdown.get(_DIRECT, np.nan)),
+            "indirect_p50": float(slowdown.get(_INDIRECT, np.nan)),
         }
     ]
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    def worst(scheme_name: str, column: str, low: int, high: int) -> float:
-        part = table[(table["scheme"] == scheme_name) & table["long_flows"].between(low, high)]
-        return float(part[column].max()) if len(part) else np.nan
+    by_count = table.set_index(["scheme", "long_flows"])
 
-    most = int(table["long_flows"].max())
+    def median(chosen: str, column: str, count: int) -> float:
+        return float(by_count[column].get((chosen, count), np.nan))
+
+    def growth(column: str, count: int) -> float:
+        """Return BFC's slowdown beside so many long flows by that beside the fewest."""
+        return median(BFC.name, column, count) / median(BFC.name, column, _FEW)
+
     figure = Figure(figsize=(8, 3.2), layout="constrained")
     for axes, name in zip(figure.subplots(1, 2), ("direct", "indirect"), strict=True):
         for scheme_name, part in table.groupby("scheme", sort=False):
             axes.plot(part["long_flows"], part[f"{name}_p50"], marker="o", label=str(scheme_name))
         axes.set(xscale="log", yscale="log", xlabel="long flows", ylabel=f"slowdown, {name} mice")
     figure.axes[0].legend()
-    settings = (
-        ("direct mice, BFC, up to 8 long flows", "bfc", "direct_p50", (0, 8), "low", (1, 6)),
-        ("direct mice, BFC, most long flows", "bfc", "direct_p50", (most, most), "high", (6, 1e9)),
-        (
-            "indirect mice, BFC, up to 128 long flows",
-            "bfc",
-            "indirect_p50",
-            (0, 128),
-            "1",
-            (1, 1.5),
-        ),
-        (
-            "indirect mice, BFC, most long flows",
-            *("bfc", "indirect_p50", (most, most), "above 1", (1.5, 1e9)),
-        ),
-        (
-            "indirect mice, BFC with end-to-end control, most long flows",
-            *("bfc-cc", "indirect_p50", (most, most), "close to Ideal-FQ", (1, 1.5)),
-        ),
-    )
     return Findings(
         table=table,
         figure=figure,
-        comparisons=tuple(
+        comparisons=(
             Comparison(
-                what=f"median slowdown of {what}",
-                ours=worst(name, column, *between),
-                published=published,
-                accepted=accepted,
-            )
-            for what, name, column, between, published, accepted in settings
+                what="median slowdown of direct mice, BFC, 128 long flows by 8",
+                ours=growth("direct_p50", _MODERATE),
+                published=at_least(1, _WHERE, text="degrades beyond the number of queues"),
+            ),
+            Comparison(
+                what="median slowdown of indirect mice, BFC, 128 long flows by 8",
+                ours=100 * growth("indirect_p50", _MODERATE),
+                published=similar(100, _WHERE, text="degrades only beyond 8 times the queues"),
+                unit="%",
+            ),
+            Comparison(
+                what="the same, 1024 long flows by 8",
+                ours=growth("indirect_p50", _MOST),
+                published=at_least(1, _WHERE, text="degrades beyond 8 times the queues"),
+            ),
+            Comparison(
+                what="median slowdown of mice, BFC with end-to-end control by Ideal-FQ, worst case",
+                ours=100 * _farthest(by_count),
+                published=similar(100, _WHERE, text="close to Ideal-FQ in all cases"),
+                unit="%",
+            ),
         ),
     )
+
+
+def _farthest(by_count: pd.DataFrame) -> float:
+    """Return the ratio that is farthest from 1, of both kinds of mice and all long flows."""
+    ratios = (by_count.loc[_BFC_CC.name] / by_count.loc[_IDEAL.name]).to_numpy().ravel()
+    known = ratios[~np.isnan(ratios)]
+    return float(known[np.argmax(np.abs(known - 1))]) if len(known) else np.nan
 
 
 STUDY = SimulationStudy(

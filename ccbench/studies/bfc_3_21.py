@@ -3,12 +3,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ccbench.bfc.scheme import scheme
-from ccbench.studies.bfc_slowdown import INCAST
-from ccbench.studies.bfc_sweep import at, case_of, figure, measure
+from ccbench.studies.bfc_slowdown import (
+    BFC,
+    EDGES,
+    INCAST,
+    SEEDS,
+    SHORT,
+    by_seed,
+    case_of,
+    figure,
+    measure,
+    traffic,
+    value,
+)
 from ccbench.studies.catalogue import about
+from ccbench.studies.published import at_least
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
 
 if TYPE_CHECKING:
@@ -16,35 +28,57 @@ if TYPE_CHECKING:
 
     from ccbench.bfc.case import Case
 
-_SCHEMES = ("bfc", "bfc-stochastic")
+_STOCHASTIC = replace(BFC, name=f"{BFC.name}-stochastic", assignment="stochastic")
+_SIZES = (*EDGES, float("inf"))
+_WHERE = "section 3.6.6.5"
 
 
 def _cases(*, quick: bool) -> tuple[Case, ...]:
+    workload = traffic("facebook", 60, INCAST)
     return tuple(
-        case_of(INCAST.degree, scheme(name), quick=quick, incast=INCAST) for name in _SCHEMES
+        case_of("100x20MB", workload, chosen, quick=quick, seed=seed)
+        for chosen in (BFC, _STOCHASTIC)
+        for seed in (SEEDS[:1] if quick else SEEDS)
     )
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    def ratio(column: str) -> float:
-        dynamic, stochastic = (at(table, column, name, low=0, high=1e9) for name in _SCHEMES)
+    def ratio(rows: pd.DataFrame, column: str, **where: object) -> float:
+        stochastic, dynamic = (
+            value(rows, column, scheme=chosen.name, **where) for chosen in (_STOCHASTIC, BFC)
+        )
         return stochastic / dynamic
+
+    def p99(rows: pd.DataFrame, up_to_bytes: float) -> float:
+        return ratio(rows, "p99", kind="background", up_to_bytes=up_to_bytes)
 
     return Findings(
         table=table,
-        figure=figure(table, "incast degree", log=False),
-        comparisons=tuple(
+        figure=figure(table, ("p99",)),
+        comparisons=(
             Comparison(
-                what=f"{what}, stochastic by dynamic",
-                ours=ratio(column),
-                published=published,
-                accepted=(low, 1000),
-            )
-            for what, column, published, low in (
-                ("p99 slowdown of short flows", "short_p99", "much worse", 2),
-                ("mean slowdown of long flows", "long_mean", "worse", 1),
-                ("flows that meet others in their queue", "collision_percent", "a high share", 2),
-            )
+                what="p99 slowdown, stochastic by dynamic, least of all flow sizes",
+                ours=by_seed(table, lambda rows: min(p99(rows, size) for size in _SIZES)),
+                published=at_least(1, _WHERE, text="much worse for all flow sizes"),
+            ),
+            Comparison(
+                what="the same of flows up to 3 KB by that of flows above 3 MB",
+                ours=by_seed(table, lambda rows: p99(rows, EDGES[0]) / p99(rows, _SIZES[-1])),
+                published=at_least(1, "caption of Figure 3-21", text="especially for small flows"),
+            ),
+            Comparison(
+                what="flows that meet others in their queue, stochastic by dynamic",
+                ours=by_seed(table, lambda rows: ratio(rows, "collision_percent", **SHORT)),
+                published=at_least(1, "caption of Figure 3-21", text="more"),
+            ),
+            Comparison(
+                what="time in which a port has fewer active flows than queues, dynamic",
+                ours=by_seed(
+                    table, lambda rows: value(rows, "few_active_percent", scheme=BFC.name)
+                ),
+                published=at_least(50, _WHERE, text="most of the time"),
+                unit="%",
+            ),
         ),
     )
 

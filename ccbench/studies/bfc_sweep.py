@@ -3,55 +3,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from ccbench.bfc.case import Case
-from ccbench.bfc.workload import Workload
-from ccbench.studies.bfc_slowdown import NETWORK, SHORT_BYTES
+from ccbench.bfc.scheme import scheme
+from ccbench.studies.bfc_slowdown import BFC, EDGES, settled
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ccbench.bfc.case import Case
     from ccbench.bfc.scheme import Scheme
     from ccbench.bfc.simulation import Simulation
-    from ccbench.bfc.workload import Incast
     from ccbench.studies.study import Rows
 
-__all__ = ["LONG_BYTES", "SCHEMES", "at", "case_of", "figure", "measure", "ratio"]
+__all__ = ["BFC_128", "SCHEMES", "at", "figure", "measure", "ratios", "seeds"]
+
+BFC_128 = replace(BFC, name=f"{BFC.name}-128", queues=128)
 
 #: Those of figures 3-12 and 3-13.
-SCHEMES = ("bfc", "bfc-128", "hpcc", "dctcp", "ideal-fq")
+SCHEMES = (BFC, BFC_128, *map(scheme, ("hpcc", "dctcp", "ideal-fq")))
 
-#: From this size on flows are long.
-LONG_BYTES = 3e6
+#: As there are so many settings, fewer than in the other studies; one for what is only drawn.
+_SEEDS = (1, 2, 3)
+_ONLY_DRAWN = ("dctcp", "ideal-fq")
+
+_SHORT_BYTES, _LONG_BYTES = EDGES[0], EDGES[-1]
 
 
-def case_of(  # noqa: PLR0913 - what the studies change
-    setting: float,
-    scheme: Scheme,
-    *,
-    quick: bool,
-    load: float = 0.55,
-    incast: Incast | None = None,
-    duration_s: float = 1e-2,
-) -> Case:
-    """Return Facebook's flows on the thesis's network, at one value of the setting."""
-    return Case(
-        name=f"{setting:g}",
-        topology=NETWORK,
-        workload=Workload(sizes="facebook", load=load, incast=incast),
-        scheme=scheme,
-        duration_s=5e-4 if quick else duration_s,
-        drain_s=1e-3 if quick else 5e-3,
-    )
+def seeds(chosen: Scheme, *, quick: bool) -> tuple[int, ...]:
+    """Return the seeds of a scheme's runs."""
+    return _SEEDS[:1] if quick or chosen.name in _ONLY_DRAWN else _SEEDS
 
 
 def measure(case: Case, result: Simulation) -> Rows:
     """Return p99 of the slowdown of short flows and the mean of that of long ones."""
-    table = result.slowdowns((SHORT_BYTES, LONG_BYTES))
-    assignments = max(int(result.ports["assignments"].sum()), 1)
+    table = settled(case, result).slowdowns((_SHORT_BYTES, _LONG_BYTES), until="acked")
     return [
         {
             "scheme": case.scheme.name,
@@ -60,7 +49,6 @@ def measure(case: Case, result: Simulation) -> Rows:
             "short_p99": float(table["p99"].iloc[0]),
             "long_mean": float(table["mean"].iloc[-1]),
             "unfinished": int(table["unfinished"].sum()),
-            "collision_percent": 100 * int(result.ports["collisions"].sum()) / assignments,
             "dropped_percent": 100
             * result.summary["dropped_packets"]
             / result.summary["sent_data_packets"],
@@ -68,17 +56,17 @@ def measure(case: Case, result: Simulation) -> Rows:
     ]
 
 
-def at(table: pd.DataFrame, column: str, scheme: str, *, low: float, high: float) -> float:
-    """Return the mean of a column for a scheme over the settings from `low` to `high`."""
-    part = table[(table["scheme"] == scheme) & table["setting"].between(low, high)]
-    return float(part[column].mean())
+def at(table: pd.DataFrame, column: str, name: str, where: tuple[float, float]) -> pd.Series:
+    """Return a column for a scheme, by setting, between the first and the last of two settings."""
+    part = table[(table["scheme"] == name) & table["setting"].between(*where)]
+    return part.groupby("setting")[column].mean()
 
 
-def ratio(  # noqa: PLR0913 - what, of whom, by whom, and where
-    table: pd.DataFrame, column: str, scheme: str, by: str, *, low: float, high: float
-) -> float:
+def ratios(
+    table: pd.DataFrame, column: str, name: str, by: str, where: tuple[float, float]
+) -> pd.Series:
     """Return :func:`at` for one scheme by that for another one."""
-    return at(table, column, scheme, low=low, high=high) / at(table, column, by, low=low, high=high)
+    return at(table, column, name, where) / at(table, column, by, where)
 
 
 def figure(table: pd.DataFrame, setting: str, *, log: bool) -> Figure:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A video as cross traffic (Goyal et al. 2022, Figure 10).
 
-48 Mbit/s, 50 ms, 80 s. Where the paper leaves room: of its "4k DASH video stream" nothing is said
-but the player, dash.js. Here it is as its test stream: ten bitrates up to 14.9 Mbit/s, segments of
-4 s, 30 s of buffer. The queue is 2 BDP.
+48 Mbit/s, 50 ms, 80 s. Where the paper leaves room: of its "4k DASH video stream" it names only the
+player, dash.js. The stream here is that player's test stream: ten bitrates up to 14.9 Mbit/s,
+segments of 4 s, 30 s of buffer. The queue is 2 BDP.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
 from ccbench.studies.catalogue import about
-from ccbench.studies.nimbus_comparisons import spread
+from ccbench.studies.nimbus_comparisons import compared
 from ccbench.studies.nimbus_measures import delays_ms
 from ccbench.studies.nimbus_testbed import CCAS, COLOURS, seeds, shared
-from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.published import at_least, quantity, similar, unbounded
+from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +35,8 @@ VIDEO = Flow(
     label="video",
 )
 _LINK_MBPS = 48.0
-_LOW = {"copa", "vegas"}
+_LOW = ("copa", "vegas")
+_WHERE = "section 7.1"
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
@@ -71,47 +73,32 @@ def _conclude(table: pd.DataFrame) -> Findings:
     mbps, delay = ({str(cca): rows[x] for cca, rows in by_cca} for x in ("mbps", "delay_ms"))
     used = table.groupby("seed")["utilisation_percent"].min()
     comparisons = [
-        Comparison(
-            what="lowest utilisation of the link of all schemes",
-            ours=float(used.mean()),
-            published="at least 90",
-            accepted=(90, 100),
-            unit="%",
-            note=spread(used),
-        )
-    ]
-    for cca in mbps:
-        if cca in _LOW:
-            off = 100 * (mbps[cca] / mbps["cubic"] - 1)
-            comparisons.append(
-                Comparison(
-                    what=f"throughput of {cca} by CUBIC's, less 1",
-                    ours=float(off.mean()),
-                    published="low",
-                    accepted=(-100, -10),
-                    unit="%",
-                    note=spread(off),
-                )
+        compared(
+            "lowest utilisation of the link of all schemes",
+            used,
+            at_least(90, _WHERE),
+        ),
+        *(
+            compared(
+                f"throughput of {cca} by CUBIC's",
+                100 * mbps[cca] / mbps["cubic"],
+                unbounded("low", "caption of Figure 10"),
             )
+            for cca in _LOW
+        ),
+    ]
     if "nimbus" in mbps:
-        off = 100 * (mbps["nimbus"] / mbps["cubic"] - 1)
-        less = delay["cubic"] - delay["nimbus"]
         comparisons += [
-            Comparison(
-                what="throughput of Nimbus by CUBIC's, less 1",
-                ours=float(off.mean()),
-                published="similar",
-                accepted=(-10, 10),
-                unit="%",
-                note=spread(off),
+            compared(
+                "throughput of NimbusCC by CUBIC's",
+                100 * mbps["nimbus"] / mbps["cubic"],
+                similar(100, _WHERE),
             ),
-            Comparison(
-                what="mean delay of CUBIC less that of Nimbus",
-                ours=float(less.mean()),
-                published="15",
-                accepted=(5, 40),
+            compared(
+                "mean delay of CUBIC less that of NimbusCC",
+                delay["cubic"] - delay["nimbus"],
+                quantity(15, _WHERE),
                 unit="ms",
-                note=spread(less),
             ),
         ]
     figure = Figure(figsize=(6, 4), layout="constrained")

@@ -24,6 +24,7 @@ from ccbench.studies.nimbus_testbed import (
     seeds,
     shared,
 )
+from ccbench.studies.published import at_least, at_most, unbounded
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _SHARES = (0.3, 0.5, 0.7, 0.8, 0.85, 0.9)
 _RTTS = (1, 1.5, 2, 3, 4)
 _HIGH = 80.0
+_TEXT = "section 7.2"
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
@@ -77,47 +79,43 @@ def _measure(run: Run) -> Rows:
 
 def _conclude(table: pd.DataFrame) -> Findings:
     inelastic, elastic = (table[table["cross"] == cross] for cross in ("inelastic", "elastic"))
-    comparisons = []
-    for cca in table["cca"].unique():
-        mine = inelastic[inelastic["cca"] == cca]
-        high = mine[mine["percent_of_link"] > _HIGH].groupby("seed")["accuracy_percent"].mean()
-        far = elastic[(elastic["cca"] == cca) & (elastic["times_rtt"] == max(_RTTS))]
-        far_accuracy = far.set_index("seed")["accuracy_percent"]
-        if cca == "nimbus":
-            worst = worst_case(mine, ["traffic", "percent_of_link"])
-            comparisons += [
-                compared(
-                    f"nimbus: accuracy, inelastic traffic, lowest of all ({worst.name} %)",
-                    worst,
-                    published="high in all cases",
-                    accepted=(90, 100),
-                ),
-                compared(
-                    "nimbus: accuracy, NewReno of 4 times the RTT",
-                    far_accuracy,
-                    published="much higher than Copa's",
-                    accepted=(80, 100),
-                ),
-            ]
-        else:
-            low = mine[mine["percent_of_link"] < _HIGH].groupby("seed")["accuracy_percent"].mean()
-            near = elastic[(elastic["cca"] == cca) & (elastic["times_rtt"] == min(_RTTS))]
-            near_accuracy = near.set_index("seed")["accuracy_percent"]
-            comparisons += [
-                compared(
-                    "copa: accuracy, inelastic traffic above 80 % of the link less that below",
-                    high - low,
-                    published="drops sharply",
-                    accepted=(-100, -20),
-                ),
-                compared(
-                    "copa: accuracy, NewReno of 4 times the RTT less that of 1",
-                    far_accuracy - near_accuracy,
-                    published="degrades",
-                    accepted=(-100, -10),
-                ),
-            ]
-    return Findings(table=table, figure=_figure(inelastic, elastic), comparisons=tuple(comparisons))
+    worst = worst_case(inelastic[inelastic["cca"] == "nimbus"], ["traffic", "percent_of_link"])
+    high, low = (
+        inelastic[is_there].pivot_table("accuracy_percent", "seed", "cca")
+        for is_there in (inelastic["percent_of_link"] > _HIGH, inelastic["percent_of_link"] < _HIGH)
+    )
+    near, far = (
+        elastic[elastic["times_rtt"] == times].pivot_table("accuracy_percent", "seed", "cca")
+        for times in (min(_RTTS), max(_RTTS))
+    )
+    comparisons = (
+        compared(
+            f"accuracy, inelastic traffic, NimbusCC, lowest of all ({worst.name} %)",
+            worst,
+            unbounded("high in all cases", _TEXT),
+        ),
+        compared(
+            "accuracy, inelastic traffic above 80 % of the link, NimbusCC less Copa",
+            high["nimbus"] - high["copa"],
+            at_least(0, "caption of Figure 12", text="more accurate"),
+        ),
+        compared(
+            "accuracy, Copa, inelastic traffic above 80 % of the link less that below",
+            high["copa"] - low["copa"],
+            at_most(0, _TEXT, text="drops sharply"),
+        ),
+        compared(
+            "accuracy, NewReno of 4 times the RTT, NimbusCC less Copa",
+            far["nimbus"] - far["copa"],
+            at_least(0, _TEXT, text="much higher"),
+        ),
+        compared(
+            "accuracy, Copa, NewReno of 4 times the RTT less that of the same RTT",
+            far["copa"] - near["copa"],
+            at_most(0, _TEXT, text="degrades"),
+        ),
+    )
+    return Findings(table=table, figure=_figure(inelastic, elastic), comparisons=comparisons)
 
 
 def _figure(inelastic: pd.DataFrame, elastic: pd.DataFrame) -> Figure:

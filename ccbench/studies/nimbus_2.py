@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The delay that a flow inflicts on itself does not tell elastic traffic (Goyal et al., Figure 2).
+"""Self-inflicted delay beside elastic and inelastic cross traffic (Goyal et al. 2022, Figure 2).
 
-A CUBIC flow shares the link with another one from 30 to 90 s, and with constant traffic of half the
-link from 90 to 150 s. The self-inflicted delay is what the link takes for the flow's own packets in
-the queue. The first 10 s of each phase do not count. Link and queue are those of the testbed, as
-the paper says nothing else.
+A CUBIC flow shares the link with another CUBIC flow from 30 to 90 s and with constant traffic of
+half the link from 90 to 150 s. The self-inflicted delay is the time in which the link sends the
+flow's own packets in the queue. The first 10 s of each phase do not count. Link and queue are those
+of the testbed; the paper states no others.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from matplotlib.figure import Figure
 
 from ccbench.scenario import Flow
 from ccbench.studies.catalogue import about
-from ccbench.studies.nimbus_comparisons import spread
+from ccbench.studies.nimbus_comparisons import compared, farthest
 from ccbench.studies.nimbus_testbed import LINK_MBPS, seeds, shared
-from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.published import percentage, similar
+from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +31,8 @@ _DURATION_S = 150.0
 _PHASES = (("elastic", 0.2, 0.6), ("inelastic", 0.6, 1.0))
 _SETTLED = 1 / 15
 _INTERVAL_S = 0.1
+#: Percent of the link and of the delay that the text states, for both phases alike.
+_HALF = 50.0
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
@@ -81,37 +84,27 @@ def _conclude(table: pd.DataFrame) -> Findings:
     share = 100 * means["mbps"] / LINK_MBPS
     part = 100 * means["own_ms"] / means["total_ms"]
     off = 100 * (means["own_ms"]["elastic"] / means["own_ms"]["inelastic"] - 1)
-    comparisons = []
-    for phase, _, _ in _PHASES:
-        comparisons += [
-            Comparison(
-                what=f"throughput of the link, {phase} cross traffic",
-                ours=float(share[phase].mean()),
-                published="50",
-                accepted=(40, 60),
-                unit="%",
-                note=spread(share[phase]),
-            ),
-            Comparison(
-                what=f"self-inflicted part of the queueing delay, {phase} cross traffic",
-                ours=float(part[phase].mean()),
-                published="roughly half",
-                accepted=(40, 60),
-                unit="%",
-                note=spread(part[phase]),
-            ),
-        ]
-    comparisons.append(
-        Comparison(
-            what="self-inflicted delay, elastic by inelastic, less 1",
-            ours=float(off.mean()),
-            published="looks the same",
-            accepted=(-30, 30),
-            unit="%",
-            note=spread(off),
-        )
+    phases = [name for name, _, _ in _PHASES]
+    worst_share, shares = farthest({name: share[name] for name in phases}, _HALF)
+    worst_part, parts = farthest({name: part[name] for name in phases}, _HALF)
+    comparisons = (
+        compared(
+            f"CUBIC's share of the link, the phase that is farther off ({worst_share} traffic)",
+            shares,
+            percentage(_HALF, "section 3.2"),
+        ),
+        compared(
+            f"self-inflicted part of the queueing delay, likewise ({worst_part} traffic)",
+            parts,
+            percentage(_HALF, "section 3.2", text="roughly half"),
+        ),
+        compared(
+            "self-inflicted delay, elastic by inelastic phase, less 1",
+            off,
+            similar(0, "section 3.2", text="looks the same"),
+        ),
     )
-    return Findings(table=table, figure=_figure(table), comparisons=tuple(comparisons))
+    return Findings(table=table, figure=_figure(table), comparisons=comparisons)
 
 
 def _figure(table: pd.DataFrame) -> Figure:

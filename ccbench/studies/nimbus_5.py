@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elasticity by the elastic part of the cross traffic (Goyal et al. 2022, Figure 5).
 
-One CUBIC flow and Poisson traffic of such a rate that, if the sender and CUBIC have equal shares,
-the stated part of the cross traffic is CUBIC's. Where the paper leaves room: it does not say what
-the sender is. Here it is NimbusCC, and besides, UDP that pulses and heeds nothing else, of its fair
-share's rate.
+One CUBIC flow and Poisson traffic of such a rate that the stated part of the cross traffic is
+CUBIC's if the sender and CUBIC have equal shares. The paper does not describe the sender. Here it
+is NimbusCC; a second one, UDP traffic that pulses at its fair share and ignores everything else,
+shows what the detector sees without a congestion control, and is not compared.
 """
 
 from __future__ import annotations
@@ -18,20 +18,31 @@ from ccbench.elasticity.detector import THRESHOLD
 from ccbench.scenario import Flow
 from ccbench.studies import nimbus_testbed
 from ccbench.studies.catalogue import about
-from ccbench.studies.nimbus_comparisons import spread
+from ccbench.studies.nimbus_comparisons import compared
 from ccbench.studies.nimbus_measures import SETTLED_S, verdicts
 from ccbench.studies.nimbus_testbed import LINK_MBPS, pulser, seeds, shared
-from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.published import percentage, quantity, unbounded
+from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ccbench.run import Run
     from ccbench.scenario import Scenario
+    from ccbench.studies.published import Published
 
 _PARTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _PULSES = "pulses"
 _DURATION_S = 60.0
+
+#: What is stated of the median η of a part of elastic traffic, and of the time with an η above the
+#: threshold.
+_MEDIANS = {
+    0.0: ("inelastic traffic", quantity(1, "section 3.4")),
+    1.0: ("elastic traffic", quantity(10, "section 3.4")),
+}
+_QUARTER = 0.25
+_CORRECT = percentage(75, "section 3.4")
 
 
 def poisson_mbps(part: float) -> float:
@@ -104,30 +115,29 @@ def _conclude(table: pd.DataFrame) -> Findings:
             .mean()
         )
         comparisons += [
-            Comparison(
-                what=f"{sender}: median η, {words}",
-                ours=float(median[part].mean()),
-                published=published,
-                accepted=accepted,
-                note=spread(median[part]),
+            compared(
+                f"{sender}: median η, {words}",
+                median[part],
+                _statement(sender, published),
+                unit="",
             )
-            for part, words, published, accepted in (
-                (0.0, "inelastic traffic", "1", (0.5, 1.5)),
-                (1.0, "elastic traffic", "10", (5.0, 20.0)),
-            )
+            for part, (words, published) in _MEDIANS.items()
         ]
-        if 0.25 in above.index.unique("elastic_part"):  # noqa: PLR2004 - a quarter
+        if _QUARTER in above.index.unique("elastic_part"):
             comparisons.append(
-                Comparison(
-                    what=f"{sender}: a quarter elastic, called elastic",
-                    ours=float(above[0.25].mean()),
-                    published="75",
-                    accepted=(65, 100),
+                compared(
+                    f"{sender}: a quarter elastic, called elastic",
+                    above[_QUARTER],
+                    _statement(sender, _CORRECT),
                     unit="% of the time",
-                    note=spread(above[0.25], 0),
                 )
             )
     return Findings(table=table, figure=_figure(table), comparisons=tuple(comparisons))
+
+
+def _statement(sender: str, published: Published) -> Published:
+    """Return the statement as far as it is of this sender."""
+    return published if sender != _PULSES else unbounded("variant", published.where)
 
 
 def _figure(table: pd.DataFrame) -> Figure:

@@ -4,8 +4,7 @@
 192 Mbit/s, then 96 Mbit/s, each with elastic or inelastic cross traffic that crosses this link
 only. Where the paper leaves room: cross traffic is that of section 7.2, a NewReno flow or Poisson
 traffic of half the link; both queues have room for 2 BDP of their link; the status quo is CUBIC;
-NimbusCC is told the slower link's rate. Throughputs agree within 15 % of the status quo, as the
-text says of all of them, delays within a third of the table's, the lowest within 10 ms.
+NimbusCC is given the slower link's rate.
 """
 
 from __future__ import annotations
@@ -17,9 +16,10 @@ from matplotlib.figure import Figure
 
 from ccbench.scenario import Bottleneck, Flow
 from ccbench.studies.catalogue import about
-from ccbench.studies.nimbus_comparisons import compared
+from ccbench.studies.nimbus_comparisons import compared, relative_to
 from ccbench.studies.nimbus_measures import SETTLED_S, delays_ms
 from ccbench.studies.nimbus_testbed import LINK_MBPS, QUEUE_BDP, cross_traffic, seeds, shared
+from ccbench.studies.published import at_least, quantity
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 _FIRST_MBPS = 2 * LINK_MBPS
 _STATUS_QUO = "cubic"
 #: Traffic on the first and the second link: throughput off the status quo in percent, delay in ms.
-_PUBLISHED = {
-    ("elastic", "elastic"): ("-3", ("146", (97, 195))),
-    ("inelastic", "elastic"): ("5", ("76", (51, 101))),
-    ("elastic", "inelastic"): ("-14", ("91", (61, 121))),
-    ("inelastic", "inelastic"): ("0", ("14", (4, 24))),
+_TABLE_4 = {
+    ("elastic", "elastic"): (-3, 146),
+    ("inelastic", "elastic"): (5, 76),
+    ("elastic", "inelastic"): (-14, 91),
+    ("inelastic", "inelastic"): (0, 14),
 }
 
 
@@ -72,7 +72,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     return tuple(
         scenario(cca, kinds, seed, 16.0 if quick else 120.0)
         for cca in ("nimbus", _STATUS_QUO)
-        for kinds in _PUBLISHED
+        for kinds in _TABLE_4
         for seed in seeds(quick=quick)
     )
 
@@ -97,34 +97,37 @@ def _measure(run: Run) -> Rows:
 def _conclude(table: pd.DataFrame) -> Findings:
     rows = table.set_index(["first", "second", "cca", "seed"])
     comparisons = []
-    for (first, second), (off, (delay, accepted)) in _PUBLISHED.items():
+    for (first, second), (change, delay_ms) in _TABLE_4.items():
         case = rows.xs((first, second), level=("first", "second"))
         mine, usual = (case.xs(cca, level="cca") for cca in ("nimbus", _STATUS_QUO))
-        words = f"{first}, then {second}"
         comparisons += [
             compared(
-                f"{words}: throughput by CUBIC's, less 1",
-                100 * (mine["mbps"] / usual["mbps"] - 1),
-                published=off,
-                accepted=(-15, 15),
+                f"{first}, then {second}: throughput by CUBIC's",
+                100 * mine["mbps"] / usual["mbps"],
+                relative_to(change, "Table 4"),
             ),
             compared(
-                f"{words}: mean delay in both queues",
+                f"{first}, then {second}: mean delay in both queues",
                 mine["delay_ms"],
-                published=delay,
-                accepted=accepted,
+                quantity(delay_ms, "Table 4"),
                 unit="ms",
             ),
         ]
-        if "elastic" in {first, second}:
-            comparisons.append(
-                compared(
-                    f"{words}: in competitive mode",
-                    mine["competitive_percent"],
-                    published="above 85",
-                    accepted=(85, 100),
-                )
-            )
+    is_elastic = (table["first"] == "elastic") | (table["second"] == "elastic")
+    elastic = table[is_elastic & (table["cca"] != _STATUS_QUO)]
+    links, least = min(
+        elastic.groupby(["first", "second"]),
+        key=lambda case: float(case[1]["competitive_percent"].mean()),
+    )
+    on_links = ", then ".join(map(str, links))
+    comparisons.append(
+        compared(
+            f"in competitive mode, the case with the least of it ({on_links})",
+            least.set_index("seed")["competitive_percent"],
+            at_least(85, "appendix D.4", text="over 85"),
+            unit="% of the time",
+        )
+    )
     figure = Figure(figsize=(10, 4), layout="constrained")
     named = table.assign(case=table["first"] + ",\n" + table["second"])
     for axes, (column, unit) in zip(

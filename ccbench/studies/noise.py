@@ -31,6 +31,7 @@ from ccbench.noise import NO_NOISE, Noise
 from ccbench.run import NO_FLOW
 from ccbench.scenario import Scenario
 from ccbench.studies.catalogue import about
+from ccbench.studies.published import at_least, percentage
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -250,15 +251,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
             Comparison(
                 what="two Reno flows in step: largest share of one of them, over round trips",
                 ours=100 * float(np.maximum(exact, 1 - exact).max()),
-                published="phase effects give one flow almost all",
-                accepted=(80, 100),
+                published=at_least(80, "section 2", text="phase effects give one flow almost all"),
                 unit="%",
             ),
             Comparison(
                 what="the same with random time at the sender of up to a packet's time",
                 ours=100 * float(np.maximum(random, 1 - random).max()),
-                published="no phase effects: about an equal share",
-                accepted=(50, 60),
+                published=percentage(50, "section 4", text="no phase effects: about equal"),
                 unit="%",
             ),
         ),

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the studies of RAPID share: the paper's network, and how a run is looked at.
+"""The network of the studies of RAPID, and measures that they share.
 
 K. V. Konda and J. Kaur, "Rethinking the Timescales at Which Congestion-control Operates": a
 dumbbell of 1 Gbit/s and 60 ms, packets of 1040 bytes, a queue of one bandwidth-delay product.
 
 Linux's packets get that size by path MTU probing that starts there and never probes. Its receive
-windows start large, since those of ns-2 do not grow: RAPID would otherwise wait for them.
+windows start large, since those of ns-2 do not grow: RAPID would otherwise wait for them. Receivers
+of long transfers acknowledge every packet, as ns-2's do by default: the 7433 round trips of Table I
+are one packet more in each, which is half of that with delayed ACKs.
 """
 
 from __future__ import annotations
@@ -17,11 +19,15 @@ import numpy as np
 from ccbench.scenario import Bottleneck, Flow, Scenario
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
     from ccbench.run import Run
 
 __all__ = [
+    "DEFAULTS",
+    "EXACT",
     "MBPS",
     "NEWRENO",
     "PACKET_BYTES",
@@ -29,11 +35,13 @@ __all__ = [
     "SMALL_BUFFERS",
     "bdp_packets",
     "cbr",
+    "long_transfer",
     "mean_packets",
     "network",
     "over_rtts",
     "quantile_packets",
     "scheme_of",
+    "tolerance_of",
 ]
 
 MBPS = 1000.0
@@ -50,12 +58,18 @@ _SYSCTLS = {
     "net.ipv4.tcp_probe_threshold": "100000",
 }
 
-_EXACT = (("tcp_rapid.tolerance", "0"),)
+_TOLERANCE = "tcp_rapid.tolerance"
+_DEFAULT_TOLERANCE = 64
+
+#: Parameters for a network without noise, as in ns-2: no tolerance for it.
+EXACT = {_TOLERANCE: "0"}
+#: The module's own defaults, with a tolerance for noise.
+DEFAULTS: Mapping[str, str] = {}
 
 #: NewReno repairs one loss in a round trip. Linux's Reno does, without selective ACKs.
 NEWRENO = {"net.ipv4.tcp_sack": "0"}
 
-#: Send buffers as Linux has them, up to 64 MB: those of several flows have to fit into a guest.
+#: Linux's usual send buffers, up to 64 MB: those of several flows have to fit into a guest.
 SMALL_BUFFERS = {"net.ipv4.tcp_wmem": "4096 16384 67108864"}
 
 _SAMPLE_MS = 20.0
@@ -86,14 +100,25 @@ def cbr(mbps: float, start_s: float = 0.0, stop_s: float | None = None) -> Flow:
     )
 
 
+def long_transfer(cca: str, *, start_s: float = 0.0) -> Flow:
+    """Return a long transfer whose receiver acknowledges every packet, as in ns-2.
+
+    Examples
+    --------
+    >>> long_transfer("highspeed").acks
+    'every'
+    """
+    return Flow(cca=cca, start_s=start_s, acks="every")
+
+
 def network(  # noqa: PLR0913 - a network has this many numbers; all are named
     *flows: Flow,
     duration_s: float,
     mbps: float = MBPS,
     queue_packets: int | None = None,
-    loss: float = 0.0,
-    sysctls: dict[str, str] | None = None,
-    exact: bool = True,
+    loss_every_packets: int | None = None,
+    sysctls: Mapping[str, str] | None = None,
+    parameters: Mapping[str, str] = EXACT,
     **settings: Any,
 ) -> Scenario:
     """Return flows in the paper's network; its queues are summarised.
@@ -101,16 +126,18 @@ def network(  # noqa: PLR0913 - a network has this many numbers; all are named
     Parameters
     ----------
     *flows : Flow
-        What shares the link.
-    duration_s, mbps, loss : float
-        Length of the run, rate of the link and its random loss.
+        The flows that share the link.
+    duration_s, mbps : float
+        Length of the run and rate of the link.
     queue_packets : int, optional
         Room of the queue; by default one bandwidth-delay product.
-    sysctls : dict, optional
+    loss_every_packets : int, optional
+        Period of the link's loss, as in a :class:`~ccbench.bottleneck.Bottleneck`.
+    sysctls : mapping, optional
         Settings of the hosts besides those of all studies.
-    exact : bool
-        Whether RAPID allows for no noise: as in ns-2, where times are exact, so that the paper has
-        none. Otherwise it has its default tolerance.
+    parameters : mapping
+        RAPID's parameters, of which those left out have their defaults; without effect if no flow
+        is RAPID's.
     **settings
         Others of the :class:`~ccbench.scenario.Scenario`.
 
@@ -119,21 +146,40 @@ def network(  # noqa: PLR0913 - a network has this many numbers; all are named
     >>> network(Flow(cca="rapid"), duration_s=9).bottlenecks[0].queue_packets
     7212
     """
-    packets = bdp_packets(mbps) if queue_packets is None else queue_packets
+    link = Bottleneck(
+        bandwidth_mbps=mbps,
+        queue_packets=bdp_packets(mbps) if queue_packets is None else queue_packets,
+        loss_every_packets=loss_every_packets,
+    )
+    has_rapid = any(flow.cca == "rapid" for flow in flows)
     changes = {"rtt_ms": RTT_MS, "sample_interval_ms": _SAMPLE_MS, **settings}
     return Scenario(
         flows=flows,
-        bottlenecks=(Bottleneck(bandwidth_mbps=mbps, queue_packets=packets, loss=loss),),
+        bottlenecks=(link,),
         duration_s=duration_s,
         queue_log="summary",
-        module_parameters=_EXACT if exact and any(flow.cca == "rapid" for flow in flows) else (),
+        module_parameters=tuple(parameters.items()) if has_rapid else (),
         sysctls=tuple({**_SYSCTLS, **(sysctls or {})}.items()),
         **changes,
     )
 
 
+def tolerance_of(scenario: Scenario) -> int:
+    """Return RAPID's tolerance for noise.
+
+    Examples
+    --------
+    >>> [
+    ...     tolerance_of(network(Flow(cca="rapid"), duration_s=9, parameters=parameters))
+    ...     for parameters in (EXACT, DEFAULTS)
+    ... ]
+    [0, 64]
+    """
+    return int(dict(scenario.module_parameters).get(_TOLERANCE, _DEFAULT_TOLERANCE))
+
+
 def scheme_of(scenario: Scenario) -> str:
-    """Return what the scenario's first flow is called.
+    """Return the name of the first flow's scheme, as the paper has it.
 
     Examples
     --------

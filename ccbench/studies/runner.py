@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ccbench.raygen import Progress, SearchConfig, SearchResult
     from ccbench.run import Run
     from ccbench.scenario import Scenario
-    from ccbench.studies.study import Findings, Rows, Study
+    from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 __all__ = ["StudyResult", "run_study"]
 
@@ -57,7 +57,7 @@ class StudyResult:
     Examples
     --------
     >>> result = run_study("ware-3.2", quick=True)  # doctest: +SKIP
-    >>> [comparison.agrees for comparison in result.findings.comparisons]  # doctest: +SKIP
+    >>> [comparison.verdict for comparison in result.findings.comparisons]  # doctest: +SKIP
     """
 
     study: Study | SearchStudy | SimulationStudy
@@ -72,17 +72,11 @@ class StudyResult:
         return {
             "study": self.study.name,
             "title": self.study.title,
-            "source": self.study.source,
+            "publication": self.study.about.publication,
+            "part": self.study.about.part,
             "quick": self.quick,
             "full": self.full,
-            "comparisons": [
-                {
-                    **asdict(comparison),
-                    "ours": comparison.ours if math.isfinite(comparison.ours) else None,
-                    "agrees": comparison.agrees,
-                }
-                for comparison in self.findings.comparisons
-            ],
+            "comparisons": [_described(one) for one in self.findings.comparisons],
             "seeds": list(self.seeds),
             "provenance": dict(self.provenance),
         }
@@ -121,6 +115,29 @@ class StudyResult:
         document = sealed({**self.to_dict(), "files": digests})
         _atomic.write_text(description, json.dumps(document, indent=2, allow_nan=False) + "\n")
         return csv, *figures, description
+
+
+def _described(comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison as JSON-able values; what is no finite number becomes None."""
+    published = comparison.published
+    return {
+        "what": comparison.what,
+        "ours": _finite(comparison.value),
+        "half_width": _finite(comparison.half_width),
+        "unit": comparison.unit,
+        "published": published.text,
+        "where": published.where,
+        "kind": published.kind,
+        "low": _finite(published.low),
+        "high": _finite(published.high),
+        "verdict": comparison.verdict,
+        "significant": comparison.is_significant,
+        "note": comparison.note,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword

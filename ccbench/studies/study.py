@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+from ccbench.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from ccbench.run import Run
     from ccbench.scenario import Scenario
     from ccbench.studies.catalogue import About
+    from ccbench.studies.published import Published
 
 __all__ = [
     "Cases",
@@ -29,7 +33,11 @@ __all__ = [
     "Searches",
     "SimulationStudy",
     "Study",
+    "Verdict",
 ]
+
+#: What came of a comparison.
+Verdict: TypeAlias = Literal["agrees", "differs", "not compared"]
 
 #: Rows of a table, each a dictionary with the same columns.
 Rows: TypeAlias = list[dict[str, Any]]
@@ -64,36 +72,66 @@ class Comparison:
     ----------
     what : str
         What is compared, in a few words.
-    ours : float
-        Our number; NaN if the runs do not give it, which agrees with nothing.
-    published : str
-        What the publication states, in its own precision: ``"about 40"``, ``"1 to 3"``. Not what a
-        reader may guess from the height of a bar.
-    accepted : (float, float)
-        The smallest and the largest number of ours that agree with it.
+    ours : float or Estimate
+        Our number, or the mean of repetitions with its interval; NaN if the runs do not give it,
+        which agrees with nothing.
+    published : Published
+        What the publication states, and where: :mod:`ccbench.studies.published`.
     unit : str
-        Of all three; empty if they have none.
+        Of both; empty if they have none.
     note : str
-        Why ours differs, or why these limits.
+        What qualifies our number, or why it differs.
 
     Examples
     --------
-    >>> Comparison(what="share", ours=38.2, published="about 40", accepted=(35, 45)).agrees
-    True
+    >>> from ccbench.studies.published import percentage
+    >>> share = Comparison(what="share", ours=38.2, published=percentage(40, "section 3.4"))
+    >>> share.verdict
+    'agrees'
     """
 
     what: str
-    ours: float
-    published: str
-    accepted: tuple[float, float]
+    ours: float | Estimate
+    published: Published
     unit: str = ""
     note: str = ""
 
     @property
-    def agrees(self) -> bool:
-        """Whether our number lies between the limits."""
-        low, high = self.accepted
-        return low <= self.ours <= high
+    def value(self) -> float:
+        """Our number; of repetitions their mean."""
+        return self.ours.mean if isinstance(self.ours, Estimate) else self.ours
+
+    @property
+    def half_width(self) -> float:
+        """Half the length of its 95 % confidence interval; NaN if it has none."""
+        return self.ours.half_width if isinstance(self.ours, Estimate) else math.nan
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether our number agrees; where the publication sets no limit, nothing is compared."""
+        if self.published.kind == "unbounded":
+            return "not compared"
+        return "agrees" if self.published.includes(self.value) else "differs"
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether our number differs, and no number of its 95 % confidence interval agrees."""
+        if self.verdict != "differs":
+            return False
+        if math.isnan(self.half_width):
+            return True
+        low, high = self.value - self.half_width, self.value + self.half_width
+        return high < self.published.low or low > self.published.high
+
+    @property
+    def judgement(self) -> str:
+        """The verdict, whether a difference is significant, and whether it is a direction's."""
+        words: list[str] = [self.verdict]
+        if self.verdict == "differs" and not self.is_significant:
+            words.append("not significantly")
+        if self.published.kind == "direction":
+            words.append("direction only")
+        return ", ".join(words)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.studies.catalogue import about
+from ccbench.studies.published import at_most, percentage
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware_testbed import (
     BANDWIDTH_MBPS,
     COLOURS,
+    SEEDS,
     competition,
     is_bbr,
+    over_seeds,
     queue_axis,
     queue_packets,
     rank_correlation,
@@ -26,16 +29,11 @@ if TYPE_CHECKING:
     from ccbench.scenario import Scenario
 
 _OTHERS = ("cubic", "reno")
-
-_SHORT_QUEUES_NOTE = (
-    "In queues of 1 and 2 BDP the path holds hardly more than BBR's cap of 2 BDP in flight, so "
-    "that the cap does not bind and BBR takes most of the link, as (3.9) says. From 4 BDP on our "
-    "shares are between 47 and 37 %."
-)
+_WHERE = "section 3.3"
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    duration_s, seeds = (60.0, (1,)) if quick else (240.0, (1, 2, 3, 4, 5))
+    duration_s, seeds = (60.0, SEEDS[:1]) if quick else (240.0, SEEDS[:5])
     queues_bdp = (1, 8, 64) if quick else (1, 2, 4, 8, 16, 32, 64)
     return tuple(
         competition({"bbr": 1, other: 1}, queue_bdp=queue_bdp, duration_s=duration_s, seed=seed)
@@ -61,49 +59,38 @@ def _measure(run: Run) -> Rows:
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    share = table.pivot_table("bbr_percent", index="queue_packets", columns="other")
-    longest = share.index[-1]
-    up_to_32_bdp = share[share.index <= queue_packets(32)]
+    against = {
+        other: rows.pivot_table("bbr_percent", index="queue_packets", columns="seed")
+        for other, rows in table.groupby("other")
+    }
+    cubic, reno = against["cubic"], against["reno"]
+    longest = cubic.index[-1]
     return Findings(
         table=table,
         figure=_figure(table),
         comparisons=(
             Comparison(
-                what="BBR's share against Reno, longest queue up to 32 BDP",
-                ours=float(up_to_32_bdp["reno"].iloc[-1]),
-                published="about 40",
-                accepted=(35, 45),
-                unit="%",
-            ),
-            Comparison(
                 what="BBR's share against Reno, median of the queues up to 32 BDP",
-                ours=float(up_to_32_bdp["reno"].median()),
-                published="about 40",
-                accepted=(35, 45),
+                ours=over_seeds(reno[reno.index <= queue_packets(32)].median()),
+                published=percentage(40, _WHERE, text="around 40"),
                 unit="%",
-                note=_SHORT_QUEUES_NOTE,
             ),
             Comparison(
                 what="order of BBR's share against CUBIC by queue length (rank correlation)",
-                ours=rank_correlation(share["cubic"]),
-                published="falls",
-                accepted=(-1, -0.9),
+                ours=over_seeds(cubic.apply(rank_correlation)),
+                published=at_most(0, _WHERE, text="correlated; generous in long queues"),
             ),
             Comparison(
                 what="BBR's share against CUBIC, longest queue",
-                ours=float(share["cubic"][longest]),
-                published="generous",
-                accepted=(0, 50),
+                ours=over_seeds(cubic.loc[longest]),
+                published=at_most(50, _WHERE, text="generous"),
                 unit="%",
-                note="'Generous' is read as less than half of the link.",
             ),
             Comparison(
                 what="the same, less its share against Reno",
-                ours=float(share["cubic"][longest] - share["reno"][longest]),
-                published="below 0",
-                accepted=(-100, 0),
-                unit="%",
-                note="The thesis calls BBR generous 'especially to Cubic'.",
+                ours=over_seeds(cubic.loc[longest] - reno.loc[longest]),
+                published=at_most(0, _WHERE, text="generous especially to CUBIC"),
+                unit="points",
             ),
         ),
     )

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """RTT estimate and in-flight cap of BBR flows among themselves (Ware 2024, Figure 3.8).
 
-How the RTT estimate is measured: BBR keeps its own, which no sample has. TCP keeps another, the
-smallest RTT of the last ``tcp_min_rtt_wlen`` seconds, 300 by default, so that it remembers the
-empty queue of the first packets. Set to 11 s, it reaches back to the last ProbeRTT and no further,
-as BBR's own does, whose estimate is at most 10 s and a ProbeRTT old.
+How the RTT estimate is measured: samples do not have BBR's own. TCP keeps another one, the smallest
+RTT of the last ``tcp_min_rtt_wlen`` seconds, 300 by default, so that it remembers the empty queue
+of the first packets. Set to 11 s, it reaches back to the last ProbeRTT and no further, as does
+BBR's own estimate, which is at most 10 s and a ProbeRTT old.
+
+An estimate counts as inflated from a quarter of the growth that (3.6) has for each flow.
 """
 
 from __future__ import annotations
@@ -14,16 +16,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.models.bbr import BbrModel, inflight_cap_packets
 from ccbench.studies.catalogue import about
+from ccbench.studies.published import exactly, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
-from ccbench.studies.ware_testbed import COLOURS, RTT_MS, competition
+from ccbench.studies.ware_testbed import COLOURS, RTT_MS, SEEDS, competition, over_seeds
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ccbench.run import Run
     from ccbench.scenario import Scenario
 
@@ -32,25 +34,13 @@ _QUEUE_BDP = 64
 _MEMORY = (("net.ipv4.tcp_min_rtt_wlen", "11"),)
 #: Startup is over, and several ProbeRTTs have passed.
 _FROM_S = 60.0
-#: What one more flow adds in (3.6): the time that the link takes for its four packets.
+#: Growth of the estimate with each flow by (3.6): the time that its four packets take on the link.
 _STEP_MS = 4 * 1500 * 8 / _BANDWIDTH_MBPS / 1e3
-
-_PACING_NOTE = (
-    "(3.6) has all 4 N packets in flight while the RTT is measured. BBR also paces, at its "
-    "estimate of its share: after an ACK for two packets the next two leave one after the other. "
-    "With 20 flows, 64 to 67 of 80 packets are in flight where the queue is shortest, and BBR "
-    "takes the shortest RTT: 3.3 packets a flow, which exceed the pipe with 16 flows, not 13."
-)
-_ALLOWANCE_NOTE = (
-    "Of the 15 packets that each of 20 flows may have in flight, 7 are twice the product of its "
-    "estimates. 5 are room for three bursts of segmentation offload, and rounding up to an even "
-    "number. The rest is what ACKs have lately brought at once, which Linux adds since 5.1. Few "
-    "flows with many packets each hardly notice."
-)
+_WHERE = "section 3.5.4"
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    duration_s, seeds = (80.0, (1,)) if quick else (240.0, (1, 2, 3))
+    duration_s, seeds = (80.0, SEEDS[:1]) if quick else (240.0, SEEDS)
     return tuple(
         replace(
             competition(
@@ -98,59 +88,61 @@ def _measure(run: Run) -> Rows:
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    mean = table.groupby("bbr_flows").mean()
-    rtt_est_ms = mean["rtt_est_ms"]
-    inflated = rtt_est_ms[rtt_est_ms > rtt_est_ms.iloc[0] + _STEP_MS / 4]
-    first = float(inflated.index[0]) if len(inflated) else math.nan
-    growth_ms, linearity = math.nan, math.nan
-    if len(inflated) > 1:
-        growth_ms = float(np.polyfit(inflated.index, inflated, 1)[0])
-        linearity = round(float(np.corrcoef(inflated.index, inflated)[0, 1]), 12)
-    last = mean.iloc[-1]
+    of_seed = pd.DataFrame([_summary(rows) for _, rows in table.groupby("seed")])
     return Findings(
         table=table,
         figure=_figure(table),
         comparisons=(
             Comparison(
-                what="RTT estimate of one flow",
-                ours=float(rtt_est_ms.iloc[0]),
-                published="40",
-                accepted=(40, 42),
-                unit="ms",
-                note="The base RTT and the link's time for two packets, which one ACK answers.",
+                what="RTT estimate of one flow by the base RTT",
+                ours=over_seeds(of_seed["alone_percent"]),
+                published=similar(100, "section 3.5.3", text="measures the baseline RTT"),
+                unit="%",
+                note="It has the link's time for two packets, which one ACK answers.",
             ),
             Comparison(
                 what="fewest flows whose estimate is inflated",
-                ours=first,
-                published="13",
-                accepted=(12, 14),
+                ours=over_seeds(of_seed["fewest_inflated"]),
+                published=exactly(13, _WHERE, text="13 or more"),
                 unit="flows",
-                note=f"Inflated by at least {_STEP_MS / 4:.1f} ms, a quarter of what (3.6) adds "
-                f"for each flow. {_PACING_NOTE}",
             ),
             Comparison(
-                what="from there on, correlation of estimate and flows",
-                ours=linearity,
-                published="linear",
-                accepted=(0.95, 1),
+                what="from there on, variance of the estimate that a line explains",
+                ours=over_seeds(of_seed["linear_percent"]),
+                published=similar(100, _WHERE, text="increases linearly"),
+                unit="%",
             ),
             Comparison(
-                what="from there on, growth of the estimate with each flow",
-                ours=growth_ms,
-                published=f"{_STEP_MS:g} (3.6)",
-                accepted=(0.8 * _STEP_MS, 1.2 * _STEP_MS),
-                unit="ms",
-                note="The same: a flow adds about 3 packets in flight, not 4.",
+                what="from there on, growth of the estimate with each flow by that of (3.6)",
+                ours=over_seeds(of_seed["growth_percent"]),
+                published=similar(100, _WHERE, text="similar to the prediction"),
+                unit="%",
             ),
             Comparison(
                 what="in-flight cap by 2 x RTT estimate x link rate, most flows",
-                ours=float(last["cwnd_packets"] / last["cap_of_rtt_est_packets"]),
-                published="1 (3.1)",
-                accepted=(0.9, 1.1),
-                note=_ALLOWANCE_NOTE,
+                ours=over_seeds(of_seed["cap"]),
+                published=unbounded("the estimate corresponds to the cap", _WHERE),
             ),
         ),
     )
+
+
+def _summary(rows: pd.DataFrame) -> dict[str, float]:
+    """Return the quantities that are compared, of one seed."""
+    by_flows = rows.set_index("bbr_flows").sort_index()
+    rtt_est_ms, last = by_flows["rtt_est_ms"], by_flows.iloc[-1]
+    inflated = rtt_est_ms[rtt_est_ms > rtt_est_ms.iloc[0] + _STEP_MS / 4]
+    growth_ms, correlation = math.nan, math.nan
+    if len(inflated) > 1:
+        growth_ms = float(np.polyfit(inflated.index, inflated, 1)[0])
+        correlation = float(np.corrcoef(inflated.index, inflated)[0, 1])
+    return {
+        "alone_percent": 100 * float(rtt_est_ms.iloc[0]) / RTT_MS,
+        "fewest_inflated": float(inflated.index[0]) if len(inflated) else math.nan,
+        "linear_percent": 100 * correlation**2,
+        "growth_percent": 100 * growth_ms / _STEP_MS,
+        "cap": float(last["cwnd_packets"] / last["cap_of_rtt_est_packets"]),
+    }
 
 
 def _figure(table: pd.DataFrame) -> Figure:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The most harmful scenarios by what found them (Ware 2024, Figure 5.13)."""
+"""The most harmful scenarios of each strategy (Ware 2024, Figure 5.13)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.studies.catalogue import about
-from ccbench.studies.study import Findings, SearchStudy
+from ccbench.studies.published import at_least
+from ccbench.studies.study import Comparison, Findings, SearchStudy
 from ccbench.studies.ware_raygen import (
     STRATEGIES,
+    TOP,
+    differences,
     draw_top,
     reno_against_westwood,
-    top_comparisons,
+    top_median,
     top_table,
+    unpublished_comparisons,
 )
 
 if TYPE_CHECKING:
@@ -33,7 +37,16 @@ def _searches(*, quick: bool, full: bool) -> tuple[SearchConfig, ...]:
 def _conclude(results: Sequence[SearchResult]) -> Findings:
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     draw_top(figure.subplots(), results)
-    return Findings(table=top_table(results), figure=figure, comparisons=top_comparisons(results))
+    better = Comparison(
+        what=f"genetic less random: median of the top {TOP}",
+        ours=differences(results, "genetic", "random", top_median),
+        published=at_least(0, "caption of Figure 5.13", text="more harmful scenarios"),
+    )
+    return Findings(
+        table=top_table(results),
+        figure=figure,
+        comparisons=(better, *unpublished_comparisons(results)),
+    )
 
 
 STUDY = SearchStudy(

@@ -2,11 +2,12 @@
 """Algorithm 1 at work on one flow, iteration by iteration (Ware 2024, Figures 5.7 and 5.8).
 
 The thesis shows one of three flows, of which one is CUBIC and two are BBRv3, in a network that it
-does not name. Linux has no BBRv3, so the two are BBRv1 here. Of twelve networks we show the one
-that looks most like the published figure; the table has them all.
+does not name. Linux has no BBRv3, so the two are BBRv1 here, in four networks with typical noise,
+six seeds each. What the thesis says of its one flow is shown beside one of ours and not compared;
+what it says of the algorithm is compared for all flows.
 
-In the place of the label that the thesis gave by hand there is that of our rule
-(:mod:`ccbench.harm.convergence.labels`). It needs a run of 600 s; the algorithm sees the first 180.
+The thesis labelled by hand; here a rule does (:mod:`ccbench.harm.convergence.labels`). It needs a
+run of 600 s; the algorithm sees the first 180.
 """
 
 from __future__ import annotations
@@ -19,33 +20,40 @@ import pandas as pd
 from ccbench.harm import Convergence, measured_from
 from ccbench.harm.convergence.labels import LABELLED_S, labelled_run
 from ccbench.harm.convergence.plot import convergence_figure
+from ccbench.noise import typical
 from ccbench.scenario import Bottleneck, Flow, Scenario
 from ccbench.studies.catalogue import about
+from ccbench.studies.published import at_least, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.ware_testbed import SEEDS, over_seeds
 
 if TYPE_CHECKING:
     from ccbench.run import Run
 
 #: Rate in Mbit/s and round-trip time in ms; queue in packets. The last network is shown.
-_PATHS = ((100, 100), (50, 50), (100, 40))
-_QUEUES = (256, 1024, 2048, 4096)
+_PATHS = ((100, 100), (100, 40))
+_QUEUES = (1024, 4096)
 #: The flow that is shown: the last of the BBR flows.
 _FLOW = 2
+_WHERE, _EXAMPLE = "section 5.3.3.1", "caption of Figure 5.7"
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    paths, queues = (((10, 40),), (410,)) if quick else (_PATHS, _QUEUES)
+    paths, queues, seeds = (((10, 40),), (410,), SEEDS[:1]) if quick else (_PATHS, _QUEUES, SEEDS)
     return tuple(
         Scenario(
             flows=(Flow(cca="cubic"), Flow(cca="bbr", count=2)),
             bottlenecks=(Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_packets=packets),),
             rtt_ms=rtt_ms,
             duration_s=LABELLED_S,
+            seed=seed,
+            noise=typical(rtt_ms=rtt_ms),
             queue_log=False,
             name=f"{bandwidth_mbps} Mbit/s, {rtt_ms} ms, {packets} packets",
         )
         for bandwidth_mbps, rtt_ms in paths
         for packets in queues
+        for seed in seeds
     )
 
 
@@ -54,6 +62,7 @@ def _measure(run: Run) -> Rows:
     return [
         {
             "network": run.scenario.name,
+            "seed": run.scenario.seed,
             "time_s": time_s,
             "flow": flow,
             "throughput_mbps": labelled.throughput[flow][time_s],
@@ -65,59 +74,53 @@ def _measure(run: Run) -> Rows:
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    networks = {
-        name: rows.pivot_table("throughput_mbps", index="time_s", columns="flow")
-        for name, rows in table.groupby("network", sort=False)
-    }
-    labels_s = table.groupby(["network", "flow"])["label_s"].first()
-    steps = pd.concat(
-        [_steps(str(name), mbps, labels_s[name]) for name, mbps in networks.items()],
-        ignore_index=True,
-    )
-    shown = table["network"].iloc[-1]
-    flow = Convergence.of(networks[shown]).flows[_FLOW]
-    last = steps.drop_duplicates(["network", "flow"], keep="last")
-    ours = last[(last["network"] == shown) & (last["flow"] == _FLOW)].iloc[0]
-    returned_s = float("nan") if flow.converged_at_s is None else flow.converged_at_s
+    runs = [rows for _, rows in table.groupby(["network", "seed"], sort=False)]
+    steps = pd.concat([_steps(run) for run in runs], ignore_index=True)
+    last = steps.drop_duplicates(["network", "seed", "flow"], keep="last").copy()
+    last["after_label_s"] = last["converged_s"] - last["label_s"]
+    medians = last.groupby("seed")[["after_label_s", "label_difference_percent"]].median()
+    network, seed = table["network"].iloc[-1], table["seed"].min()
+    shown = table[(table["network"] == network) & (table["seed"] == seed)]
+    is_shown = (last["network"] == network) & (last["seed"] == seed) & (last["flow"] == _FLOW)
+    example = last[is_shown].iloc[0]
     return Findings(
         table=steps,
-        figure=convergence_figure(flow),
+        figure=convergence_figure(Convergence.of(_throughput(shown)).flows[_FLOW]),
         comparisons=(
             Comparison(
-                what="iterations until the flow has converged",
-                ours=float(ours["iteration"] if ours["converged"] else np.nan),
-                published="3",
-                accepted=(3, 3),
-                note="The network is chosen so; the thesis does not name its own.",
+                what="iterations until the flow that is shown has converged",
+                ours=float(example["iteration"] if example["converged"] else np.nan),
+                published=unbounded("3 for its flow", _WHERE),
             ),
             Comparison(
-                what="the returned time, less the label",
-                ours=returned_s - float(ours["label_s"]),
-                published="5",
-                accepted=(0, 60),
+                what="the time returned for it, less the label",
+                ours=float(example["after_label_s"]),
+                published=unbounded("5 for its flow", _EXAMPLE),
                 unit="s",
-                note="A time after convergence is promised, not the time of convergence.",
             ),
             Comparison(
-                what="the mean throughput after the returned time, off that after the label",
-                ours=float(ours["label_difference_percent"]),
-                published="nearly identical",
-                accepted=(0, 10),
-                unit="%",
+                what="the returned time, less the label, median of all flows",
+                ours=over_seeds(medians["after_label_s"]),
+                published=at_least(0, _WHERE, text="after convergence"),
+                unit="s",
             ),
             Comparison(
-                what="the same, median of all flows of all networks",
-                ours=float(last["label_difference_percent"].median()),
-                published="nearly identical",
-                accepted=(0, 10),
+                what="mean throughput after it, off that after the label, median of all flows",
+                ours=over_seeds(medians["label_difference_percent"]),
+                published=similar(0, _EXAMPLE, text="nearly identical"),
                 unit="%",
             ),
         ),
     )
 
 
-def _steps(network: str, throughput: pd.DataFrame, labels_s: pd.Series[float]) -> pd.DataFrame:
-    """Return every iteration of every flow of a network."""
+def _throughput(run: pd.DataFrame) -> pd.DataFrame:
+    return run.pivot_table("throughput_mbps", index="time_s", columns="flow")
+
+
+def _steps(run: pd.DataFrame) -> pd.DataFrame:
+    """Return every iteration of every flow of a run."""
+    throughput, labels_s = _throughput(run), run.groupby("flow")["label_s"].first()
     convergence = Convergence.of(throughput)
     from_s = measured_from(convergence.converged_at_s, float(throughput.index[-1]))
     ours_mbps = throughput[throughput.index > from_s].mean()
@@ -126,7 +129,8 @@ def _steps(network: str, throughput: pd.DataFrame, labels_s: pd.Series[float]) -
     differences = 100 * (ours_mbps - label_mbps).abs() / label_mbps
     return pd.DataFrame(
         {
-            "network": network,
+            "network": run["network"].iloc[0],
+            "seed": run["seed"].iloc[0],
             "flow": number,
             "label_s": labels_s[number],
             "label_difference_percent": differences[number],
@@ -136,6 +140,7 @@ def _steps(network: str, throughput: pd.DataFrame, labels_s: pd.Series[float]) -
             "left_mean_mbps": step.left_mean,
             "right_mean_mbps": step.right_mean,
             "converged": step.converged,
+            "converged_s": np.nan if flow.converged_at_s is None else flow.converged_at_s,
         }
         for number, flow in enumerate(convergence.flows)
         for iteration, step in enumerate(flow.steps, start=1)

@@ -1,25 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """The convergence detector and its rivals against labelled runs (Ware 2024, Figure 5.9).
 
-The thesis labelled 100 experiments by hand, and does not name them. Here a rule labels 72
-(:mod:`ccbench.harm.convergence.labels`), among them 10 in which a competitor arrives after 130 of
-180 s, so that there is something not to converge.
+The thesis labelled 100 experiments by hand, and does not name them. Here a rule labels 144
+(:mod:`ccbench.harm.convergence.labels`): half of the labelled set, every pair of CCAs in every
+other network, with typical noise and four seeds. In some of them a competitor arrives after 130 of
+180 s, so that there is something not to converge; the thesis speaks of no such experiments.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.harm.convergence.evaluation import METHODS, evaluate, summarise
-from ccbench.harm.convergence.labels import LATEST_S, labelled_run, labelled_scenarios
+from ccbench.harm.convergence.labels import LATEST_S, NETWORKS, labelled_run, labelled_scenarios
+from ccbench.noise import typical
 from ccbench.studies.catalogue import about
+from ccbench.studies.published import at_least, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.ware_testbed import SEEDS, over_seeds
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
     from ccbench.run import Run
@@ -28,6 +33,8 @@ if TYPE_CHECKING:
 _OURS = "Algorithm 1"
 #: A method that says of every flow that it has converged.
 _ALWAYS = "skip 1 min"
+_SEEDS = SEEDS[:4]
+_WHERE = "section 5.3.3.2"
 #: The methods of Figure 5.9, and of the rivals those that make something of their own.
 _DRAWN = (_OURS, "skip 20 s", "skip 1 min", "Vivace, 25 % for 5 s", "Axiomatizing, alpha 0.4")
 #: Smaller differences than this percentage are drawn as it.
@@ -35,73 +42,72 @@ _SMALLEST_PERCENT = 0.01
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    scenarios = labelled_scenarios()
-    if not quick:
-        return scenarios
-    return tuple(s for s in scenarios if s.bottlenecks[0].mean_mbps <= 10)[:4]  # noqa: PLR2004
+    # The networks take turns from pair to pair, so that each is there.
+    half = [s for i, s in enumerate(labelled_scenarios()) if (i + i // len(NETWORKS)) % 2 == 0]
+    if quick:
+        half = [s for s in half if s.bottlenecks[0].mean_mbps <= 10][:4]  # noqa: PLR2004
+    return tuple(
+        replace(scenario, seed=seed, noise=typical(rtt_ms=scenario.rtt_ms))
+        for scenario in half
+        for seed in (_SEEDS[:1] if quick else _SEEDS)
+    )
 
 
 def _measure(run: Run) -> Rows:
     start_s = max(flow.start_s for flow in run.scenario.flows)
     table = evaluate(labelled_run(run))
     table.insert(0, "scenario", run.scenario.name)
-    table.insert(1, "last_start_s", start_s)
+    table.insert(1, "seed", run.scenario.seed)
+    table.insert(2, "last_start_s", start_s)
     return cast("Rows", table.to_dict("records"))
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    summary = summarise(table)
-    in_time = summarise(table[table["last_start_s"] <= LATEST_S])
-    near = summary["within_10"]
+    near = _of_seeds(table, "within_10")
+    others = near[["skip 20 s", "skip 1 min"]].max(axis=1)
+    agree = _of_seeds(table, "agreement")
+    in_time = _of_seeds(table[table["last_start_s"] <= LATEST_S], "agreement")
     return Findings(
         table=table,
-        figure=_figure(table, summary),
+        figure=_figure(table, summarise(table)),
         comparisons=(
             Comparison(
                 what="flows whose mean is within 10 % of that after the label",
-                ours=float(near[_OURS]),
-                published="over 80",
-                accepted=(80, 100),
+                ours=over_seeds(near[_OURS]),
+                published=at_least(80, _WHERE, text="over 80"),
                 unit="%",
             ),
             Comparison(
-                what="the same, less those for ignoring 20 s",
-                ours=float(near[_OURS] - near["skip 20 s"]),
-                published="above 0",
-                accepted=(0, 100),
-                unit="%",
-                note="The thesis calls the detector's fit the tightest of the three.",
+                what="the same, less those for ignoring 20 s or a minute, whichever are more",
+                ours=over_seeds(near[_OURS] - others),
+                published=at_least(0, _WHERE, text="the tightest fit"),
+                unit="points",
             ),
             Comparison(
-                what="the same, less those for ignoring a minute",
-                ours=float(near[_OURS] - near["skip 1 min"]),
-                published="above 0",
-                accepted=(0, 100),
+                what=f"agreement on which flows converged, where all start by {LATEST_S:g} s",
+                ours=over_seeds(in_time[_OURS]),
+                published=at_least(90, _WHERE, text="over 90"),
                 unit="%",
-                note="The thesis calls ignoring a minute very close.",
+                note=_always(in_time),
             ),
             Comparison(
-                what="agreement on which flows have converged, where all start by 120 s",
-                ours=float(in_time["agreement"][_OURS]),
-                published="over 90",
-                accepted=(90, 100),
+                what="the same, all runs",
+                ours=over_seeds(agree[_OURS]),
+                published=unbounded("variant", _WHERE),
                 unit="%",
-                note=f"To say yes of every flow agrees in {in_time['agreement'][_ALWAYS]:.0f} %.",
-            ),
-            Comparison(
-                what="agreement on which flows have converged, all runs",
-                ours=float(summary["agreement"][_OURS]),
-                published="over 90",
-                accepted=(90, 100),
-                unit="%",
-                note=(
-                    f"To say yes of every flow agrees in {summary['agreement'][_ALWAYS]:.0f} %. "
-                    "Algorithm 1 takes a competitor that arrives at 130 s for settled: all windows "
-                    "that hold its arrival have much the same deviation."
-                ),
+                note=_always(agree),
             ),
         ),
     )
+
+
+def _of_seeds(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return a column of the summary, with a row for each seed and a column for each method."""
+    return pd.DataFrame({seed: summarise(rows)[column] for seed, rows in table.groupby("seed")}).T
+
+
+def _always(agreement: pd.DataFrame) -> str:
+    return f"To say yes of every flow agrees in {agreement[_ALWAYS].mean():.0f} %."
 
 
 def _figure(table: pd.DataFrame, summary: pd.DataFrame) -> Figure:

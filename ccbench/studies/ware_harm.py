@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the studies of Ware's section 5.3 have in common: harm and Jain's index of pairs of runs.
+"""Harm and Jain's index of pairs of runs, for the studies of Ware's section 5.3.
 
 A study measures one run at a time, and harm takes two: here a run becomes the throughput of its
 flows over time, and the two runs of a pair meet in the table.
+
+Where the thesis leaves room: it gives neither the testbed's noise nor the number of repetitions.
+Here the path has typical noise (:func:`ccbench.noise.typical`), and each experiment runs with
+several seeds.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ _NETWORK = ["bandwidth_mbps", "rtt_ms", "queue_packets", "seed"]
 
 
 def scenarios_of(experiments: Iterable[Experiment]) -> tuple[Scenario, ...]:
-    """Return all runs of some experiments; those that share a solo run have it once."""
+    """Return all runs of some experiments; a solo run that several share is there once."""
     pairs = (scenario for e in experiments for scenario in (e.solo, e.competing))
     return tuple(dict.fromkeys(pairs))
 
@@ -62,18 +66,23 @@ def measure(run: Run) -> Rows:
     ]
 
 
-def harms(table: pd.DataFrame) -> pd.DataFrame:
+def harms(table: pd.DataFrame, *, whole: bool = False) -> pd.DataFrame:
     """Return a row for each experiment: the harm to beta and Jain's index of all flows.
 
-    Both are taken as :func:`ccbench.harm.measure` takes them: from convergence on, or without the
-    first minute.
+    Parameters
+    ----------
+    table : DataFrame
+        The rows of :func:`measure`.
+    whole : bool
+        Whether over whole runs; else as :func:`ccbench.harm.measure` does, from convergence on or
+        without the first minute.
     """
     solo = dict(iter(table[table["alpha_flows"] == 0].groupby(_NETWORK)))
     rows = []
     for key, run in table[table["alpha_flows"] > 0].groupby([*_NETWORK, "alpha_flows"]):
         first = run.iloc[0]
         converged_s = None if pd.isna(first["converged_s"]) else float(first["converged_s"])
-        from_s = measured_from(converged_s, float(first["duration_s"]))
+        from_s = 0.0 if whole else measured_from(converged_s, float(first["duration_s"]))
         together = run[run["time_s"] > from_s].groupby(["flow", "is_beta"])["mbps"].mean()
         beta = together[together.index.get_level_values("is_beta")]
         alone = solo[key[:-1]]

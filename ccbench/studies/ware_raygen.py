@@ -1,30 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the studies of Ware's section 5.5 have in common: searches for where Westwood harms Reno.
+"""Searches for where Westwood harms Reno, for the studies of Ware's section 5.5.
 
 Where the thesis leaves room: it does not say whether copies count among the top scenarios. Here
 they do not, so that a search that finds one network twenty times has found one. Its sweep has 3500
 scenarios; ours has 960, or with ``full`` 3125, which are grids with about as many levels of each
-gene.
+gene. "Better" is here a higher median of the 100 most harmful scenarios.
 
-A search picks the largest of many noisy values. What is picked is partly luck, and the more so the
-more alike the scenarios are from which it is picked (:mod:`ccbench.raygen.selection`). So each
-comparison has beside it what the five claims of each search show with fresh seeds.
+A search picks the largest of many noisy values. Such a value is partly luck, and the more so the
+more alike the scenarios are (:mod:`ccbench.raygen.selection`). So the comparisons have beside them
+the harm of the five claims of each search with fresh seeds.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pandas as pd
 
+from ccbench.estimate import Estimate
 from ccbench.raygen import SearchConfig
+from ccbench.studies.published import unbounded
 from ccbench.studies.study import Comparison
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from matplotlib.axes import Axes
 
@@ -32,11 +33,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLOURS",
-    "RIVALS",
     "STRATEGIES",
+    "TOP",
     "UNPUBLISHED",
     "Strategy",
     "best",
+    "differences",
     "draw_cdf",
     "draw_top",
     "fresh_mean",
@@ -44,8 +46,9 @@ __all__ = [
     "of",
     "quickly",
     "reno_against_westwood",
-    "top_comparisons",
+    "top_median",
     "top_table",
+    "unpublished_comparisons",
 ]
 
 Strategy: TypeAlias = Literal["genetic", "random", "sweep", "surrogate"]
@@ -53,15 +56,8 @@ Strategy: TypeAlias = Literal["genetic", "random", "sweep", "surrogate"]
 #: Those that learn, and the one to beat.
 STRATEGIES: tuple[Strategy, ...] = ("genetic", "surrogate", "random")
 
-#: Which should be better than which. The thesis has the first pair only.
-RIVALS: tuple[tuple[Strategy, Strategy], ...] = (
-    ("genetic", "random"),
-    ("surrogate", "random"),
-    ("surrogate", "genetic"),
-)
-
-#: In place of what is published about the surrogate.
-UNPUBLISHED = "not in the thesis"
+#: In place of a statement about the surrogate, or about fresh seeds.
+UNPUBLISHED = unbounded("not in the thesis", "nowhere")
 
 COLOURS: Mapping[str, str] = MappingProxyType(
     {
@@ -75,8 +71,7 @@ COLOURS: Mapping[str, str] = MappingProxyType(
 #: The thesis compares so many of the most harmful scenarios.
 TOP = 100
 
-#: "Better" is above this, not above 0: searches that begin alike and find nothing else are equal.
-_LEAST = 1e-6
+_TOP_MEDIAN, _CLAIMS = f"median of the top {TOP}", "mean of the claims, fresh seeds"
 
 
 def reno_against_westwood(
@@ -131,53 +126,44 @@ def fresh_mean(result: SearchResult) -> float:
     return float(result.claims["relative_harm"].mean())
 
 
-def _top_quantile(share: float) -> Callable[[SearchResult], float]:
-    return lambda result: float(result.worst(TOP)["relative_harm"].quantile(share))
+def top_median(result: SearchResult) -> float:
+    """Return the median relative harm of the most harmful scenarios."""
+    return float(result.worst(TOP)["relative_harm"].median())
 
 
-#: By what one search is better than another.
-_MEASURES: Mapping[str, Callable[[SearchResult], float]] = MappingProxyType(
-    {
-        "best": best,
-        f"90th percentile of the top {TOP}": _top_quantile(0.9),
-        f"median of the top {TOP}": _top_quantile(0.5),
-        "mean of the claims, fresh seeds": fresh_mean,
-    }
-)
-
-
-def top_comparisons(results: Sequence[SearchResult]) -> tuple[Comparison, ...]:
-    """Compare the most harmful scenarios of each two rivals, by several measures.
-
-    Of several repetitions (seeds) ours is the smallest difference: if it is above 0, the one is
-    better than the other in all of them.
-    """
-    seeds = sorted({result.config.seed for result in results})
-    return tuple(
-        _smallest_difference(results, seeds, pair, what) for pair in RIVALS for what in _MEASURES
+def differences(
+    results: Iterable[SearchResult],
+    better: Strategy,
+    other: Strategy,
+    measure: Callable[[SearchResult], float],
+) -> Estimate:
+    """Return by how much one strategy is better than another, with a value for each repetition."""
+    results = list(results)
+    seeds = sorted({result.config.seed for result in results if result.config.strategy == better})
+    return Estimate(
+        tuple(
+            measure(of(results, better, seed)) - measure(of(results, other, seed)) for seed in seeds
+        )
     )
 
 
-def _smallest_difference(
-    results: Sequence[SearchResult],
-    seeds: Sequence[int],
-    pair: tuple[Strategy, Strategy],
-    what: str,
-) -> Comparison:
-    measure = _MEASURES[what]
-    differences = []
-    for seed in seeds:
-        better, other = (of(results, strategy, seed) for strategy in pair)
-        differences.append(measure(better) - measure(other))
-    in_words = ", ".join(f"{difference:+.3f}" for difference in differences)
-    several = len(seeds) > 1
-    published = "above 0 in each" if several else "above 0"
-    return Comparison(
-        what=f"{pair[0]} less {pair[1]}: {what}",
-        ours=math.nan if any(map(math.isnan, differences)) else min(differences),
-        published=published if pair == RIVALS[0] else UNPUBLISHED,
-        accepted=(_LEAST, 1),
-        note=f"The smallest of the repetitions: {in_words}." if several else "",
+def unpublished_comparisons(results: Iterable[SearchResult]) -> tuple[Comparison, ...]:
+    """Return the differences that the thesis does not have: the surrogate's, and of fresh seeds."""
+    results = list(results)
+    shown: tuple[tuple[Strategy, Strategy, str, Callable[[SearchResult], float]], ...] = (
+        ("genetic", "random", _CLAIMS, fresh_mean),
+        ("surrogate", "random", _TOP_MEDIAN, top_median),
+        ("surrogate", "random", _CLAIMS, fresh_mean),
+        ("surrogate", "genetic", _TOP_MEDIAN, top_median),
+        ("surrogate", "genetic", _CLAIMS, fresh_mean),
+    )
+    return tuple(
+        Comparison(
+            what=f"{better} less {other}: {what}",
+            ours=differences(results, better, other, measure),
+            published=UNPUBLISHED,
+        )
+        for better, other, what, measure in shown
     )
 
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the experiments of Ware's chapter 3 have in common: the testbed of its section 3.2.
+"""The testbed of Ware's section 3.2, which all experiments of chapter 3 share.
 
 Where the thesis leaves room: its queues are powers of two packets, the nearest to the given number
 of bandwidth-delay products (33 packets). It calls 1024 packets both 32 BDP (Figure 3.7's testbed)
 and 64 BDP (caption of Figure 3.3); by its own rule 1024 are 32 BDP, and that is what they are here.
+It gives neither the testbed's noise nor the number of repetitions: here the path has typical noise
+(:func:`ccbench.noise.typical`), and each experiment runs with several seeds.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ccbench.estimate import Estimate
+from ccbench.noise import typical
 from ccbench.scenario import MTU_BYTES, Bottleneck, Flow, Scenario
 
 if TYPE_CHECKING:
@@ -25,8 +29,10 @@ __all__ = [
     "BANDWIDTH_MBPS",
     "COLOURS",
     "RTT_MS",
+    "SEEDS",
     "competition",
     "is_bbr",
+    "over_seeds",
     "queue_axis",
     "queue_packets",
     "rank_correlation",
@@ -34,6 +40,8 @@ __all__ = [
 
 BANDWIDTH_MBPS = 10.0
 RTT_MS = 40.0
+#: Repetitions of an experiment, unless a study says otherwise.
+SEEDS = (1, 2, 3, 4, 5, 6)
 
 _PAIR = 2
 
@@ -61,7 +69,7 @@ def competition(  # noqa: PLR0913 - all by keyword, but for what competes
     bandwidth_mbps: float = BANDWIDTH_MBPS,
     sample_interval_ms: float = 100.0,
 ) -> Scenario:
-    """Return a scenario in the testbed: that many flows of each CCA, all from the beginning on.
+    """Return a scenario in the testbed: so many flows of each CCA, all of which start at 0 s.
 
     Examples
     --------
@@ -76,6 +84,7 @@ def competition(  # noqa: PLR0913 - all by keyword, but for what competes
         rtt_ms=RTT_MS,
         duration_s=duration_s,
         seed=seed,
+        noise=typical(rtt_ms=RTT_MS),
         sample_interval_ms=sample_interval_ms,
         queue_log=False,
         name=f"{who}, {room} packets, seed {seed}",
@@ -83,23 +92,35 @@ def competition(  # noqa: PLR0913 - all by keyword, but for what competes
 
 
 def is_bbr(run: Run) -> pd.Series[bool]:
-    """Say of each flow of a run whether it is BBR's."""
+    """Return for each flow of a run whether it is BBR's."""
     mine: pd.Series[bool] = run.scenario.flow_table()["cca"] == "bbr"
     return mine
 
 
 def queue_axis(axes: Axes, packets: pd.Series[int]) -> None:
-    """Let the x axis be queue lengths, one step for each doubling."""
+    """Label the x axis with queue lengths, one step for each doubling."""
     ticks = np.unique(packets)
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
     axes.set_xlabel("queue (packets)")
 
 
+def over_seeds(values: pd.Series[float]) -> Estimate:
+    """Return the mean, with its interval, of a quantity that each seed has one value of.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> print(over_seeds(pd.Series([36.0, 38.0, 40.0])))
+    38.000 ± 4.968
+    """
+    return Estimate(tuple(map(float, values)))
+
+
 def rank_correlation(values: pd.Series[float]) -> float:
     """Return Spearman's correlation of the values with their index: 1 if they only grow with it.
 
-    NaN of less than two values.
+    NaN for fewer than two values.
 
     Examples
     --------

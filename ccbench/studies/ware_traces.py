@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The traces of chapter 2's studies: those that are known, and those that are classified.
+"""The traces of chapter 2's studies: a training set, and a test set.
 
-Known are the variations of the packaged training set, made at the greatest length that is studied,
-on the installed virtual kernel. Those that are classified have round trips and seeds that no known
-one has, and are made on whatever kernel or engine the study is asked to run on. Shorter traces are
-the beginnings of these, as in the thesis.
+The training set has the variations of the packaged one, at the greatest length that is studied, on
+the installed virtual kernel. The test set has round trips and seeds that the training set lacks,
+and runs on the kernel or engine that the study is asked to run on. Shorter traces are the
+beginnings of these, as in the thesis.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ __all__ = [
 
 #: Paths without loss, and nobody else there.
 CLEAN = "clean"
-#: The condition of the traces that are known.
+#: The condition of the training set.
 KNOWN = "known"
 
-#: Under what conditions traces are classified. Their round trips are those of no known trace.
+#: The conditions of the test set. Its round trips are those of no training trace.
 CONDITIONS: dict[str, tuple[Variation, ...]] = {
     CLEAN: (
         Variation(name="1.5 ms longer", extra_rtt_ms=1.5),
@@ -71,7 +71,7 @@ CONDITIONS: dict[str, tuple[Variation, ...]] = {
     },
 }
 
-#: What belongs to one server, and has one vote: columns of :func:`measure`.
+#: The columns of :func:`measure` that name a server, which has one vote.
 SERVER = ["condition", "variation", "seed", "cca"]
 
 #: Greatest length of a trace, in seconds.
@@ -87,7 +87,7 @@ _QUICK_SETTINGS = SETTINGS[:2]
 
 @dataclass(frozen=True, kw_only=True)
 class _Trace:
-    """What a scenario is for."""
+    """The trace that a scenario makes."""
 
     condition: str
     variation: Variation
@@ -104,7 +104,7 @@ class _Trace:
 
 
 def known(*, quick: bool) -> tuple[Scenario, ...]:
-    """Return the scenarios of the traces that are known.
+    """Return the scenarios of the training set.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def known(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def classified(*, quick: bool) -> tuple[Scenario, ...]:
-    """Return the scenarios of the traces that are classified.
+    """Return the scenarios of the test set.
 
     Examples
     --------
@@ -173,9 +173,9 @@ def labels(
     nearest : ndarray of str, shape (n_traces,)
         The CCA of the nearest known trace.
     distances : ndarray, shape (n_traces,)
-        How far that is, in packets per point.
+        The distances to these, in packets per point.
     limits : mapping of str to float
-        Of each CCA.
+        By the CCAs.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def labels(
 
 
 def votes(labelled: pd.DataFrame) -> pd.DataFrame:
-    """Return what the traces of each server vote for.
+    """Return the vote of the traces of each server.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def _all(
 
 @cache
 def _plan() -> dict[Scenario, _Trace]:
-    """Return what each scenario is for."""
+    """Return the trace of each scenario."""
     return {
         one.scenario: one
         for quick in (False, True)

@@ -52,8 +52,10 @@ def test_a_flow_that_comes_later() -> None:
 
 def test_wide_swings_that_stay() -> None:
     """BBR and CUBIC swing by half of the link and converge, though near no point (Figure 5.5)."""
-    comparisons = run_study("ware-5.5", quick=True, store=None).findings.comparisons
-    # Whether one of Figure 5.6's eight flows does not converge is a draw, and so is whether one of
-    # two swings happens to pass PCC Vivace's rule: other kernels draw otherwise.
-    drawn = ("Figure 5.6", "flows that have converged by PCC Vivace")
-    assert [c.what for c in comparisons if not (c.agrees or c.what.startswith(drawn))] == []
+    findings = run_study("ware-5.5", quick=True, store=None).findings
+    ours = {one.what: one.value for one in findings.comparisons}
+    for name in ("BBR", "CUBIC"):
+        assert ours[f"{name}'s distance from the mean of what follows, median"] > 30
+    converged = "flows, of two, that have converged by"
+    assert 0 == ours[f"{converged} Axiomatizing's rule, alpha 0.9"]
+    assert 2 == ours[f"{converged} Algorithm 1"]

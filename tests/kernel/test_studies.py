@@ -51,11 +51,12 @@ def test_runs(name: str, findings: Conclude) -> None:
         found = findings(name)
     except MissingRequirement as error:
         pytest.skip(str(error))
-    assert any(math.isfinite(comparison.ours) for comparison in found.comparisons)
+    assert any(math.isfinite(comparison.value) for comparison in found.comparisons)
     for comparison in found.comparisons:
-        low, high = comparison.accepted
-        assert low <= high, comparison.what
-        assert comparison.published, comparison.what
+        published = comparison.published
+        assert published.low <= published.high, comparison.what
+        assert published.text, comparison.what
+        assert published.where, comparison.what
     assert len(found.table)
     assert found.figure.axes
     assert all(axes.has_data() for axes in found.figure.axes)

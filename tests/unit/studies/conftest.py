@@ -20,6 +20,7 @@ from ccbench.studies import (
     SearchStudy,
     Study,
 )
+from ccbench.studies.published import at_least, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,12 +68,11 @@ def conclude(table: pd.DataFrame) -> Findings:
             Comparison(
                 what="flows times share",
                 ours=fair,
-                published="10",
-                accepted=(9.9, 10.1),
+                published=quantity(10, "Figure 1"),
                 unit="Mbit/s",
                 note="Sharing is fair.",
             ),
-            Comparison(what="never", ours=math.nan, published="7", accepted=(6, 8)),
+            Comparison(what="never", ours=math.nan, published=quantity(7, "section 2")),
         ),
     )
 
@@ -119,7 +119,7 @@ def conclude_searches(results: Sequence[SearchResult]) -> Findings:
     table = pd.concat([result.experiments for result in results])
     genetic, at_random = (float(r.experiments["relative_harm"].max()) for r in results)
     difference = Comparison(
-        what="difference", ours=genetic - at_random, published="above 0", accepted=(0, 1)
+        what="difference", ours=genetic - at_random, published=at_least(0, "Figure 2")
     )
     return Findings(table=table, figure=figure, comparisons=(difference,))
 

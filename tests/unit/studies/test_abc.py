@@ -16,7 +16,17 @@ from ccbench import studies, trace_library
 from ccbench.cli.main import program
 from ccbench.errors import MissingRequirement
 from ccbench.scenario import Bottleneck, Flow, Scenario
-from ccbench.studies import abc_1, abc_3, abc_4, abc_12, abc_13
+from ccbench.studies import (
+    abc_1,
+    abc_3,
+    abc_4,
+    abc_9,
+    abc_10,
+    abc_11,
+    abc_12,
+    abc_13,
+    abc_pk,
+)
 from ccbench.studies.abc_links import (
     ABC,
     ABC_20,
@@ -28,11 +38,14 @@ from ccbench.studies.abc_links import (
     stepped,
 )
 from ccbench.studies.abc_tradeoff import above_frontier, frontier, unbeaten
+from ccbench.studies.published import exactly
 from ccbench.trace import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
+
+    from ccbench.studies import Comparison
 
 
 @pytest.fixture
@@ -70,7 +83,7 @@ class TestLinks:
         """Where recorded links are not installed, a study of them says how to do that."""
         with pytest.raises(MissingRequirement, match="apt-get install mahimahi-traces"):
             abc_1.STUDY.scenarios(quick=False)
-        assert 2 == len(abc_3.STUDY.scenarios(quick=False))
+        assert 6 == len(abc_3.STUDY.scenarios(quick=False))
 
     @pytest.mark.usefixtures("own_traces")
     def test_listed(self) -> None:
@@ -112,11 +125,12 @@ class TestTradeoff:
             {"utilisation_percent": [80.0, 90.0, 70.0], "p95_ms": [100.0, 90.0, 99.0]},
             index=["ABC", "ABC, d_t 20 ms", "BBR"],
         )
-        assert 0 == unbeaten(points).ours
-        assert 10 == pytest.approx(above_frontier(points).ours)
+        none = exactly(0, "Figure 7")
+        assert "agrees" == unbeaten(points, none).verdict
+        assert 10 == pytest.approx(above_frontier(points).value)
         better = points.rename(index={"ABC, d_t 20 ms": "Copa"})
-        assert 1 == unbeaten(better).ours
-        assert above_frontier(better).ours < 0
+        assert "differs" == unbeaten(better, none).verdict
+        assert above_frontier(better).value < 0
 
 
 class TestFairness:
@@ -142,68 +156,223 @@ class TestFairness:
         assert arrivals != abc_13.poisson_arrivals(25, 2, 40.0)
 
 
+def verdicts(comparisons: Iterable[Comparison]) -> set[str]:
+    """Return the verdicts on what is compared at all."""
+    return {str(one.verdict) for one in comparisons} - {"not compared"}
+
+
+def schemes(used_by_abc: dict[str, float], delay_by_abc: dict[str, float]) -> pd.DataFrame:
+    """Return a table of ``abc-1`` on one link with the paper's ABC and others relative to it."""
+    rows = [("ABC", 1.0, 1.0), *((one, used_by_abc[one], delay_by_abc[one]) for one in used_by_abc)]
+    course = pd.DataFrame(
+        {"mbps": [5.0], "capacity_mbps": [5.0], "delay_ms": [1400.0]}, index=[0.5]
+    )
+    return pd.DataFrame(
+        {
+            "scheme": name,
+            "utilisation_percent": 78 * used,
+            "p95_ms": 242 * delay,
+            "mean_ms": 1.0,
+            "course": course if name in abc_1._SHOWN else None,
+        }
+        for name, used, delay in rows
+    )
+
+
 class TestConclusions:
     """The paper's own numbers agree with the paper."""
 
     def test_table_of_schemes(self) -> None:
-        """A table of the published averages agrees in each of its rows."""
-        rows = [{"scheme": "ABC", "utilisation_percent": 78.0, "p95_ms": 242.0, "mean_ms": 1.0}]
-        rows += [
-            {
-                "scheme": name,
-                "utilisation_percent": 78 * used,
-                "p95_ms": 242 * delay,
-                "mean_ms": 1.0,
-            }
-            for name, (used, delay) in abc_1._PUBLISHED.items()
+        """A table of the published averages agrees in each of its rows; one with ABC last not."""
+        used = {name: ratio for name, (ratio, _) in abc_1._PUBLISHED.items()}
+        delay = {name: ratio for name, (_, ratio) in abc_1._PUBLISHED.items()}
+        of_table = [
+            one
+            for one in abc_1._conclude(schemes(used, delay)).comparisons
+            if "Figure 1" not in one.what
         ]
-        found = abc_1._conclude(pd.DataFrame(rows).assign(course=None))
-        judged = [one for one in found.comparisons if "Figure 1" not in one.what]
-        assert len(judged) == 12
-        for one in judged:
-            assert one.agrees, one.what
+        assert 11 == len(of_table)
+        assert {"agrees"} == verdicts(of_table)
+        better = dict.fromkeys(used, 1.5), dict.fromkeys(used, 0.5)
+        reverse = abc_1._conclude(schemes(*better)).comparisons
+        by_scheme = [one for one in reverse if one.what.partition(":")[0] in {*used, "schemes"}]
+        assert {"differs"} == verdicts(by_scheme)
+
+    def test_one_link(self) -> None:
+        """A link that ABC fills, with CoDel's delays, is as in Figure 1."""
+        table = schemes({"Cubic+Codel": 0.6, "Cubic": 1.0}, {"Cubic+Codel": 1.0, "Cubic": 6.0})
+        table["utilisation_percent"] *= 97 / 78
+        shown = table.dropna(subset="course")
+        assert {"agrees"} == verdicts(abc_1._of_figure_1(shown.set_index("scheme")))
 
     def test_unlike_rtts(self) -> None:
         """So do throughputs as in Table 1, and ones that are inversely proportional to RTTs."""
         six = [
-            {"flows": 6, "case_ms": 20.0, "seed": 1, "flow": i, "rtt_ms": rtt_ms, "mbps": mbps}
+            {"flows": 6, "case_ms": 20.0, "seed": seed, "flow": i, "rtt_ms": rtt_ms, "mbps": mbps}
             for i, (rtt_ms, mbps) in enumerate(abc_12._TABLE.items())
+            for seed in (1, 2)
         ]
         pairs = [
             {
                 "flows": 2,
                 "case_ms": rtt_ms,
-                "seed": 1,
+                "seed": seed,
                 "flow": flow,
                 "rtt_ms": own,
                 "mbps": 99 / own,
             }
             for rtt_ms in abc_12._TABLE
             for flow, own in ((0, rtt_ms), (1, 20))
+            for seed in (1, 2)
         ]
-        found = abc_12._conclude(pd.DataFrame(six + pairs))
-        assert all(one.agrees for one in found.comparisons)
-        assert found.comparisons[0].ours == pytest.approx(1)
+        comparisons = abc_12._conclude(pd.DataFrame(six + pairs)).comparisons
+        assert {"agrees"} == verdicts(comparisons)
+        assert comparisons[0].value == pytest.approx(1)
+        assert comparisons[0].half_width == pytest.approx(0, abs=1e-9)
+        equal = pd.DataFrame(six + pairs).assign(mbps=4.0)
+        assert "differs" == abc_12._conclude(equal).comparisons[0].verdict
 
     def test_unfair_queues(self) -> None:
         """CUBIC flows that get a tenth more than ABC's do not agree; equal ones do."""
-        for factor, agrees in ((1.0, True), (1.1, False)):
+        for factor, verdict in ((1.0, "agrees"), (1.1, "differs"), (0.9, "differs")):
             rows = [
                 {
-                    "rtt_ms": 50.0,
+                    "rtt_ms": rtt_ms,
                     "load_percent": load,
                     "seed": seed,
                     "scheme": scheme,
                     "flow": flow,
                     "mbps": 15 * (1 + spread * (flow % 3 - 1)) * (factor if flow > 2 else 1),
                 }
+                for rtt_ms in (20.0, 100.0)
                 for load in (6.25, 50.0)
                 for seed in (1, 2)
                 for scheme, spread, flows in (("ABC", 0.01, (0, 1, 2)), ("Cubic", 0.1, (3, 4, 5)))
                 for flow in flows
             ]
             comparisons = abc_13._conclude(pd.DataFrame(rows)).comparisons
-            assert [agrees, True, True] == [one.agrees for one in comparisons]
+            assert [verdict, "agrees", "agrees", "not compared"] == [
+                one.verdict for one in comparisons
+            ]
+
+    def test_wifi(self) -> None:
+        """Throughputs and delays over Wi-Fi as the text states them agree; ones alike differ."""
+        other = {"Cubic+Codel, 5 ms": (1 / 1.38, 0.9), "Copa": (1 / 1.41, 0.9)}
+        other |= {"Vegas": (1 / 1.31, 0.9), "Cubic": (1.04, 6.0), "BBR": (1.02, 1.67)}
+        one = {**other, **dict.fromkeys(abc_9._MORE, (1 / 1.28, 0.9))}
+        own = {scheme.name: (1.0, 1.0) for scheme in abc_9._ROUTERS}
+        own["ABC, d_t 20 ms"] = (0.8, 0.5)
+        rows = [
+            {
+                "users": users,
+                "scheme": name,
+                "seed": seed,
+                "throughput_mbps": 30 * mbps,
+                "p95_ms": 50 * delay,
+            }
+            for users, schemes in ((1, {**own, **one}), (2, {**own, **other}))
+            for name, (mbps, delay) in schemes.items()
+            for seed in (1, 2, 3)
+        ]
+        comparisons = abc_9._conclude(pd.DataFrame(rows)).comparisons
+        assert 9 == len(comparisons)
+        assert {"agrees"} == verdicts(comparisons)
+        alike = pd.DataFrame(rows).assign(throughput_mbps=30.0, p95_ms=50.0)
+        differing = [one for one in abc_9._conclude(alike).comparisons if one.verdict == "differs"]
+        assert 8 == len(differing)  # all but "up to 29 %"
+
+    def test_future(self) -> None:
+        """The published delays agree at the scripts' threshold only: the other is a variant."""
+        course = pd.DataFrame({"delay_ms": [1.0]}, index=[0.5])
+        rows = [
+            {
+                "d_t_ms": d_t_ms,
+                "scheme": scheme,
+                "p95_ms": p95_ms,
+                "utilisation_percent": 90.0,
+                "course": course,
+            }
+            for d_t_ms in (50.0, 20.0)
+            for scheme, p95_ms in abc_pk._PUBLISHED_MS.items()
+        ]
+        table = pd.DataFrame(rows)
+        found = [one.verdict for one in abc_pk._conclude(table).comparisons]
+        assert ["agrees"] * 4 + ["not compared"] * 2 == found
+        equal = abc_pk._conclude(table.assign(p95_ms=60.0)).comparisons
+        assert ["differs"] * 2 == [one.verdict for one in equal[:2]]
+
+    @pytest.mark.parametrize(("share", "verdict"), [(1.0, "agrees"), (0.7, "differs")])
+    def test_ideal(self, share: float, verdict: str) -> None:
+        """A flow at the ideal rate agrees in each region, one far below it in none."""
+        course = pd.DataFrame({0: [5.0], 1: [1.0], "delay_ms": [1.0]}, index=[0.5])
+        rows = [
+            {
+                "seed": seed,
+                "begin_s": 10.0 * step,
+                "wireless_mbps": wireless,
+                "share_mbps": fair,
+                "wireless_is_bottleneck": wireless <= fair,
+                "percent_of_ideal": 100 * share,
+                "mean_ms": 60.0 if fair == abc_4.WIRED_MBPS / 2 else 20.0,
+                "p95_ms": 70.0,
+                "course": course,
+            }
+            for seed in (1, 2)
+            for step, (wireless, fair) in enumerate([(9.0, 12.0), (4.0, 6.0), (9.0, 6.0)])
+        ]
+        comparisons = abc_10._conclude(pd.DataFrame(rows)).comparisons
+        assert [verdict] * 3 == [one.verdict for one in comparisons[:3]]
+        assert ["not compared", "agrees"] == [one.verdict for one in comparisons[3:]]
+
+    def test_additive_increase(self) -> None:
+        """Flows that are fair with additive increase and not without are as published."""
+        time_s = np.arange(1.0, 91.0)
+        rows = [
+            {
+                "additive_increase": increase,
+                "seed": seed,
+                "stage_s": 10.0,
+                "time_s": now_s,
+                "flow": flow,
+                "mbps": 1.0 if increase or flow == 0 else 0.01,
+            }
+            for increase in (True, False)
+            for seed in (1, 2)
+            for flow in range(5)
+            for now_s in time_s
+        ]
+        table = pd.DataFrame(rows)
+        first, *indices = abc_3._conclude(table).comparisons
+        assert "agrees" == first.verdict
+        assert ["not compared"] * 2 == [one.verdict for one in indices]
+        reverse = table.assign(additive_increase=~table["additive_increase"])
+        assert "differs" == abc_3._conclude(reverse).comparisons[0].verdict
+
+    def test_many_flows(self) -> None:
+        """Flows that are equally fast, and equal results of one and many, are as published."""
+        rows = [
+            {
+                "link": link,
+                "scheme": scheme,
+                "flows": flows,
+                "seed": seed,
+                "utilisation_percent": used + 0.01 * flows,
+                "p95_ms": delay + 0.01 * flows,
+                "jain": 0.97,
+            }
+            for link, counts in (("24 Mbit/s", (2, 8)), ("cellular", (1, 16)))
+            for scheme, used, delay in (("ABC", 90.0, 100.0), ("Copa", 70.0, 90.0))
+            for flows in counts
+            for seed in ((1, 2) if flows > 1 else (1,))
+        ]
+        table = pd.DataFrame(rows)
+        assert {"agrees"} == verdicts(abc_11._conclude(table).comparisons)
+        twice = table.assign(
+            utilisation_percent=table["utilisation_percent"].where(table["flows"] == 1, 45.0),
+            p95_ms=table["p95_ms"].where(table["flows"] == 1, 220.0),
+            jain=0.9,
+        )
+        assert {"differs"} == verdicts(abc_11._conclude(twice).comparisons)
 
 
 def test_cross_traffic_joins_later() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import pkgutil
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,6 @@ import pytest
 from ccbench import Scenario, studies
 from ccbench.errors import InputError, MissingRequirement
 from ccbench.studies import (
-    Comparison,
     SearchStudy,
     SimulationStudy,
     Study,
@@ -40,17 +38,6 @@ def size(study: Study | SearchStudy | SimulationStudy, *, quick: bool) -> tuple[
         assert len({*references, *scenarios}) == len(references) + len(scenarios)
         parts = (*references, *scenarios * max(1, len(study.engines)))
     return len(parts), sum(one.duration_s for one in parts)
-
-
-class TestComparison:
-    @pytest.mark.parametrize(
-        ("ours", "agrees"),
-        [(35, True), (45, True), (34.9, False), (45.1, False), (math.nan, False)],
-    )
-    def test_agrees(self, ours: float, agrees: bool) -> None:  # noqa: FBT001 - a parameter
-        """Ours agrees within the accepted limits, which belong to it; NaN never does."""
-        comparison = Comparison(what="", ours=ours, published="about 40", accepted=(35, 45))
-        assert agrees == comparison.agrees
 
 
 class TestRegistry:

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from ccbench.classify.setting import SETTINGS
-from ccbench.classify.training import VARIATIONS
+from ccbench.classify.training import CCAS, VARIATIONS
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.vote import UNKNOWN
-from ccbench.studies import Findings, Study, get
+from ccbench.studies import Comparison, Findings, Study, get
 from ccbench.studies.ware_traces import CLEAN, CONDITIONS, KNOWN
 
 #: Of 50 s and of 10 s, every 20 ms.
@@ -22,7 +22,7 @@ NOISY = "loss 0.50%"
 
 
 def row(condition: str, cca: str, trace: Any, setting: int = 0, *, seed: int = 1) -> dict[str, Any]:
-    """Return what a study measures of a run."""
+    """Return the row of a run."""
     return {
         "condition": condition,
         "variation": "one",
@@ -47,10 +47,10 @@ def conclude(name: str, rows: list[dict[str, Any]]) -> Findings:
 
 @pytest.fixture(scope="module")
 def findings() -> Findings:
-    """Give what comes of four servers.
+    """Give the findings of four servers.
 
-    Known are CUBIC at 40 packets and Reno at 10. One Reno is CUBIC's in one setting of four; one
-    CUBIC is Reno's for the first 10 s; and one is far above all.
+    The training set has CUBIC at 40 packets and Reno at 10. One Reno is CUBIC's in one setting of
+    four; one CUBIC is Reno's for the first 10 s; and one is far above all.
     """
     settings = range(len(SETTINGS))
     late = flat(10)[:SHORT] + flat(40)[SHORT:]
@@ -70,20 +70,27 @@ def findings() -> Findings:
     )
 
 
+def compared(findings: Findings, what: str) -> Comparison:
+    """Return the comparison of something."""
+    (found,) = (one for one in findings.comparisons if one.what == what)
+    return found
+
+
 def share(findings: Findings, what: str) -> float:
     """Return our number of a comparison."""
-    (found,) = (one.ours for one in findings.comparisons if one.what == what)
-    return found
+    return compared(findings, what).value
 
 
 class TestNearest:
     def test_accuracy(self, findings: Findings) -> None:
         """Each trace counts by itself, and the vote of four outweighs one that is wrong."""
         assert 100 * 11 / 12 == pytest.approx(share(findings, "clean, 20 s: nearest of all traces"))
-        assert 100 == share(findings, "clean, 20 s: nearest, voted")
-        first, second = (share(findings, f"the same, {one.name}") for one in SETTINGS[:2])
-        assert pytest.approx(100 * 2 / 3) == first
-        assert 100 == second
+        usual = findings.table.query("condition == @CLEAN and length_s == 20")
+        is_right = (usual["nearest"] == usual["cca"]).groupby(usual["setting"]).mean()
+        first, second = (is_right[one.name] for one in SETTINGS[:2])
+        assert pytest.approx(2 / 3) == first
+        assert 1 == second
+        assert 1 == is_right["voted"]
 
     def test_length(self, findings: Findings) -> None:
         """Shorter traces are the beginnings of the others."""
@@ -91,11 +98,18 @@ class TestNearest:
         late = table[(table["seed"] == 2) & (table["setting"] == "voted")]
         nearest = dict(zip(late["length_s"], late["nearest"], strict=True))
         assert {10: "reno", 20: "cubic", 30: "cubic", 40: "cubic", 50: "cubic"} == nearest
+        dip = compared(findings, "clean, nearest of all traces: 10 s less 20 s")
+        assert dip.value == pytest.approx(-100 / 3)
+        assert dip.judgement == "agrees, direction only"
+        longer = "the same, from 20 s on: largest difference between lengths"
+        assert 0 == share(findings, longer)
 
     def test_limits(self, findings: Findings) -> None:
         """A trace that is far from all has a nearest one, but is unknown."""
-        assert 100 == share(findings, f"{NOISY}, 20 s: nearest of all traces")
-        assert 0 == share(findings, f"{NOISY}, 20 s: voted with limits")
+        noisy = findings.table.query("condition == @NOISY and length_s == 20")
+        assert {"cubic"} == set(noisy["nearest"])
+        vote = compared(findings, f"{NOISY}, 20 s: voted with limits")
+        assert (0, "not compared") == (vote.value, vote.verdict)
 
     def test_errors_are_named(self, findings: Findings) -> None:
         """Beside each accuracy stands what was taken for what."""
@@ -129,7 +143,26 @@ class TestLeftOut:
         rows = [row(CLEAN, "bbr", flat(500), i) for i in range(len(SETTINGS))]
         found = conclude("ware-2.11", rows)
         assert [UNKNOWN] * 5 == found.table["label"].tolist()
-        assert 100 == share(found, "bbr left out: votes that are unknown")
+
+    @pytest.mark.parametrize(
+        ("known", "judged"),
+        [((), ("agrees", "differs")), (("bic", "cdg", "scalable"), ("agrees", "agrees"))],
+    )
+    def test_which(self, known: tuple[str, ...], judged: tuple[str, str]) -> None:
+        """Twelve CCAs are to be unknown, and BIC, CDG and Scalable to have a label."""
+        samples = {
+            (one.cca, one.setting): one.trace
+            for one in TrainingSet.load(PACKAGED).samples
+            if (one.variation.name, one.seed) == (VARIATIONS[0].name, 1)
+        }
+        rows = [
+            row(CLEAN, cca, samples["reno", one] if cca in known else flat(500), i)
+            for cca in CCAS
+            for i, one in enumerate(SETTINGS)
+        ]
+        twelve, three = conclude("ware-2.11", rows).comparisons[4:6]
+        assert (12, len(known)) == (twelve.value, three.value)
+        assert judged == (twelve.verdict, three.verdict)
 
 
 class TestVotes:
@@ -154,13 +187,25 @@ class TestVotes:
             ("vegas", "unknown"): 1,
         }
         assert share(found, "votes that are right") == 100
-        assert share(found, "traces with a wrong label") == pytest.approx(100 / 8)
+        wrong = compared(found, "traces with a wrong label, but for Illinois as YeAH")
+        assert (1, "differs") == (wrong.value, wrong.verdict)
+
+    @pytest.mark.parametrize(("label", "verdict"), [("yeah", "agrees"), ("bbr", "differs")])
+    def test_illinois(self, label: str, verdict: str) -> None:
+        """Illinois as YeAH is the one wrong label that the thesis has."""
+        samples = {
+            (one.cca, one.setting): one.trace
+            for one in TrainingSet.load(PACKAGED).samples
+            if (one.variation.name, one.seed) == (VARIATIONS[0].name, 1)
+        }
+        found = conclude("ware-2.13", [row(CLEAN, "illinois", samples[label, SETTINGS[0]])])
+        assert verdict == found.comparisons[0].verdict
 
 
 class TestEffort:
     def test_sums(self) -> None:
-        """A server's data is that of its four traces; CCAs count alike, however often they ran."""
-        used = {"reno": (95.0, 20.0, (1, 2)), "cdg": (60.0, 10.0, (1,))}
+        """A server's data is that of its four traces; CDG, which Gordon lacks, is left out."""
+        used = {"reno": (95.0, 20.0, (1, 2)), "bbr": (95.0, 18.0, (1, 2)), "cdg": (60.0, 9.0, (1,))}
         rows = [
             {
                 "cca": cca,
@@ -174,14 +219,17 @@ class TestEffort:
             for setting in SETTINGS
         ]
         found = conclude("ware-2.15", rows)
-        assert share(found, "mean over CCAs of the data of four traces") == pytest.approx(60)
-        assert share(found, "lowest utilisation of a trace") == 60
-        assert share(found, "traces that use 80% of the link") == pytest.approx(100 * 2 / 3)
+        assert share(found, "data of four traces, mean over CCAs") == pytest.approx(76)
+        apart = compared(found, "the CCA that is farthest from the mean of all but CDG")
+        assert apart.value == pytest.approx(100 * 4 / 76)
+        assert apart.verdict == "differs"
+        assert share(found, "lowest utilisation of a trace") == pytest.approx((60 + 95) / 2)
+        assert share(found, "traces that use 80% of the link") == pytest.approx(100 * 5 / 6)
 
 
 class TestConditions:
     def test_apart_from_training(self) -> None:
-        """No trace that is classified is made as one that is known: round trips or seeds differ."""
+        """No trace of the test set is made as one of the training set: round trips differ."""
         study = get("ware-2.7")
         assert isinstance(study, Study)
         assert study.references is not None

@@ -104,8 +104,8 @@ class TestCommand:
         lines = result.stdout.splitlines()
         fair = next(line for line in lines if "flows times share" in line)
         never = next(line for line in lines if "never" in line)
-        assert ["[1]", "10", "10", "Mbit/s", "yes"] == fair.split()[-5:]
-        assert ["never", "-", "7", "no"] == never.split()
+        assert ["[1]", "10", "10", "Mbit/s", "agrees"] == fair.split()[-5:]
+        assert ["never", "-", "7", "differs"] == never.split()
         assert "[1] Sharing is fair." in lines
         assert {"even-1.csv", "even-1.png", "even-1.json"} == {
             path.name for path in (tmp_path / "out").iterdir()

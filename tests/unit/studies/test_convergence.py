@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The studies about convergence on runs whose outcome is known. No virtual kernel takes part."""
+"""The studies about harm and convergence on runs whose outcome is known, without a kernel."""
 
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from ccbench.noise import typical
 from ccbench.studies import Findings, Study, get
 from tests.unit.conftest import run_with_rates
 
@@ -28,7 +30,131 @@ def _conclude(study: Study, runs: list[Run]) -> Findings:
 
 
 def _ours(findings: Findings) -> list[float]:
-    return [comparison.ours for comparison in findings.comparisons]
+    return [comparison.value for comparison in findings.comparisons]
+
+
+def _verdicts(findings: Findings) -> list[str]:
+    return [comparison.verdict for comparison in findings.comparisons]
+
+
+class TestNoise:
+    @pytest.mark.parametrize(
+        "name",
+        [
+            *("ware-3.2", "ware-3.4", "ware-3.5", "ware-3.8", "ware-3.9", "ware-3.10", "ware-5.2"),
+            *("ware-5.3", "ware-5.5", "ware-5.8", "ware-5.9", "ware-5.10"),
+        ],
+    )
+    def test_competition(self, name: str) -> None:
+        """Competing flows have the typical noise of their path, and several seeds."""
+        scenarios = _study(name).scenarios(quick=False)
+        assert all(one.noise == typical(rtt_ms=one.rtt_ms) for one in scenarios)
+        assert len({one.seed for one in scenarios}) >= 4
+
+
+class TestChapter3:
+    """Tables made of the thesis's numbers agree in every row, and others in none."""
+
+    @pytest.mark.parametrize(
+        ("reno", "cubic", "verdict"),
+        [(40, (60, 50, 40, 20), "agrees"), (55, (40, 55, 60, 70), "differs")],
+    )
+    def test_share(self, reno: float, cubic: tuple[float, ...], verdict: str) -> None:
+        """BBR's share: around 40 % against Reno, and falling with the queue against CUBIC."""
+        table = pd.DataFrame(
+            {
+                "other": other,
+                "queue_packets": packets,
+                "seed": seed,
+                "bbr_mbps": share / 10,
+                "other_mbps": 10 - share / 10,
+                "bbr_percent": share,
+            }
+            for other, shares in (("reno", [reno] * 4), ("cubic", cubic))
+            for packets, share in zip((32, 256, 1024, 2048), shares, strict=True)
+            for seed in (1, 2)
+        )
+        findings = _study("ware-3.2").conclude(table)
+        assert {verdict} == set(_verdicts(findings))
+
+    @pytest.mark.parametrize(
+        ("bbr", "apart_s", "floor", "verdict"),
+        [(5.0, 10, 0.0, "agrees"), (3.5, 20, 1.0, "differs")],
+    )
+    def test_dips(self, bbr: float, apart_s: float, floor: float, verdict: str) -> None:
+        """Dips of BBR are found however deep they are, so that their depth is a result."""
+        time_s = np.arange(1, 1201) / 2
+        mbps = np.where(time_s % apart_s < 1, floor, bbr)
+        table = pd.DataFrame(
+            {"seed": 1, "time_s": time_s, "bbr_mbps": mbps, "cubic_mbps": 10 - mbps}
+        )
+        findings = _study("ware-3.5").conclude(table)
+        assert _ours(findings)[1] == apart_s
+        assert {verdict} == set(_verdicts(findings))
+
+    @pytest.mark.parametrize(
+        ("first", "growth_ms", "verdict"), [(13, 3.2, "agrees"), (16, 2.3, "differs")]
+    )
+    def test_estimate(self, first: int, growth_ms: float, verdict: str) -> None:
+        """The RTT estimate grows from 13 flows on by four packets for each flow."""
+        flows = np.arange(1, 21)
+        table = pd.DataFrame(
+            {
+                "bbr_flows": flows,
+                "seed": 1,
+                "rtt_est_ms": 40 + growth_ms * np.maximum(flows - first + 1, 0),
+                "model_rtt_est_ms": 40.0,
+                "cwnd_packets": 80.0,
+                "inflight_packets": 80.0,
+                "cap_of_rtt_est_packets": 80.0,
+                "model_cap_packets": 80.0,
+            }
+        )
+        alone, fewest, line, growth, cap = _verdicts(_study("ware-3.8").conclude(table))
+        assert (alone, line, cap) == ("agrees", "agrees", "not compared")
+        assert (fewest, growth) == (verdict, verdict)
+
+    @pytest.mark.parametrize(
+        ("excess_s", "verdict"), [((1, 2, 8), "agrees"), ((4, 5, 12), "differs")]
+    )
+    def test_probe_time(self, excess_s: tuple[float, ...], verdict: str) -> None:
+        """The model of the probe time is mostly 1 to 3 s too long, and at most about 8."""
+        table = pd.DataFrame(
+            {
+                "queue_packets": (32, 64, 128),
+                "bbr_flows": 1,
+                "seed": 1,
+                "measured_s": 400.0,
+                "probe_s": 20.0 - np.array(excess_s),
+                "model_probe_s": 20.0,
+            }
+        )
+        findings = _study("ware-3.9").conclude(table)
+        assert {verdict} == set(_verdicts(findings))
+
+    @pytest.mark.parametrize("verdict", ["agrees", "differs"])
+    def test_error(self, verdict: str) -> None:
+        """The model's error falls with queue and flows against CUBIC, and grows against Reno."""
+        percent = {"cubic": (8, 6, 4, 3), "reno": (5, 7, 9, 11)}
+        if verdict == "differs":
+            percent = {"cubic": (7, 9, 11, 12), "reno": (20, 15, 13, 12)}
+        table = pd.DataFrame(
+            {
+                "other": other,
+                "queue_packets": packets,
+                "bbr_flows": flows,
+                "seed": 1,
+                "bbr_fraction": 0.4,
+                "model_fraction": 0.4 * (1 + error / 100),
+                "error_percent": error,
+            }
+            for other, errors in percent.items()
+            for (packets, flows), error in zip(
+                ((32, 1), (64, 2), (128, 5), (256, 10)), errors, strict=True
+            )
+        )
+        findings = _study("ware-3.10").conclude(table)
+        assert {verdict} == set(_verdicts(findings))
 
 
 class TestWare55:
@@ -50,7 +176,50 @@ class TestWare55:
         findings = _conclude(study, runs)
         bbr, cubic, fixed, fair, converged, unsettled = _ours(findings)
         assert [bbr, cubic] == pytest.approx([40, 60], abs=2)
-        assert (fixed, fair, converged, unsettled) == (0, 0, 100, 0)
+        assert (fixed, fair, converged, unsettled) == (0, 0, 2, 0)
+        assert _verdicts(findings) == ["agrees"] * 5 + ["differs"]
+
+
+class TestWare52:
+    @pytest.mark.parametrize(
+        ("short_mbps", "long_mbps", "verdicts"),
+        [(0.335, 4.665, ["agrees"] * 4), (0.335, 0.335, ["differs", *["agrees"] * 3])],
+    )
+    def test_same_index(self, short_mbps: float, long_mbps: float, verdicts: list[str]) -> None:
+        """An index of 0.8 beside three BBR flows comes with harm of both signs, or it differs."""
+        study = _study("ware-5.2")
+
+        def rates(scenario: Scenario) -> list[float]:
+            if scenario.flow_count <= 2:
+                return [10 / scenario.flow_count] * scenario.flow_count
+            is_long = (scenario.bottlenecks[0].queue_packets or 0) > 100
+            cubic = long_mbps if is_long else short_mbps
+            return [cubic, *[(10 - cubic) / 3] * 3]
+
+        findings = _conclude(
+            study, [run_with_rates(s, rates(s)) for s in study.scenarios(quick=True)]
+        )
+        assert _verdicts(findings) == [*verdicts, "not compared"]
+
+
+class TestWare53:
+    def test_whole_runs(self) -> None:
+        """The index and the harm are of whole runs: what comes before convergence counts."""
+        study = _study("ware-5.3")
+
+        def rates(scenario: Scenario) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+            if scenario.flow_count == 1:
+                return np.full((40, 1), 100.0)
+            cubic = np.where(np.arange(40) < 20, 62.0, 50.0)
+            return np.column_stack([cubic, 100 - cubic])
+
+        findings = _conclude(
+            study, [run_with_rates(s, rates(s)) for s in study.scenarios(quick=True)]
+        )
+        jain, whole, late = _ours(findings)
+        assert [jain, whole] == pytest.approx([1 / (1 + 0.12**2), -0.06], abs=1e-3)
+        assert late == pytest.approx(0)
+        assert _verdicts(findings) == ["agrees", "agrees", "not compared"]
 
 
 class TestWare510:
@@ -65,28 +234,56 @@ class TestWare510:
         return run_with_rates(scenario, np.column_stack([cubic, 100 - cubic]))
 
     def test_late_convergence(self) -> None:
-        """What comes before convergence is in the harm of the whole run, and not in the other."""
+        """The time before convergence counts for the harm of the whole run, not for the other."""
         study = _study("ware-5.10")
-        pair = [s for s in study.scenarios(quick=False) if s.flow_count <= 2][:2]
-        findings = _conclude(study, [self._run(scenario) for scenario in pair])
+        findings = _conclude(study, [self._run(scenario) for scenario in self._pair(study)])
         (row,) = findings.table.to_dict("records")
         assert 200 <= row["converged_s"] <= 240
         expected = 1 - (2 / 3 * 20 + 1 / 3 * 50) / 100 - 0.5
         assert row["harm_whole"] == pytest.approx(expected, abs=0.001)
         assert row["harm_converged"] == pytest.approx(0, abs=0.01)
         assert row["difference_percent"] == pytest.approx(20, abs=1)
-        assert findings.comparisons[0].ours == row["difference_percent"]
+
+    @pytest.mark.parametrize(("later", "verdict"), [(6.0, "agrees"), (0.5, "differs")])
+    def test_spread(self, later: float, verdict: str) -> None:
+        """The difference varies more for later convergence: measured by its standard deviation."""
+        study = _study("ware-5.10")
+        rows = []
+        for seed, pair in product((1, 2), range(1, 9)):
+            # CUBIC has more in the first 100 s; by how much makes the difference, and its spread.
+            is_late, sign = pair % 4 < 2, (-1) ** pair
+            step_mbps = sign * (later if is_late else 2.0)
+            for alpha_flows, more_mbps in ((0, 0.0), (1, step_mbps)):
+                rows += [
+                    {
+                        "queue_packets": 1024,
+                        "seed": seed,
+                        "alpha_flows": alpha_flows,
+                        "beta_flows": pair,
+                        "converged_s": 200.0 if is_late else 120.0,
+                        "time_s": time_s,
+                        "beta_mbps": 50 + more_mbps * (time_s <= 100),
+                    }
+                    for time_s in range(1, 301)
+                ]
+        _, spread, _ = study.conclude(pd.DataFrame(rows)).comparisons
+        assert spread.verdict == verdict
 
     def test_solo_runs_are_shared(self) -> None:
-        """Experiments that differ in BBR's flows only have one solo run."""
+        """Experiments that differ in BBR's flows only have one solo run for each seed."""
         scenarios = _study("ware-5.10").scenarios(quick=False)
         solos = [scenario for scenario in scenarios if len(scenario.flows) == 1]
-        assert (len(solos), len(scenarios)) == (5 * 5, 5 * 5 + 5 * 5 * 5)
+        assert (len(solos), len(scenarios)) == (2 * 5 * 5, 2 * 5 * (5 + 5 * 5))
+
+    @staticmethod
+    def _pair(study: Study) -> list[Scenario]:
+        """Return one CUBIC flow alone and beside one BBR flow."""
+        return [s for s in study.scenarios(quick=False) if s.flow_count <= 2 and s.seed == 1][:2]
 
     def test_nothing_converges(self) -> None:
         """Without an experiment that converges there are no differences, and none agrees."""
         study = _study("ware-5.10")
-        pair = [s for s in study.scenarios(quick=False) if s.flow_count <= 2][:2]
+        pair = self._pair(study)
         growing = 90 * np.exp((np.arange(300) - 299) / 25)
         runs = [
             run_with_rates(pair[0], np.full(1, 100.0)),
@@ -94,17 +291,20 @@ class TestWare510:
         ]
         findings = _conclude(study, runs)
         assert findings.table.empty
-        assert all(math.isnan(ours) for ours in _ours(findings))
+        largest, spread, converged = _ours(findings)
+        assert math.isnan(largest)
+        assert math.isnan(spread)
+        assert converged == 0
 
 
 class TestWare58And59:
     @pytest.mark.parametrize("name", ["ware-5.8", "ware-5.9"])
     def test_steady_flows(self, name: str) -> None:
-        """Where nothing ever changes, all agree on the throughput to a percent."""
+        """Where nothing ever changes, all methods agree on the throughput to two percent."""
         study = _study(name)
         rng = np.random.default_rng(4)
         runs = [
-            run_with_rates(scenario, rng.normal(10, 0.5, size=(600, scenario.flow_count)))
+            run_with_rates(scenario, rng.normal(10, 0.3, size=(600, scenario.flow_count)))
             for scenario in study.scenarios(quick=True)
         ]
         findings = _conclude(study, runs)

@@ -13,19 +13,53 @@ import pytest
 from ccbench import studies
 from ccbench.elasticity.pulse import burst_bytes
 from ccbench.scenario import Flow
-from ccbench.studies import nimbus_5, nimbus_7, nimbus_14, nimbus_d4, nimbus_rtts
+from ccbench.studies import (
+    nimbus_5,
+    nimbus_7,
+    nimbus_8,
+    nimbus_14,
+    nimbus_26,
+    nimbus_d4,
+    nimbus_d5,
+    nimbus_rtts,
+)
 from ccbench.studies.nimbus_7 import phased
-from ccbench.studies.nimbus_comparisons import worst_case
+from ccbench.studies.nimbus_comparisons import compared, farthest, relative_to, worst_case
 from ccbench.studies.nimbus_fair_share import fair_shares_mbps
 from ccbench.studies.nimbus_measures import accuracy_percent, mode_accuracy_percent
 from ccbench.studies.nimbus_testbed import CATEGORIES, category_of, cross_traffic, pulser, shared
 from ccbench.traffic import FlowMix
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from ccbench.run import Run
-    from ccbench.studies import Study
+    from ccbench.studies import Findings, Study
 
 _NAMES = [name for name in studies.names() if name.startswith("nimbus-")]
+
+
+def alternating(rows: Mapping[str, tuple[float, float, float]]) -> pd.DataFrame:
+    """Return a run of each sender with a row of Table 1: changes in percent, and a delay in ms."""
+    return pd.DataFrame(
+        {
+            "cca": cca,
+            "seed": 1,
+            "time_s": time_s,
+            "is_elastic": is_elastic,
+            "share_mbps": 40.0,
+            "mbps": 40 * (1 + change / 100),
+            "waited_ms": delay_ms * 1000.0,
+            "packets": 1000,
+        }
+        for cca, (elastic, inelastic, delay_ms) in rows.items()
+        for time_s, is_elastic, change in ((1.0, True, elastic), (2.0, False, inelastic))
+    )
+
+
+def verdicts(findings: Findings, words: str = "") -> list[str]:
+    """Return the verdicts of the comparisons whose description has these words."""
+    return [one.verdict for one in findings.comparisons if words in one.what]
 
 
 class TestFairShares:
@@ -128,6 +162,72 @@ class TestCrossTraffic:
         assert one.min() >= 24 - 0.02
 
 
+class TestMixes:
+    """A mix of short flows over connections that stay open."""
+
+    def test_every_flow_once(self) -> None:
+        """All flows of the mix are carried, each by one of the 200 connections."""
+        scenario = nimbus_8.mixed("nimbus", 3, 20.0)
+        carried = [flow for flow in scenario.flows if flow.arrivals]
+        mix = FlowMix(sizes="caida", load_mbps=48, stop_s=18, seed=3).arrivals()
+        assert {1} == {flow.connections for flow in carried}
+        assert 200 == len(carried)
+        assert sorted(mix) == sorted(arrival for flow in carried for arrival in flow.arrivals)
+
+    def test_same_flows_for_all(self) -> None:
+        """All senders meet the same flows, and another seed has others."""
+        one, same, other = (
+            nimbus_8.mixed(cca, seed, 20.0).flows[1:]
+            for cca, seed in (("nimbus", 1), ("bbr", 1), ("nimbus", 2))
+        )
+        assert one == same
+        assert one != other
+
+    def test_three_ccas(self) -> None:
+        """A flow has each of three CCAs with the same probability."""
+        scenario = nimbus_8.mixed("nimbus", 1, 20.0, others=("cubic", "reno", "bbr"))
+        flows = [flow.cca for flow in scenario.flows[1:] for _ in flow.arrivals]
+        for cca in ("cubic", "reno", "bbr"):
+            assert flows.count(cca) / len(flows) == pytest.approx(1 / 3, abs=0.03)
+
+    def test_carried_flows(self) -> None:
+        """A packet belongs to the flow that its connection was delivering when it arrived."""
+        ends_s = {1: [1.0, 2.0, np.inf], 2: [1.5], 3: [0.5, 3.0]}
+        rows = [(connection, end_s) for connection, ends in ends_s.items() for end_s in ends]
+        done = pd.DataFrame(
+            {"start_s": 0.25, "fct_s": [end_s - 0.25 for _, end_s in rows]},
+            index=[connection for connection, _ in rows],
+        )
+        # Connection, delivery, position of its flow in `done`.
+        packets = [
+            *((1, 0.9, 0), (1, 1.0, 0), (1, 1.1, 1), (1, 2.5, 2)),
+            *((2, 1.5, 3), (2, 9.0, 3), (3, 0.5, 4), (3, 2.9, 5)),
+        ]
+        passed = pd.DataFrame(packets, columns=["flow", "delivered_s", "expected"])
+        passed["arrival_s"] = passed["delivered_s"] - 0.03 - 1500 * 8 / 96e6
+        found = nimbus_8.carried_flows(passed.assign(queueing_ms=30.0, bytes=1500), done)
+        assert passed["expected"].tolist() == found.tolist()
+
+    @pytest.mark.parametrize(
+        ("size_bytes", "took_s", "expected"),
+        [
+            (15_000, 1.0, (False, False)),  # within the initial window
+            (15_001, 0.14, (False, False)),  # 50 ms and 100 ms of queue are one round trip
+            (15_001, 0.16, (True, False)),
+            (9e6, 6.0, (True, True)),
+            (9e6, np.nan, (True, True)),  # never ended
+        ],
+    )
+    def test_classified(
+        self, size_bytes: float, took_s: float, expected: tuple[bool, bool]
+    ) -> None:
+        """Elastic is a flow above the initial window that takes more than the RTT of its start."""
+        waited = pd.Series([0.0, 100.0, 0.0], index=[1.0, 2.0, 3.0])
+        done = pd.DataFrame({"start_s": [2.5], "size_bytes": [size_bytes], "fct_s": [took_s]})
+        flow = nimbus_8.classified(done, waited, 50.0).iloc[0]
+        assert expected == (flow["elastic"], flow["lasting"])
+
+
 class TestAccuracy:
     def test_percent(self) -> None:
         """Accuracy is the part of the windows in which the verdict is the truth, once settled."""
@@ -181,23 +281,132 @@ class TestStudies:
             has = any(flow.cca.startswith("nimbus") for flow in scenario.flows)
             assert has == any("tcp_nimbus" in name for name, _ in scenario.sysctls)
 
-    def test_published_numbers_agree(self) -> None:
-        """Table 1's own numbers agree with Table 1."""
-        rows = []
-        for cca, (elastic, inelastic, delay) in nimbus_7._PUBLISHED.items():
-            rows += [
+
+class TestComparisons:
+    def test_mean_of_seeds(self) -> None:
+        """Our number is the mean of those seeds that have one, with its interval."""
+        values = pd.Series([1.0, 3.0, np.nan])
+        comparison = compared("rate", values, relative_to(-98, "Table 1"))
+        assert (2.0, "agrees") == (comparison.value, comparison.verdict)
+        assert comparison.half_width == pytest.approx(12.7, rel=0.01)
+
+    @pytest.mark.parametrize(
+        ("change", "low", "high"), [(0, 95, 105), (-1, 94, 104), (-79, 16, 26), (61, 156, 166)]
+    )
+    def test_relative_to(self, change: float, low: float, high: float) -> None:
+        """A change has five points of room whatever its size."""
+        statement = relative_to(change, "Table 1")
+        assert (low, high) == (statement.low, statement.high)
+
+    def test_farthest(self) -> None:
+        """The farthest case is that of the mean, not that of a single seed."""
+        cases = {"a": pd.Series([50.0, 150.0]), "b": pd.Series([89.0, 91.0])}
+        assert "b" == farthest(cases, 100)[0]
+
+
+class TestStatements:
+    """What is published agrees with itself, and what belongs to something else does not."""
+
+    def test_table_1(self) -> None:
+        """Table 1's own numbers agree with it in all rows."""
+        findings = nimbus_7.STUDY.conclude(alternating(nimbus_7._TABLE_1))
+        assert ["agrees"] * 18 == verdicts(findings)
+
+    def test_table_1_of_others(self) -> None:
+        """The row of Vegas is not that of NimbusCC, of CUBIC or of BBR."""
+        others = dict.fromkeys(("nimbus", "cubic", "bbr"), nimbus_7._TABLE_1["vegas"])
+        assert ["differs"] * 9 == verdicts(nimbus_7.STUDY.conclude(alternating(others)))
+
+    def test_low_delay(self) -> None:
+        """A delay above the 15 ms of the text differs, though near the 14 ms of Table 1."""
+        rows: dict[str, tuple[float, float, float]] = {
+            "nimbus_copa": (-15, -1, 16),
+            "copa": (-54, -19, 16),
+        }
+        findings = nimbus_7.STUDY.conclude(alternating(rows))
+        assert ["differs", "agrees"] == verdicts(findings, "delay")
+
+    def test_one_claim(self) -> None:
+        """Runs that nimbus-7 compares are not compared again, with other limits, in nimbus-26."""
+        rows: dict[str, tuple[float, float, float]] = {
+            "nimbus_reno": (0, 0, 10),
+            "nimbus_copa": nimbus_7._TABLE_1["nimbus_copa"],
+            "reno": (-45, 0, 60),
+        }
+        findings = nimbus_26.STUDY.conclude(alternating(rows))
+        assert ["not compared"] * 3 == verdicts(findings, "CUBIC + Copa")
+        assert ["agrees"] == verdicts(findings, "by the fair share, farther off")
+
+    def test_table_3(self) -> None:
+        """Table 3's own numbers agree with it, and those of a fixed link do not."""
+
+        def findings(rows: Mapping[str, tuple[float, float, float]]) -> Findings:
+            made = [
+                {
+                    "varies": varies,
+                    "aggregation_ms": aggregation_ms,
+                    "cca": cca,
+                    "cross": cross,
+                    "seed": 1,
+                    "mbps": 50 * (1 + change / 100) if cca == "nimbus" else 50.0,
+                    "delay_ms": delay_ms,
+                    "accuracy_percent": accuracy,
+                }
+                for cross, (change, delay_ms, accuracy) in rows.items()
+                for cca in ("nimbus", "cubic")
+                for aggregation_ms in (0, 2, 32)
+                for varies in (True, False)
+                if varies or aggregation_ms
+            ]
+            return nimbus_14.STUDY.conclude(pd.DataFrame(made))
+
+        assert ["agrees"] * 6 == verdicts(findings(nimbus_14._TABLE_3), "traffic: ")[:6]
+        fixed = {"elastic": (-20.0, 60.0, 80.0), "inelastic": (20.0, 14.0, 98.0)}
+        assert ["differs"] * 6 == verdicts(findings(fixed), "traffic: ")[:6]
+
+    def test_table_4(self) -> None:
+        """Table 4's own numbers agree with it, and delays beside other traffic do not."""
+
+        def findings(rows: Sequence[tuple[float, float]]) -> Findings:
+            made = [
                 {
                     "cca": cca,
+                    "first": first,
+                    "second": second,
                     "seed": 1,
-                    "time_s": time_s,
-                    "is_elastic": is_elastic,
-                    "share_mbps": 40.0,
-                    "mbps": 40 * (1 + off[0] / 100),
-                    "waited_ms": delay[0] * 1000.0,
-                    "packets": 1000,
+                    "mbps": 50 * (1 + change / 100) if cca == "nimbus" else 50.0,
+                    "delay_ms": delay_ms,
+                    "competitive_percent": 90.0,
                 }
-                for time_s, is_elastic, off in ((1.0, True, elastic), (2.0, False, inelastic))
+                for (first, second), (change, delay_ms) in zip(
+                    nimbus_d4._TABLE_4, rows, strict=True
+                )
+                for cca in ("nimbus", "cubic")
             ]
-        findings = nimbus_7.STUDY.conclude(pd.DataFrame(rows))
-        assert all(comparison.agrees for comparison in findings.comparisons)
-        assert len(findings.comparisons) == 3 * len(nimbus_7._PUBLISHED)
+            return nimbus_d4.STUDY.conclude(pd.DataFrame(made))
+
+        published = list(nimbus_d4._TABLE_4.values())
+        assert ["agrees"] * 9 == verdicts(findings(published))
+        others = [*published[2:], *published[:2]]
+        assert ["differs"] * 4 == verdicts(findings(others), "delay")
+
+    def test_table_5(self) -> None:
+        """Table 5's own numbers agree with it, and in the reverse order but for the middle not."""
+
+        def findings(rows: Sequence[tuple[float, float]]) -> Findings:
+            made = [
+                {"kappa": kappa, "seed": 1, "elected_s": elected_s, "several_percent": several}
+                for kappa, (elected_s, several) in zip(nimbus_d5._TABLE_5, rows, strict=True)
+            ]
+            return nimbus_d5.STUDY.conclude(pd.DataFrame(made))
+
+        published = list(nimbus_d5._TABLE_5.values())
+        assert ["agrees"] * 10 == verdicts(findings(published))
+        assert 2 == verdicts(findings(published[::-1])).count("agrees")
+
+    def test_several_pulsers(self) -> None:
+        """Several pulsers in 4.5 % of the time are not the 29 % of Table 5."""
+        table = pd.DataFrame(
+            {"kappa": [2.0], "seed": [1], "elected_s": [2.7], "several_percent": [4.46]}
+        )
+        assert ["agrees", "differs"] == verdicts(nimbus_d5.STUDY.conclude(table))

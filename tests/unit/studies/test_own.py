@@ -38,7 +38,7 @@ class TestStudyIn:
         _, _, description = result.save(tmp_path / "kept")
         document = json.loads(description.read_text())
         assert "rtt-unfairness.json" == description.name
-        assert "my thesis" == document["source"]
+        assert "my thesis" == document["publication"]
 
     def test_beside(self, example: Path) -> None:
         """It imports what lies beside it, as a program does."""

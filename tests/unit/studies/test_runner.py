@@ -44,7 +44,7 @@ class TestRunStudy:
         assert expected == list(zip(table["flows"], table["seed"], strict=True))
         fair, never = result.findings.comparisons
         assert fair.ours == pytest.approx(LINK_MBPS)
-        assert (fair.agrees, never.agrees) == (True, False)
+        assert (fair.verdict, never.verdict) == ("agrees", "differs")
         assert (1, 3) == result.seeds
         assert engine.provenance() == result.provenance
 
@@ -174,5 +174,6 @@ class TestSave:
         )
         assert engine.provenance() == document["provenance"]
         fair, never = document["comparisons"]
-        assert (fair["agrees"], fair["unit"], fair["accepted"]) == (True, "Mbit/s", [9.9, 10.1])
-        assert (never["agrees"], never["ours"]) == (False, None)
+        assert (fair["verdict"], fair["unit"], fair["where"]) == ("agrees", "Mbit/s", "Figure 1")
+        assert (fair["low"], fair["high"], fair["half_width"]) == (7.5, 12.5, None)
+        assert (never["verdict"], never["ours"]) == ("differs", None)

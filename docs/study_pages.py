@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the tables of the studies' pages from the studies' results: ``make pages``.
+
+``ccbench study run NAME`` writes ``studies/results/NAME.json``; ``studies/figures.csv`` lists
+all figures and tables of the publications. A page has a place for each table, between two comments,
+the first of which names it: ``<!-- results: NAME ... -->``, ``<!-- summary -->`` (counts by
+publication) or ``<!-- figures -->`` (all figures with their states).
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = [
+    "PublishedFigure",
+    "explained",
+    "filled",
+    "pages",
+    "placed",
+    "published_figures",
+    "results",
+]
+
+STUDIES = Path(__file__).with_name("studies")
+
+#: What a study's JSON file says.
+Result: TypeAlias = "Mapping[str, Any]"
+
+#: What a figure's study came to, or why there is none.
+_STATES = (
+    "agrees",
+    "differs",
+    "direction only",
+    "no number stated",
+    "not run yet",
+    "needs other people's servers",
+    "not built",
+)
+_NO_PUBLICATION = "no publication"
+_PLACE = re.compile(r"(<!-- (results: [^>]*|summary|figures) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class PublishedFigure:
+    """A figure or table of a publication.
+
+    Parameters
+    ----------
+    publication, figure, what : str
+        Where it is and what it shows.
+    studies : tuple of str
+        The studies that reproduce it.
+    state : str
+        Why there is none: ``"other servers"`` or ``"not built"``; empty if there is one.
+    reason : str
+        What one would take.
+    """
+
+    publication: str
+    figure: str
+    what: str
+    studies: tuple[str, ...]
+    state: str
+    reason: str
+
+
+def pages() -> list[Path]:
+    """Return the pages that have places for tables."""
+    return [path for path in sorted(STUDIES.glob("*.md")) if _PLACE.search(_text(path))]
+
+
+def results() -> dict[str, Result]:
+    """Return the results of all studies by their names, in the order of the files."""
+    found = (json.loads(_text(path)) for path in sorted((STUDIES / "results").glob("*.json")))
+    return {result["study"]: result for result in found}
+
+
+def published_figures() -> list[PublishedFigure]:
+    """Return all figures and tables of the publications, in their order."""
+    with (STUDIES / "figures.csv").open(encoding="utf-8", newline="") as file:
+        return [
+            PublishedFigure(**{**row, "studies": tuple(row["studies"].split())})  # type: ignore[arg-type]
+            for row in csv.DictReader(file)
+        ]
+
+
+def filled(text: str, of: Mapping[str, Result], figures: Sequence[PublishedFigure]) -> str:
+    """Return a page with the tables in their places.
+
+    Parameters
+    ----------
+    text : str
+        The page.
+    of : mapping
+        Results by the names of studies.
+    figures : sequence of PublishedFigure
+        All figures and tables of the publications.
+    """
+
+    def fill(place: re.Match[str]) -> str:
+        kind, _, names = place[2].partition(": ")
+        if kind == "results":
+            table = _comparisons(names.split(), of)
+        elif kind == "summary":
+            table = _summary(of.values())
+        else:
+            table = _inventory(figures, of)
+        return f"{place[1]}\n{table}\n\n{place[3]}"
+
+    return _PLACE.sub(fill, text)
+
+
+def explained(page: str) -> set[str]:
+    """Return the names of the studies in the bold beginnings of a page's paragraphs."""
+    return {
+        name
+        for paragraph in re.findall(r"^\*\*(.*?)\*\*", page, re.MULTILINE | re.DOTALL)
+        for name in re.findall(r"`([a-z]+-[\w.-]+)`", paragraph)
+    }
+
+
+def _comparisons(names: Sequence[str], of: Mapping[str, Result]) -> str:
+    lines = ["| study | what | ours | published | stated in | verdict |", "| --- " * 6 + "|"]
+    for result in (of[name] for name in names if name in of):
+        name = f"`{result['study']}`"
+        for one in result["comparisons"]:
+            what = f"{one['what']} ({one['unit']})" if one["unit"] else one["what"]
+            cells = (name, what, _ours(one), one["published"], one["where"], _verdict(one))
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+            name = ""
+    missing = ", ".join(f"`{name}`" for name in names if name not in of)
+    if missing:
+        lines += ["", f"Not run with this version yet: {missing}."]
+    return "\n".join(lines)
+
+
+def _ours(comparison: Mapping[str, Any]) -> str:
+    value, half_width = comparison["ours"], comparison["half_width"]
+    if value is None:
+        return "none"
+    return f"{value:.3g}" if half_width is None else f"{value:.3g} ± {half_width:.2g}"
+
+
+def _verdict(comparison: Mapping[str, Any]) -> str:
+    verdict: str = comparison["verdict"]
+    if verdict == "not compared":
+        return "–"
+    words = ["**differs**" if verdict == "differs" else verdict]
+    if verdict == "differs" and not comparison["significant"]:
+        words.append("not significantly")
+    if comparison["kind"] == "direction":
+        words.append("direction only")
+    return ", ".join(words)
+
+
+def _summary(of: Iterable[Result]) -> str:
+    by_publication: dict[str, list[Result]] = {}
+    for result in of:
+        by_publication.setdefault(result["publication"], []).append(result)
+    lines = [
+        "| publication | studies | numbers that agree | directions that agree | not compared |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    total: Counter[tuple[str, str]] = Counter()
+    for publication, several in by_publication.items():
+        counts = _counts(several)
+        lines.append(_counted(publication, len(several), counts))
+        if publication != _NO_PUBLICATION:
+            total += counts
+    of_papers = sum(map(len, by_publication.values())) - len(
+        by_publication.get(_NO_PUBLICATION, ())
+    )
+    return "\n".join([*lines, _counted("all publications", of_papers, total)])
+
+
+def _counts(of: Iterable[Result]) -> Counter[tuple[str, str]]:
+    """Return how many comparisons of each kind have each verdict."""
+    return Counter((one["kind"], one["verdict"]) for result in of for one in result["comparisons"])
+
+
+def _counted(title: str, studies: int, counts: Counter[tuple[str, str]]) -> str:
+    """Return a row of the summary."""
+    agree = (
+        f"{counts[kind, 'agrees']} of {counts[kind, 'agrees'] + counts[kind, 'differs']}"
+        for kind in ("number", "direction")
+    )
+    return f"| {title} | {studies} | {' | '.join(agree)} | {counts['unbounded', 'not compared']} |"
+
+
+def _inventory(figures: Sequence[PublishedFigure], of: Mapping[str, Result]) -> str:
+    parts = []
+    states = Counter(_state(figure, of)[0] for figure in figures)
+    counted = ", ".join(f"{states[state]} {state}" for state in _STATES if states[state])
+    parts.append(f"Of {len(figures)} figures and tables: {counted}.")
+    for publication in dict.fromkeys(figure.publication for figure in figures):
+        lines = ["| figure | what it shows | studies | state |", "| --- | --- | --- | --- |"]
+        for figure in figures:
+            if figure.publication == publication:
+                state, more = _state(figure, of)
+                names = " ".join(f"`{name}`" for name in figure.studies)
+                words = f"{state}: {more}" if more else state
+                lines.append(f"| {figure.figure} | {figure.what} | {names} | {words} |")
+        parts.append("\n".join([f"## {publication}", "", *lines]))
+    return "\n\n".join(parts)
+
+
+def _state(figure: PublishedFigure, of: Mapping[str, Result]) -> tuple[str, str]:
+    """Return a figure's state, one of _STATES, and what more there is to say."""
+    if not figure.studies:
+        return {"other servers": _STATES[5], "not built": _STATES[6]}[figure.state], figure.reason
+    if not of.keys() & figure.studies:
+        return _STATES[4], ""
+    counts = _counts(of[name] for name in figure.studies if name in of)
+    agree = sum(counts[kind, "agrees"] for kind in ("number", "direction"))
+    differ = sum(counts[kind, "differs"] for kind in ("number", "direction"))
+    if differ:
+        page = next(path for path in pages() if figure.studies[0] in placed(_text(path)))
+        return _STATES[
+            1
+        ], f"{differ} of {agree + differ}, [why]({page.name}#where-ours-differs-and-why)"
+    if not agree:
+        return _STATES[3], ""
+    return _STATES[0 if counts["number", "agrees"] else 2], str(agree)
+
+
+def placed(page: str) -> set[str]:
+    """Return the names of the studies whose results have a place on a page."""
+    places = re.findall(r"<!-- results: ([^>]*) -->", page)
+    return {name for names in places for name in names.split()}
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def main() -> None:
+    """Write the tables into all pages."""
+    of, figures = results(), published_figures()
+    for path in pages():
+        path.write_text(filled(_text(path), of, figures), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/study_pages.py, and the pages that it writes."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ccbench import studies
+from tests.documentation import DOCS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+_SPEC = importlib.util.spec_from_file_location("study_pages", DOCS / "study_pages.py")
+assert _SPEC is not None
+assert _SPEC.loader is not None
+study_pages: Any = importlib.util.module_from_spec(_SPEC)
+sys.modules[_SPEC.name] = study_pages  # where its dataclass looks for itself
+_SPEC.loader.exec_module(study_pages)
+
+PAGES = study_pages.pages()
+RESULTS = study_pages.results()
+
+
+def comparison(verdict: str = "agrees", kind: str = "number", **more: object) -> dict[str, object]:
+    """Return a comparison as a study's JSON file has it."""
+    return {
+        "what": "share",
+        "unit": "%",
+        "ours": 38.21,
+        "half_width": None,
+        "published": "about 40",
+        "where": "section 3",
+        "kind": kind,
+        "verdict": verdict,
+        "significant": verdict == "differs",
+        **more,
+    }
+
+
+def result(name: str, *comparisons: Mapping[str, object]) -> dict[str, object]:
+    """Return a study's result."""
+    return {"study": name, "publication": "A 1999", "comparisons": list(comparisons)}
+
+
+def figure(*names: str, state: str = "", reason: str = "") -> object:
+    """Return a published figure with its studies."""
+    return study_pages.PublishedFigure("A 1999", "Figure 1", "shares", names, state, reason)
+
+
+def lines(page: str, *results: Mapping[str, object], figures: tuple[object, ...] = ()) -> list[str]:
+    """Return the lines that stand in the place of a page."""
+    of = {one["study"]: one for one in results}
+    filled: str = study_pages.filled(f"above\n<!-- {page} -->\n<!-- end -->\n", of, figures)
+    assert filled == study_pages.filled(filled, of, figures)
+    return filled.splitlines()[3:-2]
+
+
+class TestTables:
+    @pytest.mark.parametrize(
+        ("one", "row"),
+        [
+            (comparison(), "| `a-1` | share (%) | 38.2 | about 40 | section 3 | agrees |"),
+            (
+                comparison("differs", half_width=1.23),
+                "| `a-1` | share (%) | 38.2 ± 1.2 | about 40 | section 3 | **differs** |",
+            ),
+            (
+                comparison("differs", "direction", ours=None, unit=""),
+                "| `a-1` | share | none | about 40 | section 3 | **differs**, direction only |",
+            ),
+            (
+                comparison("differs", half_width=5.0, significant=False, published="4"),
+                "| `a-1` | share (%) | 38.2 ± 5 | 4 | section 3 | **differs**, not significantly |",
+            ),
+            (
+                comparison("not compared", "unbounded"),
+                "| `a-1` | share (%) | 38.2 | about 40 | section 3 | – |",
+            ),
+        ],
+    )
+    def test_row(self, one: Mapping[str, object], row: str) -> None:
+        """A row has our number with its interval, the statement, its place, and the verdict."""
+        assert row == lines("results: a-1", result("a-1", one))[-1]
+
+    def test_a_study_without_results(self) -> None:
+        """A study that did not run yet is named below the rows of the others."""
+        *rows, empty, below = lines("results: a-1 a-2", result("a-2", comparison(), comparison()))[
+            2:
+        ]
+        assert ["`a-2`", ""] == [row.split("|")[1].strip() for row in rows]
+        assert ("", "Not run with this version yet: `a-1`.") == (empty, below)
+
+    def test_summary(self) -> None:
+        """Numbers and directions count apart; the total leaves out what nobody has published."""
+        several = [comparison(), comparison("differs"), comparison(kind="direction")]
+        ours = {**result("b", comparison("differs")), "publication": "no publication"}
+        rows = lines("summary", result("a-1", *several), ours)[2:]
+        assert [
+            "| A 1999 | 1 | 1 of 2 | 1 of 1 | 0 |",
+            "| no publication | 1 | 0 of 1 | 0 of 0 | 0 |",
+            "| all publications | 1 | 1 of 2 | 1 of 1 | 0 |",
+        ] == rows
+
+    @pytest.mark.parametrize(
+        ("comparisons", "state"),
+        [
+            ((comparison(), comparison(kind="direction")), "agrees: 2"),
+            ((comparison(kind="direction"),), "direction only: 1"),
+            ((comparison("not compared", "unbounded"),), "no number stated"),
+        ],
+    )
+    def test_states(self, comparisons: tuple[Mapping[str, object], ...], state: str) -> None:
+        """A figure agrees if a number of it does and nothing differs, or has directions only."""
+        row = lines("figures", result("a-1", *comparisons), figures=(figure("a-1"),))[-1]
+        assert f"| Figure 1 | shares | `a-1` | {state} |" == row
+
+    def test_a_figure_that_differs(self) -> None:
+        """A figure with a comparison that differs leads to the page that says why."""
+        shown = result("ware-3.2", comparison(), comparison("differs"))
+        row = lines("figures", shown, figures=(figure("ware-3.2"),))[-1]
+        assert "differs: 1 of 2, [why](bbr-and-loss.md#where-ours-differs-and-why) |" in row
+
+    def test_a_figure_without_results(self) -> None:
+        """A figure whose study did not run yet says so."""
+        row = lines("figures", figures=(figure("a-1"),))[-1]
+        assert "| Figure 1 | shares | `a-1` | not run yet |" == row
+
+    @pytest.mark.parametrize(
+        ("state", "words"),
+        [("other servers", "needs other people's servers: x"), ("not built", "not built: x")],
+    )
+    def test_figures_without_a_study(self, state: str, words: str) -> None:
+        """A figure that no study reproduces says why not."""
+        row = lines("figures", figures=(figure(state=state, reason="x"),))[-1]
+        assert f"| Figure 1 | shares |  | {words} |" == row
+
+
+class TestPages:
+    @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+    def test_tables(self, page: Path) -> None:
+        """The tables of a page are those of the results: else `make pages` was forgotten."""
+        text = page.read_text(encoding="utf-8")
+        assert study_pages.filled(text, RESULTS, study_pages.published_figures()) == text
+
+    def test_every_study(self) -> None:
+        """Every study has its place on one page; results are of studies' usual versions."""
+        placed = [study_pages.placed(page.read_text(encoding="utf-8")) for page in PAGES]
+        assert sorted(studies.names()) == sorted(name for of_page in placed for name in of_page)
+        assert set(RESULTS) <= set(studies.names())
+        assert not any(result["quick"] for result in RESULTS.values())
+
+    def test_one_build(self) -> None:
+        """All results of the virtual kernel are those of one build."""
+        builds = {
+            one["kernel"]
+            for result in RESULTS.values()
+            for one in result["provenance"].get("engines", [result["provenance"]])
+            if one["engine"] == "kernel"
+        }
+        assert len(builds) <= 1
+
+    @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+    def test_differences_are_explained(self, page: Path) -> None:
+        """A study with a number that differs has a paragraph that begins with its name."""
+        text = page.read_text(encoding="utf-8")
+        differ = {
+            name
+            for name in study_pages.placed(text) & RESULTS.keys()
+            if any(one["verdict"] == "differs" for one in RESULTS[name]["comparisons"])
+        }
+        assert differ <= study_pages.explained(text)
+
+
+class TestFigures:
+    def test_studies(self) -> None:
+        """Every study of a publication reproduces one of its figures or sections."""
+        figures = study_pages.published_figures()
+        listed = {name for figure in figures for name in figure.studies}
+        assert listed <= set(studies.names())
+        assert all(bool(figure.studies) != bool(figure.state) for figure in figures)
+        assert all(figure.reason for figure in figures if not figure.studies)
+        assert len({(figure.publication, figure.figure) for figure in figures}) == len(figures)
