@@ -35,16 +35,12 @@ STUDIES = Path(__file__).with_name("studies")
 #: What a study's JSON file says.
 Result: TypeAlias = "Mapping[str, Any]"
 
-#: What a figure's study came to, or why there is none.
-_STATES = (
-    "agrees",
-    "differs",
-    "direction only",
-    "no number stated",
-    "not run yet",
-    "needs other people's servers",
-    "not built",
-)
+#: What a figure's studies came to, or why there are none.
+_AGREES, _DIFFERS, _DIRECTION = "agrees", "differs", "direction only"
+_NO_NUMBER, _NOT_RUN = "no number stated", "not run yet"
+_OTHERS, _NOT_BUILT = "needs other people's servers", "not built"
+#: The order in which they are counted.
+_STATES = (_AGREES, _DIFFERS, _DIRECTION, _NO_NUMBER, _NOT_RUN, _OTHERS, _NOT_BUILT)
 _NO_PUBLICATION = "no publication"
 _PLACE = re.compile(r"(<!-- (results: [^>]*|summary|figures) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -216,20 +212,21 @@ def _inventory(figures: Sequence[PublishedFigure], of: Mapping[str, Result]) -> 
 def _state(figure: PublishedFigure, of: Mapping[str, Result]) -> tuple[str, str]:
     """Return a figure's state, one of _STATES, and what more there is to say."""
     if not figure.studies:
-        return {"other servers": _STATES[5], "not built": _STATES[6]}[figure.state], figure.reason
+        return {"other servers": _OTHERS, "not built": _NOT_BUILT}[figure.state], figure.reason
     if not of.keys() & figure.studies:
-        return _STATES[4], ""
+        return _NOT_RUN, ""
     counts = _counts(of[name] for name in figure.studies if name in of)
     agree = sum(counts[kind, "agrees"] for kind in ("number", "direction"))
     differ = sum(counts[kind, "differs"] for kind in ("number", "direction"))
     if differ:
         page = next(path for path in pages() if figure.studies[0] in placed(_text(path)))
-        return _STATES[
-            1
-        ], f"{differ} of {agree + differ}, [why]({page.name}#where-ours-differs-and-why)"
+        return (
+            _DIFFERS,
+            f"{differ} of {agree + differ}, [why]({page.name}#where-ours-differs-and-why)",
+        )
     if not agree:
-        return _STATES[3], ""
-    return _STATES[0 if counts["number", "agrees"] else 2], str(agree)
+        return _NO_NUMBER, ""
+    return _AGREES if counts["number", "agrees"] else _DIRECTION, str(agree)
 
 
 def placed(page: str) -> set[str]:

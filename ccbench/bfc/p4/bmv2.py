@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ccbench.bfc.p4.sources import COMPILED, load_compiled
 from ccbench.bfc.vectors import dumps
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ccbench.bfc.vectors import Scenario
 
-__all__ = ["check_all", "missing"]
+__all__ = ["check_all", "missing", "run_in_namespaces"]
 
 _PROGRAMS = ("simple_switch", "simple_switch_CLI", "ip", "unshare")
 
@@ -78,31 +78,48 @@ def check_all(
     CcbenchError
         If the switch does not start or refuses its configuration.
     """
-    reason = missing()
-    if reason is not None:
-        raise MissingRequirement(f"BMv2: {reason}")
-    if compiled is None:
-        load_compiled()  # raises if it is not that of the sources
     with tempfile.TemporaryDirectory(prefix="ccbench-bmv2-") as scratch:
         files = []
         for name, scenarios in (("stepped", stepped), ("paced", paced)):
             files.append(Path(scratch, f"{name}.jsonl"))
             files[-1].write_text(dumps(scenarios), encoding="utf-8")
-        done = subprocess.run(  # noqa: S603 - our own module, in namespaces
-            in_namespaces(
-                "ccbench.bfc.p4.bmv2_world",
-                str(compiled or COMPILED),
-                *map(str, files),
-                scratch,
-                *map(str, loads_per_s),
-                network=True,
-            ),
-            capture_output=True,
-            text=True,
-            check=False,
+        wrong: dict[str, str | None] = run_in_namespaces(
+            "ccbench.bfc.p4.bmv2_world", *files, scratch, *loads_per_s, compiled=compiled
         )
-        if done.returncode:
-            lines = done.stderr.splitlines() or ["it says nothing"]
-            raise CcbenchError(f"BMv2: {lines[-1]}")
-    wrong: dict[str, str | None] = json.loads(done.stdout)
     return wrong
+
+
+def run_in_namespaces(module: str, *words: object, compiled: Path | None = None) -> Any:
+    """Run a module of ours that starts BMv2, in namespaces of its own; return what it prints.
+
+    Parameters
+    ----------
+    module : str
+        Its name. It gets the path of the compiled program, then `words`, and prints JSON.
+    *words : object
+        Further arguments.
+    compiled : Path, optional
+        Another compiled program than the one in the package.
+
+    Raises
+    ------
+    MissingRequirement
+        If BMv2 is not installed, or this is not root.
+    CcbenchError
+        If a switch does not start or refuses its configuration.
+    """
+    reason = missing()
+    if reason is not None:
+        raise MissingRequirement(f"BMv2: {reason}")
+    if compiled is None:
+        load_compiled()  # raises if it is not that of the sources
+    done = subprocess.run(  # noqa: S603 - our own module, in namespaces
+        in_namespaces(module, str(compiled or COMPILED), *map(str, words), network=True),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        lines = done.stderr.splitlines() or ["it says nothing"]
+        raise CcbenchError(f"BMv2: {lines[-1]}")
+    return json.loads(done.stdout)
