@@ -38,13 +38,13 @@ from rich.console import Console
 from rich.table import Table
 
 from ccbench import _native
+from ccbench.base.random_streams import stream
 from ccbench.classify import dtw
 from ccbench.classify.occupancy import STEP_S
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import judge
 from ccbench.emulate import cores
-from ccbench.random_streams import stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -35,11 +35,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ccbench.bfc.scheme import scheme
-from ccbench.bfc.simulation import simulate
-from ccbench.bfc.topology import Topology, clos, star
-from ccbench.bfc.workload import HEADER_BYTES, PAYLOAD_BYTES, Workload, flow_table
-from ccbench.errors import InputError, MissingRequirement
+from ccbench.base.errors import InputError, MissingRequirement
+from ccbench.datacenter.scheme import scheme
+from ccbench.datacenter.simulation import simulate
+from ccbench.datacenter.topology import Topology, clos, star
+from ccbench.datacenter.workload import HEADER_BYTES, PAYLOAD_BYTES, Workload, flow_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -35,9 +35,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
 from ccbench.emulate.engine import get_engine
-from ccbench.errors import CcbenchError, InputError, MissingRequirement
-from ccbench.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

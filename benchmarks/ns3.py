@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from ccbench.errors import MissingRequirement
+from ccbench.base.errors import MissingRequirement
 
 #: Named one by one: Debian's pkg-config files also ask for libraries that libns3-dev lacks.
 LIBRARIES = ("applications", "point-to-point", "internet", "traffic-control", "network", "core")

@@ -29,9 +29,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from ccbench.base.errors import CcbenchError
 from ccbench.emulate.engine import get_engine
-from ccbench.errors import CcbenchError
-from ccbench.scenario import MTU_BYTES, Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import MTU_BYTES, Bottleneck, Flow, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -26,8 +26,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from ccbench.base.errors import CcbenchError
 from ccbench.emulate import Store, cores
-from ccbench.errors import CcbenchError
 from ccbench.raygen import SearchConfig, search
 
 CORES = cores()

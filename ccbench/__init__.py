@@ -22,14 +22,16 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ccbench import classify, emulate, harm, packets, plots, raygen, studies, sweeps, traffic
-    from ccbench.bottleneck import Bottleneck
-    from ccbench.flow import Flow
-    from ccbench.noise import Noise
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench import classify, emulate, harm, raygen, studies, sweeps
+    from ccbench.experiment import traffic
+    from ccbench.experiment.bottleneck import Bottleneck
+    from ccbench.experiment.flow import Flow
+    from ccbench.experiment.noise import Noise
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.experiment.trace import Trace
+    from ccbench.run import packets, plots
+    from ccbench.run.run import Run
     from ccbench.sweeps import sweep
-    from ccbench.trace import Trace
 
     __version__: str
 
@@ -56,12 +58,12 @@ __all__ = [
 # Imported when they are first used: pandas and pyarrow take most of a second, and the command
 # line's --help needs neither.
 _HOMES = {
-    "Bottleneck": "ccbench.bottleneck",
-    "Flow": "ccbench.flow",
-    "Noise": "ccbench.noise",
-    "Run": "ccbench.run",
-    "Scenario": "ccbench.scenario",
-    "Trace": "ccbench.trace",
+    "Bottleneck": "ccbench.experiment.bottleneck",
+    "Flow": "ccbench.experiment.flow",
+    "Noise": "ccbench.experiment.noise",
+    "Run": "ccbench.run.run",
+    "Scenario": "ccbench.experiment.scenario",
+    "Trace": "ccbench.experiment.trace",
     "sweep": "ccbench.sweeps",
 }
 _MODULES = {

@@ -6,7 +6,7 @@
 //   egress:  count the queue's bytes down, name the queue, copy the header                   (egress)
 //   ingress: the recirculated header counts the packet out, and resumes                     (ingress)
 //
-// What a switch can be set to, and in which order it decides, is in ccbench/bfc/switch.py.
+// What a switch can be set to, and in which order it decides, is in ccbench/datacenter/switch.py.
 
 #define V1MODEL_VERSION 20200408
 

@@ -115,8 +115,10 @@ fi
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
   stop "$(python3 --version) is too old: ccbench needs Python 3.10 or newer"
 
-# Installing takes a while: done again only when what is to be installed or compiled has changed.
-wanted="$(find native -type f -print0 | sort -z | xargs -0 cat pyproject.toml | cksum) [$extras]"
+# Installing takes a while: done again only when dependencies, compiled cores or packages change. An
+# editable installation knows the folders of packages from when it was made.
+packages=$(find ccbench -name __pycache__ -prune -o -type d -print | sort | cksum)
+wanted="$(find native -type f -print0 | sort -z | xargs -0 cat pyproject.toml | cksum) $packages [$extras]"
 stamp=$venv/.ccbench-installed
 installed=$(cat "$stamp" 2>/dev/null || true)
 # What is installed for working on ccbench serves for using it.

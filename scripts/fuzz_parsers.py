@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 with atheris.instrument_imports(include=["ccbench"]):
+    from ccbench.base.errors import CcbenchError
     from ccbench.classify.capture import read_capture
     from ccbench.emulate.mahimahi.link_log import LinkLog
     from ccbench.emulate.mahimahi.replay import replay
-    from ccbench.errors import CcbenchError
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.experiment.trace import Trace
     from ccbench.raygen.space import Space
-    from ccbench.scenario import Scenario
-    from ccbench.trace import Trace
 
 PARSERS: dict[str, Callable[[Path], object]] = {
     "capture": lambda path: list(read_capture(path)),

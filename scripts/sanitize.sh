@@ -11,13 +11,13 @@ python=${PYTHON:-.venv/bin/python}
 build=build/sanitize
 tests=(
   tests/unit/classify/test_dtw.py
-  tests/unit/bfc/test_network.py
-  tests/unit/bfc/test_congestion_controls.py
-  tests/unit/bfc/test_backpressure.py
-  tests/unit/bfc/test_workload.py
-  tests/unit/bfc/test_simulation.py
-  tests/unit/bfc/test_simulated.py
-  tests/unit/bfc/test_store.py
+  tests/unit/datacenter/test_network.py
+  tests/unit/datacenter/test_congestion_controls.py
+  tests/unit/datacenter/test_backpressure.py
+  tests/unit/datacenter/test_workload.py
+  tests/unit/datacenter/test_simulation.py
+  tests/unit/datacenter/test_simulated.py
+  tests/unit/datacenter/test_store.py
   tests/unit/classify/test_classifier.py
 )
 [ $# -eq 0 ] || tests=("$@")

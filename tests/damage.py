@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from ccbench.errors import CcbenchError
+from ccbench.base.errors import CcbenchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

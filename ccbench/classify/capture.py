@@ -16,13 +16,13 @@ import mmap
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from ccbench import _validate
+from ccbench.base import validation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ccbench.errors import InputError
+    from ccbench.base.errors import InputError
 
 __all__ = ["IPV4_BYTES", "IPV6_BYTES", "IpPacket", "read_capture"]
 
@@ -142,7 +142,7 @@ class _DamagedError(Exception):
 
 def _bad(path: Path, reason: str) -> InputError:
     step = f"record it with tcpdump -w ({reason})"
-    return _validate.bad("capture", str(path), "a pcap or pcapng file", step)
+    return validation.bad("capture", str(path), "a pcap or pcapng file", step)
 
 
 def _pcap(data: mmap.mmap) -> Iterator[_Frame]:

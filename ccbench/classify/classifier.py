@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ccbench import _validate
+from ccbench.base import validation
 from ccbench.classify import dtw
 from ccbench.classify.vote import UNKNOWN
 
@@ -98,15 +98,15 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
         """
         if len(X) != len(y):
             allowed = f"{len(X)} labels, as there are traces"
-            raise _validate.bad("y", list(y), allowed, "give one for each trace")
+            raise validation.bad("y", list(y), allowed, "give one for each trace")
         if not len(X):
-            raise _validate.bad("X", list(X), "one or more traces", "give some")
-        neighbors = _validate.Range(1, len(X))
-        _validate.whole("n_neighbors", self.n_neighbors, neighbors, example=1)
+            raise validation.bad("X", list(X), "one or more traces", "give some")
+        neighbors = validation.Range(1, len(X))
+        validation.whole("n_neighbors", self.n_neighbors, neighbors, example=1)
         self._check_thresholds(y)
         if UNKNOWN in y:
             step = "leave such traces out: what is like none of the others is unknown"
-            raise _validate.bad("y", UNKNOWN, "the name of a CCA", step)
+            raise validation.bad("y", UNKNOWN, "the name of a CCA", step)
         self.traces_ = [np.asarray(trace, dtype=np.float32) for trace in X]
         self.labels_ = np.asarray(y, dtype=str)
         self.classes_ = np.unique(self.labels_)
@@ -177,11 +177,11 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
         own = self.thresholds if isinstance(self.thresholds, Mapping) else {"": self.thresholds}
         for label, limit in own.items():
             name = f"thresholds[{label!r}]" if label else "thresholds"
-            _validate.number(name, limit, _validate.Range(0), example=0.5)
+            validation.number(name, limit, validation.Range(0), example=0.5)
         missing = sorted({str(label) for label in labels} - set(own)) if "" not in own else []
         if missing:
             step = f"give one for {missing[0]} too, or one number for all"
-            raise _validate.bad("thresholds", dict(own), "a number for each label", step)
+            raise validation.bad("thresholds", dict(own), "a number for each label", step)
 
 
 def _most_common(labels: npt.NDArray[Any]) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from ccbench import _validate
+from ccbench.base import validation
 from ccbench.classify import dtw
 
 if TYPE_CHECKING:
@@ -93,7 +93,9 @@ def trace_distances(traces: Many) -> npt.NDArray[np.float64]:
     """
     lengths = sorted({int(np.size(trace)) for trace in traces})
     if len(lengths) > 1:
-        raise _validate.bad("lengths of traces", lengths, "all the same", "cut off the longer ones")
+        raise validation.bad(
+            "lengths of traces", lengths, "all the same", "cut off the longer ones"
+        )
     return dtw.per_point(dtw.pairwise(traces), traces)
 
 
@@ -128,8 +130,8 @@ def cluster(distances: npt.ArrayLike, cut: float) -> Clustering:
     is_square = table.ndim == 2 and 0 < len(table) == table.shape[1]  # noqa: PLR2004 - a table
     if not is_square or not np.isfinite(table).all() or (table != table.T).any():
         allowed = "a symmetric table of finite numbers"
-        raise _validate.bad("distances", table.tolist(), allowed, "compare every two things")
-    cut = _validate.number("cut", cut, _validate.Range(0), example=1)
+        raise validation.bad("distances", table.tolist(), allowed, "compare every two things")
+    cut = validation.number("cut", cut, validation.Range(0), example=1)
     if len(table) == 1:
         only = Cluster(members=(0,), medoid=0)
         return Clustering(clusters=(only,), cut=cut, linkage=np.empty((0, 4)))

@@ -2,7 +2,7 @@
 """Pictures of clusters, as Figures 2.16 to 2.18 of Ware's thesis.
 
 Every function returns a matplotlib ``Figure`` that belongs to no window and no global state, as
-those of :mod:`ccbench.plots`, which writes them to files.
+those of :mod:`ccbench.run.plots`, which writes them to files.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.cluster.hierarchy import dendrogram, leaders
 
-from ccbench import _validate
+from ccbench.base import validation
 from ccbench.classify.occupancy import STEP_S
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def dendrogram_figure(
         ("cluster_names", cluster_names, len(clustering.clusters)),
     ):
         if len(given) != needed:
-            raise _validate.bad(field, list(given), f"{needed} names", "name each once")
+            raise validation.bad(field, list(given), f"{needed} names", "name each once")
     is_whole = things <= _MOST_LEAVES
     leaves = things if is_whole else min(max(2, len(clustering.clusters)), _MOST_CLUSTERS)
     figure = Figure(figsize=(9, 1.2 + 0.2 * leaves), layout="constrained")
@@ -167,7 +167,7 @@ def medoids_figure(rows: Sequence[Sequence[Panel | None]], *, title: str = "") -
     widths = {len(row) for row in rows}
     if len(widths) != 1:
         allowed = "one or more rows of one length"
-        raise _validate.bad("rows", [len(row) for row in rows], allowed, "fill up with None")
+        raise validation.bad("rows", [len(row) for row in rows], allowed, "fill up with None")
     (width,) = widths
     size = (4 + 3.5 * width, 0.8 + 1.5 * len(rows))
     figure = Figure(figsize=size, layout="constrained")

@@ -31,8 +31,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ccbench import _native, _validate
-from ccbench._cores import cores
+from ccbench import _native
+from ccbench.base import validation
+from ccbench.base.cores import cores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -203,7 +204,7 @@ def nearest(
     (array([[0., 1.]], dtype=float32), array([[2, 1]]))
     """
     first, second = _many("queries", queries), _many("references", references)
-    k = _validate.whole("k", k, _validate.Range(1, len(second)), example=1)
+    k = validation.whole("k", k, validation.Range(1, len(second)), example=1)
     found = np.empty((len(first), k), dtype=np.float32)
     indices = np.empty((len(first), k), dtype=np.int64)
     _native.dtw_nearest(
@@ -294,7 +295,7 @@ def _one(field: str, series: npt.ArrayLike) -> _Series:
 def _many(field: str, series: Many) -> _Series:
     if isinstance(series, str) or not hasattr(series, "__len__") or len(series) == 0:
         step = f"write for example {field} = [[0, 2, 4], [1, 2, 4]]"
-        raise _validate.bad(field, series, "a sequence of one or more series", step)
+        raise validation.bad(field, series, "a sequence of one or more series", step)
     return _Series.of([_points(f"{field}[{i}]", one) for i, one in enumerate(series)])
 
 
@@ -306,12 +307,12 @@ def _points(field: str, series: npt.ArrayLike) -> npt.NDArray[np.float32]:
         exact = np.empty(())
     if exact.ndim != 1 or exact.size == 0:
         step = "write for example [0, 2, 4]"
-        raise _validate.bad(field, series, "one or more numbers in one dimension", step)
+        raise validation.bad(field, series, "one or more numbers in one dimension", step)
     wrong = np.flatnonzero(~(np.abs(exact) <= _LARGEST))
     if wrong.size:
         i = int(wrong[0])
         allowed = f"a finite number within ±{_LARGEST:g}"
-        raise _validate.bad(f"{field}[{i}]", float(exact[i]), allowed, "check what was measured")
+        raise validation.bad(f"{field}[{i}]", float(exact[i]), allowed, "check what was measured")
     return exact.astype(np.float32)
 
 
@@ -320,16 +321,16 @@ def _window(window: int | None, queries: _Series, references: _Series) -> int:
     unlimited = max(queries.longest, references.longest)
     if window is None:
         return unlimited
-    window = _validate.whole("window", window, _validate.Range(0), example=unlimited // 10)
+    window = validation.whole("window", window, validation.Range(0), example=unlimited // 10)
     longer = queries.longest - references.shortest
     least = max(longer, references.longest - queries.shortest)
     if window < least:
         allowed = f"at least {least}, the largest difference of the lengths"
-        raise _validate.bad("window", window, allowed, f"write for example window = {least}")
+        raise validation.bad("window", window, allowed, f"write for example window = {least}")
     return min(window, unlimited)
 
 
 def _threads(threads: int | None) -> int:
     if threads is None:
         return cores()
-    return _validate.whole("threads", threads, _validate.Range(1), example=1)
+    return validation.whole("threads", threads, validation.Range(1), example=1)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench import _validate
+from ccbench.base import validation
 from ccbench.classify.filters import NO_FILTERS
 from ccbench.classify.recording import read_all
 from ccbench.classify.setting import Setting
@@ -59,7 +59,7 @@ def judge_files(
         judge_files(["before.pcap", "after.pcap"], "5bw-85rtt-64q").label
     """
     if isinstance(paths, (str, Path)):
-        raise _validate.bad("paths", str(paths), "a list", f"write [{str(paths)!r}]")
+        raise validation.bad("paths", str(paths), "a list", f"write [{str(paths)!r}]")
     where = Setting.named(setting) if isinstance(setting, str) else setting
     known = TrainingSet.load(Path(training))
     recordings = read_all([Path(path) for path in paths], where, known.settings)

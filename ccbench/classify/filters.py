@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ccbench import _validate
+from ccbench.base import validation
 from ccbench.classify.occupancy import STEP_S, occupancy
 from ccbench.classify.threshold import chosen_before
 
@@ -73,10 +73,13 @@ class Filters:
 
     def __post_init__(self) -> None:
         # What is smoother has no shape left, and shorter pauses are a round trip's.
-        ranges = {"smooth_s": _validate.Range(STEP_S / 2, 5), "bridge_s": _validate.Range(0.1, 10)}
+        ranges = {
+            "smooth_s": validation.Range(STEP_S / 2, 5),
+            "bridge_s": validation.Range(0.1, 10),
+        }
         for name, allowed in ranges.items():
             if getattr(self, name) is not None:
-                _validate.number(name, getattr(self, name), allowed, example=0.5)
+                validation.number(name, getattr(self, name), allowed, example=0.5)
 
     def trace(self, events: pd.DataFrame) -> npt.NDArray[np.float32]:
         """Return the trace of a queue, bridged and then smoothed.
@@ -135,8 +138,8 @@ def smoothed(trace: npt.ArrayLike, time_constant_s: float) -> npt.NDArray[np.flo
     """
     from scipy.signal import lfilter  # noqa: PLC0415 - most of a second, for those who smooth
 
-    above_0 = _validate.Range(0, low_open=True)
-    time_constant_s = _validate.number("time_constant_s", time_constant_s, above_0, example=0.1)
+    above_0 = validation.Range(0, low_open=True)
+    time_constant_s = validation.number("time_constant_s", time_constant_s, above_0, example=0.1)
     points = _points(trace)
     kept = math.exp(-STEP_S / time_constant_s)
     average, _ = lfilter([1 - kept], [1, -kept], points, zi=[kept * points[0]])
@@ -177,7 +180,7 @@ def smoothed_set(
     wanted = known.settings if settings is None else settings
     for setting in wanted:
         names = [one.name for one in known.settings]
-        _validate.one_of("setting", setting.name, names)
+        validation.one_of("setting", setting.name, names)
     samples = tuple(
         replace(one, trace=smoothed(one.trace, time_constant_s))
         for one in known.samples
@@ -222,8 +225,8 @@ def pauses(events: pd.DataFrame, longest_s: float) -> npt.NDArray[np.int64]:
     >>> pauses(events, 1.0)
     array([[         1,          3, 9000000000]])
     """
-    above_0 = _validate.Range(0, low_open=True)
-    longest_s = _validate.number("longest_s", longest_s, above_0, example=1)
+    above_0 = validation.Range(0, low_open=True)
+    longest_s = validation.number("longest_s", longest_s, above_0, example=1)
     times_ns = events["time_ns"].to_numpy(dtype=np.int64)
     backlog = events["backlog_packets"].to_numpy(dtype=np.float64)
     rises = np.flatnonzero(np.diff(backlog, prepend=0) > 0)
@@ -288,5 +291,5 @@ def _points(trace: npt.ArrayLike) -> npt.NDArray[np.float64]:
     points = np.asarray(trace, dtype=np.float64)
     if points.ndim != 1 or points.size == 0:
         step = "write for example [0, 2, 4]"
-        raise _validate.bad("trace", trace, "one or more numbers in one dimension", step)
+        raise validation.bad("trace", trace, "one or more numbers in one dimension", step)
     return points

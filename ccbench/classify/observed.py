@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ccbench import _validate
-from ccbench._sealed import unsealed
+from ccbench.base import validation
+from ccbench.base.errors import InputError
+from ccbench.base.sealed import unsealed
 from ccbench.classify.filters import Filters
 from ccbench.classify.relabel import ObservedTrace, Server
 from ccbench.classify.setting import Setting
 from ccbench.classify.web.folder import RESULT
 from ccbench.emulate.realtime.recording import Recording
-from ccbench.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +46,7 @@ def server_folders(folders: Sequence[Path]) -> list[Path]:
         some = [folder] if (folder / RESULT).is_file() else inside
         if not some:
             step = "name what `ccbench classify HOST -o FOLDER` has written"
-            raise _validate.bad("folder", str(folder), "one with results of servers", step)
+            raise validation.bad("folder", str(folder), "one with results of servers", step)
         found += some
     return found
 
@@ -59,17 +59,17 @@ def read_groups(path: Path) -> dict[str, str]:
     InputError
         If it is none, or a server is in two groups.
     """
-    text = _validate.text_file(path, "group file")
+    text = validation.text_file(path, "group file")
     try:
         table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)[_GROUP_COLUMNS]
     except (ValueError, KeyError) as error:
         allowed = f"a CSV file with the columns {' and '.join(_GROUP_COLUMNS)}"
-        raise _validate.bad("group file", str(path), allowed, f"mend it ({error})") from error
+        raise validation.bad("group file", str(path), allowed, f"mend it ({error})") from error
     table = table.drop_duplicates()
     twice = table.loc[table["target"].duplicated(), "target"]
     if len(twice):
         step = f"leave one of its lines out of {path}"
-        raise _validate.bad("group of a target", twice.iloc[0], "named once", step)
+        raise validation.bad("group of a target", twice.iloc[0], "named once", step)
     return dict(zip(table["target"], table["group"], strict=True))
 
 
@@ -116,7 +116,7 @@ def thresholds(folders: Iterable[Path]) -> dict[Setting, float]:
             if not math.isclose(other, limit, rel_tol=1e-6):
                 field = f"limit of {setting.name} in {folder / RESULT}"
                 step = "results of different training sets need --cut DISTANCE"
-                raise _validate.bad(field, limit, f"{other:g} as elsewhere", step)
+                raise validation.bad(field, limit, f"{other:g} as elsewhere", step)
     return found
 
 
@@ -156,7 +156,7 @@ def _label(document: Mapping[str, Any]) -> str | None:
 
 def _no_result(folder: Path, error: Exception) -> InputError:
     step = f"observe the server again ({error!r})"
-    return _validate.bad("result", str(folder / RESULT), "one of `ccbench classify`", step)
+    return validation.bad("result", str(folder / RESULT), "one of `ccbench classify`", step)
 
 
 def _trace(folder: Path, document: Mapping[str, Any], filters: Filters) -> ObservedTrace | None:
@@ -171,8 +171,8 @@ def _trace(folder: Path, document: Mapping[str, Any], filters: Filters) -> Obser
     place = folder / setting.name
     try:
         if not place.is_dir():
-            raise _validate.bad("trace", str(place), "there", "observe the server again")
-        with _validate.within(f"{place}: "):
+            raise validation.bad("trace", str(place), "there", "observe the server again")
+        with validation.within(f"{place}: "):
             points = filters.trace(Recording.load(place).queue)
     except InputError:
         if label is None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ccbench import _frames, _validate
+from ccbench.base import validation
+from ccbench.run import table_files
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,7 +33,7 @@ def occupancy(
     ----------
     events : DataFrame
         What happened at the queue, in order: columns ``time_ns`` and ``backlog_packets``, as in
-        ``queue`` of a :class:`~ccbench.run.Run`.
+        ``queue`` of a :class:`~ccbench.run.run.Run`.
     from_s : float, optional
         When the trace begins. Left out: with the first packet.
     duration_s : float
@@ -60,6 +61,6 @@ def occupancy(
     lasts_s = (times_ns[-1:].sum() - first_ns) / 1e9
     if lasts_s < duration_s - STEP_S:
         allowed = f"{duration_s:g} s of events at least"
-        raise _validate.bad("trace", f"{max(0.0, lasts_s):.3g} s", allowed, "observe for longer")
+        raise validation.bad("trace", f"{max(0.0, lasts_s):.3g} s", allowed, "observe for longer")
     at_ns = first_ns + np.arange(points) * round(STEP_S * 1e9)
-    return _frames.backlog_at(events, at_ns).astype(np.float32)
+    return table_files.backlog_at(events, at_ns).astype(np.float32)

@@ -23,17 +23,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ccbench import _validate
-from ccbench._frames import EVENT_DTYPE, EVENTS, QUEUE_COLUMNS
+from ccbench.base import validation
 from ccbench.classify.capture import IPV4_BYTES, IPV6_BYTES, read_capture
+from ccbench.run.table_files import EVENT_DTYPE, EVENTS, QUEUE_COLUMNS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
 
+    from ccbench.base.errors import InputError
     from ccbench.classify.capture import IpPacket
-    from ccbench.errors import InputError
 
 __all__ = ["queue_between"]
 
@@ -67,7 +67,7 @@ def queue_between(before: Path, after: Path) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Like ``queue`` of a :class:`~ccbench.run.Run`, times counted from the first packet. The
+        Like ``queue`` of a :class:`~ccbench.run.run.Run`, times counted from the first packet. The
         largest flow has the number 0, all others 1. What is before the first packet and after the
         last one that both have seen is left out, as its fate is not known.
 
@@ -89,12 +89,12 @@ def _packets(path: Path) -> tuple[list[_Packet], bytes]:
     packets = [_packet(one, path) for one in read_capture(path)]
     if not packets:
         allowed = "one with IP packets"
-        raise _validate.bad("capture", str(path), allowed, "record on the data's way")
+        raise validation.bad("capture", str(path), allowed, "record on the data's way")
     longest = max(packet.length for packet in packets)
     if longest > _LONGEST_BYTES:
         allowed = f"one of packets as they are on the wire, not of up to {longest} bytes"
         step = "first run `ethtool -K IFACE gro off tso off gso off` on every interface on the way"
-        raise _validate.bad("capture", str(path), allowed, step)
+        raise validation.bad("capture", str(path), allowed, step)
     bytes_of: Counter[bytes] = Counter()
     for packet in packets:
         bytes_of[packet.flow] += packet.length
@@ -134,7 +134,7 @@ def _packet(packet: IpPacket, path: Path) -> _Packet:
 
 def _cut_off(path: Path) -> InputError:
     allowed = "one with the headers of every packet"
-    return _validate.bad("capture", str(path), allowed, "record with tcpdump -s 96 or more")
+    return validation.bad("capture", str(path), allowed, "record with tcpdump -s 96 or more")
 
 
 def _matched(
@@ -162,11 +162,11 @@ def _matched(
     if not matched:
         allowed = "captures of the same packets by one clock, the one before the queue first"
         step = "swap them if they are the other way round, or record both again"
-        raise _validate.bad("pair", " ".join(map(str, names)), allowed, step)
+        raise validation.bad("pair", " ".join(map(str, names)), allowed, step)
     if strangers > _MOST_STRANGERS * (strangers + matched):
         allowed = f"one that has what {names[1].name} has, of which it lacks {strangers} packets"
         step = "record it again with a larger buffer, such as tcpdump -B 65536"
-        raise _validate.bad("capture", str(names[0]), allowed, step)
+        raise validation.bad("capture", str(names[0]), allowed, step)
     return left_ns
 
 

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ccbench import _validate
+from ccbench.base import validation
+from ccbench.base.errors import EngineError, InputError, ServerError
 from ccbench.classify.pcap_pair import queue_between
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.web.download import check_download
 from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.replay import replay
 from ccbench.emulate.realtime.recording import Recording as Command
-from ccbench.errors import EngineError, InputError, ServerError
-from ccbench.run import Run
+from ccbench.run.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ccbench.bottleneck import Bottleneck
+    from ccbench.experiment.bottleneck import Bottleneck
 
 __all__ = ["Recording", "read", "read_all"]
 
@@ -123,7 +123,7 @@ def read_all(
         after = next(rest, None)
         if after is None or after.suffix not in _CAPTURES:
             allowed = "followed by the one from after the queue"
-            raise _validate.bad("capture", str(path), allowed, "name both, that from before first")
+            raise validation.bad("capture", str(path), allowed, "name both, that from before first")
         where = _like(None, settings) if setting is None else setting
         name = f"{path.name}, {after.name}"
         found.append(Recording(events=queue_between(path, after), setting=where, name=name))
@@ -144,7 +144,7 @@ def _downloads(path: Path, setting: Setting | None) -> list[Recording]:
         raise errors[0]
     if folders and not found and setting is not None:
         names = ", ".join(folder.name for folder in folders)
-        raise _validate.bad("setting", setting.name, f"one of {names}", f"as {path} has no other")
+        raise validation.bad("setting", setting.name, f"one of {names}", f"as {path} has no other")
     return found
 
 
@@ -155,14 +155,14 @@ def _of_server(command: Command, path: Path, setting: Setting | None) -> Recordi
         check_download(command, where)
     except KeyError as error:
         step = "leave it out"
-        raise _validate.bad("download", str(path), f"one with its {error}", step) from error
+        raise validation.bad("download", str(path), f"one with its {error}", step) from error
     except ServerError as error:
         step = "leave it out, or ask the server again"
-        raise _validate.bad("download", str(path), f"valid ({error})", step) from error
+        raise validation.bad("download", str(path), f"valid ({error})", step) from error
     if setting not in {None, where}:
         assert setting is not None
         allowed = f"{where.name} for {path}, where that was recorded"
-        raise _validate.bad("setting", setting.name, allowed, "leave it out")
+        raise validation.bad("setting", setting.name, allowed, "leave it out")
     name = f"{path.absolute().parent.name}/{path.name}"
     return Recording(events=command.queue, setting=where, name=name)
 
@@ -170,7 +170,7 @@ def _of_server(command: Command, path: Path, setting: Setting | None) -> Recordi
 def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
     """Return what a file or folder has, and where it was recorded if it knows."""
     if not path.exists():
-        raise _validate.bad("file", str(path), "there", "name a record of a queue")
+        raise validation.bad("file", str(path), "there", "name a record of a queue")
     if (path / "run.json").is_file():
         run = Run.load(path)
         return run.queue_events(), _of_link(run.scenario.bottlenecks[0], run.scenario.rtt_ms)
@@ -182,16 +182,16 @@ def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
         step = (
             "name what `ccbench run -o` or `ccbench shell -o` has written, or one server's folder"
         )
-        raise _validate.bad("folder", str(path), allowed, step)
+        raise validation.bad("folder", str(path), allowed, step)
     if path.is_char_device():
-        raise _validate.bad("file", str(path), "no device", "name a record of a queue")
+        raise validation.bad("file", str(path), "no device", "name a record of a queue")
     if path.suffix == ".csv":
         return _from_csv(path), None
     try:
         return replay(LinkLog.read(path)), None
     except EngineError as error:  # whoever names a file is to blame for what is in it
         allowed = "a log of mm-link, a .csv file, two captures (.pcap, .pcapng), or a folder"
-        raise _validate.bad("file", str(path), allowed, f"name one ({error})") from error
+        raise validation.bad("file", str(path), allowed, f"name one ({error})") from error
 
 
 def _of_link(link: Bottleneck, rtt_ms: float) -> Setting:
@@ -205,7 +205,7 @@ def _like(where: Setting | None, settings: Sequence[Setting]) -> Setting:
     names = ", ".join(setting.name for setting in settings)
     step = f"name the one that it is like (one of {names})"
     if where is None:
-        raise _validate.bad("setting", None, "named, as this file does not know it", step)
+        raise validation.bad("setting", None, "named, as this file does not know it", step)
     for setting in settings:
         pairs = (
             (where.bandwidth_mbps, setting.bandwidth_mbps),
@@ -214,23 +214,23 @@ def _like(where: Setting | None, settings: Sequence[Setting]) -> Setting:
         )
         if all(abs(ours / theirs - 1) <= _NEAR for ours, theirs in pairs):
             return setting
-    raise _validate.bad("setting", where.name, f"about one of {names}", step)
+    raise validation.bad("setting", where.name, f"about one of {names}", step)
 
 
 def _from_csv(path: Path) -> pd.DataFrame:
-    text = _validate.text_file(path, "file")
+    text = validation.text_file(path, "file")
     try:
         table = pd.read_csv(io.StringIO(text))
         times_s, packets = (table[name].astype("float64") for name in _CSV_COLUMNS)
     except (OSError, ValueError, KeyError) as error:
         allowed = f"a CSV file with the columns {' and '.join(_CSV_COLUMNS)}, both numbers"
         reason = f"there is no column {error}" if isinstance(error, KeyError) else error
-        raise _validate.bad("file", str(path), allowed, f"mend it ({reason})") from error
+        raise validation.bad("file", str(path), allowed, f"mend it ({reason})") from error
     # Neither is true of NaN.
     fine = times_s.between(0, _LATEST_S).all() and packets.between(0, _LONGEST_QUEUE).all()
     if not fine or not times_s.is_monotonic_increasing:
         allowed = "finite times from 0 on in their order, and queues of 0 packets or more"
-        raise _validate.bad("file", str(path), allowed, "mend it")
+        raise validation.bad("file", str(path), allowed, "mend it")
     return pd.DataFrame({"time_ns": (times_s * 1e9).round(), "backlog_packets": packets}).astype(
         {"time_ns": "int64"}
     )

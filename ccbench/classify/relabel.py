@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ccbench import _validate
+from ccbench.base import validation
 from ccbench.classify.clusters import Clustering, cluster, trace_distances
 from ccbench.classify.vote import UNKNOWN, vote
 
@@ -175,8 +175,8 @@ def group_clusters(
         If the share is out of range, there is no cut for a setting, or the lengths of traces
         differ.
     """
-    shares = _validate.Range(0, 1, low_open=True)
-    _validate.number("min_share", min_share, shares, example=MIN_SHARE)
+    shares = validation.Range(0, 1, low_open=True)
+    validation.number("min_share", min_share, shares, example=MIN_SHARE)
     found: dict[tuple[str, Setting], list[tuple[int, int]]] = {}
     for i, server in enumerate(servers):
         if server.is_valid:
@@ -287,9 +287,9 @@ def unknown_servers(
 def _cut(setting: Setting, cuts: Mapping[Setting, float]) -> float:
     if setting not in cuts:
         known = [one.name for one in cuts]
-        raise _validate.bad("cuts", known, f"given for {setting.name} too", "add it")
-    above_0 = _validate.Range(0, low_open=True)
-    return _validate.number("cut", cuts[setting], above_0, example=1)
+        raise validation.bad("cuts", known, f"given for {setting.name} too", "add it")
+    above_0 = validation.Range(0, low_open=True)
+    return validation.number("cut", cuts[setting], above_0, example=1)
 
 
 def _given(traces: Sequence[ObservedTrace], min_share: float) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ccbench import _validate
+from ccbench.base import validation
 
 __all__ = ["LOW_RATE", "SETTINGS", "Setting"]
 
@@ -40,11 +40,11 @@ class Setting:
     queue_packets: int
 
     def __post_init__(self) -> None:
-        number, above_0 = _validate.number, _validate.Range(0, low_open=True)
+        number, above_0 = validation.number, validation.Range(0, low_open=True)
         number("bandwidth_mbps", self.bandwidth_mbps, above_0, example=5)
         number("rtt_ms", self.rtt_ms, above_0, example=85)
-        packets = _validate.Range(1, 1_000_000)
-        _validate.whole("queue_packets", self.queue_packets, packets, example=64)
+        packets = validation.Range(1, 1_000_000)
+        validation.whole("queue_packets", self.queue_packets, packets, example=64)
 
     @classmethod
     def named(cls, name: str) -> Setting:
@@ -63,7 +63,7 @@ class Setting:
         found = re.fullmatch(r"(\d+\.?\d*)bw-(\d+\.?\d*)rtt-(\d{1,7})q", name, re.ASCII)
         if found is None:
             allowed = "Mbit/s, ms and packets such as 5bw-85rtt-64q"
-            raise _validate.bad("setting", name, allowed, "write it like that")
+            raise validation.bad("setting", name, allowed, "write it like that")
         mbps, rtt_ms, packets = found.groups()
         return cls(bandwidth_mbps=float(mbps), rtt_ms=float(rtt_ms), queue_packets=int(packets))
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from ccbench.bottleneck import Bottleneck
 from ccbench.classify.occupancy import DURATION_S, occupancy
 from ccbench.classify.setting import SETTINGS
 from ccbench.emulate import run_many
 from ccbench.emulate.mahimahi.rate import constant_rate
-from ccbench.flow import Flow
-from ccbench.noise import Noise
-from ccbench.scenario import Scenario
+from ccbench.experiment.bottleneck import Bottleneck
+from ccbench.experiment.flow import Flow
+from ccbench.experiment.noise import Noise
+from ccbench.experiment.scenario import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ccbench.classify.setting import Setting
     from ccbench.emulate import Engine
-    from ccbench.run import Run
+    from ccbench.run.run import Run
 
 __all__ = [
     "CCAS",

@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ccbench import _atomic, _validate
-from ccbench._sealed import ChangedError, file_digest, sealed, unsealed
+from ccbench.base import durable, validation
+from ccbench.base.errors import InputError
+from ccbench.base.sealed import ChangedError, file_digest, sealed, unsealed
 from ccbench.classify.classifier import CCAClassifier
 from ccbench.classify.setting import Setting
 from ccbench.classify.threshold import Threshold, choose_threshold, chosen_before
 from ccbench.classify.training import Sample, Variation
-from ccbench.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -93,7 +93,7 @@ class TrainingSet:
         if not own:
             names = ", ".join(known.name for known in self.settings)
             step = "choose one of these, or train for it"
-            raise _validate.bad("setting", setting.name, f"one of {names}", step)
+            raise validation.bad("setting", setting.name, f"one of {names}", step)
         return own
 
     def classifier(self, setting: Setting) -> CCAClassifier:
@@ -133,7 +133,7 @@ class TrainingSet:
         table = table.set_column(table.column_names.index("trace"), "trace", traces)
         about["samples"] = _digest(table)
         table = table.replace_schema_metadata({_KEY: json.dumps(sealed(about))})
-        with _atomic.new_file(path) as temporary:
+        with durable.new_file(path) as temporary:
             pq.write_table(
                 table, temporary, compression="zstd", compression_level=19, use_dictionary=["cca"]
             )
@@ -152,10 +152,10 @@ class TrainingSet:
             about = unsealed((table.schema.metadata or {})[_KEY])
             if about["format"] != _FORMAT:
                 message = f"a file of format {_FORMAT}"
-                raise _validate.bad(str(path), about["format"], message, "make it again")
+                raise validation.bad(str(path), about["format"], message, "make it again")
             if _digest(table) != about["samples"]:
                 raise ChangedError("its samples were changed")
-            with _validate.within(f"training set {path}: "):
+            with validation.within(f"training set {path}: "):
                 return cls(
                     samples=tuple(_sample(row) for row in table.to_pylist()),
                     thresholds={
@@ -168,7 +168,7 @@ class TrainingSet:
             raise
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
             step = f"name a file that a training set was saved to ({error})"
-            raise _validate.bad("training set", str(path), "one of ccbench", step) from error
+            raise validation.bad("training set", str(path), "one of ccbench", step) from error
 
 
 def train(
@@ -250,7 +250,7 @@ def _counts(sample: Sample) -> list[int]:
     counts: list[int] = np.rint(sample.trace).astype(np.int64).tolist()
     if not 0 <= min(counts) <= max(counts) <= _LARGEST_BACKLOG:
         allowed = f"whole numbers of packets from 0 to {_LARGEST_BACKLOG}"
-        raise _validate.bad("trace", max(counts), allowed, "leave this sample out")
+        raise validation.bad("trace", max(counts), allowed, "leave this sample out")
     return counts
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ccbench import _validate
+from ccbench.base import validation
 from ccbench.classify.vote import UNKNOWN, vote
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def judge(traces: Sequence[tuple[Setting, npt.ArrayLike]], known: TrainingSet) -
     'unknown'
     """
     if not traces:
-        raise _validate.bad("traces", [], "one or more", "observe the server first")
+        raise validation.bad("traces", [], "one or more", "observe the server first")
     verdicts = tuple(_judge_one(setting, trace, known) for setting, trace in traces)
     label = vote([one.label for one in verdicts], [one.distance for one in verdicts])
     return Verdict(label=label, traces=verdicts)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ccbench import _validate
+from ccbench.base import validation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,10 +45,10 @@ def vote(labels: Sequence[str], distances: Sequence[float]) -> str:
     'bic'
     """
     if not labels:
-        raise _validate.bad("labels", list(labels), "one or more", "classify a trace first")
+        raise validation.bad("labels", list(labels), "one or more", "classify a trace first")
     if len(distances) != len(labels):
         allowed = f"{len(labels)} numbers, as there are labels"
-        raise _validate.bad("distances", list(distances), allowed, "give one for each label")
+        raise validation.bad("distances", list(distances), allowed, "give one for each label")
     counts = Counter(labels)
     most = max(counts.values())
     tied = {label for label, count in counts.items() if count == most}

@@ -11,7 +11,7 @@ from ccbench.cli._console import made_by, print_pairs, print_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ccbench.estimate import Estimate
+    from ccbench.base.estimate import Estimate
     from ccbench.harm import Experiment, RepeatedHarm, Sensitivity
 
 __all__ = ["print_harm", "print_sensitivity"]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ccbench import _atomic, _validate
-from ccbench.noise import NO_NOISE, Noise
+from ccbench.base import durable, validation
+from ccbench.experiment.noise import NO_NOISE, Noise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -92,7 +92,7 @@ def check_ccas(*given: tuple[str, str]) -> None:
     for option, name in given:
         if name not in known:
             allowed = f"one of {', '.join(known)}"
-            raise _validate.bad(option, name, allowed, engine.hint(name))
+            raise validation.bad(option, name, allowed, engine.hint(name))
 
 
 def completes(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
@@ -105,7 +105,7 @@ def completes(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
 
 
 def _ccas() -> Iterable[str]:
-    from ccbench.emulate.kernel.build import ready
+    from ccbench.emulate.kernel.source.build import ready
 
     kernel = ready()  # what is not built yet has no names
     return () if kernel is None else kernel.ccas
@@ -118,7 +118,7 @@ def _engines() -> Iterable[str]:
 
 
 def _qdiscs() -> Iterable[str]:
-    from ccbench.qdiscs import QDISCS
+    from ccbench.experiment.qdiscs import QDISCS
 
     return QDISCS
 
@@ -186,7 +186,7 @@ def engine_named(name: str, bess_dir: Path | None, kernel: str | None = None) ->
         return get_engine(name)
     if name != "bess":
         allowed = f"left out with --engine {name}"
-        raise _validate.bad("--bess-dir", str(bess_dir), allowed, "write --engine bess")
+        raise validation.bad("--bess-dir", str(bess_dir), allowed, "write --engine bess")
     from ccbench.emulate.bess.engine import BessEngine
 
     return BessEngine(bess_dir)
@@ -194,18 +194,18 @@ def engine_named(name: str, bess_dir: Path | None, kernel: str | None = None) ->
 
 def _with_kernel(name: str, kernel: str) -> Engine:
     """Return the virtual kernel of a version."""
-    from ccbench.emulate.kernel import build
     from ccbench.emulate.kernel.engine import KernelEngine
     from ccbench.emulate.kernel.http import HttpKernelEngine
+    from ccbench.emulate.kernel.source import build
 
     engines = {engine.name: engine for engine in (KernelEngine, HttpKernelEngine)}
     if name not in engines:
         allowed = f"left out with --engine {name}"
-        raise _validate.bad("--kernel", kernel, allowed, f"write --engine {KernelEngine.name}")
+        raise validation.bad("--kernel", kernel, allowed, f"write --engine {KernelEngine.name}")
     built = build.find(kernel)
     if built is None:
         step = "build it with `ccbench kernel build --source`, and write what it says as version"
-        raise _validate.bad("--kernel", kernel, "the version of one that is built", step)
+        raise validation.bad("--kernel", kernel, "the version of one that is built", step)
     return engines[name](kernel=built)
 
 
@@ -256,7 +256,7 @@ class NoiseChoice:
     is_off : bool
         Whether there shall be none.
     values : dict of str to float
-        Fields of :class:`~ccbench.noise.Noise` that take the place of others.
+        Fields of :class:`~ccbench.experiment.noise.Noise` that take the place of others.
     """
 
     is_off: bool = False
@@ -275,18 +275,18 @@ class NoiseChoice:
         kinds = [kind.name for kind in fields(Noise)]
         for name in values:
             if name not in kinds:
-                with _validate.within("--noise: "):
-                    raise _validate.unknown_key(name, kinds)
+                with validation.within("--noise: "):
+                    raise validation.unknown_key(name, kinds)
         if jitter is not None:
             for name in _JITTER:
                 if name in values:
                     allowed = f"left out beside --noise {name}"
-                    raise _validate.bad("--jitter", jitter, allowed, "remove one of the two")
+                    raise validation.bad("--jitter", jitter, allowed, "remove one of the two")
                 values[name] = jitter
         if is_off and values:
             allowed = "left out with --no-noise"
-            raise _validate.bad("--noise", ", ".join(values), allowed, "remove one of the two")
-        with _validate.within("--noise: "):
+            raise validation.bad("--noise", ", ".join(values), allowed, "remove one of the two")
+        with validation.within("--noise: "):
             Noise(**values)
         return cls(is_off, values)
 
@@ -328,14 +328,14 @@ def noise_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def check_folder_of(output: Path) -> None:
     """Make sure that a file can have its place: to be called before what takes long."""
     if output.is_dir():  # as the empty name is
-        raise _validate.bad("--output", str(output), "a file", "name one in it")
+        raise validation.bad("--output", str(output), "a file", "name one in it")
     place = Path(os.path.realpath(output)).parent  # behind a link
     if not place.is_dir():
         step = f"mkdir -p {place if output.is_symlink() else output.parent}"
-        raise _validate.bad("--output", str(output), "in a folder that is there", step)
-    if not _atomic.is_possible(output):
+        raise validation.bad("--output", str(output), "in a folder that is there", step)
+    if not durable.is_possible(output):
         allowed = "where files can be written"
-        raise _validate.bad("--output", str(output), allowed, "choose another folder")
+        raise validation.bad("--output", str(output), allowed, "choose another folder")
 
 
 bess_dir_option = click.option(

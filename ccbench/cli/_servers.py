@@ -9,8 +9,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from ccbench import _folders, _validate
-from ccbench._progress import progress
+from ccbench.base import result_folders, validation
+from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_json, print_pairs, print_table
 from ccbench.cli._status import ExitStatus
 from ccbench.cli._trace_table import print_traces
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from ccbench.bottleneck import Bottleneck
     from ccbench.classify.filters import Filters
     from ccbench.classify.setting import Setting
     from ccbench.classify.training_set import TrainingSet
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from ccbench.classify.web.target import Target
     from ccbench.emulate.engine import Check, Engine
     from ccbench.emulate.realtime.recording import Recording
+    from ccbench.experiment.bottleneck import Bottleneck
 
 __all__ = ["classify_servers", "link_checks", "targets_of"]
 
@@ -77,7 +77,7 @@ def classify_servers(
         _print_intention(targets, settings, manners, output, as_json=as_json)
         return ExitStatus.OK
     record, provenance = recorder
-    _folders.prepare(output, None)
+    result_folders.prepare(output, None)
     rows: list[dict[str, Any]] = []
     begun, asked = 0, set()
     with progress("{task.fields[step]}") as bar:
@@ -130,11 +130,11 @@ def targets_of(names: Sequence[str], hosts: Path | None) -> list[Target]:
     if hosts is not None:
         targets += read_list(hosts)
     if not targets:
-        raise _validate.bad("names", [], "a server or a file", "name one, such as example.com")
+        raise validation.bad("names", [], "a server or a file", "name one, such as example.com")
     for target in targets:
         if target.is_loopback:
             allowed = "one that a link leads to, not this machine's loopback"
-            raise _validate.bad("server", target.name, allowed, INSTEAD_OF_LOOPBACK)
+            raise validation.bad("server", target.name, allowed, INSTEAD_OF_LOOPBACK)
     return list({target.url: target for target in reversed(targets)}.values())[::-1]
 
 
@@ -145,7 +145,7 @@ def _check_not_file(name: str) -> None:
     if "://" not in name and name and (not has_dot or name.endswith(_SUFFIXES)):
         is_path = name.startswith(("/", "."))
         step = "mend the path" if is_path else f"a server of that name is written https://{name}"
-        raise _validate.bad("file", name, "there", step)
+        raise validation.bad("file", name, "there", step)
 
 
 def link_checks(engine: Engine) -> list[Check]:
@@ -177,7 +177,7 @@ def _recorder(
         require(link_checks(chosen))
         return behind_mahimahi.record, chosen.provenance()
     for setting in settings:
-        with _validate.within(f"setting {setting.name}: "):
+        with validation.within(f"setting {setting.name}: "):
             check_bottleneck(counted_in_places(download.link_of(setting)))
     directory = chosen.directory
     require(link_checks(chosen))

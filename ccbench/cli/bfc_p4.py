@@ -55,8 +55,8 @@ def compile_(*, target: str, compiler: str | None, output: Path | None, as_json:
     if target == "tofino2":
         _compile_for_tofino(compiler, output, as_json=as_json)
         return
-    from ccbench._atomic import new_file
-    from ccbench.bfc.p4 import sources
+    from ccbench.base.durable import new_file
+    from ccbench.datacenter.p4 import sources
 
     folder = sources.source_folder()
     made = sources.compile_program(folder, compiler)
@@ -75,8 +75,8 @@ def _compile_for_tofino(compiler: str | None, output: Path | None, *, as_json: b
     import tempfile
     from dataclasses import asdict
 
-    from ccbench.bfc.p4.sources import source_folder
-    from ccbench.bfc.p4.tofino import FLOW_TABLE, compile_tofino
+    from ccbench.datacenter.p4.sources import source_folder
+    from ccbench.datacenter.p4.tofino import FLOW_TABLE, compile_tofino
 
     with tempfile.TemporaryDirectory() as scratch:
         fit = compile_tofino(source_folder(), output or Path(scratch), compiler)
@@ -128,9 +128,9 @@ def test(*, count: int, seed: int, as_json: bool) -> ExitStatus:
     ccbench's own interpreter executes it. The scenarios written by hand hold the thesis's rules;
     what chance makes is answered by the reference switch.
     """
-    from ccbench.bfc.p4.form import Interpreted
-    from ccbench.bfc.p4.sources import load_compiled
-    from ccbench.bfc.vectors import check, random_scenarios, rules
+    from ccbench.datacenter.p4.form import Interpreted
+    from ccbench.datacenter.p4.sources import load_compiled
+    from ccbench.datacenter.vectors import check, random_scenarios, rules
 
     program = load_compiled()
     return _show(
@@ -174,9 +174,9 @@ def run(
     the same registers. In paced scenarios BMv2's own queues and clock are at work, each queue at a
     steady rate. Then come loads of 6 s each, and the loss of recirculated headers.
     """
-    from ccbench.bfc.p4.bmv2 import check_all
-    from ccbench.bfc.p4.paced import paced_scenarios
-    from ccbench.bfc.vectors import random_scenarios, rules
+    from ccbench.datacenter.p4.bmv2 import check_all
+    from ccbench.datacenter.p4.paced import paced_scenarios
+    from ccbench.datacenter.vectors import random_scenarios, rules
 
     stepped = (*rules(), *random_scenarios(count, seed=seed))
     wrong = check_all(stepped, paced_scenarios(paced, seed=seed), loads_per_s)
@@ -212,8 +212,8 @@ def loop(
     """
     from dataclasses import asdict
 
-    from ccbench.bfc.p4.loop import faults, load_topology, run_interpreted, run_on_bmv2
-    from ccbench.bfc.p4.sources import load_compiled, source_folder
+    from ccbench.datacenter.p4.loop import faults, load_topology, run_interpreted, run_on_bmv2
+    from ccbench.datacenter.p4.sources import load_compiled, source_folder
 
     folder = folder or source_folder() / "loop"
     if bmv2:

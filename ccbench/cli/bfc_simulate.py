@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ccbench import _folders
+from ccbench.base import result_folders
 from ccbench.cli._console import print_json, print_pairs, print_table
 from ccbench.cli._options import json_option, quantity, seed_option
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from ccbench.bfc.scheme import Scheme
-    from ccbench.bfc.simulation import Simulation
-    from ccbench.bfc.topology import Topology
-    from ccbench.bfc.workload import Workload
+    from ccbench.datacenter.scheme import Scheme
+    from ccbench.datacenter.simulation import Simulation
+    from ccbench.datacenter.topology import Topology
+    from ccbench.datacenter.workload import Workload
 
 __all__ = ["simulate"]
 
@@ -182,18 +182,18 @@ def simulate(
     The network is a Clos one of 100 Gbit/s links, as in Goyal's thesis; all schemes see the same
     flows. The slowdown of a flow is its completion time by that in an empty network.
     """
-    from ccbench import _validate
-    from ccbench.bfc import flow_sizes
-    from ccbench.bfc.scheme import scheme
-    from ccbench.bfc.simulation.result import check_folder
-    from ccbench.bfc.topology import clos
-    from ccbench.bfc.workload import Incast, Workload
+    from ccbench.base import validation
+    from ccbench.datacenter import flow_sizes
+    from ccbench.datacenter.scheme import scheme
+    from ccbench.datacenter.simulation.result import check_folder
+    from ccbench.datacenter.topology import clos
+    from ccbench.datacenter.workload import Incast, Workload
 
-    _validate.one_of("--workload", sizes, flow_sizes.NAMES)
+    validation.one_of("--workload", sizes, flow_sizes.NAMES)
     chosen = [scheme(name.strip()) for name in schemes.split(",")]
     if incast is not None and load < incast_load:
         step = "write a smaller --incast-load"
-        raise _validate.bad("load", load, f"at least the {incast_load:g} of incast", step)
+        raise validation.bad("load", load, f"at least the {incast_load:g} of incast", step)
     racks, servers, spines = size
     topology = clos(
         racks=racks,
@@ -212,7 +212,7 @@ def simulate(
         else Incast(degree=incast[0], total_mb=incast[1], load=incast_load),
     )
     if output is not None:
-        _folders.prepare(output, None)
+        result_folders.prepare(output, None)
         for one in chosen:
             check_folder(output / one.name)
     results = _simulate_all(topology, workload, chosen, duration * 1e-3, seed)
@@ -228,8 +228,8 @@ def simulate(
 def _simulate_all(
     topology: Topology, workload: Workload, schemes: list[Scheme], duration_s: float, seed: int
 ) -> dict[str, Simulation]:
-    from ccbench._progress import progress
-    from ccbench.bfc.simulation import simulate as run
+    from ccbench.base.progress_bars import progress
+    from ccbench.datacenter.simulation import simulate as run
 
     results = {}
     drain_s = max(duration_s, _LEAST_DRAIN_S)

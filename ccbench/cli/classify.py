@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from ccbench import _validate
+from ccbench.base import validation
 from ccbench.cli._console import print_json
 from ccbench.cli._options import bess_dir_option, json_option, quantity
 from ccbench.cli._trace_table import print_traces
@@ -166,14 +166,14 @@ def classify(
         others = [name for name in names if Path(name) not in files]
         others += [] if hosts is None else [str(hosts)]
         allowed = f"files only, as {files[0]} is one, or servers only"
-        raise _validate.bad("names", others, allowed, "ask one after the other")
+        raise validation.bad("names", others, allowed, "ask one after the other")
     settings = [Setting.named(name) for name in dict.fromkeys(setting_names)]
     targets = [] if files else targets_of(names, hosts)
     if files:
         _refuse_options_of_servers(context)
     elif plot is not None:
         allowed = "left out for servers, whose figures are in their folders"
-        raise _validate.bad("--plot", str(plot), allowed, "leave it out")
+        raise validation.bad("--plot", str(plot), allowed, "leave it out")
 
     def load() -> tuple[TrainingSet, Filters]:
         # What is wrong otherwise is said at once; the classifier takes seconds to import.
@@ -195,7 +195,7 @@ def _refuse_options_of_servers(context: click.Context) -> None:
         is_given = context.get_parameter_source(option.name or "") == ParameterSource.COMMANDLINE
         if is_given and option.name in _OF_SERVERS:
             allowed = "left out for files, as it is about servers"
-            raise _validate.bad(
+            raise validation.bad(
                 option.opts[-1], context.params[option.name], allowed, "leave it out"
             )
 
@@ -209,13 +209,13 @@ def _classify_files(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    from ccbench import plots
     from ccbench.classify.recording import read_all
     from ccbench.classify.verdict import judge
+    from ccbench.run import plots
 
     if len(settings) > 1:
         given = [setting.name for setting in settings]
-        raise _validate.bad("--setting", given, "one, for all files", "ask one after the other")
+        raise validation.bad("--setting", given, "one, for all files", "ask one after the other")
     if plot is not None:
         plots.check_path(plot)
     recordings = read_all(files, settings[0] if settings else None, known.settings)

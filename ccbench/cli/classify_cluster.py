@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ccbench import _folders
-from ccbench._progress import progress
+from ccbench.base import result_folders
+from ccbench.base.progress_bars import progress
 from ccbench.cli._console import json_text, print_json, print_pairs, print_table
 from ccbench.cli._options import json_option, quantity
 
@@ -93,7 +93,7 @@ def classify_cluster(
     groups = None if group_file is None else read_groups(group_file)
     cuts = thresholds(found) if cut is None else {}
     if output is not None:
-        _folders.prepare(output, "clustering of servers")
+        result_folders.prepare(output, "clustering of servers")
     with progress("{task.completed:.0f} of {task.total:.0f}") as bar:
         servers = read_servers(bar.track(found, description="reading servers"), groups)
         if cut is not None:
@@ -239,13 +239,14 @@ def _print(report: _Report) -> None:
 
 
 def _write(report: _Report, folder: Path) -> None:
-    from ccbench import _atomic, plots
+    from ccbench.base import durable
+    from ccbench.run import plots
 
     figures = {**_group_figures(report), **_unknown_figures(report)}
     with progress("{task.completed:.0f} of {task.total:.0f}") as bar:
         for name, figure in bar.track(figures.items(), description="drawing"):
             plots.save(figure, folder / f"{name}.png")
-    _atomic.write_text(folder / "relabelled.json", json_text(report.to_dict()))
+    durable.write_text(folder / "relabelled.json", json_text(report.to_dict()))
 
 
 def _group_figures(report: _Report) -> dict[str, Figure]:

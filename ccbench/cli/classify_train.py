@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ccbench import _validate
-from ccbench._progress import progress
+from ccbench.base import validation
+from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_pairs, print_table
 from ccbench.cli._options import check_ccas, check_folder_of
 
@@ -96,7 +96,7 @@ def classify_train(
     settings = tuple(map(Setting.named, dict.fromkeys(setting_names)))
     if training is not None and (more_ccas or not recorded):
         allowed = "left out, unless there is --recorded and no --cca"
-        raise _validate.bad("--training", str(training), allowed, "name what to add to it")
+        raise validation.bad("--training", str(training), allowed, "name what to add to it")
     if more_ccas or not recorded:
         check_ccas(*(("--cca", name) for name in more_ccas))
         known = _observed((*CCAS, *more_ccas), settings or (*SETTINGS, LOW_RATE), samples)
@@ -141,13 +141,13 @@ def _recorded(
 
     if len(settings) > 1:
         given = [setting.name for setting in settings]
-        raise _validate.bad("--setting", given, "one, with --recorded", "add one after the other")
+        raise validation.bad("--setting", given, "one, with --recorded", "add one after the other")
     files: dict[str, list[Path]] = {}
     for text in recorded:
         cca, _, path = text.partition("=")
         if not cca or not path or cca == UNKNOWN:
             allowed = "the name of a congestion control and a file, such as new=queue.csv"
-            raise _validate.bad("--recorded", text, allowed, "write it like that")
+            raise validation.bad("--recorded", text, allowed, "write it like that")
         files.setdefault(cca, []).append(Path(path))
     return [
         Sample(

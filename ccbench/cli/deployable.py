@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ccbench import _folders
-from ccbench._progress import progress
+from ccbench.base import result_folders
+from ccbench.base.progress_bars import progress
 from ccbench.cli._console import json_text, made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
     NoiseChoice,
@@ -135,7 +135,7 @@ def deployable(
     )
     check_ccas(("--alpha", alpha), ("--beta", beta))
     if output is not None:
-        _folders.prepare(output, "verdict on deployment")
+        result_folders.prepare(output, "verdict on deployment")
     with progress("{task.completed} of {task.total} runs") as bar:
         task = bar.add_task(f"{alpha} beside {beta}", total=len(assessment.scenarios()))
         result = assess(
@@ -167,7 +167,7 @@ def _document(result: Deployability) -> dict[str, object]:
 
 
 def _write(result: Deployability, folder: Path) -> None:
-    from ccbench import _atomic
+    from ccbench.base import durable
 
     texts = {
         "harms.csv": result.harms.to_csv(index=False),
@@ -175,7 +175,7 @@ def _write(result: Deployability, folder: Path) -> None:
         "deployable.json": json_text(_document(result)),
     }
     for name, text in texts.items():
-        _atomic.write_text(folder / name, text)
+        durable.write_text(folder / name, text)
 
 
 def _print(result: Deployability, output: Path | None) -> None:

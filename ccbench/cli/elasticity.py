@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ccbench import _validate
+from ccbench.base import validation
 from ccbench.cli._console import print_json, print_pairs, print_table
 from ccbench.cli._options import json_option, quantity
 
 if TYPE_CHECKING:
     from ccbench.elasticity.observed import Observation
-    from ccbench.run import Run
+    from ccbench.run.run import Run
 
 __all__ = ["elasticity"]
 
@@ -139,16 +139,16 @@ def elasticity(
     """
     from ccbench.elasticity.detector import Detector
     from ccbench.elasticity.observed import observe
-    from ccbench.run import Run
+    from ccbench.run.run import Run
 
     if plot is not None:
-        from ccbench import plots  # matplotlib is worth it only if something is drawn
+        from ccbench.run import plots  # matplotlib is worth it only if something is drawn
 
         plots.check_path(plot)
     detector = Detector(pulse_hz=frequency, margin_hz=margin, window_s=window, threshold=threshold)
     if not (run / "run.json").is_file():
         step = "name what `ccbench run -o` has written"
-        raise _validate.bad("folder", str(run), "one of a run", step)
+        raise validation.bad("folder", str(run), "one of a run", step)
     loaded = Run.load(run)
     seen = observe(
         loaded,
@@ -159,8 +159,8 @@ def elasticity(
         detector=detector,
     )
     if plot is not None:
-        from ccbench import plots
         from ccbench.elasticity.figures import over_time
+        from ccbench.run import plots
 
         plots.save(over_time(seen), plot)
     if as_json:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ccbench import _validate
-from ccbench._progress import progress
+from ccbench.base import validation
+from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_json
 from ccbench.cli._harm_report import print_harm, print_sensitivity
 from ccbench.cli._options import (
@@ -166,8 +166,8 @@ def _over_noise(
     with _runs_shown(experiment) as on_progress:
         result = sensitivity(experiment, on_progress=on_progress, **settings)
     if plot is not None:
-        from ccbench import plots
         from ccbench.harm.figures import sensitivity_figure
+        from ccbench.run import plots
 
         plots.save(sensitivity_figure(result), plot)
     if as_json:
@@ -190,7 +190,7 @@ def _repetition_settings(
     """Return the settings of :func:`ccbench.harm.repeat` that were given."""
     if max_repeat is not None and precision is None:
         allowed = "left out without --precision"
-        raise _validate.bad("--max-repeat", max_repeat, allowed, "write --repeat instead")
+        raise validation.bad("--max-repeat", max_repeat, allowed, "write --repeat instead")
     given = {"repetitions": repeat, "precision": precision, "max_repetitions": max_repeat}
     return {name: value for name, value in given.items() if value is not None}
 
@@ -198,8 +198,8 @@ def _repetition_settings(
 def _check_plot(plot: Path, *, sensitivity: bool) -> None:
     if not sensitivity:
         allowed = "left out without --sensitivity"
-        raise _validate.bad("--plot", str(plot), allowed, "add --sensitivity")
-    from ccbench import plots  # matplotlib is worth it only if something is drawn
+        raise validation.bad("--plot", str(plot), allowed, "add --sensitivity")
+    from ccbench.run import plots  # matplotlib is worth it only if something is drawn
 
     plots.check_path(plot)
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ccbench._progress import progress
+from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_json, print_pairs, print_table
 from ccbench.cli._options import json_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ccbench.emulate.kernel.build import KernelBuild
-    from ccbench.emulate.kernel.kept import Kept
+    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.emulate.kernel.source.cached_kernels import Kept
 
 __all__ = ["kernel"]
 
@@ -46,7 +46,7 @@ def build(*, source: Path | None, hz: int, jobs: int | None) -> None:
 
     It needs no root and writes to the user's cache folder only.
     """
-    from ccbench.emulate.kernel import build as library
+    from ccbench.emulate.kernel.source import build as library
 
     with progress() as bar:
         task = bar.add_task("", total=1.0)
@@ -65,7 +65,7 @@ def build(*, source: Path | None, hz: int, jobs: int | None) -> None:
 @json_option
 def info(*, as_json: bool) -> None:
     """Say what is built: version, HZ, congestion controls, queueing disciplines, modules."""
-    from ccbench.emulate.kernel.build import installed
+    from ccbench.emulate.kernel.source.build import installed
 
     made = installed()
     if as_json:
@@ -83,7 +83,7 @@ def list_kept(*, as_json: bool) -> None:
     `current` (the next run takes it), `newest` of its Linux and HZ, or what `ccbench kernel prune`
     removes: `old` or `damaged`. What several share is counted with one of them.
     """
-    from ccbench.emulate.kernel.kept import kept
+    from ccbench.emulate.kernel.source.cached_kernels import kept
 
     _print_kept(kept(), as_json=as_json)
 
@@ -98,7 +98,7 @@ def prune(*, dry_run: bool, as_json: bool) -> None:
 
     What was removed can be built again from the same source by the same ccbench. Runs stay.
     """
-    from ccbench.emulate.kernel.kept import prune as remove
+    from ccbench.emulate.kernel.source.cached_kernels import prune as remove
 
     removed = remove(dry_run=dry_run, report=lambda what, _: click.echo(what, err=True))
     _print_kept(removed, as_json=as_json)
@@ -134,7 +134,7 @@ def _megabytes(found: Sequence[Kept]) -> str:
 
 def _queues(made: KernelBuild) -> list[str]:
     """Return what a scenario's `qdisc` may be; the kernel has more, which are no queue for this."""
-    from ccbench.qdiscs import QDISCS
+    from ccbench.experiment.qdiscs import QDISCS
 
     return [name for name in QDISCS if name == "droptail" or name in made.qdiscs]
 

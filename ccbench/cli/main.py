@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from ccbench._os_errors import explain
-from ccbench.cache import ELSEWHERE, cache_dir
+from ccbench.base.cache import ELSEWHERE, cache_dir
+from ccbench.base.errors import CcbenchError, EngineError, InputError
+from ccbench.base.os_errors import explain
 from ccbench.cli._console import coloured
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.bfc import bfc
@@ -38,7 +39,6 @@ from ccbench.cli.study import study
 from ccbench.cli.sweep import sweep
 from ccbench.cli.traces import traces
 from ccbench.cli.traffic import traffic
-from ccbench.errors import CcbenchError, EngineError, InputError
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -133,7 +133,7 @@ def _complain(message: str) -> None:
 
 def _show_version(context: click.Context) -> None:
     import ccbench
-    from ccbench.emulate.kernel.build import ready
+    from ccbench.emulate.kernel.source.build import ready
 
     click.echo(f"ccbench {ccbench.__version__}")
     kernel = ready()

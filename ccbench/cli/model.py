@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ccbench import _fields
+from ccbench.base import dataclass_dicts
 from ccbench.cli._console import print_json, print_pairs
 from ccbench.cli._options import (
     bandwidth_option,
@@ -68,7 +68,7 @@ def bbr(
 
     made = BbrModel(bandwidth_mbps=bandwidth, rtt_ms=rtt, bbr_flows=bbr_flows, **queue_setting)
     if as_json:
-        settings = {**_fields.present(made), "duration_s": duration}
+        settings = {**dataclass_dicts.present(made), "duration_s": duration}
         print_json({"settings": settings, "prediction": made.predict(duration).to_dict()})
     else:
         _print(made, duration)
@@ -170,7 +170,7 @@ def bfc(
     A Clos network of so many ToRs and spines is searched for cycles of backpressure, as if packets
     could take any way through it.
     """
-    from ccbench.bfc.switch import pause_threshold_bytes
+    from ccbench.datacenter.switch import pause_threshold_bytes
     from ccbench.models import bfc as theory
 
     links, layers = theory.clos(tors, spines)

@@ -133,7 +133,7 @@ def raygen(
 
     from ccbench import emulate
     from ccbench import raygen as library
-    from ccbench.noise import NO_NOISE
+    from ccbench.experiment.noise import NO_NOISE
 
     levels = asdict(NO_NOISE) if noise.is_off else noise.values
     config = library.SearchConfig(

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ccbench._progress import progress
+from ccbench.base.estimate import Estimate
+from ccbench.base.progress_bars import progress
 from ccbench.cli._console import made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
     NoiseChoice,
@@ -19,7 +20,6 @@ from ccbench.cli._options import (
     json_option,
     noise_options,
 )
-from ccbench.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ccbench.emulate import Engine
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
 
 __all__ = ["run"]
 
@@ -99,17 +99,17 @@ def run(
         flows = [{ cca = "bbr" }, { cca = "cubic", count = 2, start_s = 5 }]
         bottlenecks = [{ bandwidth_mbps = 100, queue_bdp = 1.5 }]
     """  # noqa: D301 - click wants this sign itself
-    from ccbench import _run_files
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run import run_files
 
     if output is not None and repeat > 1:
-        from ccbench import repetition  # pandas is worth it only if something is repeated
+        from ccbench.run import repetition  # pandas is worth it only if something is repeated
 
         repetition.check_folder(output, repeat)
     elif output is not None:
-        _run_files.check_folder(output)
+        run_files.check_folder(output)
     if plot is not None:
-        from ccbench import plots  # matplotlib is worth it only if something is drawn
+        from ccbench.run import plots  # matplotlib is worth it only if something is drawn
 
         plots.check_path(plot)
     loaded = Scenario.load(scenario)
@@ -174,7 +174,8 @@ def _repeat(
     fresh: bool,
     as_json: bool,
 ) -> None:
-    from ccbench import emulate, repetition
+    from ccbench import emulate
+    from ccbench.run import repetition
 
     with progress("{task.completed} of {task.total} runs") as bar:
         task = bar.add_task("running", total=count)
@@ -204,7 +205,7 @@ def _repeat(
 
 def _draw(run: Run, plot: Path | None) -> None:
     if plot is not None:
-        from ccbench import plots
+        from ccbench.run import plots
 
         plots.save(plots.throughput_and_queue(run), plot)
 
@@ -221,7 +222,7 @@ def _feasible(
 ) -> Scenario:
     """Return the scenario as it is to be run, and say what that takes if it takes long."""
     from ccbench import emulate
-    from ccbench.repetition import repetitions
+    from ccbench.run.repetition import repetitions
 
     engine.check(scenario)
     runs = repetitions(scenario, count)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ccbench import _folders
+from ccbench.base import result_folders
 from ccbench.cli._console import made_by, print_pairs
 from ccbench.cli._options import quantity, queue_option, rtt_option
 
 if TYPE_CHECKING:
-    from ccbench.bottleneck import Bottleneck
+    from ccbench.experiment.bottleneck import Bottleneck
 
 __all__ = ["shell"]
 
@@ -71,7 +71,7 @@ def shell(
         message = "the link has a --bandwidth or a --trace: give one of the two"
         raise click.UsageError(message)
     if output is not None:
-        _folders.prepare(output, "recorded queue")
+        result_folders.prepare(output, "recorded queue")
     link = _link(bandwidth, trace, queue_setting, loss, rtt)
     words = command or (os.environ.get("SHELL", "/bin/sh"),)
     recording = record(words, link, rtt, direction=direction)
@@ -91,7 +91,7 @@ def _link(
     bandwidth: float | None, trace: str | None, queue: dict[str, Any], loss: float, rtt: float
 ) -> Bottleneck:
     """Return the link that the options describe; a scenario knows what a queue in BDPs is."""
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
 
     values = {"bandwidth_mbps": bandwidth, "trace": trace, "loss": loss, **queue}
     link = {name: value for name, value in values.items() if value is not None}

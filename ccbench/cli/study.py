@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ccbench import _folders
-from ccbench._progress import progress
+from ccbench.base import result_folders
+from ccbench.base.progress_bars import progress
 from ccbench.cli._console import WIDTH, made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
     completes,
@@ -171,7 +171,7 @@ def run(
 
     chosen = studies.get(name)
     runs_on = engine_named(engine, bess_dir, kernel)
-    _folders.prepare(output, "study")
+    result_folders.prepare(output, "study")
     with progress("{task.percentage:.0f} %") as bar:
         task = bar.add_task(name, total=1.0)
 

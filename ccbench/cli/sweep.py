@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
+from ccbench.base.errors import InputError
 from ccbench.cli._console import in_hours, made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
     check_folder_of,
@@ -20,7 +21,6 @@ from ccbench.cli._options import (
     plain_value,
     scheduler_option,
 )
-from ccbench.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -55,7 +55,7 @@ def _complete_path(
     context: click.Context, _parameter: click.Parameter, begun: str
 ) -> Iterable[str]:
     """Return the settings of the scenario file that the command line names."""
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
 
     file = context.params.get("scenario")
     try:
@@ -167,7 +167,7 @@ def sweep(
     if output is not None:
         check_folder_of(sweeps.check_table_path(output))
     if plot is not None:
-        from ccbench import plots  # matplotlib is worth it only if something is drawn
+        from ccbench.run import plots  # matplotlib is worth it only if something is drawn
         from ccbench.sweeps import figures
 
         plots.check_path(plot)
@@ -181,7 +181,7 @@ def sweep(
     if output is not None:
         sweeps.save_table(table, output)
     if plot is not None:
-        from ccbench import plots
+        from ccbench.run import plots
         from ccbench.sweeps import figures
 
         plots.save(figures.sweep_figure(chosen, table), plot)
@@ -252,7 +252,7 @@ def _print_estimates(sweep: Sweep, found: Sequence[CaseEstimate]) -> None:
 
 def _some_jitter(sweep: Sweep) -> str:
     """Return how much jitter is typical, in milliseconds."""
-    from ccbench.noise import typical
+    from ccbench.experiment.noise import typical
 
     return f"{typical(rtt_ms=sweep.cases[0].scenario.rtt_ms).reverse_jitter_ms:.2g}"
 

@@ -24,7 +24,7 @@ def list_traces(*, as_json: bool) -> None:
     They are those of the package mahimahi-traces, and the files *.up, *.down and *.trace of the
     folder $CCBENCH_TRACES. The percentiles are those of the rate over 1 s.
     """
-    from ccbench import trace_library
+    from ccbench.experiment import trace_library
 
     figures = trace_library.figures()
     if as_json:

@@ -82,8 +82,9 @@ def traffic(
     """  # noqa: D301 - click wants this sign itself
     import numpy as np
 
-    from ccbench import _atomic, arrivals
-    from ccbench.traffic import FlowMix
+    from ccbench.base import durable
+    from ccbench.experiment import arrivals
+    from ccbench.experiment.traffic import FlowMix
 
     if output is not None:
         check_folder_of(output)
@@ -93,7 +94,7 @@ def traffic(
     mix = FlowMix(sizes=named, load_mbps=load, start_s=start, stop_s=start + duration, seed=seed)
     flows = mix.arrivals()
     if output is not None:
-        _atomic.write_text(output, arrivals.to_csv(flows))
+        durable.write_text(output, arrivals.to_csv(flows))
     drawn = np.array([size for _, size in flows])
     expected = mix.distribution
     document = {

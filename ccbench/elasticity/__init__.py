@@ -8,8 +8,8 @@ of the others falls and rises with it.
 :mod:`ccbench.elasticity.rates` estimates the rate of the others, :mod:`ccbench.elasticity.detector`
 tells from its spectrum whether they are elastic, :mod:`ccbench.elasticity.pulse` is the pulse,
 :mod:`ccbench.elasticity.roles` is what several such senders do on one link, and
-:mod:`ccbench.elasticity.observed` does it all on a :class:`~ccbench.run.Run`, with the truth beside
-it.
+:mod:`ccbench.elasticity.observed` does it all on a :class:`~ccbench.run.run.Run`, with the truth
+beside it.
 
 References
 ----------

@@ -33,9 +33,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy import fft
 
-from ccbench import _validate
-from ccbench._arrays import numbers
-from ccbench._validate import Range
+from ccbench.base import validation
+from ccbench.base.arrays import numbers
+from ccbench.base.validation import Range
 from ccbench.elasticity.pulse import PULSE_HZ
 
 if TYPE_CHECKING:
@@ -92,11 +92,11 @@ def spectrum(
     >>> float(frequencies[25]), round(float(amplitudes[25]), 6)
     (5.0, 3.0)
     """
-    step_s = _validate.number("step_s", step_s, _POSITIVE, example=STEP_S)
+    step_s = validation.number("step_s", step_s, _POSITIVE, example=STEP_S)
     found = numbers("samples", samples, Range(), example=24)
     if found.ndim == 0 or found.shape[-1] < 2:  # noqa: PLR2004 - one sample has no spectrum
         allowed = "(..., n), n at least 2"
-        raise _validate.bad("the shape of samples", found.shape, allowed, "observe for longer")
+        raise validation.bad("the shape of samples", found.shape, allowed, "observe for longer")
     return _spectrum(found, step_s)
 
 
@@ -137,7 +137,7 @@ class Detector:
     step_s: float = STEP_S
 
     def __post_init__(self) -> None:
-        number = _validate.number
+        number = validation.number
         values = {
             "pulse_hz": number("pulse_hz", self.pulse_hz, _POSITIVE, example=PULSE_HZ),
             "step_s": number("step_s", self.step_s, _POSITIVE, example=STEP_S),
@@ -147,12 +147,12 @@ class Detector:
         pulse_hz, step_s, window_s, _ = values.values()
         if 1 / step_s < 4 * pulse_hz:
             allowed = f"at most {1 / (4 * pulse_hz):g}, to see twice pulse_hz = {pulse_hz:g}"
-            raise _validate.bad("step_s", step_s, allowed, "sample more often")
+            raise validation.bad("step_s", step_s, allowed, "sample more often")
         for what, count in (("pulses", pulse_hz * window_s), ("samples", window_s / step_s)):
             if round(count) < 1 or abs(count - round(count)) > _WHOLE * count:
                 allowed = f"a whole number of {what}; these are {count:g}"
                 step = f"write for example window_s = {max(1, round(25 / pulse_hz))}"
-                raise _validate.bad("window_s", window_s, allowed, step)
+                raise validation.bad("window_s", window_s, allowed, step)
         least, most = 1 / window_s, pulse_hz / 2
         allowed_margin = Range(least, most, low_open=True, high_open=True)
         example = (least + most) / 2
@@ -161,7 +161,7 @@ class Detector:
             object.__setattr__(self, name, value)
         if not len(self.compared):
             allowed = f"one that leaves a frequency between {pulse_hz:g} and {2 * pulse_hz:g} Hz"
-            raise _validate.bad("margin_hz", self.margin_hz, allowed, "lengthen window_s")
+            raise validation.bad("margin_hz", self.margin_hz, allowed, "lengthen window_s")
 
     @property
     def samples(self) -> int:
@@ -210,7 +210,7 @@ class Detector:
         if windows.ndim == 0 or windows.shape[-1] != self.samples:
             allowed = f"(..., {self.samples}), which are {self.window_s:g} s of {self.step_s:g} s"
             step = "use elasticity_over_time for longer ones"
-            raise _validate.bad("the shape of rates", windows.shape, allowed, step)
+            raise validation.bad("the shape of rates", windows.shape, allowed, step)
         _, amplitudes = _spectrum(windows, self.step_s)
         floor = _ROUNDING * np.abs(windows).max(axis=-1, keepdims=True)
         amplitudes = np.where(amplitudes > floor, amplitudes, 0.0)
@@ -257,9 +257,9 @@ class Detector:
         (3, 500)
         """
         series = numbers("rates", rates, Range(), example=24)
-        every = _validate.whole("every", every, Range(1, 10**9), example=10)
+        every = validation.whole("every", every, Range(1, 10**9), example=10)
         if series.ndim != 1:
-            raise _validate.bad("the shape of rates", series.shape, "(n,)", "give one series")
+            raise validation.bad("the shape of rates", series.shape, "(n,)", "give one series")
         if len(series) < self.samples:
             return np.empty((0, self.samples))
         return np.asarray(sliding_window_view(series, self.samples)[::every])

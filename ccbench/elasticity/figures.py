@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of what a sender sees of its cross traffic; :func:`ccbench.plots.save` writes them."""
+"""Plots of a sender's view of its cross traffic; :func:`ccbench.run.plots.save` writes them."""
 
 from __future__ import annotations
 

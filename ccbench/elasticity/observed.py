@@ -28,21 +28,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ccbench import _validate
-from ccbench._validate import Range
+from ccbench.base import validation
+from ccbench.base.errors import InputError
+from ccbench.base.validation import Range
 from ccbench.elasticity.detector import Detector, spectrum
 from ccbench.elasticity.pulse import fundamental_mbps
 from ccbench.elasticity.rates import cross_traffic_mbps, packet_windows, window_rates_mbps
-from ccbench.errors import InputError
-from ccbench.flow import MTU_BYTES
+from ccbench.experiment.flow import MTU_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
 
 __all__ = ["INITIAL_WINDOW_BYTES", "Observation", "elastic_flows", "observe"]
 
@@ -238,15 +238,15 @@ def observe(  # noqa: PLR0913 - which packets, and how they are measured; by key
     events = run.queue_events(bottleneck)
     if link_mbps is None:
         link_mbps = run.scenario.bottlenecks[bottleneck].mean_mbps
-    link_mbps = _validate.number("link_mbps", link_mbps, _POSITIVE, example=96)
+    link_mbps = validation.number("link_mbps", link_mbps, _POSITIVE, example=96)
     if rate_window_s is None:
         rate_window_s = _round_trip_s(run, chosen)
-    window_s = _validate.number("rate_window_s", rate_window_s, _POSITIVE, example=0.05)
+    window_s = validation.number("rate_window_s", rate_window_s, _POSITIVE, example=0.05)
 
     accepted, packets = _packets(events, chosen)
     if len(packets) < 2:  # noqa: PLR2004 - a rate is between two packets
         step = "name flows that send for longer"
-        raise _validate.bad("flows", list(chosen), "ones with 2 packets or more in the log", step)
+        raise validation.bad("flows", list(chosen), "ones with 2 packets or more in the log", step)
     sent, received = (packets[name].to_numpy() * 1e-9 for name in ("enqueued_ns", "dequeued_ns"))
     step_s = detector.step_s
     steps = np.arange(math.ceil(received[1] / step_s), math.floor(received[-1] / step_s) + 1)
@@ -291,9 +291,9 @@ def observe(  # noqa: PLR0913 - which packets, and how they are measured; by key
 
 def _checked_flows(flows: Sequence[int], count: int) -> tuple[int, ...]:
     within = Range(0, count - 1)
-    chosen = {_validate.whole("flows", flow, within, example=0) for flow in flows}
+    chosen = {validation.whole("flows", flow, within, example=0) for flow in flows}
     if not chosen:
-        raise _validate.bad("flows", list(flows), "one flow or more", "name the sender's")
+        raise validation.bad("flows", list(flows), "one flow or more", "name the sender's")
     return tuple(sorted(chosen))
 
 

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ccbench import _validate
-from ccbench._arrays import numbers
-from ccbench._validate import Range
+from ccbench.base import validation
+from ccbench.base.arrays import numbers
+from ccbench.base.validation import Range
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -144,7 +144,7 @@ def fundamental_mbps(link_mbps: float, *, size: float = PULSE_SIZE) -> float:
 
 
 def _checked(link_mbps: float, size: float, frequency_hz: float) -> tuple[float, float, float]:
-    number = _validate.number
+    number = validation.number
     return (
         number("link_mbps", link_mbps, _POSITIVE, example=96),
         number("size", size, _SIZE, example=PULSE_SIZE),

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ccbench import _validate
-from ccbench._arrays import broadcastable, numbers
-from ccbench._validate import Range
+from ccbench.base import validation
+from ccbench.base.arrays import broadcastable, numbers
+from ccbench.base.validation import Range
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -109,10 +109,10 @@ def packet_windows(
     """
     received = _times("received_s", received_s)
     at = numbers("at_s", at_s, Range(), example=5)
-    window = _validate.number("window_s", window_s, _POSITIVE, example=0.05)
+    window = validation.number("window_s", window_s, _POSITIVE, example=0.05)
     if at.size and at.min() < received[1]:
         allowed = f"at least {received[1]:g}, when the second packet was received"
-        raise _validate.bad("at_s", float(at.min()), allowed, "begin later")
+        raise validation.bad("at_s", float(at.min()), allowed, "begin later")
     last = np.searchsorted(received, at, side="right") - 1
     # Times are differences of instants: a nanosecond decides no tie.
     first = np.searchsorted(received, received[last] - window - 1e-9, side="left")
@@ -163,7 +163,7 @@ def window_rates_mbps(
     if sent.shape != received.shape or broadcastable(x=received, y=sizes) != received.shape:
         shapes = (sent.shape, received.shape, sizes.shape)
         fields = "the shape of sent_s, received_s, packet_bytes"
-        raise _validate.bad(fields, shapes, "equal", "give a time and a size for each packet")
+        raise validation.bad(fields, shapes, "equal", "give a time and a size for each packet")
     total = np.concatenate([[0.0], np.cumsum(np.broadcast_to(sizes, received.shape))])
     megabits = (total[last] - total[first]) * 8e-6
     spans = sent[last] - sent[first], received[last] - received[first]
@@ -178,10 +178,10 @@ def window_rates_mbps(
 def _times(name: str, values: ArrayLike) -> NDArray[np.float64]:
     times = numbers(name, values, Range(), example=0.01)
     if times.ndim != 1 or times.size < 2:  # noqa: PLR2004 - a rate is between two packets
-        raise _validate.bad(
+        raise validation.bad(
             f"the shape of {name}", times.shape, "(n,), n at least 2", "add packets"
         )
     if np.any(wrong := np.diff(times) < 0):
         allowed = f"at least the one before, {times[:-1][wrong][0]:g}"
-        raise _validate.bad(name, float(times[1:][wrong][0]), allowed, "sort the packets by it")
+        raise validation.bad(name, float(times[1:][wrong][0]), allowed, "sort the packets by it")
     return times

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ccbench import _validate
-from ccbench._arrays import broadcastable, numbers
-from ccbench._validate import Range
+from ccbench.base import validation
+from ccbench.base.arrays import broadcastable, numbers
+from ccbench.base.validation import Range
 from ccbench.elasticity.detector import MARGIN_HZ, STEP_S, THRESHOLD, WINDOW_S, Detector, spectrum
 
 if TYPE_CHECKING:
@@ -106,17 +106,17 @@ class Watcher:
     def __post_init__(self) -> None:
         names = ("margin_hz", "window_s", "threshold", "step_s")
         for name in ("competitive_hz", "delay_hz"):
-            frequency = _validate.number(name, getattr(self, name), _POSITIVE, example=5)
-            with _validate.within(f"{name} = {frequency:g}: "):
+            frequency = validation.number(name, getattr(self, name), _POSITIVE, example=5)
+            with validation.within(f"{name} = {frequency:g}: "):
                 Detector(pulse_hz=frequency, **{other: getattr(self, other) for other in names})
             object.__setattr__(self, name, frequency)
         apart = round(abs(self.competitive_hz - self.delay_hz) * self.window_s)
         if apart < 1:
             allowed = f"at least {1 / self.window_s:g} away from {self.competitive_hz:g}"
-            raise _validate.bad("delay_hz", self.delay_hz, allowed, "choose another one")
+            raise validation.bad("delay_hz", self.delay_hz, allowed, "choose another one")
         if not len(self.compared):
             allowed = "close enough for frequencies between both and twice the lower one"
-            raise _validate.bad("delay_hz", self.delay_hz, allowed, "choose a closer one")
+            raise validation.bad("delay_hz", self.delay_hz, allowed, "choose a closer one")
 
     @property
     def compared(self) -> NDArray[np.int64]:
@@ -155,7 +155,7 @@ class Watcher:
         if rates.ndim == 0 or rates.shape[-1] != samples:
             step = "cut it with Detector.windows"
             allowed = f"(..., {samples}), one window"
-            raise _validate.bad("the shape of receive_mbps", rates.shape, allowed, step)
+            raise validation.bad("the shape of receive_mbps", rates.shape, allowed, step)
         _, amplitudes = spectrum(rates, step_s=self.step_s)
         competitive, delay = (
             amplitudes[..., round(hz * self.window_s)]
@@ -207,7 +207,7 @@ def has_other_pulsers(
     cross = numbers("cross_mbps", cross_mbps, Range(), example=24)
     receive = numbers("receive_mbps", receive_mbps, Range(), example=24)
     broadcastable(cross_mbps=cross, receive_mbps=receive)
-    pulse_hz = _validate.number("pulse_hz", pulse_hz, _POSITIVE, example=COMPETITIVE_HZ)
+    pulse_hz = validation.number("pulse_hz", pulse_hz, _POSITIVE, example=COMPETITIVE_HZ)
     peaks = []
     for rates in (cross, receive):
         frequencies, amplitudes = spectrum(rates, step_s=step_s)
@@ -215,7 +215,7 @@ def has_other_pulsers(
         at = round(pulse_hz / bin_hz)
         if not 1 <= at < len(frequencies) or abs(at * bin_hz - pulse_hz) > 1e-6 * pulse_hz:
             allowed = f"a multiple of {bin_hz:g} up to {frequencies[-1]:g}"
-            raise _validate.bad("pulse_hz", pulse_hz, allowed, "observe a whole number of pulses")
+            raise validation.bad("pulse_hz", pulse_hz, allowed, "observe a whole number of pulses")
         peaks.append(amplitudes[..., at])
     return np.asarray(peaks[0] > peaks[1])
 
@@ -259,10 +259,10 @@ def election_probability(
     [0.0005, 0.001]
     """
     rates = numbers("receive_mbps", receive_mbps, Range(0), example=24)
-    link = _validate.number("link_mbps", link_mbps, _POSITIVE, example=96)
-    decision = _validate.number("decision_s", decision_s, _POSITIVE, example=0.01)
-    window = _validate.number("window_s", window_s, _POSITIVE, example=WINDOW_S)
-    kappa = _validate.number("kappa", kappa, _POSITIVE, example=KAPPA)
+    link = validation.number("link_mbps", link_mbps, _POSITIVE, example=96)
+    decision = validation.number("decision_s", decision_s, _POSITIVE, example=0.01)
+    window = validation.number("window_s", window_s, _POSITIVE, example=WINDOW_S)
+    kappa = validation.number("kappa", kappa, _POSITIVE, example=KAPPA)
     return np.asarray(np.minimum(kappa * decision / window * rates / link, 1.0))
 
 
@@ -297,11 +297,11 @@ def ewma_weight(
     >>> round(weight, 4), round(float(ewma_gain(5, weight=weight)), 6)
     (0.031, 0.1)
     """
-    step_s = _validate.number("step_s", step_s, _POSITIVE, example=STEP_S)
+    step_s = validation.number("step_s", step_s, _POSITIVE, example=STEP_S)
     nyquist = Range(0, 0.5 / step_s, low_open=True, high_open=True)
-    frequency_hz = _validate.number("frequency_hz", frequency_hz, nyquist, example=5)
+    frequency_hz = validation.number("frequency_hz", frequency_hz, nyquist, example=5)
     below_1 = Range(0, 1, low_open=True, high_open=True)
-    gain = _validate.number("gain", gain, below_1, example=GAIN)
+    gain = validation.number("gain", gain, below_1, example=GAIN)
     # a² = g² (1 − 2 b c + b²) with b = 1 − a is a² (1 − g²) − 2 g² (1 − c) a − 2 g² (1 − c) = 0
     square = gain**2
     turn = 2 * square * (1 - math.cos(2 * math.pi * frequency_hz * step_s))
@@ -329,8 +329,8 @@ def ewma_gain(
     [1.0, 0.333]
     """
     frequency = numbers("frequency_hz", frequency_hz, Range(0), example=5)
-    weight = _validate.number("weight", weight, Range(0, 1, low_open=True), example=0.03)
-    step_s = _validate.number("step_s", step_s, _POSITIVE, example=STEP_S)
+    weight = validation.number("weight", weight, Range(0, 1, low_open=True), example=0.03)
+    step_s = validation.number("step_s", step_s, _POSITIVE, example=STEP_S)
     turn = np.exp(-2j * np.pi * frequency * step_s)
     return np.asarray(weight / np.abs(1 - (1 - weight) * turn))
 
@@ -363,7 +363,7 @@ def smoothed(rates: ArrayLike, *, weight: float) -> NDArray[np.float64]:
     from scipy.signal import lfilter  # noqa: PLC0415 - most of a second
 
     series = np.atleast_1d(numbers("rates", rates, Range(), example=24))
-    weight = _validate.number("weight", weight, Range(0, 1, low_open=True), example=0.03)
+    weight = validation.number("weight", weight, Range(0, 1, low_open=True), example=0.03)
     if series.shape[-1] == 0:
         return series
     rest = (1 - weight) * series[..., :1]

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from ccbench._cores import cores
+from ccbench.base.cores import cores
 from ccbench.emulate._cluster import cluster
 from ccbench.emulate._gather import Gathered, RunMany, gather
 from ccbench.emulate._load import work_mbit

@@ -9,8 +9,8 @@ from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ccbench import _validate
-from ccbench.errors import CcbenchError, EngineError, MissingRequirement
+from ccbench.base import validation
+from ccbench.base.errors import CcbenchError, EngineError, MissingRequirement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,11 +51,12 @@ def cluster(address: str) -> Iterator[Executor]:
     >>> with cluster("head-node:8786") as executor:
     ...     runs = dict(run_many(scenarios, executor=executor))
     Traceback (most recent call last):
-    ccbench.errors.InputError: scheduler is 'head-node:8786'; it must be the address of a dask ...
+    ccbench.base.errors.InputError: scheduler is 'head-node:8786'; it must be the address of a dask
+    ...
     """
     if not re.fullmatch(r"(tcp|tls|ucx)://\S+:\d+", address):
         allowed = "the address of a dask scheduler"
-        raise _validate.bad("scheduler", address, allowed, "write for example tcp://host:8786")
+        raise validation.bad("scheduler", address, allowed, "write for example tcp://host:8786")
     try:
         import distributed  # noqa: PLC0415 - an extra, and slow to import
     except ImportError:

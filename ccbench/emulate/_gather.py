@@ -12,9 +12,9 @@ from ccbench.emulate._load import work_mbit
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
-    from ccbench.errors import EngineError
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.base.errors import EngineError
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
 
 __all__ = ["Gathered", "RunMany", "gather"]
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ccbench.scenario import MSS_BYTES, MTU_BYTES
+from ccbench.experiment.scenario import MSS_BYTES, MTU_BYTES
 
 if TYPE_CHECKING:
-    from ccbench.flow import Flow
-    from ccbench.scenario import Bottleneck, Scenario
+    from ccbench.experiment.flow import Flow
+    from ccbench.experiment.scenario import Bottleneck, Scenario
 
 __all__ = ["packets", "samples", "work_mbit"]
 

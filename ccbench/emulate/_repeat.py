@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from ccbench.emulate.engine import Engine
     from ccbench.emulate.store import Store
-    from ccbench.repetition import RepeatedRun
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.repetition import RepeatedRun
+    from ccbench.run.run import Run
 
 __all__ = ["repeat"]
 
@@ -62,7 +62,7 @@ def repeat(  # noqa: PLR0913 - choices that are independent, all by keyword
     6... ± ...
     """
     # pandas, for those who do not repeat anything
-    from ccbench.repetition import RepeatedRun, Repetition, repetitions  # noqa: PLC0415
+    from ccbench.run.repetition import RepeatedRun, Repetition, repetitions  # noqa: PLC0415
 
     check_is_scenario("scenario", scenario)
     found: dict[int, Repetition] = {}

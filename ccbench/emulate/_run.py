@@ -6,17 +6,17 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from ccbench import _validate
+from ccbench.base import validation
 from ccbench.emulate import _speed
 from ccbench.emulate._machine import Machine
 from ccbench.emulate.engine import Engine, get_engine
 from ccbench.emulate.resources import check_room
 from ccbench.emulate.store import Store
-from ccbench.scenario import Scenario
+from ccbench.experiment.scenario import Scenario
 
 if TYPE_CHECKING:
     from ccbench.emulate.engine import Progress
-    from ccbench.run import Run
+    from ccbench.run.run import Run
 
 __all__ = ["DEFAULT_STORE", "check_is_scenario", "make", "resolve", "run"]
 
@@ -28,7 +28,7 @@ def check_is_scenario(field: str, value: object) -> None:
     """Make sure that what is to be run is a Scenario, and no path or list of them."""
     if not isinstance(value, Scenario):
         step = "load a file with Scenario.load(path); run_many takes a list of scenarios"
-        raise _validate.bad(field, value, "a Scenario", step)
+        raise validation.bad(field, value, "a Scenario", step)
 
 
 def run(  # noqa: PLR0913 - choices that are independent, all by keyword

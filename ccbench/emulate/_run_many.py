@@ -13,15 +13,15 @@ from queue import SimpleQueue
 from threading import Event
 from typing import TYPE_CHECKING, TypeAlias
 
-from ccbench import _validate
-from ccbench._cores import cores
+from ccbench.base import validation
+from ccbench.base.cores import cores
+from ccbench.base.errors import EngineError, InputError
 from ccbench.emulate._cluster import WorkersKilled, losses_explained
 from ccbench.emulate._machine import Machine
 from ccbench.emulate._run import DEFAULT_STORE, check_is_scenario, make, resolve
 from ccbench.emulate._worker import Task
 from ccbench.emulate.resources import Room, check_room, size
-from ccbench.errors import EngineError, InputError
-from ccbench.scenario import Scenario
+from ccbench.experiment.scenario import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ccbench.emulate.engine import Engine
     from ccbench.emulate.resources import Needs
     from ccbench.emulate.store import Store
-    from ccbench.run import Run
+    from ccbench.run.run import Run
 
 __all__ = ["run_many"]
 
@@ -108,20 +108,20 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
     given: object = scenarios
     if isinstance(given, Scenario | str):
         step = "write run_many([scenario]), or use run(scenario)"
-        raise _validate.bad("scenarios", given, "several", step)
+        raise validation.bad("scenarios", given, "several", step)
     scenarios = list(scenarios)
     for i, scenario in enumerate(scenarios):
         check_is_scenario(f"scenarios[{i}]", scenario)
     if executor is not None and jobs is not None:
         raise InputError(f"jobs is {jobs}, but the executor has its own number: remove one of them")
     if jobs is not None:
-        _validate.whole("jobs", jobs, _validate.Range(1, 10_000), example=2)
+        validation.whole("jobs", jobs, validation.Range(1, 10_000), example=2)
     resolved = resolve(engine)
     groups = defaultdict(list)
     for i, scenario in enumerate(scenarios):
         groups[scenario].append(i)
     for scenario, indices in groups.items():
-        with _validate.within(f"scenarios[{indices[0]}]: "):
+        with validation.within(f"scenarios[{indices[0]}]: "):
             resolved.check(scenario)
     waiting: deque[list[int]] = deque()
     stored: deque[list[int]] = deque()
@@ -135,7 +135,7 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
     )
     if executor is None:
         for i, *_ in waiting:
-            with _validate.within(f"scenarios[{i}]: "):
+            with validation.within(f"scenarios[{i}]: "):
                 check_room(needs[i], room.machine)
         jobs = jobs or cores()
         # Twice as many, so that no worker waits for the caller to come back for the next result;

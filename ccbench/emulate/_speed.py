@@ -12,8 +12,8 @@ import platform
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ccbench import _atomic
-from ccbench.cache import cache_dir
+from ccbench.base import durable
+from ccbench.base.cache import cache_dir
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ def learn(engine: str, work: float, took_s: float) -> None:
     text = json.dumps({"work": past_work + work, "seconds": past_s + took_s})
     with suppress(OSError):  # a cache that cannot be written only lacks this
         file.parent.mkdir(parents=True, exist_ok=True)
-        _atomic.write_text(file, text + "\n")
+        durable.write_text(file, text + "\n")
 
 
 def _file(engine: str) -> Path:

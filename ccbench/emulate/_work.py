@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ccbench.emulate.engine import Engine
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
 
 __all__ = ["expected_s", "measured_s"]
 

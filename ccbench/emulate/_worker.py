@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from ccbench.base.errors import CcbenchError, EngineError, MissingRequirement
 from ccbench.emulate._run import run
 from ccbench.emulate.engine import ENGINES, get_engine
-from ccbench.errors import CcbenchError, EngineError, MissingRequirement
 
 if TYPE_CHECKING:
     from ccbench.emulate.engine import Engine
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
 
 __all__ = ["Task"]
 

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench._locks import locked
-from ccbench.errors import CcbenchError
+from ccbench.base.errors import CcbenchError
+from ccbench.base.locks import locked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from ccbench import _run_files, _validate
+from ccbench.base import validation
+from ccbench.run import run_files
 
 if TYPE_CHECKING:
     from ccbench.emulate.resources import Needs
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
 
 __all__ = [
     "ENGINES",
@@ -91,10 +92,10 @@ class Engine(Protocol):
         """
 
     def check(self, scenario: Scenario) -> None:
-        """Raise an :class:`~ccbench.errors.InputError` if this engine cannot run `scenario`.
+        """Raise an :class:`~ccbench.base.errors.InputError` if this engine cannot run `scenario`.
 
-        Starts nothing, and raises :class:`~ccbench.errors.MissingRequirement` if the engine itself
-        is not installed.
+        Starts nothing, and raises :class:`~ccbench.base.errors.MissingRequirement` if the engine
+        itself is not installed.
         """
 
     def needs(self, scenario: Scenario) -> Needs:
@@ -137,7 +138,7 @@ def run_identity(engine: str, *parts: str) -> str:
     >>> run_identity("kernel", "1") == run_identity("kernel", "2")
     False
     """
-    return hashlib.sha256(json.dumps([_run_files.FORMAT, engine, *parts]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([run_files.FORMAT, engine, *parts]).encode()).hexdigest()
 
 
 def run_provenance(engine: Engine, scenario: Scenario) -> dict[str, Any]:
@@ -184,7 +185,7 @@ def get_engine(name: str, version: str | None = None) -> Engine:
     """
     if name not in ENGINES:
         allowed = f"one of {', '.join(ENGINES)}"
-        raise _validate.bad("engine", name, allowed, 'write for example engine = "kernel"')
+        raise validation.bad("engine", name, allowed, 'write for example engine = "kernel"')
     module, cls = ENGINES[name]
     kind = getattr(importlib.import_module(module), cls)
     engine: Engine = kind() if version is None else kind.of_version(version)

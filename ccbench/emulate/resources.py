@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ccbench.base.errors import InputError
 from ccbench.emulate._machine import SHARED_MEMORY, Machine
-from ccbench.errors import InputError
 
 __all__ = ["Needs", "Room", "check_room", "size"]
 
@@ -28,7 +28,7 @@ class Needs:
     reading_bytes : float
         Memory to read its records; `running_bytes` are free again then.
     result_bytes : float
-        Memory of the :class:`~ccbench.run.Run`.
+        Memory of the :class:`~ccbench.run.run.Run`.
     scratch_bytes : float
         Records in the folder for temporary files, until they are read.
     work : float

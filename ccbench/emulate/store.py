@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
-from ccbench import _atomic
-from ccbench._os_errors import reason, remedy
-from ccbench.cache import ELSEWHERE, cache_dir, unwritable
+from ccbench.base import durable
+from ccbench.base.cache import ELSEWHERE, cache_dir, unwritable
+from ccbench.base.errors import DamagedRun, InputError
+from ccbench.base.os_errors import reason, remedy
 from ccbench.emulate.engine import Check
-from ccbench.errors import DamagedRun, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ccbench.emulate.engine import Engine
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
 
 __all__ = ["Store", "Usage"]
 
@@ -54,7 +54,7 @@ class Store:
     Parameters
     ----------
     root : Path, optional
-        Its folder. Left out: ``runs`` in the cache folder (:func:`ccbench.cache.cache_dir`).
+        Its folder. Left out: ``runs`` in the cache folder (:func:`ccbench.base.cache.cache_dir`).
 
     Examples
     --------
@@ -76,7 +76,7 @@ class Store:
     def check(self) -> Check:
         """Check that runs can be kept, by writing a little where they would be."""
         try:
-            place = _atomic.existing(self.folder)
+            place = durable.existing(self.folder)
             with tempfile.TemporaryFile(dir=place, buffering=0) as file:
                 file.write(bytes(_A_LITTLE_BYTES))
             free_mb = shutil.disk_usage(place).free // 2**20
@@ -103,13 +103,13 @@ class Store:
         path = self._path(scenario, engine)
         if not path.is_dir():
             return None
-        from ccbench.run import Run  # noqa: PLC0415 - pandas, for those who only ask what is there
+        from ccbench.run.run import Run  # noqa: PLC0415 - pandas, for those who only ask what is there
 
         try:
             return replace(Run.load(path), scenario=scenario)
         except DamagedRun as error:
             _log.warning("removed a damaged run from the store: %s", error)
-            _atomic.remove(path)
+            durable.remove(path)
             return None
 
     def put(self, run: Run, *, overwrite: bool = False) -> Path:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ccbench import _validate
+from ccbench.base import validation
 
 if TYPE_CHECKING:
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
 
 __all__ = ["check_samples", "flow_counts"]
 
@@ -28,7 +28,9 @@ def flow_counts(solo: Scenario, competing: Scenario) -> tuple[int, int]:
     step = "run the two scenarios of one Experiment"
     if len(competing.flows) <= shared:
         allowed = f"more than the {shared} of the solo run"
-        raise _validate.bad("flow groups of the competing run", len(competing.flows), allowed, step)
+        raise validation.bad(
+            "flow groups of the competing run", len(competing.flows), allowed, step
+        )
     without_alpha = replace(
         competing,
         flows=competing.flows[:shared],
@@ -40,7 +42,7 @@ def flow_counts(solo: Scenario, competing: Scenario) -> tuple[int, int]:
         ours, theirs = solo.to_dict(), without_alpha.to_dict()
         names = [name for name in theirs if name != "name" and ours.get(name) != theirs[name]]
         allowed = "the same in both runs but for the flows that the competing run adds"
-        raise _validate.bad("network and beta flows", ", ".join(names), allowed, step)
+        raise validation.bad("network and beta flows", ", ".join(names), allowed, step)
     return solo.flow_count, competing.flow_count - solo.flow_count
 
 
@@ -56,6 +58,6 @@ def check_samples(run: Run, name: str) -> None:
     completed = run.completions["end_ns"] >= 0
     for flow in range(run.scenario.flow_count):
         if flow not in sampled and not completed[flow]:
-            raise _validate.bad(
+            raise validation.bad(
                 f"{name}: samples of flow {flow}", 0, "1 or more", "run it with --fresh"
             )

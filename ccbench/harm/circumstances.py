@@ -8,13 +8,13 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ccbench import _fields, _toml, _validate
-from ccbench.bottleneck import Bottleneck
-from ccbench.errors import InputError
-from ccbench.flow import Flow
+from ccbench.base import dataclass_dicts, toml_files, validation
+from ccbench.base.errors import InputError
+from ccbench.experiment.bottleneck import Bottleneck
+from ccbench.experiment.flow import Flow
+from ccbench.experiment.noise import Noise, read_noise, typical
+from ccbench.experiment.scenario import Scenario
 from ccbench.harm.performance import metrics_named
-from ccbench.noise import Noise, read_noise, typical
-from ccbench.scenario import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ class Network:
     rtt_ms : float
         Base round-trip time in milliseconds.
     noise : Noise, optional
-        Random disturbance; left out, :func:`ccbench.noise.typical`.
+        Random disturbance; left out, :func:`ccbench.experiment.noise.typical`.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Network:
     noise: Noise | None = None
 
     def __post_init__(self) -> None:
-        _validate.one_line("name", self.name)
+        validation.one_line("name", self.name)
         Scenario(  # which knows the limits of a network
             flows=(Flow(),),
             bottlenecks=(self.bottleneck,),
@@ -105,16 +105,16 @@ class Workload:
     metrics: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        _validate.one_line("name", self.name)
+        validation.one_line("name", self.name)
         given: object = self.metrics
         if not isinstance(given, tuple | list) or not given:
             step = 'write for example metrics = ["throughput"]'
-            raise _validate.bad("metrics", self.metrics, "a list of one metric or more", step)
+            raise validation.bad("metrics", self.metrics, "a list of one metric or more", step)
         metrics = metrics_named(self.metrics)
         for metric in metrics:
             if not metric.exists_for(self.flow):
                 allowed = f"metrics that flows of kind {self.flow.kind!r} have"
-                raise _validate.bad("metrics", metric.name, allowed, "remove it")
+                raise validation.bad("metrics", metric.name, allowed, "remove it")
         object.__setattr__(self, "metrics", tuple(metric.name for metric in metrics))
 
     def check_duration(self, duration_s: float) -> None:
@@ -128,7 +128,7 @@ class Workload:
         last_s = self.flow.arrivals[-1][0] if self.flow.arrivals else self.flow.start_s
         if duration_s <= last_s:
             allowed = f"above {last_s:g}, when workload {self.name!r} starts its last flow"
-            raise _validate.bad("duration", duration_s, allowed, "run for longer")
+            raise validation.bad("duration", duration_s, allowed, "run for longer")
 
     def with_cca(self, cca: str) -> Flow:
         """Return the flows of this workload under a congestion control; UDP has none."""
@@ -184,7 +184,7 @@ def workload_named(name: str) -> Workload:
     """
     known = {workload.name: workload for workload in WORKLOADS}
     if name not in known:
-        hint = _validate.choice_hint(name, known)
+        hint = validation.choice_hint(name, known)
         raise InputError(f"workload = {name!r}: there are {', '.join(known)}: {hint}")
     return known[name]
 
@@ -213,7 +213,9 @@ def load_networks(path: str | Path) -> tuple[Network, ...]:
         bottleneck = Bottleneck.from_dict(rest, base_dir)
         document = {key: value for key, value in table.items() if key in ours}
         document.setdefault("name", _described(bottleneck, table.get("rtt_ms")))
-        return _fields.build(Network, {**document, "bottleneck": bottleneck}, {"noise": read_noise})
+        return dataclass_dicts.build(
+            Network, {**document, "bottleneck": bottleneck}, {"noise": read_noise}
+        )
 
     return _load(Path(path), "networks", read)
 
@@ -237,11 +239,11 @@ def load_workloads(path: str | Path) -> tuple[Workload, ...]:
     def read(table: Mapping[str, object], base_dir: Path) -> Workload:
         if "cca" in table:
             step = "remove it: the workload is run with both CCAs"
-            raise _validate.bad("cca", table["cca"], "left out", step)
+            raise validation.bad("cca", table["cca"], "left out", step)
         _check_keys(table, {"name", "metrics"}, Flow, hidden={"cca"})
         ours = {key: value for key, value in table.items() if key in ("name", "metrics")}
         rest = {key: value for key, value in table.items() if key not in ours}
-        return _fields.build(Workload, {**ours, "flow": Flow.from_dict(rest, base_dir)}, {})
+        return dataclass_dicts.build(Workload, {**ours, "flow": Flow.from_dict(rest, base_dir)}, {})
 
     return _load(Path(path), "workloads", read)
 
@@ -256,29 +258,29 @@ def _check_keys(
     known = (ours | {field.name for field in fields(rest)}).difference(hidden)
     for key in table:
         if key not in known:
-            raise _validate.unknown_key(str(key), known)
+            raise validation.unknown_key(str(key), known)
 
 
 def _load(
     path: Path, kind: str, read: Callable[[Mapping[str, object], Path], _Named]
 ) -> tuple[_Named, ...]:
-    with _validate.within(f"{path}: "):
-        document: Mapping[str, Any] = _toml.loads(_validate.text_file(path, f"{kind} file"))
+    with validation.within(f"{path}: "):
+        document: Mapping[str, Any] = toml_files.loads(validation.text_file(path, f"{kind} file"))
         for key in document:
             if key != kind:
-                raise _validate.unknown_key(key, [kind])
+                raise validation.unknown_key(key, [kind])
         tables = document.get(kind)
         if not isinstance(tables, list) or not tables:
             raise InputError(f"{kind} is missing: head each of them with [[{kind}]]")
         found: list[_Named] = []
         for i, table in enumerate(tables):
             if not isinstance(table, Mapping):
-                raise _validate.bad(f"{kind}[{i}]", table, "a table", f"head each with [[{kind}]]")
-            with _validate.within(f"{kind}[{i}]."):
+                raise validation.bad(f"{kind}[{i}]", table, "a table", f"head each with [[{kind}]]")
+            with validation.within(f"{kind}[{i}]."):
                 item = read(table, path.parent)
                 if any(item.name == other.name for other in found):
                     allowed = f"unlike the names of the other {kind}"
-                    raise _validate.bad("name", item.name, allowed, "choose another one")
+                    raise validation.bad("name", item.name, allowed, "choose another one")
                 found.append(item)
     return tuple(found)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ccbench import _validate
+from ccbench.base import validation
 from ccbench.harm._pairs import check_samples, flow_counts
 from ccbench.harm.metrics import expected_harm, harm
 from ccbench.harm.performance import METRICS, achieved
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ccbench.harm.performance import Metric, Window
-    from ccbench.run import Run
+    from ccbench.run.run import Run
 
 __all__ = ["MetricHarm", "compare", "compare_flows", "harm_or_nan"]
 
@@ -156,7 +156,7 @@ def _of_all(solo: Run, metric: Metric, values: pd.DataFrame) -> float:
 
 
 def _of_metric(metric: Metric, solo: float, competing: float, expected: float) -> MetricHarm:
-    with _validate.within(f"{metric.name} of the beta flows: "):
+    with validation.within(f"{metric.name} of the beta flows: "):
         absolute = harm_or_nan(metric, solo, competing)
     expected = expected if metric.shared else math.nan
     return MetricHarm(

@@ -19,15 +19,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
-from ccbench import _validate, emulate
-from ccbench.errors import EngineError, InputError
+from ccbench import emulate
+from ccbench.base import validation
+from ccbench.base.errors import EngineError, InputError
+from ccbench.base.random_streams import repetition_seeds
+from ccbench.experiment.scenario import Scenario
 from ccbench.harm._pairs import check_samples
 from ccbench.harm.circumstances import NETWORKS, WORKLOADS
 from ccbench.harm.comparison import harm_or_nan
 from ccbench.harm.performance import METRICS, achieved, metrics_named
 from ccbench.harm.thresholds import THRESHOLDS, Verdict, bounds, judge, overall
-from ccbench.random_streams import repetition_seeds
-from ccbench.scenario import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from ccbench.emulate import Engine, Store
     from ccbench.harm.circumstances import Network, Workload
     from ccbench.harm.performance import Metric
-    from ccbench.run import Run
+    from ccbench.run.run import Run
 
 __all__ = ["Assessment", "Deployability", "assess"]
 
@@ -62,7 +63,7 @@ class Assessment:
         Length of each run in seconds.
     repetitions : int
         Runs of each scenario, with the seeds of
-        :func:`~ccbench.random_streams.repetition_seeds`.
+        :func:`~ccbench.base.random_streams.repetition_seeds`.
     leeway : float
         By how much harm may exceed a bound, 0 to 1.
     seed : int
@@ -89,14 +90,14 @@ class Assessment:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        _validate.whole("repetitions", self.repetitions, _validate.Range(1, 1000), example=3)
-        _validate.number("leeway", self.leeway, _validate.Range(0, 1), example=0.05)
+        validation.whole("repetitions", self.repetitions, validation.Range(1, 1000), example=3)
+        validation.number("leeway", self.leeway, validation.Range(0, 1), example=0.05)
         for side in ("alpha", "beta"):
             if not getattr(self, side):
-                raise _validate.bad(side, "", "the name of a CCA", f'for example {side} = "bbr"')
+                raise validation.bad(side, "", "the name of a CCA", f'for example {side} = "bbr"')
         if not self._attackers:
             allowed = "at least one of TCP flows"
-            raise _validate.bad("workloads", [w.name for w in self.workloads], allowed, "add one")
+            raise validation.bad("workloads", [w.name for w in self.workloads], allowed, "add one")
         if not any(self.metrics_of(workload) for workload in self.workloads):
             message = f"metric: no workload has {', '.join(self.metrics or ())}: choose another one"
             raise InputError(message)
@@ -141,7 +142,7 @@ class Assessment:
             flows.append(key.attacker.with_cca(self.alpha if key.side == "alpha" else self.beta))
             name = f"{flows[1].label} beside {flows[0].label}"
         judged = {m for w in self.workloads for m in self.metrics_of(w)}
-        with _validate.within(f"network {key.network.name!r}, {name}: "):
+        with validation.within(f"network {key.network.name!r}, {name}: "):
             return Scenario(
                 flows=tuple(flows),
                 bottlenecks=(key.network.bottleneck,),

@@ -8,17 +8,17 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ccbench import _validate
+from ccbench.base import validation
+from ccbench.experiment.noise import NO_NOISE, Noise, typical
+from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 from ccbench.harm._pairs import check_samples, flow_counts
 from ccbench.harm.convergence import converged_at, measured_from
 from ccbench.harm.metrics import expected_harm, harm, jain_index, relative_harm
-from ccbench.noise import NO_NOISE, Noise, typical
-from ccbench.scenario import Bottleneck, Flow, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ccbench.run import Run
+    from ccbench.run.run import Run
 
 __all__ = ["INTERVAL_S", "Experiment", "HarmResult", "flow_names", "long_flows", "measure"]
 
@@ -35,7 +35,7 @@ class Experiment:
     alpha, beta : tuple of Flow
         The new flows and those that they may harm.
     bottlenecks : tuple of Bottleneck
-        As in :class:`~ccbench.scenario.Scenario`.
+        As in :class:`~ccbench.experiment.scenario.Scenario`.
     rtt_ms : float
         Base round-trip time in milliseconds.
     duration_s : float
@@ -43,7 +43,7 @@ class Experiment:
     seed : int
         For everything random in both runs.
     noise : Noise
-        As in :class:`~ccbench.scenario.Scenario`.
+        As in :class:`~ccbench.experiment.scenario.Scenario`.
     queue_log : bool
         Whether the runs record every packet event. Harm does not need it.
     measured_s : (float, float), optional
@@ -78,13 +78,13 @@ class Experiment:
 
     def __post_init__(self) -> None:
         if not self.alpha:
-            raise _validate.bad(
+            raise validation.bad(
                 "alpha", self.alpha, "one or more Flows", "add the flows that may harm"
             )
         _ = self.solo, self.competing  # a mistake shows here and not when the experiment is run
         if self.duration_s < INTERVAL_S:
             allowed = f"at least {INTERVAL_S:g}, as throughput is taken over such windows"
-            raise _validate.bad("duration_s", self.duration_s, allowed, "run for longer")
+            raise validation.bad("duration_s", self.duration_s, allowed, "run for longer")
 
     @cached_property
     def solo(self) -> Scenario:
@@ -162,10 +162,10 @@ def long_flows(  # noqa: PLR0913 - a network has this many numbers; all are name
     seed : int
         For everything random in both runs.
     qdisc, qdisc_options
-        The queue, as in :class:`~ccbench.scenario.Bottleneck`.
+        The queue, as in :class:`~ccbench.experiment.scenario.Bottleneck`.
     noise : Noise, optional
-        Left out, the typical one of this link (:func:`ccbench.noise.typical`);
-        :data:`ccbench.noise.NO_NOISE` for exact runs.
+        Left out, the typical one of this link (:func:`ccbench.experiment.noise.typical`);
+        :data:`ccbench.experiment.noise.NO_NOISE` for exact runs.
 
     Raises
     ------
@@ -180,9 +180,9 @@ def long_flows(  # noqa: PLR0913 - a network has this many numbers; all are name
     '1 bbr against 4 cubic, 40 ms, 100 Mbit/s, 64 packets (0.19 BDP)'
     """
     check_named(alpha=alpha, beta=beta)
-    with _validate.within("alpha: "):
+    with validation.within("alpha: "):
         alpha_group = Flow(cca=alpha, count=alpha_flows)
-    with _validate.within("beta: "):
+    with validation.within("beta: "):
         beta_group = Flow(cca=beta, count=beta_flows)
     bottleneck = Bottleneck(
         bandwidth_mbps=bandwidth_mbps,
@@ -212,7 +212,9 @@ def check_named(**ccas: str) -> None:
     """
     for side, cca in ccas.items():
         if cca == "":
-            raise _validate.bad(side, cca, "the name of a CCA", f'write for example {side} = "bbr"')
+            raise validation.bad(
+                side, cca, "the name of a CCA", f'write for example {side} = "bbr"'
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,7 +302,7 @@ def measure(solo: Run, competing: Run, measured_s: tuple[float, float] | None = 
         measured_s = max(settled_s, started_s), to_s
         if started_s >= to_s:
             allowed = f"above {started_s + INTERVAL_S:g}, so that all flows send for a second"
-            raise _validate.bad(
+            raise validation.bad(
                 "duration_s", competing.scenario.duration_s, allowed, "run for longer"
             )
     from_s, to_s = measured_s
@@ -308,9 +310,9 @@ def measure(solo: Run, competing: Run, measured_s: tuple[float, float] | None = 
     means = together[counted].mean()
     solo_mbps = float(alone[counted].mean().sum())
     competing_mbps = float(means.iloc[:n_beta].sum())
-    with _validate.within("throughput of the beta flows: "):
+    with validation.within("throughput of the beta flows: "):
         absolute = harm(solo_mbps, competing_mbps)
-    with _validate.within("throughput of the flows in competition: "):
+    with validation.within("throughput of the flows in competition: "):
         jain = jain_index(means.to_numpy())
     return HarmResult(
         relative=relative_harm(solo_mbps, competing_mbps, n_alpha=n_alpha, n_beta=n_beta),

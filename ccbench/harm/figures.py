@@ -2,7 +2,7 @@
 """Figures of harm.
 
 Every function returns a matplotlib ``Figure`` that belongs to no window and no global state;
-:func:`ccbench.plots.save` writes it to a file.
+:func:`ccbench.run.plots.save` writes it to a file.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ccbench import _validate
+from ccbench.base import validation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ def harm(solo: float, competing: float, *, less_is_better: bool = False) -> floa
     """
     for name, value in (("solo", solo), ("competing", competing)):
         if not (math.isfinite(value) and value >= 0):
-            raise _validate.bad(name, value, "a finite number of at least 0", "check the run")
+            raise validation.bad(name, value, "a finite number of at least 0", "check the run")
     if less_is_better:
         if solo == competing:  # also 0 and 0, such as no losses in either run
             return 0.0
@@ -65,7 +65,7 @@ def harm(solo: float, competing: float, *, less_is_better: bool = False) -> floa
         return (competing - solo) / competing if competing > 0 else -math.inf
     if solo == 0:
         step = "check why nothing was achieved alone"
-        raise _validate.bad("solo", solo, "above 0 where more is better", step)
+        raise validation.bad("solo", solo, "above 0 where more is better", step)
     return (solo - competing) / solo
 
 
@@ -89,7 +89,7 @@ def expected_harm(*, n_alpha: int, n_beta: int) -> float:
     """
     for name, value in (("n_alpha", n_alpha), ("n_beta", n_beta)):
         if value < 1:
-            raise _validate.bad(name, value, "at least 1", "harm needs flows on both sides")
+            raise validation.bad(name, value, "at least 1", "harm needs flows on both sides")
     return 1 - n_beta / (n_alpha + n_beta)
 
 
@@ -151,9 +151,9 @@ def jain_index(x: Sequence[float] | npt.NDArray[np.float64]) -> float:
     """
     values = np.asarray(x, dtype=np.float64)
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all() or (values < 0).any():
-        raise _validate.bad("x", x, "one or more finite numbers of at least 0", "check the run")
+        raise validation.bad("x", x, "one or more finite numbers of at least 0", "check the run")
     peak = values.max()
     if peak == 0:
-        raise _validate.bad("x", x, "above 0 somewhere", "check why no flow achieved anything")
+        raise validation.bad("x", x, "above 0 somewhere", "check why no flow achieved anything")
     scaled = values / peak  # so that squaring neither overflows nor underflows
     return float(scaled.sum() ** 2 / (scaled.size * np.square(scaled).sum()))

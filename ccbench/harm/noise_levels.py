@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ccbench import _validate
+from ccbench.base import validation
 from ccbench.harm.repetition import REPETITIONS, RepeatedHarm, repeat
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ __all__ = ["LEVELS", "Sensitivity", "sensitivity"]
 #: Levels of noise, as multiples of an experiment's.
 LEVELS = (0.0, 0.01, 0.1, 1.0, 10.0)
 
-_LEVEL = _validate.Range(0, 1e6)
+_LEVEL = validation.Range(0, 1e6)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,12 +120,12 @@ def sensitivity(
     """
     if not experiment.noise:
         step = "leave out --no-noise (in Python, give the experiment noise)"
-        raise _validate.bad("noise", "none", "some, as levels are multiples of it", step)
+        raise validation.bad("noise", "none", "some, as levels are multiples of it", step)
     chosen = sorted(
-        {_validate.number("levels", level, _LEVEL, example=10) for level in tuple(levels)}
+        {validation.number("levels", level, _LEVEL, example=10) for level in tuple(levels)}
     )
     if not chosen:
-        raise _validate.bad("levels", (), "one or more", "write for example levels=(0, 1, 10)")
+        raise validation.bad("levels", (), "one or more", "write for example levels=(0, 1, 10)")
     scaled = [replace(experiment, noise=experiment.noise.scaled(level)) for level in chosen]
     harms: list[RepeatedHarm] = []  # grows as the generator below yields
 

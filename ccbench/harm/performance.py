@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pandas as pd
 
-from ccbench import _validate, packets
-from ccbench.errors import InputError
+from ccbench.base import validation
+from ccbench.base.errors import InputError
 from ccbench.harm._pairs import check_samples, flow_counts
+from ccbench.run import packets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from ccbench.flow import Flow
-    from ccbench.run import Run
+    from ccbench.experiment.flow import Flow
+    from ccbench.run.run import Run
 
 __all__ = [
     "METRICS",
@@ -167,13 +168,13 @@ def achieved(run: Run, metrics: Iterable[Metric], window: Window | None = None) 
     window = (0.0, run.scenario.duration_s) if window is None else window
     if not 0 <= window[0] < window[1] <= run.scenario.duration_s:
         allowed = f"two times from 0 to {run.scenario.duration_s:g}, the first below the second"
-        raise _validate.bad("window", window, allowed, "choose a part of the run")
+        raise validation.bad("window", window, allowed, "choose a part of the run")
     interval_s = run.scenario.sample_interval_ms / 1e3
     for time_s in window:
         samples = time_s / interval_s
         if time_s != run.scenario.duration_s and abs(samples - round(samples)) > _ROUNDING:
             allowed = f"multiples of the scenario's sample_interval_ms = {interval_s * 1e3:g}"
-            raise _validate.bad("window", window, allowed, f"for example {interval_s:g}")
+            raise validation.bad("window", window, allowed, f"for example {interval_s:g}")
     index = pd.RangeIndex(run.scenario.flow_count, name="flow")
     part = Part(run, window)
     return pd.DataFrame({m.name: m.of(part).reindex(index) for m in metrics}, index=index)
@@ -215,15 +216,15 @@ def recovery_s(
     flows, _ = flow_counts(solo.scenario, competing.scenario)
     check_samples(solo, "solo run")
     check_samples(competing, "competing run")
-    _validate.number("share", share, _validate.Range(0, 1, low_open=True), example=0.9)
-    until_s = _validate.Range(0, solo.scenario.duration_s, high_open=True)
-    _validate.number("since_s", since_s, until_s, example=30)
+    validation.number("share", share, validation.Range(0, 1, low_open=True), example=0.9)
+    until_s = validation.Range(0, solo.scenario.duration_s, high_open=True)
+    validation.number("since_s", since_s, until_s, example=30)
     alone = solo.throughput(interval_s).sum(axis=1)
     together = competing.throughput(interval_s).iloc[:, :flows].sum(axis=1)
     later = alone.index > since_s + interval_s / 2
     if not (alone[later] > 0).any():
         allowed = "a time after which the flows send when they are alone"
-        raise _validate.bad("since_s", since_s, allowed, "choose an earlier time")
+        raise validation.bad("since_s", since_s, allowed, "choose an earlier time")
     recovered = together[later] >= share * alone[later].where(alone[later] > 0, np.inf)
     if not recovered.any():
         return float("inf")
@@ -246,7 +247,7 @@ def metrics_named(names: Iterable[str]) -> tuple[Metric, ...]:
     found: dict[str, Metric] = {}
     for name in names:
         if name not in ("all", *METRICS):  # a tuple is asked, as the name may be anything
-            hint = _validate.choice_hint(str(name), METRICS)
+            hint = validation.choice_hint(str(name), METRICS)
             raise InputError(f"metric = {name!r}: there are {', '.join(METRICS)}: {hint}")
         found.update(METRICS if name == "all" else {name: METRICS[name]})
     return tuple(found.values())

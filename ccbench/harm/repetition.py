@@ -16,22 +16,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ccbench import _validate, emulate
-from ccbench.errors import EngineError, InputError
-from ccbench.estimate import Estimate
+from ccbench import emulate
+from ccbench.base import validation
+from ccbench.base.errors import EngineError, InputError
+from ccbench.base.estimate import Estimate
+from ccbench.base.random_streams import repetition_seeds
 from ccbench.harm.comparison import MetricHarm, compare, compare_flows
 from ccbench.harm.experiment import HarmResult, measure
-from ccbench.random_streams import repetition_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from concurrent.futures import Executor
 
     from ccbench.emulate import Engine, Store
+    from ccbench.experiment.noise import Noise
     from ccbench.harm.experiment import Experiment
     from ccbench.harm.performance import Metric
-    from ccbench.noise import Noise
-    from ccbench.run import Run
+    from ccbench.run.run import Run
 
 __all__ = [
     "MAX_REPETITIONS",
@@ -104,7 +105,7 @@ class RepeatedHarm:
     experiment : Experiment
         What was repeated, with the first repetition's seed.
     repetitions : tuple of Repetition
-        In the order of their seeds (:func:`~ccbench.random_streams.repetition_seeds`).
+        In the order of their seeds (:func:`~ccbench.base.random_streams.repetition_seeds`).
     is_exact : bool
         Whether nothing in the experiment is random: every seed gives the same two runs. Then there
         is one repetition, and no interval.
@@ -178,7 +179,7 @@ class RepeatedHarm:
         >>> print(repeat(experiment).estimate("jain"))  # doctest: +SKIP
         0.5... ± 0.0...
         """
-        _validate.one_of("part", part, _HARM_PARTS)
+        validation.one_of("part", part, _HARM_PARTS)
         return Estimate(tuple(getattr(harm, part) for harm in self._harms()))
 
     def metric_estimate(self, metric: str, part: str) -> Estimate:
@@ -199,8 +200,8 @@ class RepeatedHarm:
             If there is no such metric or part.
         """
         names = [one.metric for one in self.repetitions[0].metrics]
-        _validate.one_of("metric", metric, names)
-        _validate.one_of("part", part, _METRIC_PARTS)
+        validation.one_of("metric", metric, names)
+        validation.one_of("part", part, _METRIC_PARTS)
         position = names.index(metric)
         return Estimate(tuple(getattr(r.metrics[position], part) for r in self.repetitions))
 
@@ -234,7 +235,7 @@ class RepeatedHarm:
         found = [one.harm for one in self.repetitions if one.harm is not None]
         if not found:
             allowed = "flows that always have data for a harm by throughput"
-            raise _validate.bad("beta", self.experiment.beta, allowed, "take metric_estimate")
+            raise validation.bad("beta", self.experiment.beta, allowed, "take metric_estimate")
         return found
 
     def _harm_document(self) -> dict[str, Any]:
@@ -331,7 +332,7 @@ def repeat(  # noqa: PLR0913 - choices that are independent, all by keyword
     chosen = tuple(metrics)
     _check(experiment, repetitions, precision, max_repetitions, chosen)
     resolved = emulate.resolve(engine)
-    with _validate.within(f"{experiment.describe()}: "):
+    with validation.within(f"{experiment.describe()}: "):
         resolved.check(experiment.competing)
     seeds = repetition_seeds(experiment.seed, max(repetitions, max_repetitions))
     run_many = partial(emulate.run_many, engine=resolved, executor=executor, jobs=jobs, store=store)
@@ -398,16 +399,16 @@ def _check(
     metrics: Sequence[Metric],
 ) -> None:
     fewest = 1 if precision is None else 2
-    allowed = _validate.Range(fewest, 10_000)
-    _validate.whole("repetitions", repetitions, allowed, example=REPETITIONS)
+    allowed = validation.Range(fewest, 10_000)
+    validation.whole("repetitions", repetitions, allowed, example=REPETITIONS)
     if precision is not None:
-        above_0 = _validate.Range(0, low_open=True)
-        _validate.number("precision", precision, above_0, example=0.02)
-        allowed = _validate.Range(repetitions, 10_000)
-        _validate.whole("max_repetitions", max_repetitions, allowed, example=MAX_REPETITIONS)
+        above_0 = validation.Range(0, low_open=True)
+        validation.number("precision", precision, above_0, example=0.02)
+        allowed = validation.Range(repetitions, 10_000)
+        validation.whole("max_repetitions", max_repetitions, allowed, example=MAX_REPETITIONS)
     if not (metrics or _always_have_data(experiment)):
         there = "one or more where the beta flows do not always have data"
-        raise _validate.bad("metrics", (), there, 'name one of METRICS, such as "fct"')
+        raise validation.bad("metrics", (), there, 'name one of METRICS, such as "fct"')
 
 
 def _always_have_data(experiment: Experiment) -> bool:

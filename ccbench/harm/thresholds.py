@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import pandas as pd
 
-from ccbench.estimate import Estimate
+from ccbench.base.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

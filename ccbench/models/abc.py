@@ -45,10 +45,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import lambertw
 
-from ccbench import _validate
-from ccbench._arrays import broadcastable, numbers
-from ccbench._validate import Range
-from ccbench.flow import MAX_FLOWS, MTU_BYTES
+from ccbench.base import validation
+from ccbench.base.arrays import broadcastable, numbers
+from ccbench.base.validation import Range
+from ccbench.experiment.flow import MAX_FLOWS, MTU_BYTES
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -137,8 +137,8 @@ def fluid_delay(  # noqa: PLR0913 - the equation has four parameters, the integr
     threshold_ = numbers("threshold", threshold, Range(0), example=0.2)
     start_ = numbers("start", start, Range(0), example=0)
     shape = broadcastable(surplus=a, delta=d, threshold=threshold_, start=start_)
-    round_trips = _validate.number("round_trips", round_trips, _ROUND_TRIPS, example=100)
-    steps = _validate.whole("steps", steps, _STEPS, example=200)
+    round_trips = validation.number("round_trips", round_trips, _ROUND_TRIPS, example=100)
+    steps = validation.whole("steps", steps, _STEPS, example=200)
 
     rounds = math.ceil(round_trips)
     delays = np.empty((rounds * steps + 1, *shape))
@@ -207,11 +207,11 @@ class AbcModel:
     increase_interval_ms: float | None = None
 
     def __post_init__(self) -> None:
-        number = _validate.number
+        number = validation.number
         values: dict[str, object] = {
             "bandwidth_mbps": number("bandwidth_mbps", self.bandwidth_mbps, _BANDWIDTH, example=24),
             "rtt_ms": number("rtt_ms", self.rtt_ms, _RTT, example=100),
-            "flows": _validate.whole("flows", self.flows, _FLOWS, example=1),
+            "flows": validation.whole("flows", self.flows, _FLOWS, example=1),
             "eta": number("eta", self.eta, _ETA, example=0.98),
             "delta_ms": number("delta_ms", self.delta_ms, _DELTA, example=133),
             "delay_threshold_ms": number(
@@ -341,7 +341,7 @@ class AbcModel:
         >>> delays_ms[-1].round(2).tolist()
         [3.99, 3.99]
         """
-        duration_s = _validate.number("duration_s", duration_s, _DURATION, example=10)
+        duration_s = validation.number("duration_s", duration_s, _DURATION, example=10)
         start = numbers("start_ms", start_ms, _DELAY, example=0)
         times, delays = fluid_delay(
             self.surplus,

@@ -44,11 +44,11 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from ccbench import _validate
-from ccbench._validate import Range
-from ccbench.bottleneck import Bottleneck
-from ccbench.flow import MAX_FLOWS, MTU_BYTES, Flow
-from ccbench.scenario import Scenario
+from ccbench.base import validation
+from ccbench.base.validation import Range
+from ccbench.experiment.bottleneck import Bottleneck
+from ccbench.experiment.flow import MAX_FLOWS, MTU_BYTES, Flow
+from ccbench.experiment.scenario import Scenario
 
 __all__ = ["BbrModel", "BbrPrediction", "inflight_cap_packets"]
 
@@ -156,8 +156,8 @@ class BbrModel:
             "rtt_ms": scenario.rtt_ms,
             "queue_packets": bottleneck.queue_packets,
             "queue_bdp": None,
-            "bbr_flows": _validate.whole("bbr_flows", self.bbr_flows, _FLOWS, example=1),
-            "cap_gain": _validate.number("cap_gain", self.cap_gain, _GAIN, example=CAP_GAIN),
+            "bbr_flows": validation.whole("bbr_flows", self.bbr_flows, _FLOWS, example=1),
+            "cap_gain": validation.number("cap_gain", self.cap_gain, _GAIN, example=CAP_GAIN),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -333,7 +333,7 @@ class BbrModel:
         >>> model.probe_time_s(400)
         50.0
         """
-        duration_s = _validate.number("duration_s", duration_s, _DURATION, example=400)
+        duration_s = validation.number("duration_s", duration_s, _DURATION, example=400)
         return self._probing * duration_s
 
     @property
@@ -496,4 +496,4 @@ class BbrPrediction:
 
 
 def _checked_share(p: float) -> float:
-    return _validate.number("loss_based_share", p, _SHARE, example=0.5)
+    return validation.number("loss_based_share", p, _SHARE, example=0.5)

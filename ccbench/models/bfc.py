@@ -34,10 +34,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ccbench import _validate
-from ccbench._arrays import broadcastable, numbers
-from ccbench._validate import Range
-from ccbench.errors import InputError
+from ccbench.base import validation
+from ccbench.base.arrays import broadcastable, numbers
+from ccbench.base.errors import InputError
+from ccbench.base.validation import Range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -224,9 +224,9 @@ def clos(
     >>> links
     [('tor0', 'spine0'), ('host0.0', 'tor0'), ('tor1', 'spine0'), ('host1.0', 'tor1')]
     """
-    tors = _validate.whole("tors", tors, _SWITCHES, example=8)
-    spines = _validate.whole("spines", spines, _SWITCHES, example=8)
-    hosts = _validate.whole("hosts_per_tor", hosts_per_tor, _SWITCHES, example=16)
+    tors = validation.whole("tors", tors, _SWITCHES, example=8)
+    spines = validation.whole("spines", spines, _SWITCHES, example=8)
+    hosts = validation.whole("hosts_per_tor", hosts_per_tor, _SWITCHES, example=16)
     links = []
     for tor in range(tors):
         links += [(f"tor{tor}", f"spine{spine}") for spine in range(spines)]

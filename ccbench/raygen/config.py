@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from ccbench import _fields, _validate
-from ccbench.noise import Noise, read_noise
-from ccbench.random_streams import derived_seed, repetition_seeds
+from ccbench.base import dataclass_dicts, validation
+from ccbench.base.random_streams import derived_seed, repetition_seeds
+from ccbench.experiment.noise import Noise, read_noise
 from ccbench.raygen.experiments import experiment
 from ccbench.raygen.gene import Choice, shown
 from ccbench.raygen.genetic import Genetic, Niching
@@ -39,8 +39,8 @@ STRATEGIES: Mapping[str, tuple[Callable[..., Strategy], tuple[str, ...]]] = Mapp
         "surrogate": (Surrogate, ("initial", "corners")),
     }
 )
-_MOST_SEEDS = _validate.Range(1, 1000)
-_SEEDS = _validate.Range(0, 2**62)
+_MOST_SEEDS = validation.Range(1, 1000)
+_SEEDS = validation.Range(0, 2**62)
 #: Genes that say nothing about what the beta flows alone meet.
 _OF_ALPHA = ("alpha_flows", "alpha_start_s")
 
@@ -84,8 +84,8 @@ class SearchConfig:
         Number of fresh seeds that the most harmful scenarios are run with before they are claimed.
     noise : tuple of (str, float)
         Kinds of noise whose level is not the typical one, by the names of the fields of
-        :class:`~ccbench.noise.Noise`; also given as a mapping. All others have the level of
-        :func:`ccbench.noise.typical` in each scenario's network.
+        :class:`~ccbench.experiment.noise.Noise`; also given as a mapping. All others have the level
+        of :func:`ccbench.experiment.noise.typical` in each scenario's network.
 
     Raises
     ------
@@ -116,14 +116,14 @@ class SearchConfig:
     def __post_init__(self) -> None:
         space: object = self.space
         if not isinstance(space, Space):
-            raise _validate.bad("space", self.space, "a Space", "read one with Space.load")
+            raise validation.bad("space", self.space, "a Space", "read one with Space.load")
         if str(self.strategy) not in STRATEGIES:
             allowed = f"one of {', '.join(STRATEGIES)}"
-            step = _validate.choice_hint(str(self.strategy), STRATEGIES)
-            raise _validate.bad("strategy", self.strategy, allowed, step)
-        _validate.whole("seed", self.seed, _SEEDS, example=1)
-        _validate.whole("repeat", self.repeat, _MOST_SEEDS, example=3)
-        _validate.whole("confirm", self.confirm, _MOST_SEEDS, example=3)
+            step = validation.choice_hint(str(self.strategy), STRATEGIES)
+            raise validation.bad("strategy", self.strategy, allowed, step)
+        validation.whole("seed", self.seed, _SEEDS, example=1)
+        validation.whole("repeat", self.repeat, _MOST_SEEDS, example=3)
+        validation.whole("confirm", self.confirm, _MOST_SEEDS, example=3)
         object.__setattr__(self, "noise", _noise_levels(self.noise))
         self.new_strategy()
         self.extremes()
@@ -182,7 +182,7 @@ class SearchConfig:
             if name not in own and value != defaults[name]:
                 having = " or ".join(s for s, (_, others) in STRATEGIES.items() if name in others)
                 allowed = f"left out for strategy {self.strategy!r}"
-                raise _validate.bad(name, value, allowed, f"take strategy {having} for it")
+                raise validation.bad(name, value, allowed, f"take strategy {having} for it")
         return make(
             self.space,
             budget=self.budget,
@@ -301,10 +301,10 @@ class SearchConfig:
         """
 
         def space(value: Any) -> Space:
-            with _validate.within("space: "):
+            with validation.within("space: "):
                 return Space.from_dict(value)
 
-        return _fields.build(cls, document, {"space": space})
+        return dataclass_dicts.build(cls, document, {"space": space})
 
 
 def _noise_levels(levels: object) -> tuple[tuple[str, float], ...]:
@@ -315,6 +315,6 @@ def _noise_levels(levels: object) -> tuple[tuple[str, float], ...]:
     InputError
         If one of them is no field of Noise, or out of its range.
     """
-    given = _validate.pairs("noise", levels, "write for example {reverse_jitter_ms = 0.1}")
+    given = validation.pairs("noise", levels, "write for example {reverse_jitter_ms = 0.1}")
     noise = read_noise(given)
     return tuple((f.name, getattr(noise, f.name)) for f in fields(noise) if f.name in given)

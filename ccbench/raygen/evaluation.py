@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ccbench.estimate import Estimate
+from ccbench.base.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the values of genes to the experiment that they stand for.
 
-Every scenario has noise, by default the typical one (:func:`ccbench.noise.typical`). Without noise,
-flows without randomness of their own (Reno, CUBIC, Westwood) would do the same whatever the seed,
-and the search would find networks in which they happen to lock in step.
+Every scenario has noise, by default the typical one (:func:`ccbench.experiment.noise.typical`).
+Without noise, flows without randomness of their own (Reno, CUBIC, Westwood) would do the same
+whatever the seed, and the search would find networks in which they happen to lock in step.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ccbench import _validate
-from ccbench.bottleneck import Bottleneck
-from ccbench.flow import Flow
+from ccbench.base import validation
+from ccbench.experiment.bottleneck import Bottleneck
+from ccbench.experiment.flow import Flow
+from ccbench.experiment.noise import typical
 from ccbench.harm import Experiment
 from ccbench.harm.experiment import check_named
 from ccbench.harm.performance import DOWNLOAD_S
-from ccbench.noise import typical
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ccbench.trace import Trace
+    from ccbench.experiment.trace import Trace
 
 __all__ = ["WORKLOADS", "experiment"]
 
@@ -57,7 +57,8 @@ def experiment(  # noqa: PLR0913 - all by keyword
     seed : int
         For everything random in both runs.
     noise : iterable of (str, float)
-        Levels in place of the typical ones, by the fields of :class:`~ccbench.noise.Noise`.
+        Levels in place of the typical ones, by the fields of
+        :class:`~ccbench.experiment.noise.Noise`.
     trace : Trace, optional
         The link, if it has no ``bandwidth_mbps``.
 
@@ -73,36 +74,36 @@ def experiment(  # noqa: PLR0913 - all by keyword
     '1 bbr against 4 cubic, 40 ms, 100 Mbit/s, 333 packets (1 BDP)'
     """
     check_named(alpha=alpha, beta=beta)
-    above_0 = _validate.Range(0, low_open=True)
-    duration_s = _validate.number("duration_s", duration_s, above_0, example=180)
+    above_0 = validation.Range(0, low_open=True)
+    duration_s = validation.number("duration_s", duration_s, above_0, example=180)
     workload = values.get("workload", "long")
-    _validate.one_of("workload", workload, WORKLOADS)
+    validation.one_of("workload", workload, WORKLOADS)
     short = workload == "short"
     start_s = float(values.get("beta_start_s", duration_s // 2 if short else 0))
     stop_s = start_s + DOWNLOAD_S if short else None
     if stop_s is not None and stop_s > duration_s:
         enough_s = stop_s if "beta_start_s" in values else 2 * DOWNLOAD_S
         allowed = f"at least {enough_s:g}, as short beta flows take the last {DOWNLOAD_S:g} s"
-        raise _validate.bad("duration_s", duration_s, allowed, "run for longer")
+        raise validation.bad("duration_s", duration_s, allowed, "run for longer")
     latest_s = max(start_s, values.get("alpha_start_s", 0.0))
     if stop_s is None and latest_s > duration_s / 2:
         name = "beta_start_s" if latest_s == start_s else "alpha_start_s"
         allowed = f"at most {duration_s / 2:g}, as half of the run is left to measure harm in"
-        raise _validate.bad(name, values[name], allowed, "start earlier or run for longer")
+        raise validation.bad(name, values[name], allowed, "start earlier or run for longer")
     if stop_s is not None and values.get("alpha_start_s", 0.0) >= stop_s:
         allowed = f"below {stop_s:g}, when the short beta flows end"
-        raise _validate.bad("alpha_start_s", values["alpha_start_s"], allowed, "start earlier")
+        raise validation.bad("alpha_start_s", values["alpha_start_s"], allowed, "start earlier")
     # The base round-trip time is that of the flows that have the shorter one.
     rtt_ms, ratio = float(values["rtt_ms"]), float(values.get("alpha_rtt_ratio", 1.0))
     shorter_ms = rtt_ms * min(ratio, 1.0)
-    with _validate.within("alpha: "):
+    with validation.within("alpha: "):
         alpha_group = Flow(
             cca=alpha,
             count=values.get("alpha_flows", 1),
             start_s=values.get("alpha_start_s", 0.0),
             extra_rtt_ms=rtt_ms * ratio - shorter_ms,
         )
-    with _validate.within("beta: "):
+    with validation.within("beta: "):
         beta_group = Flow(
             cca=beta,
             count=values.get("beta_flows", 1),

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ccbench import _atomic, _folders, _validate
-from ccbench._os_errors import explain
-from ccbench._sealed import ChangedError, check_files, file_digest, sealed, unsealed
-from ccbench.errors import CcbenchError, InputError
+from ccbench.base import durable, result_folders, validation
+from ccbench.base.errors import CcbenchError, InputError
+from ccbench.base.os_errors import explain
+from ccbench.base.sealed import ChangedError, check_files, file_digest, sealed, unsealed
 from ccbench.raygen.config import SearchConfig
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Folder:
         self._planned = 0
         self._digests: dict[str, str] = {}
         self._is_finished = False
-        _folders.prepare(path, "search")
+        result_folders.prepare(path, "search")
         try:
             self._check()
         except OSError as error:
@@ -136,7 +136,7 @@ class Folder:
         self.done, self._is_finished = done, bool(more)
 
     def _unfit(self, allowed: str, step: str) -> InputError:
-        return _validate.bad("output folder", str(self.path), allowed, step)
+        return validation.bad("output folder", str(self.path), allowed, step)
 
     def _write_text(self, name: str, text: str) -> None:
         with self._replacing(name) as temporary:
@@ -157,7 +157,7 @@ class Folder:
     @contextmanager
     def _placing(self, name: str) -> Iterator[Path]:
         try:
-            with _atomic.new_file(self.path / name) as temporary:
+            with durable.new_file(self.path / name) as temporary:
                 yield temporary
         except OSError as error:
             message = f"cannot write {explain(error, self.path / name)}"
@@ -192,11 +192,11 @@ def read_folder(
         if document is None:
             allowed = f"the folder of a search, which holds {SEARCH_JSON}"
             step = "name the one that `ccbench raygen` has written"
-            raise _validate.bad("folder", str(path), allowed, step)
+            raise validation.bad("folder", str(path), allowed, step)
         if not document:
             allowed = f"a folder with a readable {SEARCH_JSON} (it is damaged)"
-            raise _validate.bad("folder", str(path), allowed, "repeat the search")
-        with _validate.within(f"{path / SEARCH_JSON}: "):
+            raise validation.bad("folder", str(path), allowed, "repeat the search")
+        with validation.within(f"{path / SEARCH_JSON}: "):
             config = SearchConfig.from_dict(document["search"])
         digests = document.get(_FILES, {})
         check_files(path, {name: digests[name] for name in (RESULTS_CSV, CLAIMS_CSV) if digests})
@@ -205,12 +205,12 @@ def read_folder(
     except ChangedError as error:
         allowed = f"a folder whose {RESULTS_CSV} and {CLAIMS_CSV} are as they were written"
         step = f"start the search again, which restores them from the runs ({error})"
-        raise _validate.bad("folder", str(path), allowed, step) from error
+        raise validation.bad("folder", str(path), allowed, step) from error
     except (OSError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
         allowed = f"a folder with a readable {SEARCH_JSON} ({error})"
-        raise _validate.bad("folder", str(path), allowed, "repeat the search") from error
+        raise validation.bad("folder", str(path), allowed, "repeat the search") from error
     own = {"search", "experiments_done", "experiments_planned", _FILES}
     provenance = {name: value for name, value in document.items() if name not in own}
     return config, provenance, experiments, claims

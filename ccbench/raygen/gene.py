@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from ccbench import _fields, _validate
+from ccbench.base import dataclass_dicts, validation
 from ccbench.raygen.quantities import NUMBERS, WORDS, Quantity
 
 if TYPE_CHECKING:
@@ -131,25 +131,25 @@ class Number(Gene):
         _check_name(self.name)
         if self.name in WORDS:
             step = f'write scale = "choice" and values = ["{WORDS[self.name]}"]'
-            raise _validate.bad(f"{self.name}.scale", self.scale, '"choice"', step)
+            raise validation.bad(f"{self.name}.scale", self.scale, '"choice"', step)
         if self.scale not in ("log", "linear"):
-            raise _validate.bad(
+            raise validation.bad(
                 f"{self.name}.scale", self.scale, _SCALES, 'write for example scale = "log"'
             )
         if self.decimals is not None:
-            _validate.whole(
-                f"{self.name}.decimals", self.decimals, _validate.Range(0, 12), example=1
+            validation.whole(
+                f"{self.name}.decimals", self.decimals, validation.Range(0, 12), example=1
             )
         for end in ("low", "high"):
             value = _checked(self.name, end, getattr(self, end))
             if self.scale == "log" and value <= 0:
                 allowed = 'above 0 on the scale "log"'
                 step = 'raise it, or write scale = "linear"'
-                raise _validate.bad(f"{self.name}.{end}", value, allowed, step)
+                raise validation.bad(f"{self.name}.{end}", value, allowed, step)
             object.__setattr__(self, end, value)
         if self.low > self.high:
             allowed = f"at least {self.name}.low = {self.low:g}"
-            raise _validate.bad(f"{self.name}.high", self.high, allowed, "exchange the two")
+            raise validation.bad(f"{self.name}.high", self.high, allowed, "exchange the two")
 
     @property
     def size(self) -> int:
@@ -276,10 +276,12 @@ class Choice(Gene):
         example = WORDS.get(self.name) or [NUMBERS[self.name].example]
         if not isinstance(given, tuple | list) or not given:
             step = f"write for example values = {[example]!r}"
-            raise _validate.bad(f"{self.name}.values", given, "a list of one value or more", step)
+            raise validation.bad(f"{self.name}.values", given, "a list of one value or more", step)
         values = [_checked(self.name, f"values[{i}]", value) for i, value in enumerate(given)]
         if len(set(values)) < len(values):
-            raise _validate.bad(f"{self.name}.values", values, "all different", "remove the copies")
+            raise validation.bad(
+                f"{self.name}.values", values, "all different", "remove the copies"
+            )
         ordered = values if self.name in WORDS else sorted(values)
         object.__setattr__(self, "values", tuple(ordered))
 
@@ -349,28 +351,28 @@ def read_gene(table: Mapping[str, object]) -> Gene:
     gene: Gene
     if settings.get("scale") == "choice":
         del settings["scale"]
-        gene = _fields.build(Choice, settings, {})
+        gene = dataclass_dicts.build(Choice, settings, {})
     else:
-        gene = _fields.build(Number, settings, {})
+        gene = dataclass_dicts.build(Number, settings, {})
     if "unit" in table and table["unit"] != gene.unit:
         step = f"write unit = {gene.unit!r}, or remove it"
-        raise _validate.bad(f"{gene.name}.unit", table["unit"], repr(gene.unit), step)
+        raise validation.bad(f"{gene.name}.unit", table["unit"], repr(gene.unit), step)
     return gene
 
 
 def _check_name(name: object) -> None:
     known = [*NUMBERS, *WORDS]
     if not isinstance(name, str):
-        raise _validate.bad("name", name, "a name", 'write for example name = "rtt_ms"')
+        raise validation.bad("name", name, "a name", 'write for example name = "rtt_ms"')
     if name not in known:
-        raise _validate.unknown_key(name, known)
+        raise validation.unknown_key(name, known)
 
 
 def _checked(name: str, field: str, value: object) -> Any:
     """Check a value of a gene."""
     where = f"{name}.{field}"
     if name in WORDS:
-        return _validate.text(where, value, r"\S.*", "a name", example=WORDS[name])
+        return validation.text(where, value, r"\S.*", "a name", example=WORDS[name])
     quantity = NUMBERS[name]
-    check: Any = _validate.whole if quantity.whole else _validate.number
+    check: Any = validation.whole if quantity.whole else validation.number
     return check(where, value, quantity.limits, example=quantity.example)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from deap import base, tools
 
-from ccbench import _validate
+from ccbench.base import validation
 from ccbench.raygen.strategy import Strategy, check
 
 if TYPE_CHECKING:
@@ -115,15 +115,15 @@ class Genetic(Strategy):
         corners: bool = False,
         niching: Niching = "none",
     ) -> None:
-        at_least = _validate.Range(_POPULATION_STEP)
-        _validate.whole("population", population, at_least, example=60)
+        at_least = validation.Range(_POPULATION_STEP)
+        validation.whole("population", population, at_least, example=60)
         if population % _POPULATION_STEP:
             lower = population - population % _POPULATION_STEP
             allowed = f"a multiple of {_POPULATION_STEP}, as the fitter half mates in pairs"
             step = f"take {lower} or {lower + _POPULATION_STEP}"
-            raise _validate.bad("population", population, allowed, step)
+            raise validation.bad("population", population, allowed, step)
         check(budget, population)
-        _validate.one_of("niching", niching, get_args(Niching))
+        validation.one_of("niching", niching, get_args(Niching))
         self._crowding = niching == "crowding"
         parents = population if self._crowding else population // 2
         # Section 5.4: a generation that would exceed the budget is not begun.

@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench import _atomic, _validate, emulate
-from ccbench.errors import CcbenchError
+from ccbench import emulate
+from ccbench.base import durable, validation
+from ccbench.base.errors import CcbenchError
 from ccbench.raygen.result import SearchResult
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def report(  # noqa: PLR0913 - choices that are independent, all by keyword
     predictor = predictor_of(result)
     landscape = landscape_pictures(result, pairs, predictor, pictures)
     page = page_of(result, cards, predictor, course=course, landscape=landscape)
-    _atomic.write_text(path, page)
+    durable.write_text(path, page)
     return path, *pictures.files
 
 
@@ -119,7 +120,7 @@ def _baseline(result: SearchResult, folder: Path) -> tuple[str, SearchResult]:
                 allowed = "the folder of a search of the same space"
             else:
                 allowed = f"the folder of a search with {name} = {ours!r}, not {theirs!r}"
-            raise _validate.bad("baseline", str(folder), allowed, "name another one, or none")
+            raise validation.bad("baseline", str(folder), allowed, "name another one, or none")
     return f"{other.config.strategy} ({folder})", other
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ccbench.random_streams import derived_seed
+from ccbench.base.random_streams import derived_seed
 from ccbench.raygen.diversity import coordinates, finished
 
 if TYPE_CHECKING:

@@ -6,17 +6,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from ccbench.base.errors import InputError
 from ccbench.emulate import gather
-from ccbench.errors import InputError
 from ccbench.harm import measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from ccbench.emulate import RunMany
+    from ccbench.experiment.scenario import Scenario
     from ccbench.harm import Experiment, HarmResult
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.run.run import Run
 
 __all__ = ["Measured", "measured"]
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ccbench._validate import Range
+from ccbench.base.validation import Range
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

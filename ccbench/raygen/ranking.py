@@ -7,12 +7,12 @@ import itertools
 import math
 from typing import TYPE_CHECKING
 
-from ccbench.estimate import CONFIDENCE
+from ccbench.base.estimate import CONFIDENCE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ccbench.estimate import Estimate
+    from ccbench.base.estimate import Estimate
 
 __all__ = ["groups", "told_apart"]
 
@@ -32,7 +32,7 @@ def groups(estimates: Sequence[Estimate]) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from ccbench.estimate import Estimate
+    >>> from ccbench.base.estimate import Estimate
     >>> alike = Estimate((0.31, 0.30, 0.32)), Estimate((0.29, 0.32, 0.31))
     >>> groups([*alike, Estimate((0.10, 0.11, 0.12))])
     ('a', 'a', 'b')
@@ -58,7 +58,7 @@ def told_apart(estimates: Sequence[Estimate]) -> set[tuple[int, int]]:
 
     Examples
     --------
-    >>> from ccbench.estimate import Estimate
+    >>> from ccbench.base.estimate import Estimate
     >>> sorted(told_apart([Estimate((0.3, 0.4)), Estimate((0.3, 0.3)), Estimate((0.1, 0.1))]))
     [(1, 2)]
     """

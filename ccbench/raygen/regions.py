@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ccbench.random_streams import standard_stream
+from ccbench.base.random_streams import standard_stream
 from ccbench.raygen.diversity import ranked
 from ccbench.raygen.gene import Choice
 from ccbench.raygen.importance import FEWEST, forest, random_state

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ccbench import _validate
+from ccbench.base import validation
 from ccbench.raygen.diversity import ranked
 from ccbench.raygen.evaluation import Evaluation
 from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, read_folder
@@ -98,7 +98,7 @@ class SearchResult:
         except (KeyError, OverflowError, ValueError) as error:
             allowed = f"a folder whose {RESULTS_CSV} and {CLAIMS_CSV} are as they were written"
             step = f"repeat the search ({error})"
-            raise _validate.bad("folder", str(folder), allowed, step) from error
+            raise validation.bad("folder", str(folder), allowed, step) from error
         return cls(config=config, experiments=experiments, claims=claims, provenance=provenance)
 
     @property
@@ -187,7 +187,7 @@ def _row(name: str, value: int, table: pd.DataFrame) -> dict[Any, Any]:
     if not found:
         numbers = table[name].tolist()
         allowed = f"{min(numbers)} to {max(numbers)}" if numbers else "left out: there is none yet"
-        raise _validate.bad(name, value, allowed, f"look it up in the column {name}")
+        raise validation.bad(name, value, allowed, f"look it up in the column {name}")
     return found[0]
 
 

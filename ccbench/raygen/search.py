@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ccbench import _validate, emulate
-from ccbench.errors import EngineError
+from ccbench import emulate
+from ccbench.base import validation
+from ccbench.base.errors import EngineError
 from ccbench.raygen.config import SearchConfig
 from ccbench.raygen.evaluation import Evaluation
 from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, Folder
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from ccbench.emulate import Engine, RunMany, Store
+    from ccbench.experiment.scenario import Scenario
     from ccbench.raygen.space import Chromosome
     from ccbench.raygen.strategy import Candidate
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.run.run import Run
 
 __all__ = ["Progress", "search"]
 
@@ -131,7 +132,7 @@ def search(  # noqa: PLR0913 - all but the settings are about where and how it r
         config = SearchConfig(**settings)
     elif settings:
         given = ", ".join(settings)
-        raise _validate.bad("settings", given, "left out beside config", "put them into config")
+        raise validation.bad("settings", given, "left out beside config", "put them into config")
     resolved = emulate.resolve(engine)
     config.check(resolved)
     provenance = resolved.provenance()

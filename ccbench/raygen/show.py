@@ -6,7 +6,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ccbench._progress import progress
+from ccbench.base.progress_bars import progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ccbench import _toml, _validate, trace_library
-from ccbench.errors import InputError
+from ccbench.base import toml_files, validation
+from ccbench.base.errors import InputError
+from ccbench.experiment import trace_library
+from ccbench.experiment.trace import Trace
 from ccbench.raygen.gene import Choice, Gene, Number, Value, read_gene
-from ccbench.trace import Trace
 
 if TYPE_CHECKING:
     from random import Random
@@ -57,11 +58,11 @@ class Space:
     def __post_init__(self) -> None:
         if not self.genes:
             step = "add some: in TOML each is a table headed [[genes]]"
-            raise _validate.bad("genes", list(self.genes), "a list of one gene or more", step)
+            raise validation.bad("genes", list(self.genes), "a list of one gene or more", step)
         names = [gene.name for gene in self.genes]
         for name in names:
             if names.count(name) > 1:
-                raise _validate.bad(
+                raise validation.bad(
                     f"number of genes {name}", names.count(name), "1", "remove the others"
                 )
         for needed in _NEEDED:
@@ -87,7 +88,7 @@ class Space:
         known = {trace.name: trace for trace in self.traces}
         if name not in known:
             allowed = f"one of the traces given ({', '.join(known) or 'none'})"
-            raise _validate.bad("trace", name, allowed, _validate.choice_hint(name, known))
+            raise validation.bad("trace", name, allowed, validation.choice_hint(name, known))
         return known[name]
 
     def random(self, rng: Random) -> Chromosome:
@@ -181,16 +182,16 @@ class Space:
             If it is not a space; the message starts with the place of the mistake.
         """
         if not isinstance(document, Mapping):
-            raise _validate.bad("space", document, "a table", "head each gene with [[genes]]")
+            raise validation.bad("space", document, "a table", "head each gene with [[genes]]")
         for key in document:
             if key not in {"genes", "traces"}:
-                raise _validate.unknown_key(str(key), ["genes"])
+                raise validation.unknown_key(str(key), ["genes"])
         tables = document.get("genes")
         if not isinstance(tables, list) or not all(isinstance(t, Mapping) for t in tables):
             raise InputError("genes are missing: head each of them with [[genes]]")
         genes = []
         for i, table in enumerate(tables):
-            with _validate.within(f"genes[{i}]: "):
+            with validation.within(f"genes[{i}]: "):
                 genes.append(read_gene(table))
         if "traces" in document:
             traces = _kept_traces(document["traces"])
@@ -213,11 +214,11 @@ class Space:
         ['bandwidth_mbps', 'rtt_ms']
         """
         path = Path(path)
-        text = _validate.text_file(path, "file of the search space")
-        with _validate.within(f"{path}: "):
-            document = _toml.loads(text)
+        text = validation.text_file(path, "file of the search space")
+        with validation.within(f"{path}: "):
+            document = toml_files.loads(text)
             if "traces" in document:  # those are for search.json; here they are files
-                raise _validate.unknown_key("traces", ["genes"])
+                raise validation.unknown_key("traces", ["genes"])
             return cls.from_dict(document, path.parent)
 
 
@@ -232,7 +233,7 @@ def _kept_traces(tables: Any) -> list[Trace]:
         raise
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         allowed = f"a list of names and opportunities ({error!r})"
-        raise _validate.bad("traces", tables, allowed, "leave it as it was written") from error
+        raise validation.bad("traces", tables, allowed, "leave it as it was written") from error
 
 
 def _read_traces(genes: list[Gene], base_dir: Path) -> tuple[list[Gene], list[Trace]]:

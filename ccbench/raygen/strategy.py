@@ -12,8 +12,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from ccbench import _validate
-from ccbench.random_streams import standard_stream
+from ccbench.base import validation
+from ccbench.base.random_streams import standard_stream
 
 if TYPE_CHECKING:
     import random
@@ -27,7 +27,7 @@ __all__ = ["Candidate", "Initial", "Proposal", "Strategy", "batches", "check"]
 Initial: TypeAlias = Literal["random", "stratified"]
 
 #: Budgets and populations: more would fill the memory before anything has run.
-_SIZES = _validate.Range(1, 1_000_000)
+_SIZES = validation.Range(1, 1_000_000)
 
 #: A chromosome and the numbers of its parents.
 Proposal: TypeAlias = "tuple[Chromosome, tuple[int, ...]]"
@@ -91,11 +91,11 @@ class Strategy(ABC):
         initial: Initial = "random",
         corners: bool = False,
     ) -> None:
-        _validate.one_of("initial", initial, get_args(Initial))
+        validation.one_of("initial", initial, get_args(Initial))
         self.sizes = tuple(sizes)
         self._space = space
         self._initial = initial
-        self._corners = _validate.flag("corners", corners)
+        self._corners = validation.flag("corners", corners)
         self._first_rng = standard_stream(seed, "first generation")
         self._rng = standard_stream(seed, "proposals", type(self).__name__)
         self._pending: tuple[Candidate, ...] = ()
@@ -182,11 +182,11 @@ def check(budget: int, population: int) -> None:
     InputError
         If either is not a whole number from 1 to a million, or `budget` is less than `population`.
     """
-    _validate.whole("population", population, _SIZES, example=60)
-    _validate.whole("budget", budget, _SIZES, example=300)
+    validation.whole("population", population, _SIZES, example=60)
+    validation.whole("budget", budget, _SIZES, example=300)
     if budget < population:
         allowed = f"at least the population, {population}"
-        raise _validate.bad("budget", budget, allowed, "raise it or take a smaller population")
+        raise validation.bad("budget", budget, allowed, "raise it or take a smaller population")
 
 
 def batches(total: int, *, first: int, then: int) -> list[int]:

@@ -11,8 +11,8 @@ from ccbench.emulate import work_mbit
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from ccbench.experiment.scenario import Scenario
     from ccbench.harm import Experiment
-    from ccbench.scenario import Scenario
 
 __all__ = ["Work"]
 

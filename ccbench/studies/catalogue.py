@@ -16,7 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench import _validate, trace_library
+from ccbench.base import validation
+from ccbench.experiment import trace_library
 from ccbench.studies.own import study_in
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class About:
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9]+([._-][A-Za-z0-9]+)*", self.name):
             allowed = "letters, digits, and one of . - _ between them"
-            raise _validate.bad("name", self.name, allowed, "for example my-figure-1")
+            raise validation.bad("name", self.name, allowed, "for example my-figure-1")
 
     @property
     def source(self) -> str:
@@ -142,12 +143,12 @@ def about(name: str) -> Listed:
     known = _entries()
     if name not in known:
         allowed = f"one of {', '.join(known)}, or a file of your own, *.py"
-        raise _validate.bad("study", name, allowed, _validate.choice_hint(name, known))
+        raise validation.bad("study", name, allowed, validation.choice_hint(name, known))
     return known[name]
 
 
 def get(name: str) -> Study | SearchStudy | SimulationStudy:
-    """Return the study of that name: ``STUDY`` of ``ware_3_2.py``, if it is ``ware-3.2``.
+    """Return the study of that name: ``STUDY`` of ``ware/ware_3_2.py`` for ``ware-3.2``.
 
     Of a name that ends in ``.py`` it is that file's: :func:`ccbench.studies.study_in`.
 
@@ -164,8 +165,9 @@ def get(name: str) -> Study | SearchStudy | SimulationStudy:
     if name.endswith(".py"):
         return study_in(name)
     module = about(name).name.replace("-", "_").replace(".", "_")
+    (file,) = _FILE.parent.glob(f"*/{module}.py")
     study: Study | SearchStudy | SimulationStudy = importlib.import_module(
-        f"ccbench.studies.{module}"
+        f"ccbench.studies.{file.parent.name}.{module}"
     ).STUDY
     return study
 

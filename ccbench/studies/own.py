@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench import _validate
-from ccbench.errors import CcbenchError, InputError
+from ccbench.base import validation
+from ccbench.base.errors import CcbenchError, InputError
 
 if TYPE_CHECKING:
     from ccbench.studies.study import SearchStudy, SimulationStudy, Study
@@ -44,11 +44,11 @@ def study_in(path: str | Path) -> Study | SearchStudy | SimulationStudy:
 
     path = Path(path)
     if not path.is_file():
-        raise _validate.bad("study", str(path), "a Python file that is there", "mend the path")
+        raise validation.bad("study", str(path), "a Python file that is there", "mend the path")
     name = f"ccbench_study_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise _validate.bad("study", str(path), "a Python file, named *.py", "rename it")
+        raise validation.bad("study", str(path), "a Python file, named *.py", "rename it")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # where dataclasses in it look themselves up
     sys.path.insert(0, str(path.parent.resolve()))
@@ -65,5 +65,5 @@ def study_in(path: str | Path) -> Study | SearchStudy | SimulationStudy:
     if not isinstance(study, Study | SearchStudy | SimulationStudy):
         form = "a Study, a SearchStudy or a SimulationStudy"
         step = "write STUDY = Study(about=..., ...)"
-        raise _validate.bad(f"STUDY of {path}", study, form, step)
+        raise validation.bad(f"STUDY of {path}", study, form, step)
     return study

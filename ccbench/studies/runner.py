@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ccbench import _atomic, _validate, raygen
-from ccbench._sealed import file_digest, sealed
+from ccbench import raygen
+from ccbench.base import durable, validation
+from ccbench.base.errors import EngineError, InputError
+from ccbench.base.sealed import file_digest, sealed
 from ccbench.emulate import DEFAULT_STORE, resolve, run_many
-from ccbench.errors import EngineError, InputError
 from ccbench.studies.catalogue import get
 from ccbench.studies.study import SearchStudy, SimulationStudy
 
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from ccbench.emulate import Engine, Store
+    from ccbench.experiment.scenario import Scenario
     from ccbench.raygen import Progress, SearchConfig, SearchResult
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.run.run import Run
     from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 __all__ = ["StudyResult", "run_study"]
@@ -105,15 +106,15 @@ class StudyResult:
         for short, figure in findings.more_figures.items():
             figures[folder / f"{name}-{short}.png"] = figure
         digests = {}
-        with _atomic.new_file(csv) as temporary:
+        with durable.new_file(csv) as temporary:
             findings.table.to_csv(temporary, index=False)
             digests[csv.name] = file_digest(temporary.read_bytes())
         for png, figure in figures.items():
-            with _atomic.new_file(png) as temporary:
+            with durable.new_file(png) as temporary:
                 figure.savefig(temporary, format="png", dpi=150)
                 digests[png.name] = file_digest(temporary.read_bytes())
         document = sealed({**self.to_dict(), "files": digests})
-        _atomic.write_text(description, json.dumps(document, indent=2, allow_nan=False) + "\n")
+        durable.write_text(description, json.dumps(document, indent=2, allow_nan=False) + "\n")
         return csv, *figures, description
 
 
@@ -194,7 +195,7 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
     if isinstance(study, str):
         study = get(study)
     if quick and full:
-        raise _validate.bad("full", full, "left out beside quick", "leave out one of the two")
+        raise validation.bad("full", full, "left out beside quick", "leave out one of the two")
     if isinstance(study, SimulationStudy):
         simulate = partial(_simulated, study, quick=quick, full=full, jobs=jobs)
         return simulate(store=store, fresh=fresh, report=on_progress)
@@ -252,8 +253,8 @@ def _simulated(  # noqa: PLR0913 - as those of run_study
     report: Callable[[float], None] | None,
 ) -> StudyResult:
     """Run a study of data centres on this machine, as far as the store does not have it."""
-    from ccbench.bfc.case import run_cases  # noqa: PLC0415 - only these studies need it
-    from ccbench.bfc.store import SimulationStore, core_version  # noqa: PLC0415
+    from ccbench.datacenter.case import run_cases  # noqa: PLC0415 - only these studies need it
+    from ccbench.datacenter.store import SimulationStore, core_version  # noqa: PLC0415
 
     if full:
         raise _no_full_version(study, full=full)
@@ -332,7 +333,7 @@ def _found(
 
 def _no_full_version(study: Study | SearchStudy | SimulationStudy, *, full: bool) -> InputError:
     allowed = f"left out for {study.name}"
-    return _validate.bad("full", full, allowed, "its usual version is all there is")
+    return validation.bad("full", full, allowed, "its usual version is all there is")
 
 
 def _silent(_: float) -> None:

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from ccbench.estimate import Estimate
+from ccbench.base.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from ccbench.bfc.case import Case
-    from ccbench.bfc.simulation import Simulation
+    from ccbench.datacenter.case import Case
+    from ccbench.datacenter.simulation import Simulation
+    from ccbench.experiment.scenario import Scenario
     from ccbench.raygen import SearchConfig, SearchResult
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.run.run import Run
     from ccbench.studies.catalogue import About
     from ccbench.studies.published import Published
 

@@ -2,8 +2,8 @@
 """Settings of a scenario's document by their paths, such as ``bottlenecks.0.queue_bdp``.
 
 A sweep changes the document, in the file's own words, before it becomes a
-:class:`~ccbench.scenario.Scenario`: a `queue_bdp` then goes by the rate and the round-trip time of
-its combination.
+:class:`~ccbench.experiment.scenario.Scenario`: a `queue_bdp` then goes by the rate and the
+round-trip time of its combination.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ccbench.bottleneck import Bottleneck
-from ccbench.errors import InputError
-from ccbench.flow import Flow
-from ccbench.noise import Noise
-from ccbench.scenario import Scenario
-from ccbench.traffic import FlowMix
-from ccbench.wifi import Wifi
+from ccbench.base.errors import InputError
+from ccbench.experiment.bottleneck import Bottleneck
+from ccbench.experiment.flow import Flow
+from ccbench.experiment.noise import Noise
+from ccbench.experiment.scenario import Scenario
+from ccbench.experiment.traffic import FlowMix
+from ccbench.experiment.wifi import Wifi
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

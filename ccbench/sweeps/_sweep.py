@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
-from ccbench import _toml, _validate, emulate
-from ccbench._progress import progress
-from ccbench.errors import EngineError, InputError
-from ccbench.random_streams import repetition_seeds
-from ccbench.scenario import Scenario
+from ccbench import emulate
+from ccbench.base import toml_files, validation
+from ccbench.base.errors import EngineError, InputError
+from ccbench.base.progress_bars import progress
+from ccbench.base.random_streams import repetition_seeds
+from ccbench.experiment.scenario import Scenario
 from ccbench.sweeps._settings import changed, check_path
 from ccbench.sweeps.metrics import harm_scenarios, metrics_named
 
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from ccbench.emulate import Engine, Store
-    from ccbench.run import Run
+    from ccbench.run.run import Run
     from ccbench.sweeps._settings import Value
     from ccbench.sweeps.metrics import SweepMetric
 
 __all__ = ["Case", "Sweep", "SweepPlan", "sweep"]
 
-_REPEAT = _validate.Range(1, 10_000)
+_REPEAT = validation.Range(1, 10_000)
 #: More runs than this are a mistake, or several sweeps.
 _MOST_RUNS = 100_000
 
@@ -97,7 +98,7 @@ class Sweep:
         first.
     repeat : int
         Runs of each combination. The first has the scenario's own seed, see
-        :func:`ccbench.random_streams.repetition_seeds`.
+        :func:`ccbench.base.random_streams.repetition_seeds`.
     metrics : sequence of str
         Of :data:`ccbench.sweeps.METRICS`. What the runs record depends on them.
     beta : sequence of int
@@ -136,17 +137,17 @@ class Sweep:
 
     def __post_init__(self) -> None:
         Scenario.from_dict(self.document, self.base_dir)  # its mistakes first
-        _validate.whole("repeat", self.repeat, _REPEAT, example=5)
+        validation.whole("repeat", self.repeat, _REPEAT, example=5)
         object.__setattr__(self, "vary", self._checked_vary())
         chosen = tuple(metric.name for metric in metrics_named(self.metrics))
         object.__setattr__(self, "metrics", chosen)
         step = "write for example [0]"
-        beta = _validate.several("beta", self.beta, "positions of groups of flows", step)
+        beta = validation.several("beta", self.beta, "positions of groups of flows", step)
         object.__setattr__(self, "beta", beta)
         runs = self.repeat * math.prod(map(len, self.vary.values()))
         if runs > _MOST_RUNS:
             allowed = f"at most {_MOST_RUNS} in all"
-            raise _validate.bad("runs", runs, allowed, "vary less, or make several sweeps")
+            raise validation.bad("runs", runs, allowed, "vary less, or make several sweeps")
         self._scenarios(self.cases[0].scenario)  # a mistake shows here and not when it is run
 
     @classmethod
@@ -169,10 +170,10 @@ class Sweep:
         if not isinstance(given, str | Path):
             step = "a Scenario stores its queue in packets"
             allowed = "the path of a TOML file, or a dictionary of such settings"
-            raise _validate.bad("scenario", given, allowed, step)
+            raise validation.bad("scenario", given, allowed, step)
         path = Path(given)
-        with _validate.within(f"{path}: "):
-            document = _toml.loads(_validate.text_file(path, "scenario file"))
+        with validation.within(f"{path}: "):
+            document = toml_files.loads(validation.text_file(path, "scenario file"))
             Scenario.from_dict(document, path.parent)
         return cls(document=document, base_dir=path.parent, **settings)
 
@@ -287,30 +288,30 @@ class Sweep:
 
     def _checked_vary(self) -> dict[str, tuple[Value, ...]]:
         step = 'write for example {"rtt_ms": [10, 40]}'
-        given = _validate.pairs("vary", self.vary, step)
+        given = validation.pairs("vary", self.vary, step)
         if not given:
-            raise _validate.bad("vary", given, "one setting or more", step)
+            raise validation.bad("vary", given, "one setting or more", step)
         checked: dict[str, tuple[Value, ...]] = {}
         for path, several in given.items():
             check_path(self.document, str(path))
             allowed = "one value or more: numbers, words, true or false"
-            values = _validate.several(f"vary: {path}", several, allowed, step)
+            values = validation.several(f"vary: {path}", several, allowed, step)
             if not values or not all(isinstance(value, float | int | str) for value in values):
-                raise _validate.bad(f"vary: {path}", list(values), allowed, step)
+                raise validation.bad(f"vary: {path}", list(values), allowed, step)
             for value, times in Counter(values).items():
                 if times > 1:
                     allowed = "given once"
-                    raise _validate.bad(f"vary: {path}", value, allowed, "remove the others")
+                    raise validation.bad(f"vary: {path}", value, allowed, "remove the others")
             if path == "seed" and self.repeat > 1:
                 allowed = "left out with repeat, which has a seed for each repetition"
                 step = "remove one of the two"
-                raise _validate.bad("vary: seed", list(values), allowed, step)
+                raise validation.bad("vary: seed", list(values), allowed, step)
             checked[str(path)] = values
         return checked
 
     def _case(self, values: Mapping[str, Value]) -> Case:
         name = _words(values)
-        with _validate.within(f"{name}: "):
+        with validation.within(f"{name}: "):
             scenario = Scenario.from_dict(changed(self.document, values), self.base_dir)
         return Case(values, replace(scenario, name=name))
 
@@ -329,7 +330,7 @@ class Sweep:
         for i, case in enumerate(self.cases):
             recorded = self._scenarios(replace(case.scenario, queue_log=queue_log))
             for scenario in recorded:
-                with _validate.within(f"{scenario.name}: "):
+                with validation.within(f"{scenario.name}: "):
                     engine.check(scenario)
             for j, seed in enumerate(repetition_seeds(case.scenario.seed, self.repeat)):
                 needs[_Point(i, j)] = tuple(replace(one, seed=seed) for one in recorded)

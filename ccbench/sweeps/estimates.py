@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ccbench.estimate import Estimate
+from ccbench.base.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from ccbench.errors import InputError
+from ccbench.base.errors import InputError
 from ccbench.sweeps.estimates import estimates
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def sweep_figure(sweep: Sweep, table: pd.DataFrame) -> Figure:
     Returns
     -------
     Figure
-        For :func:`ccbench.plots.save`.
+        For :func:`ccbench.run.plots.save`.
 
     Raises
     ------

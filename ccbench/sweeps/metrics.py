@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from ccbench import _validate
-from ccbench.errors import InputError
+from ccbench.base import validation
+from ccbench.base.errors import InputError
 from ccbench.harm import METRICS as OF_FLOWS
 from ccbench.harm import achieved, jain_index, measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from ccbench.experiment.scenario import Scenario
     from ccbench.harm import Metric
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.run.run import Run
 
 __all__ = ["METRICS", "SweepMetric", "harm_scenarios", "metrics_named"]
 
@@ -93,11 +93,11 @@ def metrics_named(names: Iterable[str]) -> tuple[SweepMetric, ...]:
     ['share', 'queueing_delay_ms']
     """
     allowed = "one or more names of metrics"
-    given = _validate.several("metrics", names, allowed, 'write for example ["share"]')
+    given = validation.several("metrics", names, allowed, 'write for example ["share"]')
     for name in given:
-        _validate.one_of("metric", name, METRICS)
+        validation.one_of("metric", name, METRICS)
     if not given:
-        raise _validate.bad("metrics", [], allowed, 'write for example ["share"]')
+        raise validation.bad("metrics", [], allowed, 'write for example ["share"]')
     return tuple(METRICS[name] for name in dict.fromkeys(given))
 
 
@@ -136,15 +136,15 @@ def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario,
             "metric harm needs two groups of flows, those that may be harmed and those that harm, "
             "and this scenario has one: add a [[flows]] table, or choose another metric"
         )
-    last = _validate.Range(0, count - 1)
-    chosen = dict.fromkeys(_validate.whole("beta", group, last, example=0) for group in beta)
+    last = validation.Range(0, count - 1)
+    chosen = dict.fromkeys(validation.whole("beta", group, last, example=0) for group in beta)
     if not 0 < len(chosen) < count:
         allowed = f"one or more of the {count} groups of flows, and not all of them"
-        raise _validate.bad("beta", list(beta), allowed, "leave some for alpha, which harms")
+        raise validation.bad("beta", list(beta), allowed, "leave some for alpha, which harms")
     for i in chosen:
         if scenario.flows[i].kind != "bulk":
             step = "choose another group with beta, or another metric, such as goodput or fct"
-            raise _validate.bad(
+            raise validation.bad(
                 f"flows.{i}.kind", scenario.flows[i].kind, '"bulk" for metric harm', step
             )
     solo = tuple(scenario.flows[i] for i in chosen)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ccbench import _atomic
-from ccbench.errors import InputError
+from ccbench.base import durable
+from ccbench.base.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +59,7 @@ def save_table(table: pd.DataFrame, path: str | Path) -> None:
     >>> save_table(table, "sweep.parquet")  # doctest: +SKIP
     """
     path = check_table_path(path)
-    with _atomic.new_file(path) as temporary:
+    with durable.new_file(path) as temporary:
         if path.suffix.lower() == ".csv":
             table.to_csv(temporary, index=False)
             return

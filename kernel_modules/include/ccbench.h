@@ -4,7 +4,7 @@
  * host, the descriptions that they read, and the calls between them.
  *
  * Host and guest are the same machine, so records are native-endian structs
- * without padding; ccbench/emulate/kernel/protocol.py holds their twins.
+ * without padding; ccbench/emulate/kernel/boot/protocol.py holds their twins.
  */
 #ifndef _CCBENCH_H
 #define _CCBENCH_H

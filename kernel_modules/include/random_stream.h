@@ -6,7 +6,7 @@
  * label pass through a mixing function one after the other, so that labels and
  * seeds that differ in a single bit begin at unrelated states: consecutive seeds
  * are as good as any, and a flow or a bottleneck that is added changes no other's
- * draws. ccbench/random_streams.py does the same for Python.
+ * draws. ccbench/base/random_streams.py does the same for Python.
  *
  * Mixing function and generator are those of splitmix64 (Steele, Lea and Flood,
  * "Fast splittable pseudorandom number generators", OOPSLA 2014).

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench import Bottleneck, Flow, Scenario
-from ccbench.cache import cache_dir
+from ccbench.base.cache import cache_dir
+from ccbench.base.errors import EngineError
 from ccbench.cli.main import main
-from ccbench.emulate.kernel import inputs as inputs_module
-from ccbench.emulate.kernel import plan as plan_module
-from ccbench.emulate.kernel.boot import boot
-from ccbench.emulate.kernel.build import installed
+from ccbench.emulate.kernel.boot import inputs as inputs_module
+from ccbench.emulate.kernel.boot import plan as plan_module
+from ccbench.emulate.kernel.boot.boot import boot
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.errors import EngineError
+from ccbench.emulate.kernel.source.build import installed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ccbench import Run
-    from ccbench.emulate.kernel.build import KernelBuild
+    from ccbench.emulate.kernel.source.build import KernelBuild
 
 #: Processes that a killed program has started end within this time.
 _SOON_S = 20.0

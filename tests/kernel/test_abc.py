@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pytest
 
-from ccbench import Bottleneck, Flow, Scenario, Trace, qdiscs
-from ccbench.emulate.kernel import inputs as inputs_module
-from ccbench.emulate.kernel import plan as plan_module
-from ccbench.emulate.kernel import rtnetlink
-from ccbench.errors import EngineError, InputError
+from ccbench import Bottleneck, Flow, Scenario, Trace
+from ccbench.base.errors import EngineError, InputError
+from ccbench.emulate.kernel.boot import inputs as inputs_module
+from ccbench.emulate.kernel.boot import plan as plan_module
+from ccbench.emulate.kernel.boot import rtnetlink
+from ccbench.experiment import qdiscs
+from ccbench.experiment.wifi import Wifi
 from ccbench.harm import jain_index
-from ccbench.wifi import Wifi
 from tests.kernel.conftest import attributes, events, read_back, run
 
 if TYPE_CHECKING:

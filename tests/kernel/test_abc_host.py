@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from ccbench import qdiscs
-from ccbench.emulate.kernel import rtnetlink
-from ccbench.emulate.kernel.build import installed
+from ccbench.emulate.kernel.boot import rtnetlink
+from ccbench.emulate.kernel.source.build import installed
+from ccbench.experiment import qdiscs
 from tests.kernel import test_abc
 from tests.kernel.conftest import ask, attributes
 

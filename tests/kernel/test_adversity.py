@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from ccbench.cache import cache_dir
-from ccbench.emulate.kernel.build import installed
+from ccbench.base.cache import cache_dir
+from ccbench.emulate.kernel.source.build import installed
 from ccbench.emulate.store import Store
-from ccbench.run import Run
+from ccbench.run.run import Run
 from tests.conftest import on_small_disk
 from tests.kernel.test_kills import SCENARIO
 
@@ -114,7 +114,7 @@ def test_full_meanwhile(scenario: Path) -> None:
         check=False,
     )
     said = ended.stderr.splitlines()[-1]
-    assert said.startswith("ccbench.errors.CcbenchError:")
+    assert said.startswith("ccbench.base.errors.CcbenchError:")
     assert "is full" in said
     assert "make room there, or set TMPDIR" in said
 
@@ -140,9 +140,9 @@ def test_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = f"""
 import os
 from pathlib import Path
-from ccbench.cache import cache_dir
+from ccbench.base.cache import cache_dir
 from ccbench.cli.main import main
-from ccbench.emulate.kernel import build
+from ccbench.emulate.kernel.source import build
 
 assert " " in str(cache_dir()), cache_dir()
 build._SPARE = Path({str(tmp_path)!r})

@@ -12,7 +12,7 @@ import pytest
 
 import ccbench
 from ccbench import Bottleneck, Flow, Run, Scenario
-from ccbench.emulate.kernel.build import installed
+from ccbench.emulate.kernel.source.build import installed
 from tests.kernel.conftest import dumbbell
 
 if TYPE_CHECKING:

@@ -26,11 +26,11 @@ import pandas as pd
 import pytest
 
 from ccbench import Flow, emulate
-from ccbench.cache import cache_dir
+from ccbench.base.cache import cache_dir
+from ccbench.base.errors import CcbenchError, EngineError, MissingRequirement
 from ccbench.emulate import Store, cluster, run_many
-from ccbench.emulate.kernel import build
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.errors import CcbenchError, EngineError, MissingRequirement
+from ccbench.emulate.kernel.source import build
 from tests.kernel.conftest import dumbbell, gone, guests
 
 if TYPE_CHECKING:

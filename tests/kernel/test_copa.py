@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from ccbench import Flow, Run
-from ccbench.errors import EngineError
+from ccbench.base.errors import EngineError
 from ccbench.harm import jain_index
 from tests.kernel.conftest import dumbbell, run
 

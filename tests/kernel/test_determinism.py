@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench import Flow
-from ccbench.emulate.kernel import inputs as inputs_module
-from ccbench.emulate.kernel import plan as plan_module
+from ccbench.emulate.kernel.boot import inputs as inputs_module
+from ccbench.emulate.kernel.boot import plan as plan_module
 from tests.kernel.conftest import dumbbell
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class TestMachine:
 
         scenario = replace(SCENARIO, duration_s=300)
         undisturbed = engine.run(scenario)
-        monkeypatch.setattr("ccbench.emulate.kernel.boot.subprocess.Popen", noted)
+        monkeypatch.setattr("ccbench.emulate.kernel.boot.boot.subprocess.Popen", noted)
         with ThreadPoolExecutor(1) as executor:
             stopped = executor.submit(engine.run, scenario)
             while not guests:

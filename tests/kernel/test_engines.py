@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from ccbench import Bottleneck, Flow, Scenario, Trace
+from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.emulate.engine import ENGINES, get_engine
-from ccbench.errors import InputError, MissingRequirement
-from ccbench.noise import Noise
-from ccbench.wifi import Wifi
+from ccbench.experiment.noise import Noise
+from ccbench.experiment.wifi import Wifi
 from tests.documentation import DOCS
 
 pytestmark = pytest.mark.kernel

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ccbench import Bottleneck, Flow, Run, Scenario, emulate, plots, raygen, sweeps
-from ccbench.bfc.scheme import scheme
-from ccbench.bfc.simulation import simulate
-from ccbench.bfc.topology import star
-from ccbench.bfc.workload import flow_table
+from ccbench import Bottleneck, Flow, Run, Scenario, emulate, raygen, sweeps
+from ccbench.datacenter.scheme import scheme
+from ccbench.datacenter.simulation import simulate
+from ccbench.datacenter.topology import star
+from ccbench.datacenter.workload import flow_table
 from ccbench.harm import long_flows
+from ccbench.run import plots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench import Bottleneck, Flow
-from ccbench.emulate.kernel import boot as boot_module
+from ccbench.base.errors import CcbenchError, EngineError, InputError
 from ccbench.emulate.kernel import engine as engine_module
-from ccbench.emulate.kernel import inputs as inputs_module
-from ccbench.emulate.kernel import plan as plan_module
-from ccbench.errors import CcbenchError, EngineError, InputError
+from ccbench.emulate.kernel.boot import boot as boot_module
+from ccbench.emulate.kernel.boot import inputs as inputs_module
+from ccbench.emulate.kernel.boot import plan as plan_module
 from tests.kernel.conftest import dumbbell, gone, guests, workspaces
 
 if TYPE_CHECKING:
-    from ccbench.emulate.kernel.build import KernelBuild
     from ccbench.emulate.kernel.engine import KernelEngine
+    from ccbench.emulate.kernel.source.build import KernelBuild
 
 pytestmark = pytest.mark.kernel
 

@@ -13,8 +13,8 @@ import pytest
 
 from ccbench import Bottleneck, Flow, Scenario, emulate, raygen
 from ccbench.classify.training_set import PACKAGED
+from ccbench.experiment.wifi import Wifi
 from ccbench.sweeps import METRICS
-from ccbench.wifi import Wifi
 from tests.documentation import DOCS
 
 if TYPE_CHECKING:

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ccbench import Flow
-from ccbench.emulate.kernel import boot as boot_module
-from ccbench.emulate.kernel import crash
-from ccbench.emulate.kernel.build import installed
+from ccbench.base.errors import EngineError
+from ccbench.emulate.kernel.boot import boot as boot_module
+from ccbench.emulate.kernel.boot import crash
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.errors import EngineError
+from ccbench.emulate.kernel.source.build import installed
 from tests.kernel.conftest import dumbbell, gone, workspaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ccbench.emulate.kernel.build import KernelBuild
+    from ccbench.emulate.kernel.source.build import KernelBuild
 
     Ending = Callable[..., tuple[EngineError, str]]
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench import Bottleneck, Flow
-from ccbench.errors import InputError
+from ccbench.base.errors import InputError
+from ccbench.experiment.noise import NO_NOISE, Noise
 from ccbench.harm import (
     METRICS,
     THRESHOLDS,
@@ -28,8 +29,7 @@ from ccbench.harm import (
     repeat,
     sensitivity,
 )
-from ccbench.noise import NO_NOISE, Noise
-from ccbench.packets import delivered, fates
+from ccbench.run.packets import delivered, fates
 from tests.kernel.conftest import dumbbell, run
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ccbench import Flow
+from ccbench.base.errors import EngineError, InputError, MissingRequirement
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training import Variation, collect
 from ccbench.classify.training_set import PACKAGED, TrainingSet
@@ -19,8 +20,7 @@ from ccbench.emulate import Store, get_engine, run_many
 from ccbench.emulate.kernel import web as programs
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.http import HttpKernelEngine
-from ccbench.errors import EngineError, InputError, MissingRequirement
-from ccbench.noise import Noise
+from ccbench.experiment.noise import Noise
 from tests.kernel.conftest import dumbbell
 from tests.kernel.test_determinism import content
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ccbench.emulate.kernel import guest
-from ccbench.emulate.kernel.build import installed
+from ccbench.emulate.kernel.source import guest_sources
+from ccbench.emulate.kernel.source.build import installed
 from tests.kernel.conftest import ask
 
 pytestmark = pytest.mark.kernel
@@ -52,7 +52,7 @@ QUEUES = (
     "tbf",
 )
 
-INSTALLED = "from ccbench.emulate.kernel.build import installed; print(installed().version)"
+INSTALLED = "from ccbench.emulate.kernel.source.build import installed; print(installed().version)"
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ class TestKernelBuild:
         """Of CCAs it reports those that the running kernel has, and those of the modules."""
         missing = said["ccas"] - set(installed().ccas)
         more = set(installed().ccas) - said["ccas"]
-        modules = "\n".join(guest.find_sources().module_texts())
+        modules = "\n".join(guest_sources.find_sources().module_texts())
         assert (missing, {cca for cca in more if f'"{cca}"' not in modules}) == (set(), set())
         assert {"reno", "cubic", "bbr"} <= said["ccas"]
 
@@ -106,10 +106,10 @@ class TestInstalled:
     ) -> None:
         """After a change of a module only the modules are compiled again, not the kernel."""
         before = installed()
-        sources = Path(shutil.copytree(guest.sources_dir(), tmp_path / "kernel_modules"))
+        sources = Path(shutil.copytree(guest_sources.sources_dir(), tmp_path / "kernel_modules"))
         with (sources / "link" / "main.c").open("a") as file:
             file.write('MODULE_INFO(test, "changed");\n')
-        monkeypatch.setattr(guest, "sources_dir", lambda: sources)
+        monkeypatch.setattr(guest_sources, "sources_dir", lambda: sources)
         after = installed()
         assert b"test=changed" in after.module("ccbench_link").read_bytes()
         assert b"test=changed" not in before.module("ccbench_link").read_bytes()

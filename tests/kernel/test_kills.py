@@ -23,17 +23,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench import _toml
-from ccbench.bfc.simulation import Simulation
+from ccbench.base import toml_files
 from ccbench.classify import training
 from ccbench.cli.main import program
-from ccbench.emulate.kernel.build import installed
+from ccbench.datacenter.simulation import Simulation
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.emulate.kernel.tree import load_tree
+from ccbench.emulate.kernel.source.build import installed
+from ccbench.emulate.kernel.source.tree import load_tree
 from ccbench.emulate.store import Store
+from ccbench.experiment.scenario import Scenario
 from ccbench.raygen.result import SearchResult
-from ccbench.run import Run
-from ccbench.scenario import Scenario
+from ccbench.run.run import Run
 from tests.kernel.conftest import gone, guests
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ def test_simulation(here: Path) -> None:
 
 def test_store(here: Path) -> None:
     """Writes to a store: whatever is in it is whole, and what is missing comes with the next."""
-    scenario = Scenario.from_dict(_toml.loads(SCENARIO))
+    scenario = Scenario.from_dict(toml_files.loads(SCENARIO))
     run = KernelEngine().run(replace(scenario, duration_s=5))
     store = Store(here / "kept")
     path = store.put(run)

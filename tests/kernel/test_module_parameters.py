@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ccbench import Flow
-from ccbench.errors import EngineError, InputError
+from ccbench.base.errors import EngineError, InputError
 from tests.kernel.conftest import dumbbell, run
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench.base.errors import EngineError, InputError
 from ccbench.elasticity.detector import Detector, spectrum
 from ccbench.elasticity.observed import observe
 from ccbench.elasticity.pulse import pulse_mbps
-from ccbench.errors import EngineError, InputError
-from ccbench.noise import Noise
+from ccbench.experiment.noise import Noise
 from tests.kernel.conftest import run
 
 pytestmark = pytest.mark.kernel
@@ -348,7 +348,7 @@ class TestSettings:
         with pytest.raises(InputError, match=r"^sysctls\.net.*nimbus_(delay_)?pulses is "):
             with_elect(1)
         # The kernel itself refuses the same.
-        monkeypatch.setattr("ccbench.emulate.kernel.parameters._check_nimbus", lambda _: None)
+        monkeypatch.setattr("ccbench.emulate.kernel.boot.parameters._check_nimbus", lambda _: None)
         with pytest.raises(EngineError, match=r"tcp_nimbus_elect = '1' is refused.*Invalid argum"):
             with_elect(1)
 

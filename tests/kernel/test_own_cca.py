@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from ccbench import emulate
-from ccbench.emulate.kernel.build import installed
 from ccbench.emulate.kernel.command import BuildError
-from ccbench.scenario import Scenario
+from ccbench.emulate.kernel.source.build import installed
+from ccbench.experiment.scenario import Scenario
 
 pytestmark = pytest.mark.kernel
 

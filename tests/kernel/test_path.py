@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from ccbench import Bottleneck, Flow, Scenario, Trace
-from ccbench.errors import InputError
-from ccbench.noise import Noise
-from ccbench.packets import delivered
+from ccbench.base.errors import InputError
+from ccbench.experiment.noise import Noise
+from ccbench.run.packets import delivered
 from tests.kernel.conftest import dumbbell, events, run
 
 pytestmark = pytest.mark.kernel

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ccbench import Bottleneck, Flow, qdiscs
-from ccbench.emulate.kernel import rtnetlink
-from ccbench.errors import EngineError, InputError
-from ccbench.packets import delivered
+from ccbench import Bottleneck, Flow
+from ccbench.base.errors import EngineError, InputError
+from ccbench.emulate.kernel.boot import rtnetlink
+from ccbench.experiment import qdiscs
+from ccbench.run.packets import delivered
 from tests.kernel.conftest import dumbbell, events, qdisc_options, read_back, run
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ import pandas as pd
 import pytest
 
 from ccbench import Bottleneck, Flow, Run, Scenario
-from ccbench.errors import InputError
-from ccbench.queue_summary import TABLES
+from ccbench.base.errors import InputError
+from ccbench.run.queue_summary import TABLES
 from tests.kernel.conftest import run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ccbench.queue_summary import QueueSummary
+    from ccbench.run.queue_summary import QueueSummary
 
 pytestmark = pytest.mark.kernel
 

@@ -16,9 +16,9 @@ from scipy.stats import binom, kstest, norm, spearmanr
 
 from ccbench import Bottleneck, Flow, Noise, Scenario
 from ccbench.emulate import run_many
-from ccbench.run import NO_FLOW
+from ccbench.run.run import NO_FLOW
 from tests.kernel.conftest import run
-from tests.unit.test_random_streams import MISS
+from tests.unit.base.test_random_streams import MISS
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from ccbench import Flow, Run
-from ccbench.errors import EngineError
-from ccbench.noise import Noise
-from ccbench.rapid.estimator import available_bandwidth
-from ccbench.rapid.pathchirp import pathchirp_mbps
-from ccbench.rapid.stream import PACKETS, rates_mbps, send_times_ns
+from ccbench.base.errors import EngineError
+from ccbench.experiment.noise import Noise
+from ccbench.models.rapid.estimator import available_bandwidth
+from ccbench.models.rapid.pathchirp import pathchirp_mbps
+from ccbench.models.rapid.stream import PACKETS, rates_mbps, send_times_ns
 from tests.kernel.conftest import dumbbell, run
 
 if TYPE_CHECKING:

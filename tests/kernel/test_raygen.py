@@ -18,9 +18,9 @@ import pytest
 
 from ccbench import Scenario
 from ccbench.emulate import Store, run
+from ccbench.experiment.trace import Trace
 from ccbench.harm import measure
 from ccbench.raygen import DEFAULT_SPACE, SearchConfig, Space, search
-from ccbench.trace import Trace
 from tests.kernel.conftest import guests
 from tests.unit.conftest import assert_same
 

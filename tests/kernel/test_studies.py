@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest
 
 from ccbench import studies
+from ccbench.base.errors import MissingRequirement
 from ccbench.emulate import Store
-from ccbench.errors import MissingRequirement
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from ccbench import Bottleneck, Flow, Run, Scenario
-from ccbench.noise import Noise
-from ccbench.scenario import MSS_BYTES
-from ccbench.traffic import FlowMix
+from ccbench.experiment.noise import Noise
+from ccbench.experiment.scenario import MSS_BYTES
+from ccbench.experiment.traffic import FlowMix
 from tests.kernel.conftest import dumbbell, run
 
 if TYPE_CHECKING:

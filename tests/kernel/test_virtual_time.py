@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from ccbench import Bottleneck, Flow, Scenario
-from ccbench.emulate.kernel.build import installed
 from ccbench.emulate.kernel.engine import KernelEngine
+from ccbench.emulate.kernel.source.build import installed
 from tests.kernel.conftest import ask, dumbbell, run
 
 if TYPE_CHECKING:

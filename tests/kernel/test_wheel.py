@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench.cache import cache_dir
-from ccbench.emulate.kernel.build import installed
+from ccbench.base.cache import cache_dir
+from ccbench.emulate.kernel.source.build import installed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ccbench import Bottleneck, Flow, Run, Scenario
-from ccbench.abc.wifi import smoothed_link_rate_mbps
-from ccbench.wifi import Wifi
+from ccbench.experiment.wifi import Wifi
+from ccbench.models.abc_wifi import smoothed_link_rate_mbps
 from tests.kernel.conftest import run
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class TestEstimate:
 
     @pytest.mark.parametrize("share", [0.7, 1.5])
     def test_library(self, share: float) -> None:
-        """From the times of block ACKs alone, `ccbench.abc.wifi` comes to the same."""
+        """From the times of block ACKs alone, `ccbench.models.abc_wifi` comes to the same."""
         batches = over(FAST, cbr(share * FAST.mean_mbps)).batches
         estimates = smoothed_link_rate_mbps(
             batches["acked_ns"] / 1e6,

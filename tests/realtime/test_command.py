@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench import Bottleneck
+from ccbench.base.errors import InputError
 from ccbench.emulate.bess import command as bess
 from ccbench.emulate.mahimahi import command as mahimahi
-from ccbench.errors import InputError
-from ccbench.wifi import Wifi
+from ccbench.experiment.wifi import Wifi
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ccbench._frames import FLOW_COLUMNS, QUEUE_COLUMNS
+from ccbench.base.errors import InputError
 from ccbench.emulate.engine import run_identity
 from ccbench.emulate.kernel.needs import needs
-from ccbench.errors import InputError
-from ccbench.run import STATE_DTYPE, Run
+from ccbench.run.run import STATE_DTYPE, Run
+from ccbench.run.table_files import FLOW_COLUMNS, QUEUE_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ccbench.emulate import Check, Needs
+    from ccbench.experiment.scenario import Scenario
     from ccbench.raygen import SearchResult
-    from ccbench.scenario import Scenario
 
 PROVENANCE = {"ccbench": "0", "engine": "arithmetic", "engine_version": "1"}
 

@@ -19,16 +19,16 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ccbench.base.errors import EngineError, InputError
 from ccbench.classify.capture import read_capture
 from ccbench.classify.recording import read
 from ccbench.classify.setting import SETTINGS
 from ccbench.cli.main import program
 from ccbench.emulate.mahimahi.link_log import LinkLog
-from ccbench.errors import EngineError, InputError
+from ccbench.experiment.scenario import Scenario
+from ccbench.experiment.trace import Trace
 from ccbench.raygen.space import Space
-from ccbench.run import Run
-from ccbench.scenario import Scenario
-from ccbench.trace import Trace
+from ccbench.run.run import Run
 from tests.damage import WORDS, damages, refused_or_read, thorough
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ def test_damaged_line(
 )
 def test_endless(monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], name: str) -> None:
     """A device that never ends is refused, and not read until no memory is left."""
-    monkeypatch.setattr("ccbench._validate._LONGEST_TEXT", 1000)
+    monkeypatch.setattr("ccbench.base.validation._LONGEST_TEXT", 1000)
     done = CliRunner().invoke(program, [*words, "/dev/zero"])
     assert 2 == done.exit_code
     assert done.stderr.startswith(f"ccbench: {name} ")

@@ -19,27 +19,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ccbench import arrivals
-from ccbench._sealed import sealed, unsealed
-from ccbench.bfc.scheme import scheme
-from ccbench.bfc.simulation import Simulation, simulate
-from ccbench.bfc.topology import clos
-from ccbench.bfc.workload import Workload
+from ccbench.base.errors import CcbenchError
+from ccbench.base.sealed import sealed, unsealed
 from ccbench.classify.capture import read_capture
 from ccbench.classify.pcap_pair import queue_between
 from ccbench.classify.recording import read
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.web.target import read_list
+from ccbench.datacenter.scheme import scheme
+from ccbench.datacenter.simulation import Simulation, simulate
+from ccbench.datacenter.topology import clos
+from ccbench.datacenter.workload import Workload
 from ccbench.emulate.realtime.recording import Recording
-from ccbench.errors import CcbenchError
+from ccbench.experiment import arrivals
+from ccbench.experiment.scenario import Scenario
 from ccbench.harm.circumstances import load_networks, load_workloads
-from ccbench.queue_summary import QueueSummary
 from ccbench.raygen import SearchConfig, search
 from ccbench.raygen.html import report
 from ccbench.raygen.result import SearchResult
-from ccbench.run import Run
-from ccbench.scenario import Scenario
+from ccbench.run.queue_summary import QueueSummary
+from ccbench.run.run import Run
 from tests.damage import damages, refused_or_read, thorough
 from tests.unit.conftest import ArithmeticEngine, run_with_rates
 

@@ -12,7 +12,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
-from ccbench._progress import progress
+from ccbench.base.progress_bars import progress
 from ccbench.cli._console import coloured, print_pairs, print_table
 from ccbench.cli.main import program
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ccbench.base.errors import ServerError
 from ccbench.classify.web import site
 from ccbench.classify.web.manners import Manners
 from ccbench.classify.web.site import find_site
 from ccbench.classify.web.target import Target
-from ccbench.errors import ServerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

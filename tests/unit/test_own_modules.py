@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench.emulate.kernel import guest
+from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.command import Builder, BuildError
-from ccbench.errors import InputError
+from ccbench.emulate.kernel.source import guest_sources
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,10 +23,10 @@ def test_folder_of_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     mine = tmp_path / "mine"
     monkeypatch.setenv("CCBENCH_MODULES", str(mine))
     with pytest.raises(InputError, match="a Kbuild or Makefile that names a module") as error:
-        guest.find_sources()
+        guest_sources.find_sources()
     assert str(error.value).endswith(f": name those in it: {mine}/tcp_one:{mine}/tcp_two")
     monkeypatch.setenv("CCBENCH_MODULES", str(mine / "tcp_one"))
-    assert guest.find_sources().own == (mine / "tcp_one",)
+    assert guest_sources.find_sources().own == (mine / "tcp_one",)
 
 
 def test_errors_of_compilers(tmp_path: Path) -> None:

@@ -11,13 +11,13 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
-from ccbench import _validate
-from ccbench.bottleneck import Bottleneck
+from ccbench.base import validation
+from ccbench.base.errors import EngineError, ServerError
 from ccbench.classify.occupancy import DURATION_S, STEP_S
 from ccbench.classify.web.target import INSTEAD_OF_LOOPBACK, is_loopback
 from ccbench.emulate.engine import Check
-from ccbench.errors import EngineError, ServerError
-from ccbench.flow import MTU_BYTES
+from ccbench.experiment.bottleneck import Bottleneck
+from ccbench.experiment.flow import MTU_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -234,8 +234,8 @@ def check_utilisation(min_utilisation: float) -> None:
     InputError
         If it is no part of a link.
     """
-    share = _validate.Range(0, 1, low_open=True)
-    _validate.number("min_utilisation", min_utilisation, share, example=UTILISATION)
+    share = validation.Range(0, 1, low_open=True)
+    validation.number("min_utilisation", min_utilisation, share, example=UTILISATION)
 
 
 def check_download(

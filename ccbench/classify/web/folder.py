@@ -7,8 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ccbench import _atomic, _validate
-from ccbench._sealed import sealed, unsealed
+from ccbench.base import durable, validation
+from ccbench.base.sealed import sealed, unsealed
 from ccbench.emulate.realtime.recording import Recording
 
 if TYPE_CHECKING:
@@ -58,17 +58,17 @@ class ServerFolder:
         missing = [name for name in _OF_DOWNLOADS if name not in recording.provenance]
         if missing:
             allowed = f"a download from a server, whose {_OF_DOWNLOADS[0]} is known"
-            raise _validate.bad("folder", str(folder), allowed, "remove it")
+            raise validation.bad("folder", str(folder), allowed, "remove it")
         is_ours = self.engine in {"", recording.provenance["engine"]}
         return recording if is_ours else None
 
     def forget(self, setting_name: str) -> None:
         """Remove the download in a setting."""
-        _atomic.remove(self.path / setting_name)
+        durable.remove(self.path / setting_name)
 
     def keep(self, setting: Setting, recording: Recording) -> None:
         """Keep a download."""
-        with _atomic.new_folder(self.path / setting.name, replace=True) as folder:
+        with durable.new_folder(self.path / setting.name, replace=True) as folder:
             recording.save(folder)
 
     def result(self) -> dict[str, Any] | None:
@@ -87,11 +87,11 @@ class ServerFolder:
             _ = found["label"], found["error"], [one["kind"] for one in found["traces"]]
         except (ValueError, KeyError, TypeError) as error:
             allowed = "a result as it was written"
-            raise _validate.bad("file", str(path), allowed, f"remove it ({error})") from error
+            raise validation.bad("file", str(path), allowed, f"remove it ({error})") from error
         return found
 
     def finish(self, result: Mapping[str, Any]) -> None:
         """Keep the verdict: nothing more is to be asked."""
         self.path.mkdir(parents=True, exist_ok=True)
         text = json.dumps(sealed(result), indent=2, allow_nan=False) + "\n"
-        _atomic.write_text(self.path / RESULT, text)
+        durable.write_text(self.path / RESULT, text)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
-from ccbench import _validate
-from ccbench.cache import cache_dir
+from ccbench.base import validation
+from ccbench.base.cache import cache_dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,15 +55,15 @@ class Manners:
     contact: str = ""
 
     def __post_init__(self) -> None:
-        above_0 = _validate.Range(0, low_open=True)
-        _validate.number("max_megabytes", self.max_megabytes, above_0, example=100)
-        some = _validate.Range(1, 1000)
-        _validate.whole("max_connections", self.max_connections, some, example=5)
-        _validate.number("pause_s", self.pause_s, _validate.Range(0, 86_400), example=5)
+        above_0 = validation.Range(0, low_open=True)
+        validation.number("max_megabytes", self.max_megabytes, above_0, example=100)
+        some = validation.Range(1, 1000)
+        validation.whole("max_connections", self.max_connections, some, example=5)
+        validation.number("pause_s", self.pause_s, validation.Range(0, 86_400), example=5)
         if not (self.contact.isascii() and (self.contact.isprintable() or not self.contact)):
             allowed = "one line of ASCII"
             step = "write an address of mail or the web"
-            raise _validate.bad("contact", self.contact, allowed, step)
+            raise validation.bad("contact", self.contact, allowed, step)
 
     @property
     def user_agent(self) -> str:
@@ -84,7 +84,7 @@ class Manners:
             least = math.ceil(megabytes)
             allowed = f"{least} or more for {len(settings)} downloads of {seconds:g} s"
             step = f"write {least} (--max-megabytes {least}), or name fewer settings"
-            raise _validate.bad("max_megabytes", self.max_megabytes, allowed, step)
+            raise validation.bad("max_megabytes", self.max_megabytes, allowed, step)
         return megabytes
 
 

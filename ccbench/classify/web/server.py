@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from ccbench.base.errors import EngineError, ServerError
 from ccbench.classify.filters import NO_FILTERS
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.verdict import TraceVerdict, judge
@@ -14,7 +15,6 @@ from ccbench.classify.web.download import UTILISATION, check_download, download,
 from ccbench.classify.web.manners import visit
 from ccbench.classify.web.site import Site, find_site
 from ccbench.classify.web.target import Target
-from ccbench.errors import EngineError, ServerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
+from ccbench.base.errors import InputError, ServerError
 from ccbench.classify.web.manners import visit
 from ccbench.classify.web.target import Target
-from ccbench.errors import InputError, ServerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,13 +6,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ccbench import plots
 from ccbench.classify.figures import traces_over_nearest
 from ccbench.classify.filters import NO_FILTERS
 from ccbench.classify.verdict import Verdict
 from ccbench.classify.web.download import UTILISATION, check_utilisation
 from ccbench.classify.web.folder import ServerFolder
 from ccbench.classify.web.server import classify_server
+from ccbench.run import plots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
-from ccbench import _validate
+from ccbench.base import validation
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ccbench.errors import InputError
+    from ccbench.base.errors import InputError
 
 __all__ = ["INSTEAD_OF_LOOPBACK", "Target", "is_loopback", "read_list"]
 
@@ -166,15 +166,15 @@ def read_list(path: Path) -> list[Target]:
         If it cannot be read, or a line is no target.
     """
     targets = []
-    lines = _validate.text_file(path, "list of servers").splitlines()
+    lines = validation.text_file(path, "list of servers").splitlines()
     for number, line in enumerate(lines, start=1):
         text = re.sub(r"(^|\s)#.*", "", line).strip()
         if text:
             name, _, group = (part.strip() for part in text.partition(","))
-            with _validate.within(f"{path}, line {number}: "):
+            with validation.within(f"{path}, line {number}: "):
                 targets.append(Target.named(name, group or None))
     if not targets:
-        raise _validate.bad("hosts", str(path), "a file with a host on each line", "name some")
+        raise validation.bad("hosts", str(path), "a file with a host on each line", "name some")
     return targets
 
 
@@ -196,4 +196,4 @@ def _path(name: str, parts: SplitResult) -> str:
 
 
 def _bad(name: str, step: str) -> InputError:
-    return _validate.bad("server", name, _ALLOWED, step)
+    return validation.bad("server", name, _ALLOWED, step)

@@ -11,8 +11,8 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from ccbench.base.errors import EngineError
 from ccbench.emulate.bess import pipeline, wires
-from ccbench.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import IO, TYPE_CHECKING
 
-from ccbench import _validate
+from ccbench.base import validation
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.bess import doctor, files
 from ccbench.emulate.bess.cores import own_core
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ccbench.bottleneck import Bottleneck
     from ccbench.emulate.realtime.recording import Recording
+    from ccbench.experiment.bottleneck import Bottleneck
 
 __all__ = ["checks", "record"]
 
 _SESSION = "ccbench.emulate.bess.session"
-_RTT = _validate.Range(1, 10_000)
+_RTT = validation.Range(1, 10_000)
 
 
 def checks(directory: str | Path | None = None, user: str | None = None) -> list[Check]:
@@ -106,7 +106,7 @@ def record(  # noqa: PLR0913 - what runs where, and how
     """
     check_command(command)
     check_link(bottleneck)
-    rtt_ms = _validate.number("rtt_ms", rtt_ms, _RTT, example=80)
+    rtt_ms = validation.number("rtt_ms", rtt_ms, _RTT, example=80)
     check_bottleneck(bottleneck)
     engine = BessEngine(directory, user)
     require(checks(directory, user))

@@ -8,7 +8,7 @@ import math
 import os
 from typing import TYPE_CHECKING
 
-from ccbench import _validate
+from ccbench.base import validation
 from ccbench.emulate.bess import files
 from ccbench.emulate.bess.pipeline import DELAY_MODULE
 from ccbench.emulate.engine import Check
@@ -54,7 +54,7 @@ def check_rtt(directory: Path, rtt_ms: float) -> None:
         delay.check_rtt(rtt_ms, "bess")
     elif rtt_ms % 1:
         step = f"write for example {math.ceil(rtt_ms)}"
-        raise _validate.bad("rtt_ms", rtt_ms, "a whole number with the engine bess", step)
+        raise validation.bad("rtt_ms", rtt_ms, "a whole number with the engine bess", step)
 
 
 def delays(directory: Path) -> bool:

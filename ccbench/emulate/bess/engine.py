@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench._code import code_digest
+from ccbench.base.code_digests import code_digest
+from ccbench.base.errors import MissingRequirement
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.bess import doctor
 from ccbench.emulate.bess.cores import own_core
@@ -29,13 +30,12 @@ from ccbench.emulate.realtime.host import (
 )
 from ccbench.emulate.realtime.needs import needs
 from ccbench.emulate.realtime.supervisor import run_world
-from ccbench.errors import MissingRequirement
 
 if TYPE_CHECKING:
     from ccbench.emulate.engine import Check, Progress
     from ccbench.emulate.resources import Needs
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
 
 __all__ = ["BessEngine"]
 

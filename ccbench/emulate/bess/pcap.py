@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ccbench.base.errors import EngineError
 from ccbench.emulate.realtime.packet_record import HEADERS_BYTES, PACKET_RECORD, packed
-from ccbench.errors import EngineError
 
 if TYPE_CHECKING:
     from pathlib import Path

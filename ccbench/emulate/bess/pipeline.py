@@ -11,14 +11,14 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ccbench import _validate
-from ccbench.trace import OPPORTUNITY_BYTES
+from ccbench.base import validation
+from ccbench.experiment.trace import OPPORTUNITY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ccbench.bottleneck import Bottleneck
+    from ccbench.experiment.bottleneck import Bottleneck
 
 __all__ = [
     "DELAY_MODULE",
@@ -66,12 +66,12 @@ def check_bottleneck(bottleneck: Bottleneck) -> None:
     InputError
         If it cannot.
     """
-    with _validate.within("bottlenecks[0]."):
-        _validate.one_of("qdisc", bottleneck.qdisc, ("droptail",))
+    with validation.within("bottlenecks[0]."):
+        validation.one_of("qdisc", bottleneck.qdisc, ("droptail",))
         if bottleneck.trace is not None:
             allowed = "left out with the engine bess, whose links have constant rates"
             step = "write bandwidth_mbps, or use another engine"
-            raise _validate.bad("trace", bottleneck.trace.name, allowed, step)
+            raise validation.bad("trace", bottleneck.trace.name, allowed, step)
         packets = bottleneck.queue_packets
         assert packets is not None
         size = packets + 1
@@ -81,7 +81,7 @@ def check_bottleneck(bottleneck: Bottleneck) -> None:
             )
             allowed = "a power of two less one (3, 7, 15, … 16383) with the engine bess"
             step = f"write for example queue_packets = {nearest}"
-            raise _validate.bad("queue_packets", packets, allowed, step)
+            raise validation.bad("queue_packets", packets, allowed, step)
 
 
 def counted_in_places(bottleneck: Bottleneck) -> Bottleneck:

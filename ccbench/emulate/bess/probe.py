@@ -13,14 +13,14 @@ from ccbench.emulate.bess import files, pcap, pipeline, wires
 from ccbench.emulate.bess.records import gaps_ns, rate_error
 from ccbench.emulate.realtime import packet_record
 from ccbench.emulate.realtime.namespaces import inside_namespace_of
-from ccbench.trace import OPPORTUNITY_BYTES
+from ccbench.experiment.trace import OPPORTUNITY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from ccbench.bottleneck import Bottleneck
     from ccbench.emulate.bess.client import Bess
+    from ccbench.experiment.bottleneck import Bottleneck
 
 __all__ = ["probe"]
 

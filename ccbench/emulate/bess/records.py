@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what a run on BESS has left in its folder to a :class:`~ccbench.run.Run`."""
+"""From what a run on BESS has left in its folder to a :class:`~ccbench.run.run.Run`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ccbench import _frames
-from ccbench._frames import QUEUE_COLUMNS
+from ccbench.base.errors import EngineError
 from ccbench.emulate.bess import pcap
 from ccbench.emulate.bess.account import Account
 from ccbench.emulate.bess.files import ACCOUNT
@@ -19,8 +18,9 @@ from ccbench.emulate.bess.pipeline import FRAME_BYTES, limit_bps
 from ccbench.emulate.realtime import files, packet_record
 from ccbench.emulate.realtime.recording import Recording
 from ccbench.emulate.realtime.records import lateness, to_run, with_losses
-from ccbench.errors import EngineError
-from ccbench.flow import MTU_BYTES
+from ccbench.experiment.flow import MTU_BYTES
+from ccbench.run import table_files
+from ccbench.run.table_files import QUEUE_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ccbench.bottleneck import Bottleneck
     from ccbench.emulate.realtime.packet_record import PacketRecords
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.bottleneck import Bottleneck
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
 
 __all__ = [
     "LARGEST_RATE_ERROR",
@@ -140,7 +140,7 @@ def read_command(folder: Path, bottleneck: Bottleneck, **what: Any) -> Recording
     return Recording(
         **{**what, "provenance": {**what["provenance"], **late}},
         duration_s=round(records.account.time_s, 6),
-        queue=_frames.normal("queue", queue.assign(flow=0), QUEUE_COLUMNS),
+        queue=table_files.normal("queue", queue.assign(flow=0), QUEUE_COLUMNS),
     )
 
 

@@ -18,7 +18,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench.bottleneck import Bottleneck
 from ccbench.emulate.bess import cores, files, switch, wires
 from ccbench.emulate.bess.account import Account
 from ccbench.emulate.bess.uplink import Uplink
@@ -31,6 +30,7 @@ from ccbench.emulate.realtime.namespaces import (
     new_network,
     settle,
 )
+from ccbench.experiment.bottleneck import Bottleneck
 
 if TYPE_CHECKING:
     import pwd

@@ -21,7 +21,7 @@ from ccbench.emulate.realtime import world
 from ccbench.emulate.realtime.namespaces import HERE, settle
 
 if TYPE_CHECKING:
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
 
 __all__: list[str] = []
 

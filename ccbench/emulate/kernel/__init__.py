@@ -11,7 +11,7 @@ what is not Linux is compiled against that (:mod:`.guest`).
 server in the guest.
 """
 
-from ccbench.emulate.kernel.build import KernelBuild, installed
-from ccbench.emulate.kernel.guest import sources_dir
+from ccbench.emulate.kernel.source.build import KernelBuild, installed
+from ccbench.emulate.kernel.source.guest_sources import sources_dir
 
 __all__ = ["KernelBuild", "installed", "sources_dir"]

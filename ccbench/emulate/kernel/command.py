@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ccbench.errors import CcbenchError
+from ccbench.base.errors import CcbenchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

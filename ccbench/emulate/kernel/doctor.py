@@ -9,12 +9,12 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from ccbench._atomic import existing
-from ccbench.cache import cache_dir
+from ccbench.base.cache import cache_dir
+from ccbench.base.durable import existing
+from ccbench.base.errors import CcbenchError, InputError
 from ccbench.emulate.engine import Check
-from ccbench.emulate.kernel import build, toolchain
-from ccbench.emulate.kernel.ending import MEMORY_FOLDER
-from ccbench.errors import CcbenchError, InputError
+from ccbench.emulate.kernel.boot.ending import MEMORY_FOLDER
+from ccbench.emulate.kernel.source import build, toolchain
 
 __all__ = ["checks"]
 

@@ -8,33 +8,36 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, ClassVar
 
-from ccbench import _validate, qdiscs
-from ccbench._code import code_digest
-from ccbench.cache import cache_dir
+from ccbench.base import validation
+from ccbench.base.cache import cache_dir
+from ccbench.base.code_digests import code_digest
+from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import run_identity, run_provenance
-from ccbench.emulate.kernel import build, doctor, parameters
-from ccbench.emulate.kernel.boot import boot
-from ccbench.emulate.kernel.guest import OWN_MODULES
-from ccbench.emulate.kernel.inputs import guest_input
+from ccbench.emulate.kernel import doctor
+from ccbench.emulate.kernel.boot import parameters
+from ccbench.emulate.kernel.boot.boot import boot
+from ccbench.emulate.kernel.boot.inputs import guest_input
+from ccbench.emulate.kernel.boot.results import read_tables
 from ccbench.emulate.kernel.needs import needs
-from ccbench.emulate.kernel.results import read_tables
-from ccbench.errors import CcbenchError, InputError, MissingRequirement
-from ccbench.run import Run
+from ccbench.emulate.kernel.source import build
+from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
+from ccbench.experiment import qdiscs
+from ccbench.run.run import Run
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ccbench.emulate.engine import Check, Progress
-    from ccbench.emulate.kernel.build import KernelBuild
-    from ccbench.emulate.kernel.inputs import GuestInput
+    from ccbench.emulate.kernel.boot.inputs import GuestInput
+    from ccbench.emulate.kernel.source.build import KernelBuild
     from ccbench.emulate.resources import Needs
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
 
 __all__ = ["KernelEngine"]
 
 #: What makes the tables of a run of a guest's records.
-_READER = "ccbench.emulate.kernel.results"
+_READER = "ccbench.emulate.kernel.boot.results"
 
 
 class KernelEngine:
@@ -55,7 +58,11 @@ class KernelEngine:
     name = "kernel"
 
     #: The modules that lead from a scenario into the guest and from there to a run.
-    code: ClassVar[tuple[str, ...]] = ("ccbench.scenario", "ccbench.emulate.kernel.inputs", _READER)
+    code: ClassVar[tuple[str, ...]] = (
+        "ccbench.experiment.scenario",
+        "ccbench.emulate.kernel.boot.inputs",
+        _READER,
+    )
 
     def __init__(self, kernel: KernelBuild | None = None) -> None:
         self._given = kernel
@@ -143,7 +150,7 @@ class KernelEngine:
 
     def hint(self, cca: str) -> str:
         """Say what to do about a congestion control that the kernel does not have."""
-        hint = _validate.choice_hint(cca, self.kernel.ccas)
+        hint = validation.choice_hint(cca, self.kernel.ccas)
         return f"{hint} (one of your own: name its folder in {OWN_MODULES})"
 
     def check(self, scenario: Scenario) -> None:
@@ -157,7 +164,7 @@ class KernelEngine:
                 )
                 raise InputError(message)
         for i, bottleneck in enumerate(scenario.bottlenecks):
-            with _validate.within(f"bottlenecks[{i}]."):
+            with validation.within(f"bottlenecks[{i}]."):
                 qdiscs.check_qdisc_options(bottleneck.qdisc, dict(bottleneck.qdisc_options))
             _check_encoding(scenario, i)
         parameters.check(scenario, self.kernel)

@@ -11,20 +11,21 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ccbench import _validate
+from ccbench.base import validation
+from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.emulate.engine import Check
-from ccbench.emulate.kernel import plan, web
+from ccbench.emulate.kernel import web
+from ccbench.emulate.kernel.boot import plan
+from ccbench.emulate.kernel.boot.inputs import guest_input
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.emulate.kernel.inputs import guest_input
-from ccbench.errors import InputError, MissingRequirement
-from ccbench.flow import MTU_BYTES
+from ccbench.experiment.flow import MTU_BYTES
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from ccbench.emulate.kernel.inputs import GuestInput
+    from ccbench.emulate.kernel.boot.inputs import GuestInput
     from ccbench.emulate.resources import Needs
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
 
 __all__ = ["HttpKernelEngine"]
 
@@ -120,23 +121,23 @@ class HttpKernelEngine(KernelEngine):
         if not 1 <= len(served) <= _MOST_FLOWS:
             allowed = f"1 to {_MOST_FLOWS} for the web server"
             step = "change their number, or use the engine kernel"
-            raise _validate.bad("flows of kind bulk", len(served), allowed, step)
+            raise validation.bad("flows of kind bulk", len(served), allowed, step)
         last = max(served)
         if last > web.LAST_PORT - web.FIRST_PORT:
             allowed = f"at most {web.LAST_PORT - web.FIRST_PORT}, as each has a port"
-            raise _validate.bad("flows: the last of kind bulk", last, allowed, "put them first")
+            raise validation.bad("flows: the last of kind bulk", last, allowed, "put them first")
         for i, flow in enumerate(scenario.flows):
             if flow.kind != "bulk":
                 continue
             if flow.extra_rtt_ms:
-                raise _validate.bad(
+                raise validation.bad(
                     f"flows[{i}].extra_rtt_ms",
                     flow.extra_rtt_ms,
                     "0 for a flow from the web server",
                     "change rtt_ms, or use the engine kernel",
                 )
             if flow.acks == "every":
-                raise _validate.bad(
+                raise validation.bad(
                     f"flows[{i}].acks",
                     flow.acks,
                     '"default" or "delayed" for a flow from the web server',

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.emulate._load import packets, samples, work_mbit
-from ccbench.emulate.kernel import records
-from ccbench.emulate.kernel.plan import under_way
+from ccbench.emulate.kernel.boot import records
+from ccbench.emulate.kernel.boot.plan import under_way
 from ccbench.emulate.resources import Needs
 
 if TYPE_CHECKING:
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
 
 __all__ = ["needs"]
 

@@ -11,14 +11,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench.emulate.kernel.plan import LEAD_NS, SENDER, Programs
-from ccbench.errors import MissingRequirement
+from ccbench.base.errors import MissingRequirement
+from ccbench.emulate.kernel.boot.plan import LEAD_NS, SENDER, Programs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ccbench.flow import Flow
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.flow import Flow
+    from ccbench.experiment.scenario import Scenario
 
 __all__ = [
     "FIRST_PORT",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import IO, TYPE_CHECKING
 
-from ccbench import _validate
+from ccbench.base import validation
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.mahimahi import files
 from ccbench.emulate.mahimahi.engine import MahimahiEngine
@@ -27,13 +27,13 @@ from ccbench.emulate.realtime.recording import Recording
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ccbench.bottleneck import Bottleneck
     from ccbench.emulate.engine import Check
+    from ccbench.experiment.bottleneck import Bottleneck
 
 __all__ = ["checks", "record"]
 
 _SESSION = "ccbench.emulate.mahimahi.session"
-_RTT = _validate.Range(2, 10_000)
+_RTT = validation.Range(2, 10_000)
 
 
 def checks(user: str | None = None) -> list[Check]:
@@ -98,9 +98,9 @@ def record(  # noqa: PLR0913 - what runs where, and how
     """
     check_command(command)
     check_link(bottleneck)
-    _validate.one_of("direction", direction, DIRECTIONS)
-    _validate.one_of("qdisc", bottleneck.qdisc, ("droptail",))
-    rtt_ms = _validate.number("rtt_ms", rtt_ms, _RTT, example=80)
+    validation.one_of("direction", direction, DIRECTIONS)
+    validation.one_of("qdisc", bottleneck.qdisc, ("droptail",))
+    rtt_ms = validation.number("rtt_ms", rtt_ms, _RTT, example=80)
     check_path(bottleneck, rtt_ms)
     engine = MahimahiEngine(user)
     require(checks(user))

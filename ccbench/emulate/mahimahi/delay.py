@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ccbench import _validate
+from ccbench.base import validation
 from ccbench.emulate.mahimahi import files
 from ccbench.emulate.mahimahi.gates import Gates, end
 from ccbench.emulate.mahimahi.iptables import let_iptables_serve_users
@@ -41,7 +41,7 @@ def check_rtt(rtt_ms: float, engine: str) -> None:
     if rtt_ms % _RTT_STEP_MS:
         nearest = max(1, round(rtt_ms / _RTT_STEP_MS)) * _RTT_STEP_MS
         allowed = f"an even number with the engine {engine}: mm-delay knows whole ms each way"
-        raise _validate.bad("rtt_ms", rtt_ms, allowed, f"write for example {nearest}")
+        raise validation.bad("rtt_ms", rtt_ms, allowed, f"write for example {nearest}")
 
 
 def delay_shell(rtt_ms: float) -> list[str]:

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ccbench.errors import EngineError
+from ccbench.base.errors import EngineError
 
 __all__ = ["LinkLog", "started_ms"]
 

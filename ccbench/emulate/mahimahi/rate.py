@@ -6,10 +6,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from ccbench.trace import OPPORTUNITY_BYTES, Trace
+from ccbench.experiment.trace import OPPORTUNITY_BYTES, Trace
 
 if TYPE_CHECKING:
-    from ccbench.bottleneck import Bottleneck
+    from ccbench.experiment.bottleneck import Bottleneck
 
 __all__ = ["TUN_HEADER_BYTES", "constant_rate", "link_trace", "turned"]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what a run has left in its folder to a :class:`~ccbench.run.Run`."""
+"""From what a run has left in its folder to a :class:`~ccbench.run.run.Run`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ccbench._frames import NO_FLOW
+from ccbench.base.errors import EngineError
 from ccbench.emulate.mahimahi.files import LINK_LOG
 from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.rate import TUN_HEADER_BYTES
 from ccbench.emulate.mahimahi.replay import replay
 from ccbench.emulate.realtime import files, packet_record
 from ccbench.emulate.realtime.records import lateness, to_run, with_losses
-from ccbench.errors import EngineError
+from ccbench.run.table_files import NO_FLOW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ccbench.emulate.realtime.packet_record import PacketRecords
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
 
 __all__ = ["read_run"]
 

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pandas as pd
 
-from ccbench._frames import QUEUE_COLUMNS
+from ccbench.base.errors import EngineError
 from ccbench.emulate.mahimahi.rate import TUN_HEADER_BYTES
-from ccbench.errors import EngineError
+from ccbench.run.table_files import QUEUE_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,9 +59,9 @@ def replay(
     Returns
     -------
     DataFrame
-        Like ``queue`` of a :class:`~ccbench.run.Run`, times counted from the start of the link's
-        clock. A packet is dequeued at the opportunity that takes its first bytes; the departure
-        that the log has is at the one that takes its last.
+        Like ``queue`` of a :class:`~ccbench.run.run.Run`, times counted from the start of the
+        link's clock. A packet is dequeued at the opportunity that takes its first bytes; the
+        departure that the log has is at the one that takes its last.
 
     Raises
     ------

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ccbench import _validate
+from ccbench.base import validation
 from ccbench.emulate.mahimahi.delay import check_rtt, delay_shell
 from ccbench.emulate.mahimahi.rate import TUN_HEADER_BYTES
-from ccbench.flow import MTU_BYTES
-from ccbench.trace import Trace
+from ccbench.experiment.flow import MTU_BYTES
+from ccbench.experiment.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ccbench.bottleneck import Bottleneck
+    from ccbench.experiment.bottleneck import Bottleneck
 
 __all__ = [
     "ANSWERS",
@@ -57,15 +57,15 @@ def check_path(bottleneck: Bottleneck, rtt_ms: float) -> None:
         If it cannot.
     """
     check_rtt(rtt_ms, "mahimahi")
-    with _validate.within("bottlenecks[0]."):
-        _validate.one_of("qdisc", bottleneck.qdisc, QUEUES)
+    with validation.within("bottlenecks[0]."):
+        validation.one_of("qdisc", bottleneck.qdisc, QUEUES)
         options = QUEUES[bottleneck.qdisc]
         for name, value in bottleneck.qdisc_options:
             if name not in options:
-                raise _validate.unknown_key(f"qdisc_options.{name}", options)
+                raise validation.unknown_key(f"qdisc_options.{name}", options)
             _, usual = options[name]
-            ms = _validate.Range(1, 10_000)
-            _validate.whole(f"qdisc_options.{name}", value, ms, example=usual)
+            ms = validation.Range(1, 10_000)
+            validation.whole(f"qdisc_options.{name}", value, ms, example=usual)
 
 
 def shells(  # noqa: PLR0913 - a path has that many parts, all by keyword

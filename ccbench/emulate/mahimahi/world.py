@@ -29,8 +29,8 @@ from ccbench.emulate.realtime.files import ARRIVALS, CONSOLE, DEPARTURES, SENT
 from ccbench.emulate.realtime.namespaces import HERE, set_sysctls
 
 if TYPE_CHECKING:
-    from ccbench.scenario import Scenario
-    from ccbench.trace import Trace
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.experiment.trace import Trace
 
 __all__: list[str] = []
 

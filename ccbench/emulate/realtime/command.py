@@ -9,16 +9,16 @@ import subprocess
 import threading
 from typing import IO, TYPE_CHECKING
 
-from ccbench import _validate
+from ccbench.base import validation
+from ccbench.base.errors import EngineError
 from ccbench.emulate.realtime import files
 from ccbench.emulate.realtime.namespaces import in_namespaces
-from ccbench.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ccbench.bottleneck import Bottleneck
+    from ccbench.experiment.bottleneck import Bottleneck
 
 __all__ = ["check_command", "check_link", "exit_status", "run_session"]
 
@@ -32,7 +32,7 @@ def check_command(command: Sequence[str]) -> None:
         If there is none.
     """
     if not command:
-        raise _validate.bad("command", list(command), "a program and its arguments", "name one")
+        raise validation.bad("command", list(command), "a program and its arguments", "name one")
 
 
 def check_link(bottleneck: Bottleneck) -> None:
@@ -45,10 +45,10 @@ def check_link(bottleneck: Bottleneck) -> None:
     """
     if bottleneck.wifi is not None:
         step = "write bandwidth_mbps, or run a scenario on the engine kernel"
-        raise _validate.bad("wifi", "there", "left out, as no link in real time is Wi-Fi", step)
+        raise validation.bad("wifi", "there", "left out, as no link in real time is Wi-Fi", step)
     if bottleneck.queue_packets is None:
         allowed = "left out, as only a scenario knows a BDP"
-        raise _validate.bad("queue_bdp", bottleneck.queue_bdp, allowed, "write queue_packets")
+        raise validation.bad("queue_bdp", bottleneck.queue_bdp, allowed, "write queue_packets")
 
 
 def run_session(

@@ -11,15 +11,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench import _validate
+from ccbench.base import validation
+from ccbench.base.errors import MissingRequirement
 from ccbench.emulate.engine import Check
-from ccbench.errors import MissingRequirement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from ccbench.noise import Noise
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.noise import Noise
+    from ccbench.experiment.scenario import Scenario
 
 __all__ = [
     "available_ccas",
@@ -54,23 +54,23 @@ def check_scenario(scenario: Scenario, engine: str) -> None:
     """
     if len(scenario.bottlenecks) > 1:
         allowed, step = f"one with the engine {engine}", "remove some, or use the engine kernel"
-        raise _validate.bad("bottlenecks", len(scenario.bottlenecks), allowed, step)
+        raise validation.bad("bottlenecks", len(scenario.bottlenecks), allowed, step)
     if scenario.flow_count > _MOST_FLOWS:
         allowed = f"at most {_MOST_FLOWS} single flows with the engine {engine}"
-        raise _validate.bad("flows", scenario.flow_count, allowed, "lower the counts")
+        raise validation.bad("flows", scenario.flow_count, allowed, "lower the counts")
     for field, value, allowed in _of_virtual_time(scenario):
         step = "use the engine kernel"
-        raise _validate.bad(field, value, f"{allowed} with the engine {engine}", step)
+        raise validation.bad(field, value, f"{allowed} with the engine {engine}", step)
     available = available_ccas()
     for i, flow in enumerate(scenario.flows):
-        with _validate.within(f"flows[{i}]."):
+        with validation.within(f"flows[{i}]."):
             if flow.extra_rtt_ms:
                 allowed = f"0 with the engine {engine}, where all flows share one path"
-                raise _validate.bad("extra_rtt_ms", flow.extra_rtt_ms, allowed, "remove it")
+                raise validation.bad("extra_rtt_ms", flow.extra_rtt_ms, allowed, "remove it")
             if not flow.is_udp and flow.cca not in available:
                 allowed = f"one that this machine's kernel has: {', '.join(available)}"
                 step = f"choose one, or load it (sudo modprobe tcp_{flow.cca})"
-                raise _validate.bad("cca", flow.cca, allowed, step)
+                raise validation.bad("cca", flow.cca, allowed, step)
 
 
 def check_noise(noise: Noise, engine: str, most_ms: float) -> None:
@@ -97,7 +97,7 @@ def check_noise(noise: Noise, engine: str, most_ms: float) -> None:
         if level > most:
             allowed = f"at most {most:g} with the engine {engine}, whose noise is its own"
             step = "lower it, or use --no-noise (in Python noise=NO_NOISE)"
-            raise _validate.bad(f"noise.{kind}", level, allowed, step)
+            raise validation.bad(f"noise.{kind}", level, allowed, step)
 
 
 def _of_virtual_time(scenario: Scenario) -> Iterator[tuple[str, object, str]]:

@@ -9,7 +9,7 @@ from ccbench.emulate._load import packets, samples
 from ccbench.emulate.resources import Needs
 
 if TYPE_CHECKING:
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
 
 __all__ = ["needs"]
 

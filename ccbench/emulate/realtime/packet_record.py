@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ccbench.base.errors import EngineError
 from ccbench.emulate.realtime.sockets import FIRST_PORT
-from ccbench.errors import EngineError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ccbench.emulate.realtime.clock import Clock
-    from ccbench.flow import Flow
+    from ccbench.experiment.flow import Flow
 
 __all__ = ["Receiver"]
 

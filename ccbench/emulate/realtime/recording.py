@@ -7,9 +7,10 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ccbench import _atomic, _frames, _validate
-from ccbench._sealed import check_files, file_digest, sealed, unsealed
-from ccbench.bottleneck import Bottleneck
+from ccbench.base import durable, validation
+from ccbench.base.sealed import check_files, file_digest, sealed, unsealed
+from ccbench.experiment.bottleneck import Bottleneck
+from ccbench.run import table_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +34,7 @@ class Recording:
     duration_s : float
         How long the link was there, in seconds.
     queue : DataFrame
-        As in a :class:`~ccbench.run.Run`; all packets are of flow 0.
+        As in a :class:`~ccbench.run.run.Run`; all packets are of flow 0.
     provenance : mapping
         JSON-able values that say what made it: ``ccbench``, ``engine``, ``engine_version``, the
         ``bottleneck``, ``rtt_ms``, ``direction`` and ``command``, and what the caller adds.
@@ -70,10 +71,10 @@ class Recording:
 
     def save(self, folder: Path) -> None:
         """Write it to a folder that is there: ``queue.parquet`` and ``shell.json``."""
-        with _atomic.new_file(folder / _QUEUE) as temporary:
-            _frames.write(self.queue, temporary)
+        with durable.new_file(folder / _QUEUE) as temporary:
+            table_files.write(self.queue, temporary)
         files = {_QUEUE: file_digest((folder / _QUEUE).read_bytes())}
-        with _atomic.new_file(folder / _ABOUT) as temporary:
+        with durable.new_file(folder / _ABOUT) as temporary:
             about = {**self.summary(), "provenance": dict(self.provenance), "files": files}
             document = sealed(about)
             temporary.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
@@ -95,14 +96,14 @@ class Recording:
         try:
             about = unsealed((folder / _ABOUT).read_bytes())
             check_files(folder, about["files"])
-            queue = _frames.read((folder / _QUEUE).read_bytes())
+            queue = table_files.read((folder / _QUEUE).read_bytes())
             return cls(
                 status=about["exit_status"],
                 duration_s=about["duration_s"],
-                queue=_frames.normal("queue", queue, _frames.QUEUE_COLUMNS),
+                queue=table_files.normal("queue", queue, table_files.QUEUE_COLUMNS),
                 provenance=about["provenance"],
             )
         except (OSError, ValueError, KeyError, TypeError) as error:
             allowed = f"one with {_QUEUE} and {_ABOUT} as they were written"
             step = f"record it again ({error})"
-            raise _validate.bad("folder", str(folder), allowed, step) from error
+            raise validation.bad("folder", str(folder), allowed, step) from error

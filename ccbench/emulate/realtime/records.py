@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the records of a run in real time to a :class:`~ccbench.run.Run`."""
+"""From the records of a run in real time to a :class:`~ccbench.run.run.Run`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ccbench._frames import QUEUE_COLUMNS
+from ccbench.base.errors import EngineError
 from ccbench.emulate.realtime import files, packet_record
-from ccbench.errors import EngineError
-from ccbench.run import STATE_DTYPE, Run
+from ccbench.run.run import STATE_DTYPE, Run
+from ccbench.run.table_files import QUEUE_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ccbench.emulate.realtime.packet_record import PacketRecords
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
 
 __all__ = ["lateness", "to_run", "with_losses"]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ccbench.base.random_streams import standard_stream
 from ccbench.emulate.realtime.sockets import FIRST_PORT
 from ccbench.emulate.realtime.tcp_application import TcpApplication
 from ccbench.emulate.realtime.udp_application import UdpApplication
-from ccbench.random_streams import standard_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ccbench.emulate.realtime.application import Application
     from ccbench.emulate.realtime.clock import Clock
     from ccbench.emulate.realtime.receiver import Receiver
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
 
 __all__ = ["COMPLETION_RECORD", "SAMPLE_RECORD", "Sender"]
 

@@ -17,9 +17,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
+from ccbench.base.errors import CcbenchError
 from ccbench.emulate._workspace import hold
 from ccbench.emulate.realtime import files
-from ccbench.errors import CcbenchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

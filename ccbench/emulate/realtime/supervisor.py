@@ -10,15 +10,15 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
+from ccbench.base.errors import EngineError
 from ccbench.emulate.realtime import files
 from ccbench.emulate.realtime.namespaces import in_namespaces
-from ccbench.errors import EngineError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ccbench.emulate.engine import Progress
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
 
 __all__ = ["run_world"]
 

@@ -12,10 +12,10 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from ccbench.emulate.realtime.application import closed_sample
-from ccbench.scenario import MSS_BYTES
+from ccbench.experiment.scenario import MSS_BYTES
 
 if TYPE_CHECKING:
-    from ccbench.flow import Flow
+    from ccbench.experiment.flow import Flow
 
 __all__ = ["TcpApplication"]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import random
     import selectors
 
-    from ccbench.flow import Flow
+    from ccbench.experiment.flow import Flow
 
 __all__ = ["UdpApplication"]
 

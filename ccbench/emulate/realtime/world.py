@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ccbench.base.errors import CcbenchError
 from ccbench.emulate._hosts import HOST_SYSCTLS
 from ccbench.emulate.realtime import files
 from ccbench.emulate.realtime.clock import Clock
 from ccbench.emulate.realtime.namespaces import inside_namespace_of
 from ccbench.emulate.realtime.receiver import Receiver
 from ccbench.emulate.realtime.sender import Sender
-from ccbench.errors import CcbenchError
-from ccbench.scenario import Scenario
+from ccbench.experiment.scenario import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ccbench import _validate
+from ccbench.base import validation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,23 +31,25 @@ def check(throughput: pd.DataFrame) -> None:
     if not isinstance(given, pd.DataFrame):
         allowed = "a DataFrame: Mbit/s, a column for each flow, indexed by seconds"
         step = "take Run.throughput(), or pandas.DataFrame({'flow': mbps}, index=time_s)"
-        raise _validate.bad("throughput", given, allowed, step)
+        raise validation.bad("throughput", given, allowed, step)
     if 0 in throughput.shape:
         allowed = "at least 1 interval of at least 1 flow"
-        raise _validate.bad("throughput.shape", throughput.shape, allowed, "run for longer")
+        raise validation.bad("throughput.shape", throughput.shape, allowed, "run for longer")
     length_s = interval_s(throughput)
     uneven = ~np.isclose(np.diff(throughput.index.to_numpy(dtype=np.float64)), length_s)
     if length_s <= 0 or uneven.any():
         row = int(np.argmax(uneven)) + 1 if uneven.any() else 0
         allowed = "a row for each of equally long intervals, indexed by its end in seconds"
         field = f"throughput.index[{row}]"
-        raise _validate.bad(field, float(throughput.index[row]), allowed, "take Run.throughput()")
+        raise validation.bad(field, float(throughput.index[row]), allowed, "take Run.throughput()")
     for flow in throughput.columns:
         finite = np.isfinite(throughput[flow].to_numpy(dtype=np.float64))
         if not finite.all():
             row = int(np.argmin(finite))
             field = f"throughput of flow {flow} at {throughput.index[row]:g} s"
-            raise _validate.bad(field, float(throughput[flow].iloc[row]), "finite", "check the run")
+            raise validation.bad(
+                field, float(throughput[flow].iloc[row]), "finite", "check the run"
+            )
 
 
 def interval_s(throughput: pd.DataFrame) -> float:

@@ -56,8 +56,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ccbench import _validate
-from ccbench._validate import Range
+from ccbench.base import validation
+from ccbench.base.validation import Range
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -127,16 +127,16 @@ class Detector:
     percent_of: Literal["left", "right", "larger"] = "left"
 
     def __post_init__(self) -> None:
-        _validate.number("window_s", self.window_s, Range(0, low_open=True), example=60)
+        validation.number("window_s", self.window_s, Range(0, low_open=True), example=60)
         threshold = self.abs_threshold_mbps
-        _validate.number("abs_threshold_mbps", threshold, Range(0), example=0.2)
-        _validate.number("pct_threshold", self.pct_threshold, Range(0), example=0.2)
-        _validate.whole("min_segment", self.min_segment, Range(1), example=MIN_SEGMENT)
+        validation.number("abs_threshold_mbps", threshold, Range(0), example=0.2)
+        validation.number("pct_threshold", self.pct_threshold, Range(0), example=0.2)
+        validation.whole("min_segment", self.min_segment, Range(1), example=MIN_SEGMENT)
         for name, choices in _CHOICES.items():
             value = getattr(self, name)
             if value not in choices:
                 step = f'write for example {name} = "{choices[0]}"'
-                raise _validate.bad(name, value, f"one of {', '.join(choices)}", step)
+                raise validation.bad(name, value, f"one of {', '.join(choices)}", step)
 
     def alike(self, left_mean: float, right_mean: float) -> bool:
         """Say whether two parts with these mean deviations in Mbit/s count as alike.

@@ -49,14 +49,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ccbench import _validate
+from ccbench.base import validation
+from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 from ccbench.harm.convergence import _throughput
-from ccbench.scenario import Bottleneck, Flow, Scenario
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ccbench.run import Run
+    from ccbench.run.run import Run
 
 __all__ = ["LABELLED_S", "SHOWN_S", "LabelledRun", "label", "labelled_run", "labelled_scenarios"]
 
@@ -200,7 +200,7 @@ def label(throughput: pd.DataFrame) -> pd.Series[float]:
     span_s = float(throughput.index[-1])
     if span_s < SHOWN_S + REFERENCE_S:
         allowed = f"at least {SHOWN_S + REFERENCE_S:g} s long"
-        raise _validate.bad("throughput", f"{span_s:g} s long", allowed, "run for longer")
+        raise validation.bad("throughput", f"{span_s:g} s long", allowed, "run for longer")
     total_mbps = float(throughput.iloc[-round(REFERENCE_S / interval_s) :].mean().sum())
     settled_s = [
         _settled_s(throughput[flow].to_numpy(dtype=np.float64), interval_s, NEGLIGIBLE * total_mbps)

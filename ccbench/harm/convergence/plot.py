@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from ccbench import _validate
+from ccbench.base import validation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ def convergence_figure(flow: FlowConvergence) -> Figure:
     count = len(flow.steps)
     if count == 0:
         allowed, step = "1 or more", "run for more than a window and two shortest parts"
-        raise _validate.bad("iterations of Algorithm 1", count, allowed, step)
+        raise validation.bad("iterations of Algorithm 1", count, allowed, step)
     figure = Figure(figsize=(max(5.0, 3.2 * count), 3.6), layout="constrained")
     panels = figure.subplots(1, count, sharex=True, sharey=True, squeeze=False)[0]
     for number, (axes, step_) in enumerate(zip(panels, flow.steps, strict=True), start=1):

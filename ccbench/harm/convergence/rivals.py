@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ccbench import _validate
-from ccbench._validate import Range
+from ccbench.base import validation
+from ccbench.base.validation import Range
 from ccbench.harm.convergence import _throughput
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def skipping(throughput: pd.DataFrame, seconds: float = 60.0) -> pd.Series[float
     [1.0]
     """
     _throughput.check(throughput)
-    _validate.number("seconds", seconds, Range(0), example=60)
+    validation.number("seconds", seconds, Range(0), example=60)
     time_s = seconds if seconds < throughput.index[-1] else math.nan
     return _throughput.by_flow(throughput, [time_s] * throughput.shape[1])
 
@@ -102,8 +102,8 @@ def near_fair_share(
     [3.0, 3.0]
     """
     _throughput.check(throughput)
-    _validate.number("tolerance", tolerance, Range(0, 1), example=0.25)
-    _validate.number("hold_s", hold_s, Range(0, low_open=True), example=5)
+    validation.number("tolerance", tolerance, Range(0, 1), example=0.25)
+    validation.number("hold_s", hold_s, Range(0, low_open=True), example=5)
     interval_s = _throughput.interval_s(throughput)
     rows = max(1, round(hold_s / interval_s))
     everybody_s = float(_throughput.entries_s(throughput).max(skipna=False))
@@ -159,7 +159,7 @@ def near_fixed_point(
     [20.0]
     """
     _throughput.check(throughput)
-    number = _validate.number
+    number = validation.number
     number("alpha", alpha, Range(0, 1, low_open=True, high_open=True), example=0.9)
     number("remaining_s", remaining_s, Range(0), example=60)
     interval_s = _throughput.interval_s(throughput)

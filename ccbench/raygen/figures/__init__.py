@@ -2,7 +2,7 @@
 """Pictures of a search.
 
 Every function returns a matplotlib ``Figure`` that belongs to no window and no global state, as
-those of :mod:`ccbench.plots`, which writes them to files.
+those of :mod:`ccbench.run.plots`, which writes them to files.
 
 Harm is drawn in red where alpha takes more than a fair share and in blue where it takes less: two
 colours that all kinds of eyes tell apart.

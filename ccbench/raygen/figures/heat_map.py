@@ -13,8 +13,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from ccbench import _validate
-from ccbench.random_streams import standard_stream
+from ccbench.base import validation
+from ccbench.base.random_streams import standard_stream
 from ccbench.raygen.diversity import finished
 from ccbench.raygen.figures.gene_axis import GeneAxis
 from ccbench.raygen.figures.style import HARM, quantity_name
@@ -91,16 +91,16 @@ def check_heat_map(space: Space, x: str, y: str) -> None:
     >>> check_heat_map(DEFAULT_SPACE, "rtt_ms", "loss")
     Traceback (most recent call last):
     ...
-    ccbench.errors.InputError: heatmap is 'loss'; it must be a gene that varies: choose from
+    ccbench.base.errors.InputError: heatmap is 'loss'; it must be a gene that varies: choose from
     bandwidth_mbps, rtt_ms, queue_bdp, alpha_flows, beta_flows
     """
     names = [gene.name for gene in space.genes if gene.size > 1]
     for name in (x, y):
         if name not in names:
             step = f"choose from {', '.join(names)}"
-            raise _validate.bad("heatmap", name, "a gene that varies", step)
+            raise validation.bad("heatmap", name, "a gene that varies", step)
     if x == y:
-        raise _validate.bad("heatmap", [x, y], "two genes", "name another one")
+        raise validation.bad("heatmap", [x, y], "two genes", "name another one")
 
 
 def heat_map_figure(result: SearchResult, x: str, y: str, predictor: Predictor) -> Figure:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ccbench.harm import Experiment
-    from ccbench.run import Run
+    from ccbench.run.run import Run
 
 __all__ = ["throughput_figure"]
 

@@ -8,7 +8,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ccbench.errors import CcbenchError
+from ccbench.base.errors import CcbenchError
 from ccbench.harm import measure
 from ccbench.raygen.figures import throughput_figure
 from ccbench.raygen.selection import CLAIMED
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    from ccbench.experiment.scenario import Scenario
     from ccbench.raygen.config import SearchConfig
     from ccbench.raygen.page.pictures import Picture, Pictures
     from ccbench.raygen.result import SearchResult
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.run.run import Run
 
 __all__ = ["Card", "cards_of"]
 

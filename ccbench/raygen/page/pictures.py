@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from ccbench import _validate, plots
-from ccbench._os_errors import explain
+from ccbench.base import validation
+from ccbench.base.os_errors import explain
 from ccbench.raygen.figures import (
     distances_figure,
     heat_map_figure,
@@ -20,6 +20,7 @@ from ccbench.raygen.figures import (
 )
 from ccbench.raygen.figures.style import SHOWN
 from ccbench.raygen.page.tables import title_of
+from ccbench.run import plots
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,7 +56,7 @@ class Pictures:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             allowed = "where a folder can be written"
-            raise _validate.bad("output", str(folder), allowed, explain(error)) from error
+            raise validation.bad("output", str(folder), allowed, explain(error)) from error
 
     def add(self, name: str, figure: Figure, caption: str) -> Picture:
         """Write a figure; return it for the page."""

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench import Bottleneck
+from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.emulate.bess.command import checks, record
 from ccbench.emulate.realtime.recording import Recording
-from ccbench.errors import InputError, MissingRequirement
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +65,7 @@ from ccbench import Bottleneck
 from ccbench.emulate.bess.command import record
 from ccbench.emulate.bess import records as of_bess
 from ccbench.emulate.realtime import records
-from ccbench.errors import CcbenchError
+from ccbench.base.errors import CcbenchError
 of_bess.LARGEST_RATE_ERROR, records.LATE_MS = 0.5, 500
 folder, link, rtt_ms = Path(sys.argv[1]), json.loads(sys.argv[2]), float(sys.argv[3])
 print(os.getpid(), flush=True)

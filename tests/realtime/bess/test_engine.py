@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench import Bottleneck, Flow, Scenario
+from ccbench.base.errors import CcbenchError, EngineError, InputError, MissingRequirement
 from ccbench.emulate import run_many
 from ccbench.emulate.bess import cores
 from ccbench.emulate.bess.engine import BessEngine
-from ccbench.errors import CcbenchError, EngineError, InputError, MissingRequirement
-from ccbench.noise import Noise
+from ccbench.experiment.noise import Noise
 
 if TYPE_CHECKING:
     from ccbench import Run

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ccbench import Bottleneck, Trace
+from ccbench.base.errors import InputError
 from ccbench.emulate.bess import pipeline
-from ccbench.errors import InputError
 
 PORTS = {"sender": "a", "receiver": "b"}
 

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from ccbench import Bottleneck
+from ccbench.base.errors import EngineError
 from ccbench.emulate.bess import pcap
 from ccbench.emulate.bess.account import Account
 from ccbench.emulate.bess.records import queue_record, rate_error, read_command
 from ccbench.emulate.realtime import packet_record
 from ccbench.emulate.realtime.packet_record import PACKET_RECORD
-from ccbench.errors import EngineError
 
 if TYPE_CHECKING:
     from pathlib import Path

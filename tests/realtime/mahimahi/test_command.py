@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
-from ccbench import Bottleneck, _frames
+from ccbench import Bottleneck
+from ccbench.base.errors import InputError
 from ccbench.cli.main import program
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.mahimahi.command import record
 from ccbench.emulate.mahimahi.engine import MahimahiEngine
-from ccbench.errors import InputError
+from ccbench.run import table_files
 from tests.documentation import DOCS, blocks, commands
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def queue(folder: Path) -> pd.DataFrame:
     """Give the queue's record."""
-    return _frames.read((folder / "kept" / "queue.parquet").read_bytes())
+    return table_files.read((folder / "kept" / "queue.parquet").read_bytes())
 
 
 def test_command(folder: Path) -> None:
@@ -163,7 +164,7 @@ def test_up(tmp_path: Path) -> None:
     words = ("--direction", "up", "-o", str(tmp_path / "kept"), "--", "bash", "-c", send)
     done = shell(tmp_path, *_LINK, *words)
     assert 0 == done.returncode, done.stderr
-    queue = _frames.read((tmp_path / "kept" / "queue.parquet").read_bytes())
+    queue = table_files.read((tmp_path / "kept" / "queue.parquet").read_bytes())
     assert queue.loc[queue["event"] == "enqueue", "bytes"].sum() > 300_000
 
 

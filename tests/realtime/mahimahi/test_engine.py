@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from ccbench import Bottleneck, Flow, Run, Scenario, Trace
+from ccbench.base.errors import EngineError, InputError
 from ccbench.emulate import run_many
 from ccbench.emulate.mahimahi.engine import MahimahiEngine
-from ccbench.errors import EngineError, InputError
-from ccbench.noise import Noise
-from ccbench.scenario import MSS_BYTES, MTU_BYTES
+from ccbench.experiment.noise import Noise
+from ccbench.experiment.scenario import MSS_BYTES, MTU_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench._frames import QUEUE_COLUMNS
+from ccbench.base.errors import EngineError
 from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.replay import replay
-from ccbench.errors import EngineError
+from ccbench.run.table_files import QUEUE_COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd

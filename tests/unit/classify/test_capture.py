@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from ccbench.base.errors import InputError
 from ccbench.classify.capture import IpPacket, read_capture
 from ccbench.classify.pcap_pair import queue_between
 from ccbench.classify.recording import read_all
 from ccbench.classify.setting import SETTINGS
 from ccbench.cli.main import program
-from ccbench.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

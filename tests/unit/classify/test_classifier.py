@@ -12,10 +12,10 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from ccbench.base.errors import InputError
 from ccbench.classify import dtw
 from ccbench.classify.classifier import CCAClassifier
 from ccbench.classify.vote import UNKNOWN
-from ccbench.errors import InputError
 
 #: Levels: the distance between two constant series is the difference of their levels, per point.
 LEVELS = {"low": (10.0, 11.0), "middle": (20.0, 21.0), "high": (40.0, 41.0)}

@@ -13,14 +13,15 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
-from ccbench import Bottleneck, _frames
-from ccbench._sealed import sealed
+from ccbench import Bottleneck
+from ccbench.base.sealed import sealed
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import judge
 from ccbench.cli._console import plain
 from ccbench.cli.main import program
 from ccbench.emulate.realtime.recording import Recording
+from ccbench.run import table_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +46,7 @@ def write_trace(folder: Path, setting: Setting, points: npt.ArrayLike) -> None:
     Recording(
         status=0,
         duration_s=len(packets) * 0.02,
-        queue=queue.astype(dict(_frames.QUEUE_COLUMNS)),
+        queue=queue.astype(dict(table_files.QUEUE_COLUMNS)),
         provenance={"bottleneck": link.to_dict(), "rtt_ms": setting.rtt_ms},
     ).save(folder)
 

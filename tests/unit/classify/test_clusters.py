@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from sklearn.cluster import AgglomerativeClustering
 
+from ccbench.base.errors import InputError
 from ccbench.classify import dtw
 from ccbench.classify.clusters import cluster, trace_distances
 from ccbench.classify.clusters_plot import Panel, dendrogram_figure, medoids_figure
-from ccbench.errors import InputError
 
 if TYPE_CHECKING:
     import numpy.typing as npt

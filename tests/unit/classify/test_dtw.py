@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from ccbench import _native
+from ccbench.base.errors import InputError
 from ccbench.classify import dtw
 from ccbench.classify.dtw import distance, distances, nearest, pairwise
-from ccbench.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from ccbench.base.errors import InputError
 from ccbench.classify import dtw
 from ccbench.classify.filters import Filters, bridged, pauses, smoothed, smoothed_set
 from ccbench.classify.occupancy import STEP_S, occupancy
@@ -19,7 +20,6 @@ from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import judge
 from ccbench.cli.main import program
-from ccbench.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path

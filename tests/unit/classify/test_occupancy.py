@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ccbench.base.errors import InputError
 from ccbench.classify.occupancy import STEP_S, occupancy
-from ccbench.errors import InputError
 
 
 def events(*rows: tuple[float, int]) -> pd.DataFrame:

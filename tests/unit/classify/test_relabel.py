@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ccbench.base.errors import InputError
 from ccbench.classify.relabel import (
     ObservedTrace,
     Server,
@@ -14,7 +15,6 @@ from ccbench.classify.relabel import (
     unknown_servers,
 )
 from ccbench.classify.setting import SETTINGS, Setting
-from ccbench.errors import InputError
 
 CUTS = dict.fromkeys(SETTINGS, 2.0)
 

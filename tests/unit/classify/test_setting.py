@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
+from ccbench.base.errors import InputError
 from ccbench.classify.setting import LOW_RATE, SETTINGS, Setting
-from ccbench.errors import InputError
 
 
 class TestSettings:

@@ -11,14 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
-from ccbench import Bottleneck, _frames
+from ccbench import Bottleneck
+from ccbench.base.errors import InputError
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.training import Sample, Variation
 from ccbench.classify.training_set import PACKAGED, TrainingSet, train
 from ccbench.classify.verdict import judge
 from ccbench.cli.main import program
 from ccbench.emulate.realtime.recording import Recording
-from ccbench.errors import InputError
+from ccbench.run import table_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -153,12 +154,12 @@ class TestExtended:
                     "bytes": 1500,
                     "backlog_packets": np.where(times_ns // 20_000_000 % 2, 3, 60),
                 }
-            ).reindex(columns=list(_frames.QUEUE_COLUMNS), fill_value=0)
+            ).reindex(columns=list(table_files.QUEUE_COLUMNS), fill_value=0)
             answers = {"protocol": "h2", "connections": 1, "pages": 9, "others": 0, "broken": 0}
             Recording(
                 status=0,
                 duration_s=22.0,
-                queue=queue.astype(dict(_frames.QUEUE_COLUMNS)),
+                queue=queue.astype(dict(table_files.QUEUE_COLUMNS)),
                 provenance={
                     "bottleneck": link.to_dict(),
                     "setting": setting.name,

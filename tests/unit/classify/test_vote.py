@@ -7,8 +7,8 @@ from itertools import permutations
 
 import pytest
 
+from ccbench.base.errors import InputError
 from ccbench.classify.vote import UNKNOWN, vote
-from ccbench.errors import InputError
 
 
 class TestVote:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
+from ccbench.base.errors import EngineError, MissingRequirement
 from ccbench.cli import main as cli
 from ccbench.cli._status import ExitStatus
-from ccbench.errors import EngineError, MissingRequirement
 from tests.unit.cli.conftest import assert_refused, ccbench
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ccbench.base.random_streams import repetition_seeds
 from ccbench.cli._status import ExitStatus
+from ccbench.experiment.noise import Noise
 from ccbench.harm import MAX_REPETITIONS, REPETITIONS
-from ccbench.noise import Noise
-from ccbench.random_streams import repetition_seeds
 from tests.unit.cli.conftest import assert_refused, ccbench, command
 
 if TYPE_CHECKING:

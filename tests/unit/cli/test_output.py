@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ccbench import _atomic, _folders
+from ccbench.base import durable, result_folders
 from ccbench.cli._status import ExitStatus
 from tests.conftest import on_small_disk
 from tests.unit.cli.conftest import SCENARIO, assert_refused, ccbench
@@ -71,7 +71,7 @@ class TestWhose:
             result = ccbench(*words, "-o", folder)
             assert ExitStatus.OK == result.exit_code, result.stderr
             place = folder / "bfc" if kind == "simulated data centre" else folder
-            assert [kind] == [found for found, _ in _folders.kinds_in(place)]
+            assert [kind] == [found for found, _ in result_folders.kinds_in(place)]
 
     @pytest.mark.parametrize(
         ("words", "name"),
@@ -82,7 +82,7 @@ class TestWhose:
         self, words: tuple[str, ...], name: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A folder of something else is refused before anything is computed, and stays as it is."""
-        monkeypatch.setattr("ccbench.bfc.simulation.simulate", pytest.fail)
+        monkeypatch.setattr("ccbench.datacenter.simulation.simulate", pytest.fail)
         monkeypatch.setattr("ccbench.emulate.run", pytest.fail)
         Path("theirs").mkdir()
         for file in (name, "fig-1.csv", "fig-1.png") if name == "fig-1.json" else (name,):
@@ -94,7 +94,7 @@ class TestWhose:
 
     def test_foreign_scheme(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """So is the folder that a scheme's results would replace, before any is simulated."""
-        monkeypatch.setattr("ccbench.bfc.simulation.simulate", pytest.fail)
+        monkeypatch.setattr("ccbench.datacenter.simulation.simulate", pytest.fail)
         Path("centre/bfc").mkdir(parents=True)
         Path("centre/bfc/thesis.tex").touch()
         result = ccbench(*_SMALL_CENTRE, "-o", "centre")
@@ -161,5 +161,5 @@ class TestRefusals:
         """What cannot be put behind a link is named by where that leads."""
         (tmp_path / "link").symlink_to(forbidden / "file")
         with pytest.raises(PermissionError) as caught:
-            _atomic.write_text(tmp_path / "link", "text")
+            durable.write_text(tmp_path / "link", "text")
         assert caught.value.filename == str(forbidden / "file")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from ccbench.cache import cache_dir
+from ccbench.base.cache import cache_dir
 from ccbench.cli._status import ExitStatus
 from tests.unit.cli.conftest import assert_refused, command
 

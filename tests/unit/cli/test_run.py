@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ccbench.base.random_streams import repetition_seeds
 from ccbench.cli._status import ExitStatus
 from ccbench.emulate import _speed
-from ccbench.random_streams import repetition_seeds
-from ccbench.run import Run
+from ccbench.run.run import Run
 from tests.unit.cli.conftest import SCENARIO, assert_refused, ccbench
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 from scipy import special
 
+from ccbench.base.errors import InputError
 from ccbench.elasticity.detector import Detector, spectrum
-from ccbench.errors import InputError
 from tests.unit.elasticity.conftest import laws, noise, rates, series, tone
 
 

@@ -15,21 +15,21 @@ import pytest
 from click.testing import CliRunner
 
 from ccbench import Bottleneck, Flow, Scenario
-from ccbench._frames import EVENT_DTYPE
+from ccbench.base.errors import InputError
 from ccbench.cli import main as cli
 from ccbench.cli._status import ExitStatus
 from ccbench.elasticity import observed
 from ccbench.elasticity.detector import Detector
 from ccbench.elasticity.observed import elastic_flows, observe
 from ccbench.elasticity.pulse import fundamental_mbps, pulse_mbps
-from ccbench.errors import InputError
+from ccbench.run.table_files import EVENT_DTYPE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from click.testing import Result
 
-    from ccbench.run import Run
+    from ccbench.run.run import Run
     from tests.unit.conftest import MakeRun
 
 LINK_MBPS = 12.0

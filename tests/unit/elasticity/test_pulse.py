@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import integrate
 
+from ccbench.base.errors import InputError
 from ccbench.elasticity.detector import spectrum
 from ccbench.elasticity.pulse import burst_bytes, fundamental_mbps, least_rate_mbps, pulse_mbps
-from ccbench.errors import InputError
 
 
 class TestPulse:

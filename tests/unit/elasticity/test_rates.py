@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ccbench.base.errors import InputError
 from ccbench.elasticity.pulse import pulse_mbps
 from ccbench.elasticity.rates import cross_traffic_mbps, packet_windows, window_rates_mbps
-from ccbench.errors import InputError
 from tests.unit.elasticity.conftest import (
     LINK_MBPS,
     PACKET_BITS,

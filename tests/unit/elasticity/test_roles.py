@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
+from ccbench.base.errors import InputError
 from ccbench.elasticity.detector import spectrum
 from ccbench.elasticity.pulse import pulse_mbps
 from ccbench.elasticity.roles import (
@@ -21,7 +22,6 @@ from ccbench.elasticity.roles import (
     has_other_pulsers,
     smoothed,
 )
-from ccbench.errors import InputError
 from tests.unit.elasticity.conftest import LINK_MBPS, TIME_S, laws, noise, tone
 
 

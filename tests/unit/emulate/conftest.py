@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench import _code
+from ccbench.base import code_digests
+from ccbench.base.errors import EngineError, InputError
 from ccbench.emulate import Check, Store
 from ccbench.emulate.engine import run_identity
 from ccbench.emulate.resources import Needs
-from ccbench.errors import EngineError, InputError
-from ccbench.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ccbench.emulate.engine import Progress
-    from ccbench.run import Run
+    from ccbench.run.run import Run
 
 
 BASE = Scenario(
@@ -151,13 +151,13 @@ def wait_until(condition: Callable[[], bool]) -> None:
 @pytest.fixture
 def change(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], None]]:
     """Give what adds text to a module's source."""
-    source = _code._source
+    source = code_digests._source
 
     def add(module: str, text: str) -> None:
-        _code.code_digest.cache_clear()
+        code_digests.code_digest.cache_clear()
         monkeypatch.setattr(
-            _code, "_source", lambda name: source(name) + (text if name == module else "")
+            code_digests, "_source", lambda name: source(name) + (text if name == module else "")
         )
 
     yield add
-    _code.code_digest.cache_clear()
+    code_digests.code_digest.cache_clear()

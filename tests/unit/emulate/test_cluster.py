@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.emulate import cluster
-from ccbench.errors import InputError, MissingRequirement
 
 
 class TestCluster:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import ccbench
+from ccbench.base.errors import CcbenchError, EngineError, InputError, MissingRequirement
 from ccbench.emulate import Store, run, run_many
 from ccbench.emulate._worker import Task
-from ccbench.errors import CcbenchError, EngineError, InputError, MissingRequirement
 from tests.unit.emulate.conftest import BASE, FAILS, KILLS, Failures, GuestEngine, seeds
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from ccbench import Bottleneck, Flow, Scenario, emulate
-from ccbench.errors import EngineError
+from ccbench.base.errors import EngineError
 from tests.unit.conftest import ArithmeticEngine
 from tests.unit.raygen.conftest import Wrapped
 

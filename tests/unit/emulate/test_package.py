@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import ccbench
+from ccbench.base.errors import EngineError, InputError
 from ccbench.emulate import get_engine, run, run_many
 from ccbench.emulate.engine import ENGINES
 from ccbench.emulate.realtime.host import lacking
-from ccbench.errors import EngineError, InputError
-from ccbench.scenario import Scenario
+from ccbench.experiment.scenario import Scenario
 from tests.unit.emulate.conftest import BASE
 
 if TYPE_CHECKING:

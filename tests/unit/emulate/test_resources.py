@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench.cache import cache_dir
+from ccbench.base.cache import cache_dir
+from ccbench.base.errors import InputError
 from ccbench.emulate import Machine, _speed, expected_s, run, run_many
 from ccbench.emulate._load import packets, samples
 from ccbench.emulate._machine import cgroup_room_bytes
 from ccbench.emulate.kernel.needs import needs
 from ccbench.emulate.resources import Room, check_room
-from ccbench.errors import InputError
-from ccbench.noise import Noise
-from ccbench.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.noise import Noise
+from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 from tests.unit.emulate.conftest import BASE, NEEDS, GuestEngine, seeds
 
 if TYPE_CHECKING:

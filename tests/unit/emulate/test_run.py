@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ccbench.base.errors import EngineError, InputError
 from ccbench.emulate import Store, run, run_many
-from ccbench.errors import EngineError, InputError
 from tests.unit.emulate.conftest import BASE, FAILS, REFUSED, GuestEngine, seeds, wait_until
 
 if TYPE_CHECKING:
     from ccbench.emulate.engine import Progress
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
 
 
 class Busy(GuestEngine):

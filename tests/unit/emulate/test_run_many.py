@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from ccbench.base.errors import CcbenchError, EngineError, InputError
 from ccbench.emulate import Store, run, run_many
-from ccbench.errors import CcbenchError, EngineError, InputError
 from tests.unit.emulate.conftest import (
     BASE,
     ENDLESS,

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ccbench.cache import cache_dir
+from ccbench.base.cache import cache_dir
+from ccbench.base.errors import CcbenchError, InputError
 from ccbench.emulate import Store
 from ccbench.emulate.engine import run_identity
-from ccbench.errors import CcbenchError, InputError
-from ccbench.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ccbench.run import Run
+    from ccbench.run.run import Run
 
 SCENARIO = Scenario(
     flows=(Flow(),),
@@ -124,7 +124,7 @@ class TestStore:
     ) -> None:
         """A run whose files have another format is not found, and stays where it is."""
         folder = store.put(result)
-        monkeypatch.setattr("ccbench._run_files.FORMAT", 0)
+        monkeypatch.setattr("ccbench.run.run_files.FORMAT", 0)
         assert store.get(SCENARIO, ENGINE) is None
         assert folder.is_dir()
 

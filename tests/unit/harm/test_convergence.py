@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import ruptures
 
-from ccbench.errors import InputError
+from ccbench.base.errors import InputError
 from ccbench.harm import (
     Convergence,
     Detector,

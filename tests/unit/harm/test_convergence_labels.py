@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from ccbench.errors import InputError
+from ccbench.base.errors import InputError
 from ccbench.harm.convergence.evaluation import METHODS, evaluate, summarise
 from ccbench.harm.convergence.labels import (
     COUNTS,

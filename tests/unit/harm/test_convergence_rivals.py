@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ccbench.errors import InputError
+from ccbench.base.errors import InputError
 from ccbench.harm.convergence.rivals import (
     distance_from_later_mean,
     near_fair_share,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from ccbench.errors import InputError
+from ccbench.base.errors import InputError
+from ccbench.experiment.scenario import Bottleneck, Flow
 from ccbench.harm import (
     Experiment,
     expected_harm,
@@ -18,12 +19,11 @@ from ccbench.harm import (
     measure,
     relative_harm,
 )
-from ccbench.scenario import Bottleneck, Flow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ccbench.run import Run
+    from ccbench.run.run import Run
 
     MakeRun = Callable[..., Run]
 

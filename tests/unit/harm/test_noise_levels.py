@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from ccbench import harm
-from ccbench.errors import InputError
+from ccbench.base.errors import InputError
+from ccbench.experiment.noise import NO_NOISE, Noise
 from ccbench.harm.figures import sensitivity_figure
-from ccbench.noise import NO_NOISE, Noise
 from tests.unit.conftest import NoisyEngine, run_with_rates
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from ccbench import Bottleneck, Flow, Scenario
-from ccbench.errors import InputError
+from ccbench.base.errors import InputError
 from ccbench.harm import (
     METRICS,
     achieved,
@@ -24,7 +24,7 @@ from ccbench.harm import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ccbench.run import Run
+    from ccbench.run.run import Run
 
     MakeRun = Callable[..., Run]
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from ccbench import Flow, emulate, harm
+from ccbench.base.errors import EngineError, InputError
+from ccbench.base.estimate import Estimate
+from ccbench.base.random_streams import repetition_seeds
 from ccbench.emulate import Store
-from ccbench.errors import EngineError, InputError
-from ccbench.estimate import Estimate
+from ccbench.experiment.noise import NO_NOISE, Noise
 from ccbench.harm.repetition import next_count
-from ccbench.noise import NO_NOISE, Noise
-from ccbench.random_streams import repetition_seeds
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ccbench.errors import EngineError, InputError
-from ccbench.flow import Flow
+from ccbench.base.errors import EngineError, InputError
+from ccbench.experiment.flow import Flow
 from ccbench.harm import (
     NETWORKS,
     THRESHOLDS,

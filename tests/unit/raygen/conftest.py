@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ccbench.errors import CcbenchError
+from ccbench.base.errors import CcbenchError
 from ccbench.raygen import (
     SearchConfig,
 )
 
 if TYPE_CHECKING:
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
 
 
 def small(**changes: Any) -> SearchConfig:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ccbench.errors import InputError
-from ccbench.noise import NO_NOISE, Noise
+from ccbench.base.errors import InputError
+from ccbench.experiment.noise import NO_NOISE, Noise
 from ccbench.raygen import SearchConfig
 from tests.unit.raygen.conftest import small
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ccbench.errors import InputError
+from ccbench.base.errors import InputError
+from ccbench.experiment.noise import typical
 from ccbench.harm import Experiment, measure
-from ccbench.noise import typical
 from ccbench.raygen import DEFAULT_SPACE, Choice, Number, SearchConfig, Space
 from ccbench.raygen.experiments import experiment
 from tests.unit.conftest import run_with_rates

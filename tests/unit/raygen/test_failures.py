@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ccbench.errors import EngineError
+from ccbench.base.errors import EngineError
 from ccbench.raygen import (
     SearchResult,
     search,
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ccbench.emulate import Engine
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
 
 
 class _FailsAbove(Wrapped):

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 
-from ccbench.errors import InputError
+from ccbench.base.errors import InputError
 from ccbench.harm import measure
 from ccbench.raygen import DEFAULT_SPACE, Choice, Number, SearchConfig, SearchResult, Space, search
 from ccbench.raygen.figures import (

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ccbench.errors import CcbenchError, InputError
+from ccbench.base.errors import CcbenchError, InputError
+from ccbench.experiment.scenario import Scenario
 from ccbench.raygen import (
     CLAIMS_CSV,
     RESULTS_CSV,
@@ -18,7 +19,6 @@ from ccbench.raygen import (
     SearchResult,
     search,
 )
-from ccbench.scenario import Scenario
 from tests.unit.conftest import assert_same
 from tests.unit.raygen.conftest import Breaks, Wrapped, small
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast, get_args
 import numpy as np
 import pytest
 
-from ccbench.errors import InputError
+from ccbench.base.errors import InputError
 from ccbench.raygen import DEFAULT_SPACE, Candidate, Chromosome, Genetic
 from ccbench.raygen.genetic import Niching, cross, mutate
 

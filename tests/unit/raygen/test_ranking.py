@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ccbench.estimate import Estimate
+from ccbench.base.estimate import Estimate
 from ccbench.raygen.ranking import groups, told_apart
 
 

@@ -14,8 +14,8 @@ from tests.unit.raygen.conftest import Wrapped, small
 
 if TYPE_CHECKING:
     from ccbench.emulate import Engine
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
 
 
 class _Noisy(Wrapped):

@@ -18,15 +18,15 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from ccbench._sealed import sealed, unsealed
+from ccbench.base.errors import CcbenchError, EngineError, InputError, MissingRequirement
+from ccbench.base.sealed import sealed, unsealed
 from ccbench.cli import main as cli
 from ccbench.emulate.engine import ENGINES
-from ccbench.errors import CcbenchError, EngineError, InputError, MissingRequirement
+from ccbench.experiment.scenario import Scenario
 from ccbench.harm import measure
 from ccbench.raygen import DEFAULT_SPACE, Choice, Space, search
 from ccbench.raygen.html import report
 from ccbench.raygen.regions import regions
-from ccbench.scenario import Scenario
 from tests.unit.conftest import ArithmeticEngine
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ccbench.raygen import SearchResult
-    from ccbench.run import Run
+    from ccbench.run.run import Run
 
 FIGURES = {
     *(f"worst-{rank}" for rank in range(1, 6)),

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from ccbench.errors import InputError
+from ccbench.base.errors import InputError
+from ccbench.experiment.scenario import Scenario
 from ccbench.raygen import (
     SearchResult,
     search,
 )
-from ccbench.scenario import Scenario
 from tests.unit.conftest import ArithmeticEngine
 from tests.unit.raygen.conftest import small
 

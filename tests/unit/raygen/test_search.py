@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ccbench.errors import CcbenchError, EngineError, InputError
+from ccbench.base.errors import CcbenchError, EngineError, InputError
 from ccbench.harm import measure
 from ccbench.raygen import (
     CLAIMS_CSV,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ccbench.emulate import Engine
-    from ccbench.run import Run
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
 
 
 class _Late(Wrapped):

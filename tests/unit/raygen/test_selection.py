@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from ccbench.estimate import Estimate
+from ccbench.base.estimate import Estimate
 from ccbench.raygen import Candidate, Evaluation
 from ccbench.raygen.ranking import told_apart
 from ccbench.raygen.selection import (

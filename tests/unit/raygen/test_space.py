@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ccbench.errors import InputError
+from ccbench.base.errors import InputError
+from ccbench.experiment.trace import Trace
 from ccbench.raygen import DEFAULT_SPACE, Choice, Chromosome, Gene, Number, SearchConfig, Space
 from ccbench.raygen.gene import read_gene
-from ccbench.trace import Trace
 
 if TYPE_CHECKING:
     from pathlib import Path

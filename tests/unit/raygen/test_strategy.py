@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from ccbench.base.errors import InputError
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.main import program
-from ccbench.errors import InputError
 from ccbench.raygen import (
     DEFAULT_SPACE,
     Candidate,

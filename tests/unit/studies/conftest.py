@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ccbench.raygen import SearchResult
-    from ccbench.run import Run
+    from ccbench.run.run import Run
 
 
 LINK_MBPS = 10.0

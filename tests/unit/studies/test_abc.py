@@ -12,22 +12,14 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from ccbench import studies, trace_library
+from ccbench import studies
+from ccbench.base.errors import MissingRequirement
 from ccbench.cli.main import program
-from ccbench.errors import MissingRequirement
-from ccbench.scenario import Bottleneck, Flow, Scenario
-from ccbench.studies import (
-    abc_1,
-    abc_3,
-    abc_4,
-    abc_9,
-    abc_10,
-    abc_11,
-    abc_12,
-    abc_13,
-    abc_pk,
-)
-from ccbench.studies.abc_links import (
+from ccbench.experiment import trace_library
+from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.trace import Trace
+from ccbench.studies.abc import abc_1, abc_3, abc_4, abc_9, abc_10, abc_11, abc_12, abc_13, abc_pk
+from ccbench.studies.abc.links import (
     ABC,
     ABC_20,
     SCHEMES,
@@ -37,9 +29,8 @@ from ccbench.studies.abc_links import (
     scheme_of,
     stepped,
 )
-from ccbench.studies.abc_tradeoff import above_frontier, frontier, unbeaten
+from ccbench.studies.abc.tradeoff import above_frontier, frontier, unbeaten
 from ccbench.studies.published import exactly
-from ccbench.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,7 +11,7 @@ import pytest
 
 from ccbench import studies
 from ccbench.studies import SimulationStudy
-from ccbench.studies.bfc_slowdown import EDGES, payload_load
+from ccbench.studies.bfc.slowdown import EDGES, payload_load
 
 if TYPE_CHECKING:
     from ccbench.studies.study import Comparison

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ccbench import Scenario, studies
-from ccbench.errors import InputError, MissingRequirement
+from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.studies import (
     SearchStudy,
     SimulationStudy,
@@ -16,7 +16,7 @@ from ccbench.studies import (
 )
 
 if TYPE_CHECKING:
-    from ccbench.bfc.case import Case
+    from ccbench.datacenter.case import Case
 
 
 def size(study: Study | SearchStudy | SimulationStudy, *, quick: bool) -> tuple[int, float]:

@@ -14,7 +14,7 @@ from ccbench.classify.training import CCAS, VARIATIONS
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.vote import UNKNOWN
 from ccbench.studies import Comparison, Findings, Study, get
-from ccbench.studies.ware_traces import CLEAN, CONDITIONS, KNOWN
+from ccbench.studies.ware.traces import CLEAN, CONDITIONS, KNOWN
 
 #: Of 50 s and of 10 s, every 20 ms.
 POINTS, SHORT = 2500, 500

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ccbench import studies
-from ccbench._sealed import unsealed
+from ccbench.base.sealed import unsealed
 from ccbench.cli import main as cli
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.study import _balanced

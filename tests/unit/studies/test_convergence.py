@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ccbench.noise import typical
+from ccbench.experiment.noise import typical
 from ccbench.studies import Findings, Study, get
 from tests.unit.conftest import run_with_rates
 

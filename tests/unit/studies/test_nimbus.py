@@ -12,8 +12,9 @@ import pytest
 
 from ccbench import studies
 from ccbench.elasticity.pulse import burst_bytes
-from ccbench.scenario import Flow
-from ccbench.studies import (
+from ccbench.experiment.scenario import Flow
+from ccbench.experiment.traffic import FlowMix
+from ccbench.studies.nimbus import (
     nimbus_5,
     nimbus_7,
     nimbus_8,
@@ -23,17 +24,16 @@ from ccbench.studies import (
     nimbus_d5,
     nimbus_rtts,
 )
-from ccbench.studies.nimbus_7 import phased
-from ccbench.studies.nimbus_comparisons import compared, farthest, relative_to, worst_case
-from ccbench.studies.nimbus_fair_share import fair_shares_mbps
-from ccbench.studies.nimbus_measures import accuracy_percent, mode_accuracy_percent
-from ccbench.studies.nimbus_testbed import CATEGORIES, category_of, cross_traffic, pulser, shared
-from ccbench.traffic import FlowMix
+from ccbench.studies.nimbus.comparisons import compared, farthest, relative_to, worst_case
+from ccbench.studies.nimbus.fair_share import fair_shares_mbps
+from ccbench.studies.nimbus.measures import accuracy_percent, mode_accuracy_percent
+from ccbench.studies.nimbus.nimbus_7 import phased
+from ccbench.studies.nimbus.testbed import CATEGORIES, category_of, cross_traffic, pulser, shared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ccbench.run import Run
+    from ccbench.run.run import Run
     from ccbench.studies import Findings, Study
 
 _NAMES = [name for name in studies.names() if name.startswith("nimbus-")]

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from ccbench import studies
-from ccbench.errors import InputError
+from ccbench.base.errors import InputError
 from ccbench.studies import About
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from ccbench.estimate import Estimate
+from ccbench.base.estimate import Estimate
 from ccbench.studies import Comparison, published
 
 _WHERE = "Table 1"

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ccbench.queue_summary import QueueSummary
+from ccbench.run.queue_summary import QueueSummary
 from ccbench.studies import Study, get
-from ccbench.studies.rapid_links import PACKET_BYTES
+from ccbench.studies.rapid.links import PACKET_BYTES
 from tests.unit.conftest import run_with_rates
 
 if TYPE_CHECKING:

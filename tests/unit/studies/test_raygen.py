@@ -13,7 +13,7 @@ import pytest
 
 from ccbench.raygen import SearchConfig, SearchResult
 from ccbench.studies import Comparison, Findings, SearchStudy, get
-from ccbench.studies.ware_raygen import reno_against_westwood
+from ccbench.studies.ware.raygen import reno_against_westwood
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

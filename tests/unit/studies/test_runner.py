@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from ccbench import Scenario, raygen, studies
-from ccbench._sealed import check_files, unsealed
+from ccbench.base.errors import EngineError, InputError
+from ccbench.base.sealed import check_files, unsealed
 from ccbench.emulate.engine import ENGINES
-from ccbench.errors import EngineError, InputError
 from tests.unit.studies.conftest import (
     LINK_MBPS,
     SEARCH_STUDY,
@@ -26,7 +26,7 @@ from tests.unit.studies.conftest import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ccbench.run import Run
+    from ccbench.run.run import Run
     from ccbench.studies import (
         Rows,
         SearchStudy,

@@ -12,16 +12,16 @@ import pytest
 
 import ccbench
 from ccbench import sweeps
+from ccbench.base.errors import EngineError, InputError
+from ccbench.base.random_streams import repetition_seeds
 from ccbench.emulate import Store
-from ccbench.errors import EngineError, InputError
 from ccbench.harm import measure
-from ccbench.random_streams import repetition_seeds
 from tests.unit.raygen.conftest import Wrapped
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ccbench.scenario import Scenario
+    from ccbench.experiment.scenario import Scenario
     from tests.unit.conftest import ArithmeticEngine
 
 DOCUMENT: dict[str, Any] = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ccbench.errors import InputError
+from ccbench.base.errors import InputError
 from ccbench.sweeps.figures import check_figure, sweep_figure
 from tests.unit.sweeps.test_sweep import QUEUE, sweep_of
 

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ccbench import _frames
 from ccbench.classify.web import target
 from ccbench.emulate.realtime.recording import Recording
+from ccbench.run import table_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,10 +119,10 @@ def download(
             "backlog_packets": [1, 0] * count,
         }
     )
-    normal = _frames.normal(
+    normal = table_files.normal(
         "queue",
-        queue.reindex(columns=list(_frames.QUEUE_COLUMNS), fill_value=0),
-        _frames.QUEUE_COLUMNS,
+        queue.reindex(columns=list(table_files.QUEUE_COLUMNS), fill_value=0),
+        table_files.QUEUE_COLUMNS,
     )
     return Recording(
         status=0,

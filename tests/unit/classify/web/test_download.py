@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ccbench.base.errors import ServerError
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.web.download import (
     Answers,
@@ -17,7 +18,6 @@ from ccbench.classify.web.download import download as load
 from ccbench.classify.web.manners import Manners
 from ccbench.classify.web.site import Site
 from ccbench.classify.web.target import Target
-from ccbench.errors import ServerError
 from tests.unit.classify.web.conftest import download
 
 

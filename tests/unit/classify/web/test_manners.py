@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from ccbench.base.errors import InputError
 from ccbench.classify.setting import Setting
 from ccbench.classify.web.manners import Manners, visit
-from ccbench.errors import InputError
 
 
 class TestManners:

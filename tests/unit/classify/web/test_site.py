@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ccbench.base.errors import ServerError
 from ccbench.classify.web import site
 from ccbench.classify.web.manners import Manners
 from ccbench.classify.web.site import find_site
 from ccbench.classify.web.target import Target
-from ccbench.errors import ServerError
 from tests.unit.classify.web.conftest import serving
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ccbench._sealed import unsealed
+from ccbench.base.errors import EngineError, InputError
+from ccbench.base.sealed import unsealed
 from ccbench.classify.filters import Filters
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training_set import PACKAGED, TrainingSet
@@ -15,7 +16,6 @@ from ccbench.classify.web.folder import ServerFolder
 from ccbench.classify.web.manners import Manners
 from ccbench.classify.web.survey import FIGURE, survey
 from ccbench.classify.web.target import Target
-from ccbench.errors import EngineError, InputError
 from tests.unit.classify.web.conftest import download, serving
 
 if TYPE_CHECKING:

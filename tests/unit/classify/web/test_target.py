@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ccbench.base.errors import InputError
 from ccbench.classify.web.target import Target, read_list
-from ccbench.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path

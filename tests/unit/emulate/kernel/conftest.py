@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from ccbench.emulate.kernel import guest, tree
-from ccbench.emulate.kernel.edits import Edit
+from ccbench.emulate.kernel.source import guest_sources, tree
+from ccbench.emulate.kernel.source.edits import Edit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +127,7 @@ def tarball(kernel: Path, tmp_path: Path) -> Path:
 def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give module sources that are built in place of the real ones."""
     folder = write(tmp_path / "kernel_modules", SOURCES)
-    monkeypatch.setattr(guest, "sources_dir", lambda: folder)
+    monkeypatch.setattr(guest_sources, "sources_dir", lambda: folder)
     monkeypatch.setattr(tree, "EDITS", CHANGES)
     monkeypatch.setattr(tree, "ADDITIONS", {"arch/um/ours.h": "um/ours.h"})
     return folder

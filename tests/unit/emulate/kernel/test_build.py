@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench.cache import cache_dir
-from ccbench.emulate.kernel import build as building
-from ccbench.emulate.kernel import tree
+from ccbench.base.cache import cache_dir
+from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
 from ccbench.emulate.kernel.command import BuildError
-from ccbench.emulate.kernel.kept import prune
-from ccbench.errors import CcbenchError, InputError, MissingRequirement
+from ccbench.emulate.kernel.source import build as building
+from ccbench.emulate.kernel.source import tree
+from ccbench.emulate.kernel.source.cached_kernels import prune
 from tests.unit.emulate.kernel.conftest import CCA, MAKEFILE, write
 
 if TYPE_CHECKING:
@@ -168,8 +168,8 @@ class TestBuild:
         """Several processes that build the same at once build it once, and all get it."""
         program = (
             "import sys; from pathlib import Path;"
-            "from ccbench.emulate.kernel import build, guest, tree;"
-            "guest.sources_dir = lambda: Path(sys.argv[2]);"
+            "from ccbench.emulate.kernel.source import build, guest_sources, tree;"
+            "guest_sources.sources_dir = lambda: Path(sys.argv[2]);"
             "tree.EDITS, tree.ADDITIONS = tree.EDITS[:1], {'arch/um/ours.h': 'um/ours.h'};"
             "print(build.build(Path(sys.argv[1])).version)"
         )

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench.emulate.kernel import crash
-from ccbench.emulate.kernel.build import KernelBuild
-from ccbench.emulate.kernel.crash import Crash, Place, keep_console, source_line
-from ccbench.emulate.kernel.ending import failure
-from ccbench.errors import EngineError
+from ccbench.base.errors import EngineError
+from ccbench.emulate.kernel.boot import crash
+from ccbench.emulate.kernel.boot.crash import Crash, Place, keep_console, source_line
+from ccbench.emulate.kernel.boot.ending import failure
+from ccbench.emulate.kernel.source.build import KernelBuild
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ccbench.errors import CcbenchError
+    from ccbench.base.errors import CcbenchError
 
 POINTER = """\
 [    0.000000] ccbench_link: loading out-of-tree module taints kernel.

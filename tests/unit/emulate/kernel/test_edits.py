@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench.emulate.kernel.edits import ADDITIONS, EDITS, Edit, apply_edits
-from ccbench.errors import InputError
+from ccbench.base.errors import InputError
+from ccbench.emulate.kernel.source.edits import ADDITIONS, EDITS, Edit, apply_edits
 from tests.unit.emulate.kernel.conftest import CHANGES
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench.emulate.kernel import guest, names
-from ccbench.errors import InputError
+from ccbench.base.errors import InputError
+from ccbench.emulate.kernel.source import guest_sources, names
 from tests.unit.emulate.kernel.conftest import CCA, write
 
 if TYPE_CHECKING:
@@ -24,17 +24,17 @@ class TestGuestDigest:
             {"init/init.c": "changed\n"},
             {"tcp_new/tcp_new.c": "new\n"},
         ]
-        digests = [guest.Sources(sources).digest()]
+        digests = [guest_sources.Sources(sources).digest()]
         for change in changes:
             write(sources, change)
-            digests.append(guest.Sources(sources).digest())
+            digests.append(guest_sources.Sources(sources).digest())
         (sources / "link/ours.c").rename(sources / "link/theirs.c")
-        digests.append(guest.Sources(sources).digest())
+        digests.append(guest_sources.Sources(sources).digest())
         assert len(set(digests)) == len(digests)
 
     def test_others(self, sources: Path) -> None:
         """The digest depends neither on leftovers of builds nor on what the kernel is made of."""
-        before = guest.Sources(sources).digest()
+        before = guest_sources.Sources(sources).digest()
         left = (
             "link/ours.o",
             "link/ours.ko",
@@ -43,7 +43,7 @@ class TestGuestDigest:
             "um/entropy.h",
         )
         write(sources, {**dict.fromkeys(left, "x"), "um.config": "x", "link/README.md": "x"})
-        assert before == guest.Sources(sources).digest()
+        assert before == guest_sources.Sources(sources).digest()
 
 
 class TestOwnModules:
@@ -57,9 +57,9 @@ class TestOwnModules:
         folder = tmp_path / "tcp_mine"
         write(folder, {rules: "obj-m := tcp_mine.o\n", "tcp_mine.c": "text\n"})
         monkeypatch.setenv("CCBENCH_MODULES", f"{folder}:")
-        found = guest.find_sources()
-        assert found == guest.Sources(sources, (folder,))
-        ours = guest.Sources(sources)
+        found = guest_sources.find_sources()
+        assert found == guest_sources.Sources(sources, (folder,))
+        ours = guest_sources.Sources(sources)
         added = {str(path) for path in set(found.files()) - set(ours.files())}
         assert added == {"tcp_mine/Kbuild", "tcp_mine/tcp_mine.c"}
         assert "text\n" in list(found.module_texts())
@@ -71,14 +71,14 @@ class TestOwnModules:
         folder = write(tmp_path / "tcp_mine", {"Kbuild": "obj-m := tcp_mine.o\n"})
         (folder / "tcp_mine.c").write_bytes(b"/* na\xefve */\n" + CCA.encode())
         monkeypatch.setenv("CCBENCH_MODULES", str(folder))
-        assert "swift" in names.ccas(guest.find_sources().module_texts())
+        assert "swift" in names.ccas(guest_sources.find_sources().module_texts())
 
     @pytest.mark.usefixtures("sources")
     def test_nowhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A folder that does not exist is said not to."""
         monkeypatch.setenv("CCBENCH_MODULES", str(tmp_path / "nowhere"))
         with pytest.raises(InputError, match=r"nowhere'; .*: there is none: correct the path$"):
-            guest.find_sources()
+            guest_sources.find_sources()
 
     @pytest.mark.parametrize(
         ("name", "rules", "message"),
@@ -97,4 +97,4 @@ class TestOwnModules:
         write(folder, {"Kbuild": rules})
         monkeypatch.setenv("CCBENCH_MODULES", str(folder))
         with pytest.raises(InputError, match=message):
-            guest.find_sources()
+            guest_sources.find_sources()

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench.emulate import Store
-from ccbench.emulate.kernel import build, protocol, web
 from ccbench.emulate.kernel import engine as engine_module
-from ccbench.emulate.kernel.build import KernelBuild
+from ccbench.emulate.kernel import web
+from ccbench.emulate.kernel.boot import protocol
+from ccbench.emulate.kernel.boot.inputs import GuestInput
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.http import HttpKernelEngine
-from ccbench.emulate.kernel.inputs import GuestInput
-from ccbench.flow import MAX_BITRATES
-from ccbench.noise import Noise
-from ccbench.scenario import Bottleneck, Flow, Scenario, Trace
-from ccbench.wifi import Wifi
-from tests.unit.scenario.conftest import EVERYTHING, VIDEO, scenario
+from ccbench.emulate.kernel.source import build
+from ccbench.emulate.kernel.source.build import KernelBuild
+from ccbench.experiment.flow import MAX_BITRATES
+from ccbench.experiment.noise import Noise
+from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
+from ccbench.experiment.wifi import Wifi
+from tests.unit.experiment.conftest import EVERYTHING, VIDEO, scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -293,11 +295,11 @@ class TestCode:
     @pytest.mark.parametrize(
         "module",
         [
-            "ccbench._frames",
-            "ccbench.cca_info",
-            "ccbench.emulate.kernel.records",
-            "ccbench.emulate.kernel.results",
-            "ccbench.queue_summary",
+            "ccbench.run.table_files",
+            "ccbench.run.cca_info",
+            "ccbench.emulate.kernel.boot.records",
+            "ccbench.emulate.kernel.boot.results",
+            "ccbench.run.queue_summary",
         ],
     )
     def test_reader(self, change: Callable[[str, str], None], module: str) -> None:
@@ -310,7 +312,13 @@ class TestCode:
         assert before[1] != KernelEngine(KERNEL).version()
 
     @pytest.mark.parametrize(
-        "module", ["ccbench.run", "ccbench.scenario", "ccbench.harm", "ccbench.emulate.kernel.boot"]
+        "module",
+        [
+            "ccbench.run.run",
+            "ccbench.experiment.scenario",
+            "ccbench.harm",
+            "ccbench.emulate.kernel.boot.boot",
+        ],
     )
     def test_others(self, change: Callable[[str, str], None], module: str) -> None:
         """Code that only leads to the guest's input, or starts from a run, does not by itself."""
@@ -321,7 +329,7 @@ class TestCode:
     def test_writer(self, change: Callable[[str, str], None]) -> None:
         """Other code between a scenario and the guest makes another version of the engine."""
         before = identity(scenario()), KernelEngine(KERNEL).version()
-        change("ccbench.emulate.kernel.plan", "\nADDED = 1\n")
+        change("ccbench.emulate.kernel.boot.plan", "\nADDED = 1\n")
         assert before[0] == identity(scenario())
         assert before[1] != KernelEngine(KERNEL).version()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ccbench.emulate.kernel import names
+from ccbench.emulate.kernel.source import names
 from tests.unit.emulate.kernel.conftest import CCA, QDISC
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench.emulate.kernel import toolchain
-from ccbench.errors import MissingRequirement
+from ccbench.base.errors import MissingRequirement
+from ccbench.emulate.kernel.source import toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dataclasses to plain dictionaries and back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ccbench.base import validation
+from ccbench.base.errors import InputError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    T = TypeVar("T", bound=DataclassInstance)
+
+__all__ = ["Readers", "build", "present", "without_defaults"]
+
+#: For fields that look different in a document: the function that converts what stands there.
+Readers = Mapping[str, Callable[[object], object]]
+
+
+def present(instance: DataclassInstance) -> dict[str, Any]:
+    """Return the fields that say something: all but ``None``, empty strings and empty tuples."""
+    values = ((f.name, getattr(instance, f.name)) for f in dataclasses.fields(instance))
+    return {name: value for name, value in values if value not in (None, "", ())}
+
+
+def without_defaults(cls: type[DataclassInstance], document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of `document` that differ from the defaults of `cls`."""
+    defaults = {f.name: f.default for f in dataclasses.fields(cls)}  # MISSING equals no value
+    return {name: value for name, value in document.items() if value != defaults[name]}
+
+
+def build(cls: type[T], data: Mapping[str, object], readers: Readers) -> T:
+    """Make a `cls` from a dictionary of its fields.
+
+    Raises
+    ------
+    InputError
+        If `data` has a key that is not a field, or lacks a field without default.
+    """
+    known = {f.name: f for f in dataclasses.fields(cls)}
+    for name in data:
+        if name not in known:
+            raise validation.unknown_key(str(name), known)
+    needed = [name for name, f in known.items() if f.default is dataclasses.MISSING]
+    for name in needed:
+        if name not in data:
+            raise InputError(f"{name} is missing: add it (needed here: {', '.join(needed)})")
+    values: dict[str, Any] = {
+        name: readers[name](value) if name in readers else value for name, value in data.items()
+    }
+    return cls(**values)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program on BMv2's ``simple_switch``: packets on real interfaces, in namespaces of their own.
+
+Nothing of BMv2 is part of ccbench; p4lang packages it for Ubuntu and Debian. The switch, its
+interfaces and the sockets at their other ends live in namespaces that end with the run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ccbench.base.errors import CcbenchError, MissingRequirement
+from ccbench.datacenter.p4.sources import COMPILED, load_compiled
+from ccbench.datacenter.vectors import dumps
+from ccbench.emulate.realtime.namespaces import in_namespaces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ccbench.datacenter.vectors import Scenario
+
+__all__ = ["check_all", "missing", "run_in_namespaces"]
+
+_PROGRAMS = ("simple_switch", "simple_switch_CLI", "ip", "unshare")
+
+
+def missing() -> str | None:
+    """Return why BMv2 cannot be run here, or None if it can."""
+    lacking = [name for name in _PROGRAMS if shutil.which(name) is None]
+    if lacking:
+        return (
+            f"{' and '.join(lacking)} not installed: p4lang packages BMv2 (p4lang-bmv2) for Ubuntu "
+            "and Debian; `ccbench bfc p4 test` runs the program without it"
+        )
+    if os.geteuid() != 0:
+        return "namespaces and raw sockets need root: run it with sudo"
+    return None
+
+
+def check_all(
+    stepped: Iterable[Scenario],
+    paced: Iterable[Scenario] = (),
+    loads_per_s: Iterable[int] = (),
+    *,
+    compiled: Path | None = None,
+) -> dict[str, str | None]:
+    """Put scenarios and loads to the program on BMv2.
+
+    Parameters
+    ----------
+    stepped : iterable of Scenario
+        Scenarios to go through step by step, with the driver for traffic manager, side by side with
+        the interpreter; some 5 ms a step.
+    paced : iterable of Scenario
+        Scenarios of :func:`~ccbench.datacenter.p4.paced.paced_scenarios`, to replay in real time
+        with BMv2's own queues; some 10 s each.
+    loads_per_s : iterable of int
+        Packets per second at which flows have to keep their queues, for 6 s each
+        (:mod:`ccbench.datacenter.p4.load`); if there are any, the loss of headers is checked as
+        well.
+    compiled : Path, optional
+        Another compiled program than the one in the package.
+
+    Returns
+    -------
+    dict
+        For each scenario and load what is wrong, in a line, or None.
+
+    Raises
+    ------
+    MissingRequirement
+        If BMv2 is not installed, or this is not root.
+    CcbenchError
+        If the switch does not start or refuses its configuration.
+    """
+    with tempfile.TemporaryDirectory(prefix="ccbench-bmv2-") as scratch:
+        files = []
+        for name, scenarios in (("stepped", stepped), ("paced", paced)):
+            files.append(Path(scratch, f"{name}.jsonl"))
+            files[-1].write_text(dumps(scenarios), encoding="utf-8")
+        wrong: dict[str, str | None] = run_in_namespaces(
+            "ccbench.datacenter.p4.bmv2_world", *files, scratch, *loads_per_s, compiled=compiled
+        )
+    return wrong
+
+
+def run_in_namespaces(module: str, *words: object, compiled: Path | None = None) -> Any:
+    """Run a module of ours that starts BMv2, in namespaces of its own; return what it prints.
+
+    Parameters
+    ----------
+    module : str
+        Its name. It gets the path of the compiled program, then `words`, and prints JSON.
+    *words : object
+        Further arguments.
+    compiled : Path, optional
+        Another compiled program than the one in the package.
+
+    Raises
+    ------
+    MissingRequirement
+        If BMv2 is not installed, or this is not root.
+    CcbenchError
+        If a switch does not start or refuses its configuration.
+    """
+    reason = missing()
+    if reason is not None:
+        raise MissingRequirement(f"BMv2: {reason}")
+    if compiled is None:
+        load_compiled()  # raises if it is not that of the sources
+    done = subprocess.run(  # noqa: S603 - our own module, in namespaces
+        in_namespaces(module, str(compiled or COMPILED), *map(str, words), network=True),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        lines = done.stderr.splitlines() or ["it says nothing"]
+        raise CcbenchError(f"BMv2: {lines[-1]}")
+    return json.loads(done.stdout)

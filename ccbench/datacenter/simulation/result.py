@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happened in a simulated data centre, in memory and as a folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from ccbench.base import durable, result_folders
+from ccbench.base.errors import DamagedRun
+from ccbench.base.sealed import check_files, file_digest, sealed, unsealed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["FORMAT", "Simulation", "check_folder"]
+
+#: Version of the folder that a result is saved as.
+FORMAT = 2
+
+_TABLES = ("flows", "samples", "buffers", "ports", "active_flows", "queue_delays")
+_DESCRIPTION = "simulation.json"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Simulation:
+    """What happened in a simulated data centre.
+
+    Parameters
+    ----------
+    flows : DataFrame
+        One row per flow, in order of its start. Columns: ``start_s``; ``source``; ``destination``;
+        ``bytes`` (0: it never ends); ``kind`` (``background``, ``incast``, ``long``);
+        ``delivered_bytes``; ``fct_s``, from the start until the receiver had every byte (NaN: it
+        never had); ``ideal_s``, the same in an empty network; ``slowdown``, the one by the other;
+        ``acked_s``, from the start until the sender had the ACK of the last byte;
+        ``ideal_acked_s``, the same in an empty network.
+    samples : DataFrame
+        Index ``time_s``. Columns: ``delivered_bytes`` of payload up to then, ``long_bytes`` of
+        these of flows that never end, ``packets`` in the network.
+    buffers : DataFrame
+        Bytes in each switch's buffer; index ``time_s``, a column for each switch.
+    ports : DataFrame
+        One row per port. Columns: ``node`` and ``to`` that it joins; ``gbps``; ``sent_bytes`` of
+        all packets; ``data_packets``, ``marked_packets``, ``dropped_packets``;
+        ``peak_queue_bytes``; ``pauses`` and ``paused_s`` by PFC; ``queue_pauses`` by BFC;
+        ``assignments`` of a queue to a flow that had no packets there, and ``collisions`` with
+        others among these.
+    active_flows : DataFrame
+        How often (``count``) a port of a switch had how many ``flows`` with packets queued.
+    queue_delays : DataFrame
+        How often (``count``) a data packet waited for ``delay_ns`` (the least of the bucket) at a
+        ``port``; empty unless asked for.
+    summary : mapping
+        Totals: events, packets, retransmissions and the like, by name.
+    provenance : mapping
+        JSON-able values that say what was simulated, and by which version.
+
+    Examples
+    --------
+    Which port's queue was the longest:
+
+    >>> ports = simulated.ports.set_index(["node", "to"])  # doctest: +SKIP
+    >>> ports["peak_queue_bytes"].idxmax()  # doctest: +SKIP
+    """
+
+    flows: pd.DataFrame = field(repr=False)
+    samples: pd.DataFrame = field(repr=False)
+    buffers: pd.DataFrame = field(repr=False)
+    ports: pd.DataFrame = field(repr=False)
+    active_flows: pd.DataFrame = field(repr=False)
+    queue_delays: pd.DataFrame = field(repr=False)
+    summary: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+
+    def slowdowns(
+        self,
+        edges_bytes: tuple[float, ...] = (),
+        *,
+        kind: str = "background",
+        until: Literal["received", "acked"] = "received",
+    ) -> pd.DataFrame:
+        """Return the slowdown of flows by size.
+
+        Parameters
+        ----------
+        edges_bytes : tuple of float
+            Sizes at which one row ends and the next begins; none for a single row.
+        kind : str
+            Of the flows.
+        until : {"received", "acked"}
+            The end of a flow: its receiver has every byte (``fct_s`` by ``ideal_s``), or its sender
+            has the last ACK (``acked_s`` by ``ideal_acked_s``).
+
+        Returns
+        -------
+        DataFrame
+            One row per range; index ``up_to_bytes``. Columns: ``flows`` that are complete,
+            ``unfinished``, and the ``mean``, ``p50``, ``p95`` and ``p99`` of their slowdown, NaN
+            where none is complete.
+
+        Examples
+        --------
+        Flows of up to 3 KB, of up to 100 KB, and longer ones:
+
+        >>> simulated.slowdowns((3e3, 100e3))["p99"]  # doctest: +SKIP
+        """
+        flows = self.flows[self.flows["kind"] == kind]
+        edges = np.array([*edges_bytes, np.inf])
+        part = np.searchsorted(edges, flows["bytes"].to_numpy(), side="left")
+        slowdowns = (
+            flows["slowdown"] if until == "received" else flows["acked_s"] / flows["ideal_acked_s"]
+        ).to_numpy()
+        rows = []
+        for index in range(len(edges)):
+            slowdown = slowdowns[part == index]
+            complete = slowdown[~np.isnan(slowdown)]
+            quantiles = np.quantile(complete, [0.5, 0.95, 0.99]) if len(complete) else [np.nan] * 3
+            rows.append(
+                {
+                    "flows": len(complete),
+                    "unfinished": len(slowdown) - len(complete),
+                    "mean": complete.mean() if len(complete) else np.nan,
+                    **dict(zip(("p50", "p95", "p99"), map(float, quantiles), strict=True)),
+                }
+            )
+        return pd.DataFrame(rows, index=pd.Index(edges, name="up_to_bytes"))
+
+    def paused_share(self) -> float:
+        """Return the share of time that ports were stopped by PFC, 0 to 1, the mean of all ports.
+
+        Examples
+        --------
+        >>> simulated.paused_share()  # doctest: +SKIP
+        """
+        return float(self.ports["paused_s"].mean() / self.summary["end_s"])
+
+    def save(self, folder: str | Path) -> None:
+        """Save it as a folder of Parquet files and a JSON file; one that is there is replaced.
+
+        Raises
+        ------
+        InputError
+            As :func:`ccbench.base.result_folders.check_replaceable`.
+        OSError
+            If there is no room for it.
+
+        Examples
+        --------
+        >>> simulated.save("bfc-facebook")  # doctest: +SKIP
+        >>> Simulation.load("bfc-facebook").summary["flows"]  # doctest: +SKIP
+        """
+        path = Path(folder)
+        check_folder(path)
+        with durable.new_folder(path, replace=True) as temporary:
+            files = {}
+            for name in _TABLES:
+                file = temporary / f"{name}.parquet"
+                getattr(self, name).to_parquet(file, compression="zstd")
+                files[file.name] = file_digest(file.read_bytes())
+            document = {
+                "format": FORMAT,
+                "summary": dict(self.summary),
+                "provenance": dict(self.provenance),
+                "files": files,
+            }
+            text = json.dumps(sealed(document), indent=1, ensure_ascii=False) + "\n"
+            (temporary / _DESCRIPTION).write_text(text, encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Simulation:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        DamagedRun
+            If a file is missing, differs from what was written, or has another format.
+        """
+        path = Path(folder)
+        try:
+            document = unsealed((path / _DESCRIPTION).read_bytes())
+            if document["format"] != FORMAT:
+                message = f"{path} has format {document['format']}; this ccbench reads {FORMAT}"
+                raise DamagedRun(f"{message}: simulate it again")
+            check_files(path, document["files"])
+            tables = {name: pd.read_parquet(path / f"{name}.parquet") for name in _TABLES}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            message = f"{path} cannot be read as a simulation ({error!r}): simulate it again"
+            raise DamagedRun(message) from error
+        return cls(**tables, summary=document["summary"], provenance=document["provenance"])
+
+
+def check_folder(folder: Path) -> None:
+    """Make sure that a simulation can be saved as `folder`: to be called before a long one.
+
+    Raises
+    ------
+    InputError
+        As :func:`ccbench.base.result_folders.check_replaceable`.
+    """
+    files = {_DESCRIPTION, *(f"{name}.parquet" for name in _TABLES)}
+    result_folders.check_replaceable(folder, "simulation", files)

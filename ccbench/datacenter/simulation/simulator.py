@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simulating: checks what is asked for, has the compiled core do it, and says what was done."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from ccbench.base import validation
+from ccbench.base.errors import InputError
+from ccbench.base.validation import Range
+from ccbench.datacenter.simulation import core
+from ccbench.datacenter.simulation.result import Simulation
+from ccbench.datacenter.simulation.tables import tabulated
+from ccbench.datacenter.simulation.units import picoseconds
+from ccbench.datacenter.workload import Workload, check_flows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
+
+    from ccbench.datacenter.scheme import Scheme
+    from ccbench.datacenter.simulation.core import CoreInput
+    from ccbench.datacenter.topology import Topology
+
+__all__ = ["prepared", "simulate"]
+
+_MOST_SECONDS = 1000.0
+
+
+def simulate(  # noqa: PLR0913 - each is one setting of the experiment
+    topology: Topology,
+    workload: Workload | pd.DataFrame,
+    scheme: Scheme,
+    duration_s: float,
+    seed: int = 1,
+    *,
+    drain_s: float | None = None,
+    sample_interval_s: float = 1e-5,
+    queue_delays: bool = False,
+    progress: Callable[[float], None] | None = None,
+    given: CoreInput | None = None,
+) -> Simulation:
+    """Simulate a data centre.
+
+    Parameters
+    ----------
+    topology : Topology
+        Its network.
+    workload : Workload or DataFrame
+        Its traffic, or the flows themselves as :meth:`Workload.flows` returns them.
+    scheme : Scheme
+        How switches and senders behave.
+    duration_s : float
+        Flows start in that many seconds, 10⁻⁷ to 1000.
+    seed : int
+        For all that is random.
+    drain_s : float, optional
+        How long flows may go on after that; it ends earlier once all are complete. As long as the
+        duration if left out.
+    sample_interval_s : float
+        Time between samples, in seconds.
+    queue_delays : bool
+        Whether to note how long each data packet has waited at each port.
+    progress : callable, optional
+        Called now and then with the seconds simulated so far.
+    given : CoreInput, optional
+        The result of :func:`prepared` for the same arguments, if it has been called already.
+
+    Returns
+    -------
+    Simulation
+        What happened.
+
+    Raises
+    ------
+    InputError
+        If the traffic names servers that do not exist, or a value is out of range.
+    EngineError
+        If packets got lost that nobody dropped: a fault of the simulator.
+
+    Examples
+    --------
+    >>> from ccbench.datacenter.scheme import scheme
+    >>> from ccbench.datacenter.topology import star
+    >>> from ccbench.datacenter.workload import flow_table
+    >>> flows = flow_table([(0.0, 0, 1, 1000, "background")])
+    >>> result = simulate(star(servers=2), flows, scheme("bfc"), duration_s=1e-5)
+    >>> float(result.flows["slowdown"].iloc[0])
+    1.0
+    """
+    if given is None:
+        given = prepared(
+            topology,
+            workload,
+            scheme,
+            duration_s,
+            seed,
+            drain_s=drain_s,
+            sample_interval_s=sample_interval_s,
+            queue_delays=queue_delays,
+        )
+    tables = tabulated(core.run(given, progress), given)
+    provenance = {
+        "ccbench_version": version("ccbench"),
+        "topology": _describe_topology(topology),
+        "workload": asdict(workload) if isinstance(workload, Workload) else "flows",
+        "scheme": asdict(scheme),
+        "duration_s": float(duration_s),
+        "drain_s": float(duration_s if drain_s is None else drain_s),
+        "sample_interval_s": float(sample_interval_s),
+        "seed": seed,
+    }
+    return Simulation(**tables, provenance=provenance)
+
+
+def prepared(  # noqa: PLR0913 - likewise
+    topology: Topology,
+    workload: Workload | pd.DataFrame,
+    scheme: Scheme,
+    duration_s: float,
+    seed: int = 1,
+    *,
+    drain_s: float | None = None,
+    sample_interval_s: float = 1e-5,
+    queue_delays: bool = False,
+) -> CoreInput:
+    """Return what the core is given for a simulation, after looking at all of it.
+
+    Parameters
+    ----------
+    topology, workload, scheme, duration_s, seed, drain_s, sample_interval_s, queue_delays
+        As in :func:`simulate`.
+
+    Raises
+    ------
+    InputError
+        If the traffic names servers that do not exist, or a value is out of range.
+    """
+    seconds = Range(1e-7, _MOST_SECONDS)
+    duration_s = validation.number("duration_s", duration_s, seconds, example=0.01)
+    if drain_s is None:
+        drain_s = duration_s
+    drain_s = validation.number("drain_s", drain_s, Range(0, _MOST_SECONDS), example=0.01)
+    sample_interval_s = validation.number(
+        "sample_interval_s", sample_interval_s, seconds, example=1e-5
+    )
+    seed = validation.whole("seed", seed, Range(0, 2**63 - 1), example=1)
+    if isinstance(workload, Workload):
+        flows = workload.flows(topology, duration_s, seed)
+    else:
+        flows = workload
+        check_flows(flows, topology)
+        if not flows["start_ps"].is_monotonic_increasing:
+            raise InputError("flows are not in order of start_ps: sort them")
+    return core.core_input(
+        topology,
+        flows,
+        scheme,
+        {
+            "duration_ps": picoseconds(duration_s),
+            "drain_ps": picoseconds(drain_s),
+            "sample_interval_ps": picoseconds(sample_interval_s),
+            "seed": seed,
+            "queue_delays": queue_delays,
+        },
+    )
+
+
+def _describe_topology(topology: Topology) -> dict[str, Any]:
+    described = asdict(topology)
+    described["links"] = [[link.a, link.b, link.gbps, link.delay_us] for link in topology.links]
+    return described

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Input of a guest: with the kernel, it alone decides what a run does."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ccbench.emulate.kernel.boot import parameters, protocol
+from ccbench.emulate.kernel.boot.plan import HERE, guest_memory_mb, plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from ccbench.emulate.kernel.boot.plan import Programs
+    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.experiment.scenario import Scenario
+
+__all__ = ["GuestInput", "guest_input"]
+
+#: Modules of every run; the others are CCAs and qdiscs.
+_OWN_MODULES = ("ccbench_link", "ccbench_flows")
+
+#: The guest's clock starts here, whatever the host's says: 2020-01-01, in s. It is also the date of
+#: the files that it is given.
+_EPOCH_S = 1_577_836_800
+
+#: The guest finds its directory as the working directory of the process that it is. So no path of
+#: the host is on its command line, which the kernel's random numbers also depend on.
+_COMMAND_LINE = (
+    "root=/dev/root",
+    "rootfstype=hostfs",
+    f"rootflags={HERE}/root",
+    "ro",
+    "init=/init",
+    f"uml_dir={HERE}/",
+    "umid=guest",
+    "con=null",
+    "con0=null,fd:1",
+    "loglevel=5",
+    "oops=panic",
+    "panic=-1",
+    "time-travel=inf-cpu",
+    f"time-travel-start={_EPOCH_S}{'0' * 9}",
+    # A queue full of packets in flight outgrows small slabs: a tenth of the run.
+    "slab_min_order=2",
+    f"CCBENCH_RUN={HERE}",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuestInput:
+    """All that a guest is given for a run, but for the kernel, its modules and its programs.
+
+    Parameters
+    ----------
+    files : mapping of str to bytes
+        Files by their paths in the run's folder: ``plan``, ``link.bin``, ``flows.bin``, and what
+        programs read.
+    memory_mb : int
+        Memory of the guest, in MB.
+    seed : int
+        Of everything that the guest's kernel draws at random.
+    parameters : tuple of str
+        Words of the kernel's command line that are not in all runs.
+    """
+
+    files: Mapping[str, bytes]
+    memory_mb: int
+    seed: int
+    parameters: tuple[str, ...] = ()
+
+    @property
+    def command_line(self) -> tuple[str, ...]:
+        """The words of the kernel's command line."""
+        return (f"mem={self.memory_mb}M", *_COMMAND_LINE, *self.parameters)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment variables that the kernel reads for itself."""
+        return {"CCBENCH_SEED": str(self.seed)}
+
+    @property
+    def bottlenecks(self) -> int:
+        """Number of bottlenecks of the path."""
+        return int(self._link["bottlenecks"])
+
+    @property
+    def duration_ns(self) -> int:
+        """Length of the experiment in nanoseconds."""
+        return int(self._link["duration_ns"])
+
+    @property
+    def queue_log(self) -> bool | str:
+        """What is recorded of the queues; see :class:`~ccbench.experiment.scenario.Scenario`."""
+        return protocol.QUEUE_LOGS[int(self._link["queue_log"])]
+
+    @property
+    def ccas(self) -> npt.NDArray[np.str_]:
+        """The congestion control of each single flow, empty for UDP, shape (flows,)."""
+        return self._specs["cca"].astype(np.str_)
+
+    @property
+    def messages(self) -> npt.NDArray[np.uint32]:
+        """The number of short flows that each single flow carries, shape (flows,)."""
+        return self._specs["messages"].astype(np.uint32)
+
+    @property
+    def carried(self) -> npt.NDArray[Any]:
+        """The short flows that flows carry, flow by flow: ``time_ns`` and ``bytes``."""
+        start = protocol.FLOWS_HEADER.itemsize + self._specs.nbytes
+        return np.frombuffer(self.files["flows.bin"], protocol.MESSAGE, offset=start)
+
+    @property
+    def _specs(self) -> npt.NDArray[Any]:
+        content, start = self.files["flows.bin"], protocol.FLOWS_HEADER.itemsize
+        (header,) = np.frombuffer(content, protocol.FLOWS_HEADER, 1)
+        return np.frombuffer(content, protocol.FLOW_SPEC, int(header["flows"]), start)
+
+    @property
+    def _link(self) -> np.void:
+        header: np.void = np.frombuffer(self.files["link.bin"], protocol.LINK_HEADER, 1)[0]
+        return header
+
+    def write(self, folder: Path) -> None:
+        """Put the files into a run's folder."""
+        for name, content in self.files.items():
+            path = folder / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
+            os.utime(path, (_EPOCH_S, _EPOCH_S))
+
+    def digest(self) -> str:
+        """Return the SHA-256 in hexadecimal of all of it.
+
+        Examples
+        --------
+        >>> given = GuestInput(files={"plan": b"netns"}, memory_mb=256, seed=1)
+        >>> given.digest() == GuestInput(files={"plan": b"netns"}, memory_mb=256, seed=2).digest()
+        False
+        """
+        digest = hashlib.sha256()
+        for name, content in self._parts():
+            digest.update(f"{name} {len(content)}\n".encode())
+            digest.update(content)
+        return digest.hexdigest()
+
+    def _parts(self) -> Iterator[tuple[str, bytes]]:
+        yield from ((f"file {name}", content) for name, content in sorted(self.files.items()))
+        yield from (("word", word.encode()) for word in self.command_line)
+        for name, value in self.environment.items():
+            yield f"variable {name}", value.encode()
+
+
+def guest_input(
+    scenario: Scenario, kernel: KernelBuild, programs: Programs | None = None
+) -> GuestInput:
+    """Return what a guest is given for a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What to run.
+    kernel : KernelBuild
+        Whose modules are loaded.
+    programs : Programs, optional
+        Programs besides the init, which carry the bulk flows; left out, there are none.
+    """
+    modules = [module for module in kernel.modules if module not in _OWN_MODULES]
+    further_mb = programs.memory_mb if programs else 0
+    return GuestInput(
+        files={
+            "plan": plan(scenario, modules, programs).encode(),
+            "link.bin": protocol.describe_link(scenario),
+            "flows.bin": protocol.describe_flows(scenario, served=programs is not None),
+            **(programs.files if programs else {}),
+        },
+        memory_mb=guest_memory_mb(scenario) + further_mb,
+        seed=scenario.seed,
+        parameters=parameters.command_line(scenario, kernel),
+    )

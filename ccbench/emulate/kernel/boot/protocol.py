@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Formats of the guest's input: the twins of structs of ``kernel_modules/include/ccbench.h``.
+
+A store needs the descriptions of thousands of scenarios to see which have been run: they are made
+without pandas, for whose tables each takes milliseconds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ccbench.experiment.flow import ACKS, MAX_BITRATES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from ccbench.experiment.noise import Noise
+    from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+
+__all__ = [
+    "FLOWS_HEADER",
+    "FLOW_SPEC",
+    "LINK_HEADER",
+    "QUEUE_LOGS",
+    "describe_flows",
+    "describe_link",
+]
+
+_PROTOCOL = 4
+
+LINK_HEADER = np.dtype(
+    [
+        ("protocol", "u4"),
+        ("bottlenecks", "u4"),
+        ("flows", "u4"),
+        ("queue_log", "u4"),
+        ("rtt_ns", "u8"),
+        ("forward_jitter_ns", "u8"),
+        ("reverse_jitter_ns", "u8"),
+        ("sender_jitter_ns", "u8"),
+        ("ack_batch_ns", "u8"),
+        ("seed", "u8"),
+        ("duration_ns", "u8"),
+        ("sample_interval_ns", "u8"),
+        ("occupancy_rows", "u8"),
+    ]
+)
+_BOTTLENECK = np.dtype(
+    [
+        ("rate_bps", "u8"),
+        ("background_bps", "u8"),
+        ("trace_length", "u4"),
+        ("loss", "u4"),
+        ("wifi_frames", "u4"),
+        ("wifi_stations", "u4"),
+        ("wifi_step_ns", "u8"),
+        ("wifi_overhead_ns", "u8", 2),
+        ("loss_every_packets", "u8"),
+    ]
+)
+FLOWS_HEADER = np.dtype(
+    [
+        ("protocol", "u4"),
+        ("flows", "u4"),
+        ("duration_ns", "u8"),
+        ("sample_interval_ns", "u8"),
+        ("seed", "u8"),
+    ]
+)
+FLOW_SPEC = np.dtype(
+    [
+        ("start_ns", "u8"),
+        ("stop_ns", "u8"),
+        ("size_bytes", "u8"),
+        ("rate_bps", "u8"),
+        ("on_ns", "u8"),
+        ("off_ns", "u8"),
+        ("kind", "u2"),
+        ("acks", "u2"),
+        ("packet_bytes", "u4"),
+        ("cca", "S16"),
+        ("segment_ns", "u8"),
+        ("buffer_ns", "u8"),
+        ("ladder_kbps", "u4", MAX_BITRATES),
+        ("messages", "u8"),
+    ]
+)
+
+#: A short flow that a connection carries.
+MESSAGE = np.dtype([("time_ns", "u8"), ("bytes", "u8")])
+
+#: What `queue_log` may be; the position is what the guest is told.
+QUEUE_LOGS = (False, True, "summary")
+_FLOW_KINDS = ("bulk", "bytes", "rate", "onoff", "cbr", "poisson", "served", "video", "messages")
+
+
+def describe_link(scenario: Scenario) -> bytes:
+    """Return the description of the path: header, bottlenecks, traces, what flows differ in.
+
+    That is, of each its extra delay and the bottleneck at which it joins.
+    """
+    header = np.array(
+        (
+            _PROTOCOL,
+            len(scenario.bottlenecks),
+            scenario.flow_count,
+            QUEUE_LOGS.index(scenario.queue_log),
+            round(scenario.rtt_ms * 1e6),
+            round(scenario.noise.forward_jitter_ms * 1e6),
+            round(scenario.noise.reverse_jitter_ms * 1e6),
+            round(scenario.noise.sender_jitter_ms * 1e6),
+            round(scenario.ack_batch_ms * 1e6),
+            scenario.seed,
+            round(scenario.duration_s * 1e9),
+            round(scenario.sample_interval_ms * 1e6),
+            # A queue of n packets, n + 1 numbers, and one for more.
+            2 + max(bottleneck.queue_packets or 0 for bottleneck in scenario.bottlenecks),
+        ),
+        dtype=LINK_HEADER,
+    )
+    bottlenecks = np.array(
+        [_bottleneck(b, scenario.noise) for b in scenario.bottlenecks], dtype=_BOTTLENECK
+    )
+    traces = [np.array(_steps(b), dtype="u4") for b in scenario.bottlenecks]
+    extra_us = [round(flow.extra_rtt_ms * 1e3) for flow in scenario.flows]
+    first = [flow.first_bottleneck for flow in scenario.flows]
+    last = [
+        len(scenario.bottlenecks) - 1 if flow.last_bottleneck is None else flow.last_bottleneck
+        for flow in scenario.flows
+    ]
+    of_flows = (_of_each(scenario, np.array(of, dtype="u4")) for of in (extra_us, first, last))
+    return b"".join(part.tobytes() for part in (header, bottlenecks, *traces, *of_flows))
+
+
+def _bottleneck(bottleneck: Bottleneck, noise: Noise) -> tuple[object, ...]:
+    rate_bps = round((bottleneck.bandwidth_mbps or 0) * 1e6)
+    loss = min(round(bottleneck.loss * 2**32), 2**32 - 1)
+    wifi = bottleneck.wifi
+    if wifi is None:
+        batches: tuple[object, ...] = (0, 0, 0, (0, 0))
+    else:
+        overhead_ns = tuple(round(part * 1e6) for part in wifi.overhead_ms)
+        batches = (wifi.max_frames, wifi.stations, round(wifi.step_s * 1e9), overhead_ns)
+    background_bps = round(noise.background_share * bottleneck.mean_mbps * 1e6)
+    steps = len(_steps(bottleneck))
+    every = bottleneck.loss_every_packets or 0
+    return rate_bps, background_bps, steps, loss, *batches, every
+
+
+def _steps(bottleneck: Bottleneck) -> Sequence[int]:
+    """Return opportunities in ms, or bitrates in kbit/s, by which a link's rate varies."""
+    if bottleneck.trace is not None:
+        return bottleneck.trace.opportunities_ms
+    if bottleneck.wifi is not None:
+        return [round(mbps * 1e3) for mbps in bottleneck.wifi.bitrates_mbps]
+    return ()
+
+
+def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
+    """Return the description of the traffic: header, one specification per flow, messages.
+
+    With `served`, programs of the guest carry the bulk flows.
+    """
+    header = np.array(
+        (
+            _PROTOCOL,
+            scenario.flow_count,
+            round(scenario.duration_s * 1e9),
+            round(scenario.sample_interval_ms * 1e6),
+            scenario.seed,
+        ),
+        dtype=FLOWS_HEADER,
+    )
+    groups = np.array([_group(scenario, flow, served=served) for flow in scenario.flows], FLOW_SPEC)
+    specs = _of_each(scenario, groups)
+    specs["start_ns"] = np.round(scenario.starts_s() * 1e9)
+    first = 0
+    messages: list[npt.NDArray[Any]] = []
+    for flow in scenario.flows:
+        of_group = slice(first, first + flow.flow_count)
+        if flow.connections is not None:
+            carried = [_messages(flow, i) for i in range(flow.connections)]
+            specs["messages"][of_group] = [len(of_one) for of_one in carried]
+            messages += carried
+        elif flow.arrivals:
+            specs["size_bytes"][of_group] = [size for _, size in flow.arrivals]
+        first += flow.flow_count
+    return b"".join(part.tobytes() for part in (header, specs, *messages))
+
+
+def _messages(flow: Flow, connection: int) -> npt.NDArray[Any]:
+    """Return the short flows that one of a group's connections carries."""
+    carried = flow.arrivals[connection :: flow.flow_count]
+    return np.array([(_nanoseconds(start_s), size) for start_s, size in carried], MESSAGE)
+
+
+def _group(scenario: Scenario, flow: Flow, *, served: bool) -> tuple[object, ...]:
+    kind = "served" if served and flow.kind == "bulk" else flow.kind
+    kind = kind if flow.connections is None else "messages"
+    ladder_kbps = [round(mbps * 1e3) for mbps in flow.bitrates_mbps]
+    return (
+        0,  # start: of each single flow its own
+        _nanoseconds(flow.stop_s or scenario.duration_s),
+        flow.size_bytes or 0,
+        round((flow.rate_mbps or 0) * 1e6),
+        _nanoseconds(flow.on_s or 0),
+        _nanoseconds(flow.off_s or 0),
+        _FLOW_KINDS.index(kind),
+        ACKS.index(flow.acks),
+        flow.packet_bytes,
+        flow.cca.encode(),
+        _nanoseconds(flow.segment_s or 0),
+        _nanoseconds(flow.buffer_s or 0),
+        ladder_kbps + [0] * (MAX_BITRATES - len(ladder_kbps)),
+        0,  # messages: of each single flow its own
+    )
+
+
+def _of_each(scenario: Scenario, groups: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return what each single flow has of what groups of flows have."""
+    return np.repeat(groups, [flow.flow_count for flow in scenario.flows])
+
+
+def _nanoseconds(seconds: float) -> int:
+    return round(seconds * 1e9)

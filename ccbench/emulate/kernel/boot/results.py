@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the record files of a guest to the tables of a :class:`~ccbench.run.run.Run`."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ccbench.base.errors import EngineError
+from ccbench.emulate.kernel.boot import records
+from ccbench.run import cca_info
+from ccbench.run.queue_summary import QueueSummary
+from ccbench.run.table_files import EVENT_DTYPE, EVENTS, STATE_DTYPE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from ccbench.emulate.kernel.boot.inputs import GuestInput
+
+__all__ = ["read_tables"]
+
+#: What each event does to the number of waiting packets.
+_BACKLOG_STEP = {"enqueue": 1, "dequeue": -1, "drop": -1, "mark": 0, "loss": 0}
+_BACKLOG_STEPS = np.array([_BACKLOG_STEP[event] for event in EVENTS], dtype=np.int32)
+
+
+def read_tables(directory: Path, given: GuestInput) -> dict[str, Any]:
+    """Read what a guest has recorded.
+
+    Of the scenario it knows what the guest was given, and nothing else: that, this module and what
+    it imports decide what a run looks like, and so make its identity
+    (:meth:`ccbench.emulate.kernel.engine.KernelEngine.identity`).
+
+    Parameters
+    ----------
+    directory : Path
+        Where the record files lie.
+    given : GuestInput
+        What the guest was given.
+
+    Returns
+    -------
+    dict
+        The tables of a :class:`~ccbench.run.run.Run`, by name.
+
+    Raises
+    ------
+    EngineError
+        If a flow failed for another reason than the network's, or records are missing.
+    """
+    ccas = given.ccas
+    completions = np.fromfile(directory / "completions.bin", records.COMPLETION_RECORD)
+    if len(completions) != len(ccas):
+        message = f"the virtual kernel reported {len(completions)} of {len(ccas)} flows"
+        raise EngineError(message)
+    _check_errors(completions["error"])
+    return {
+        "queue": _queue(given, directory),
+        "flows": _flows(ccas, np.fromfile(directory / "samples.bin", records.FLOW_RECORD)),
+        "completions": pd.DataFrame(
+            {name: completions[name] for name in completions.dtype.names or () if name != "error"}
+        ),
+        "queue_summary": _summary(directory) if given.queue_log == "summary" else None,
+        **_batches(given, directory),
+        **_messages(given, directory),
+    }
+
+
+def _check_errors(errors: npt.NDArray[np.int32]) -> None:
+    """Let only those flows pass that the network let down: a time-out is a result."""
+    failed = np.flatnonzero((errors != 0) & (errors != -errno.ETIMEDOUT))
+    if len(failed):
+        flow = int(failed[0])
+        message = f"flow {flow} failed in the virtual kernel: {os.strerror(-int(errors[flow]))}"
+        raise EngineError(message)
+
+
+def _queue(given: GuestInput, directory: Path) -> pd.DataFrame:
+    events = np.empty(0, records.QUEUE_RECORD)
+    if given.queue_log is True:
+        events = np.fromfile(directory / "queue.bin", records.QUEUE_RECORD)
+        # The guest goes on for a moment after the end.
+        events = events[: np.searchsorted(events["time_ns"], given.duration_ns, side="right")]
+    packets = np.empty(len(events), dtype=np.uint32)
+    size = np.empty(len(events), dtype=np.uint32)
+    for bottleneck in range(given.bottlenecks):
+        here = _rows_of(bottleneck, events, given.bottlenecks)
+        step = _BACKLOG_STEPS[events["event"][here]]
+        packets[here] = np.cumsum(step, dtype=np.int32)
+        size[here] = np.cumsum(step * events["bytes"][here], dtype=np.int64)
+    columns = {
+        "time_ns": events["time_ns"].view(np.int64),
+        "bottleneck": events["bottleneck"],
+        "event": _categories(events["event"].view(np.int8), EVENT_DTYPE),
+        "flow": events["flow"],
+        "bytes": events["bytes"],
+        "backlog_packets": packets,
+        "backlog_bytes": size,
+    }
+    return _frame(columns)
+
+
+def _summary(directory: Path) -> QueueSummary:
+    tables = {}
+    for name, record in records.SUMMARY_RECORDS.items():
+        rows = np.fromfile(directory / f"queue_{name}.bin", record)
+        columns: dict[str, Any] = {column: rows[column] for column in record.names or ()}
+        if "event" in columns:
+            columns["event"] = _categories(rows["event"].astype(np.int8), EVENT_DTYPE)
+        tables[name] = _frame(columns)
+    tables["samples"] = tables["samples"].sort_values(["time_ns", "bottleneck"], ignore_index=True)
+    return QueueSummary(**tables)
+
+
+def _batches(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
+    path = directory / "batches.bin"
+    if not path.exists():
+        return {}
+    batches = np.fromfile(path, records.BATCH_RECORD)
+    batches = batches[batches["acked_ns"] <= given.duration_ns]
+    return {"batches": _frame({name: batches[name] for name in batches.dtype.names or ()})}
+
+
+def _messages(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
+    path = directory / "messages.bin"
+    if not path.exists():
+        return {}
+    arrived = np.fromfile(path, records.MESSAGE_RECORD)
+    carried, of_flow = given.carried, given.messages
+    first = np.cumsum(of_flow) - of_flow
+    end_ns = np.full(len(carried), -1, dtype=np.int64)
+    end_ns[first[arrived["flow"]] + arrived["message"]] = arrived["end_ns"]
+    columns = {
+        "flow": np.repeat(np.arange(len(of_flow), dtype=np.uint32), of_flow),
+        "start_ns": carried["time_ns"].astype(np.int64),
+        "end_ns": end_ns,
+        "size_bytes": carried["bytes"],
+    }
+    return {"messages": _frame(columns)}
+
+
+def _frame(columns: dict[str, Any]) -> pd.DataFrame:
+    # Records lie together, columns do not; one copy of each, none to gather columns of one type.
+    contiguous = {
+        name: np.ascontiguousarray(column) if isinstance(column, np.ndarray) else column
+        for name, column in columns.items()
+    }
+    return pd.DataFrame(contiguous, copy=False)
+
+
+def _rows_of(bottleneck: int, events: npt.NDArray[Any], count: int) -> Any:
+    # The usual case spares a copy of millions of rows.
+    return slice(None) if count == 1 else events["bottleneck"] == bottleneck
+
+
+def _flows(ccas: npt.NDArray[np.str_], samples: npt.NDArray[Any]) -> pd.DataFrame:
+    columns: dict[str, Any] = {name: samples[name] for name in samples.dtype.names or ()}
+    info, attribute = columns.pop("cca_info"), columns.pop("cca_attribute")
+    for cca in cca_info.NAMES.keys() & set(ccas.tolist()):
+        rows = np.flatnonzero((ccas[samples["flow"]] == cca) & (attribute != 0))
+        for column, values in zip(cca_info.COLUMNS, cca_info.decode(cca, info[rows]), strict=False):
+            whole = columns.setdefault(column, np.full(len(samples), np.nan))
+            whole[rows] = values
+    columns["time_ns"] = samples["time_ns"].view(np.int64)
+    columns["state"] = _categories(samples["state"].astype(np.int8), STATE_DTYPE)
+    return _frame(columns)
+
+
+def _categories(codes: Any, dtype: pd.CategoricalDtype) -> pd.Categorical:
+    # Any: not all versions of pandas' types know that codes may be an array.
+    return pd.Categorical.from_codes(codes, dtype=dtype)

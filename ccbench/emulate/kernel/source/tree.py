@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel tree: a copy of the source, changed, configured and compiled for user mode."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from ccbench.base import safe_json
+from ccbench.base.errors import CcbenchError, InputError
+from ccbench.emulate.kernel.source import kconfig, names
+from ccbench.emulate.kernel.source.edits import ADDITIONS, EDITS, Edit, apply_edits
+from ccbench.emulate.kernel.source.linux import unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from ccbench.emulate.kernel.command import Builder
+
+__all__ = ["CFLAGS", "KernelTree", "Recipe", "compile_tree", "damaged", "load_tree"]
+
+#: Further flags for the compiler, for the kernel and for the modules, e.g. "-O3". Flags that name a
+#: processor do not belong here: caches are shared between machines.
+CFLAGS = ""
+
+#: About so many lines does make print for a whole kernel. Only for the progress bar.
+_LINES_OF_MAKE = 1080
+
+#: The folders of a compiled tree that compiling modules takes; the rest is removed.
+_KEPT_FOLDERS = ("arch", "include", "scripts")
+
+_FRAGMENT = "ccbench.config"
+_DESCRIPTION = "kernel.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """Everything that decides what a kernel tree is.
+
+    Parameters
+    ----------
+    source_digest : str
+        What identifies the source.
+    fragment : str
+        The options of the configuration, the text of ``um.config``.
+    hz : int
+        Timer ticks per second.
+    edits : tuple of Edit
+        The changes of the source.
+    additions : dict
+        Files added to the source: where they go, and their texts.
+    cflags : str
+        Further flags for the compiler.
+    """
+
+    source_digest: str
+    fragment: str
+    hz: int
+    edits: tuple[Edit, ...]
+    additions: dict[str, str]
+    cflags: str
+
+    @classmethod
+    def of(cls, source_digest: str, sources: Path, hz: int) -> Recipe:
+        """Return the recipe of this version of ccbench for a source and a HZ."""
+        return cls(
+            source_digest=source_digest,
+            fragment=(sources / "um.config").read_text(encoding="utf-8"),
+            hz=hz,
+            edits=EDITS,
+            additions={
+                target: (sources / ours).read_text(encoding="utf-8")
+                for target, ours in ADDITIONS.items()
+            },
+            cflags=CFLAGS,
+        )
+
+    @property
+    def key(self) -> str:
+        """What to call the tree: 16 hexadecimal digits, others for any other recipe."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelTree:
+    """A compiled kernel tree in the cache.
+
+    Parameters
+    ----------
+    path : Path
+        The tree; ``linux`` in it is the kernel as a program.
+    key : str
+        The key of its recipe.
+    source_digest : str
+        What identifies the source.
+    source_name : str
+        The name of the tarball or the folder that was the source.
+    release : str
+        The kernel's release, as ``uname -r`` says it.
+    hz : int
+        Timer ticks per second.
+    ccas, qdiscs : tuple of str
+        The congestion control algorithms and the qdiscs that it has built in.
+    """
+
+    path: Path
+    key: str
+    source_digest: str
+    source_name: str
+    release: str
+    hz: int
+    ccas: tuple[str, ...]
+    qdiscs: tuple[str, ...]
+
+
+def load_tree(path: Path) -> KernelTree:
+    """Return the tree that :func:`compile_tree` has made.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    CcbenchError
+        If what is said of it there cannot be read.
+    """
+    if not path.is_dir():
+        raise FileNotFoundError(path)
+    try:
+        known = safe_json.loads((path / _DESCRIPTION).read_bytes())
+        for name in ("ccas", "qdiscs"):
+            known[name] = tuple(known[name])
+        return KernelTree(path=path, **known)
+    except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
+        raise damaged(path, error) from error
+
+
+def damaged(path: Path, error: Exception) -> CcbenchError:
+    """Return the error to raise when what the cache says of a kernel cannot be read."""
+    return CcbenchError(
+        f"the virtual kernel in {path} is damaged ({error}): remove it by `ccbench kernel prune`, "
+        "then run: ccbench kernel build"
+    )
+
+
+def compile_tree(
+    source: Path,
+    recipe: Recipe,
+    tree: Path,
+    builder: Builder,
+    on_progress: Callable[[str, float], None],
+) -> None:
+    """Make a kernel tree in an empty folder.
+
+    Parameters
+    ----------
+    source : Path
+        A tarball or a tree.
+    recipe : Recipe
+        What to make of it.
+    tree : Path
+        The folder. It may be moved afterwards.
+    builder : Builder
+        Runs the compilers.
+    on_progress : callable
+        Called with what is being done and which part of the whole has been done, 0 to 1.
+
+    Raises
+    ------
+    InputError
+        If the source cannot be used.
+    BuildError
+        If it does not compile.
+    """
+    on_progress("unpacking the kernel's source", 0.0)
+    unpack(source, tree)
+    apply_edits(tree, recipe.edits, recipe.additions, hz=recipe.hz)
+
+    on_progress("configuring the kernel", 0.06)
+    (tree / _FRAGMENT).write_text(recipe.fragment, encoding="utf-8")
+    # With the fragment as the values of "all no": options that it does not name are off.
+    builder.make(
+        f"KCONFIG_ALLCONFIG={_FRAGMENT}", "allnoconfig", what="configuring the kernel", tree=tree
+    )
+    _check_config(tree, recipe)
+
+    lines = 0
+
+    def count(_: str) -> None:
+        nonlocal lines
+        lines += 1
+        on_progress("compiling the kernel", 0.1 + 0.9 * min(1.0, lines / _LINES_OF_MAKE))
+
+    builder.make(what="compiling the kernel", tree=tree, on_line=count)
+
+    compiled = list(_compiled(tree / "net"))
+    release = (tree / "include/config/kernel.release").read_text(encoding="utf-8").strip()
+    description = {
+        "key": recipe.key,
+        "source_digest": recipe.source_digest,
+        "source_name": source.name,
+        "release": release,
+        "hz": recipe.hz,
+        "ccas": names.ccas(compiled),
+        "qdiscs": names.qdiscs(compiled),
+    }
+    _prune(tree)
+    (tree / _DESCRIPTION).write_text(json.dumps(description, indent=2), encoding="utf-8")
+
+
+def _check_config(tree: Path, recipe: Recipe) -> None:
+    config = (tree / ".config").read_text(encoding="utf-8")
+    ignored = kconfig.not_in_effect(f"{recipe.fragment}\nCONFIG_HZ={recipe.hz}\n", config)
+    if ignored:
+        raise InputError(
+            f"source: this kernel does not take the options {', '.join(ignored)} of um.config; "
+            "use Linux 6.12 or 6.1"
+        )
+
+
+def _compiled(folder: Path) -> Iterator[str]:
+    """Yield the texts of the C files that were compiled."""
+    for compiled in sorted(folder.rglob("*.o")):
+        file = compiled.with_suffix(".c")
+        if file.is_file():
+            yield file.read_text(encoding="utf-8", errors="replace")
+
+
+def _prune(tree: Path) -> None:
+    """Remove what neither running the kernel nor compiling modules takes: most of the tree."""
+    for path in tree.iterdir():
+        if path.is_dir() and path.name not in _KEPT_FOLDERS:
+            shutil.rmtree(path)
+        elif path.suffix in {".a", ".o"}:
+            path.unlink()

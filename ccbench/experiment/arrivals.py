@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of short flows: when each starts and how much it sends."""
+
+from __future__ import annotations
+
+import csv
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+
+from ccbench.base import validation
+from ccbench.base.errors import InputError
+from ccbench.base.validation import Range
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["Arrivals", "checked", "from_file", "to_csv"]
+
+#: Pairs of start in seconds and payload in bytes, in order of the start.
+Arrivals: TypeAlias = tuple[tuple[float, int], ...]
+
+_COLUMNS = ["start_s", "size_bytes"]
+_LATEST_S = 1e6
+_MOST_BYTES = 2**53
+
+
+def checked(arrivals: object) -> Arrivals:
+    """Return `arrivals` in its normal form.
+
+    Raises
+    ------
+    InputError
+        If it is not a sequence of pairs in order of their start.
+    """
+    example = "write for example arrivals = [[0.5, 20000]]"
+    form = "[start_s, size_bytes]"
+    pairs = validation.several("arrivals", arrivals, f"a list of pairs {form}", example)
+    if _is_normal(pairs):  # of 100,000 flows, most need no more than this glance
+        return pairs
+    result: list[tuple[float, int]] = []
+    earliest = 0.0
+    for i, pair in enumerate(pairs):
+        if not isinstance(pair, tuple | list) or len(pair) != len(_COLUMNS):
+            raise validation.bad(f"arrivals[{i}]", pair, f"a pair {form}", example)
+        start = f"arrivals[{i}].start_s"
+        start_s = validation.number(start, pair[0], Range(0, _LATEST_S), example=0.5)
+        if start_s < earliest:
+            after = f"at least {earliest:g}, the start before it"
+            raise validation.bad(start, start_s, after, "sort the arrivals by start_s")
+        size = f"arrivals[{i}].size_bytes"
+        allowed = Range(1, _MOST_BYTES)
+        result.append((start_s, validation.whole(size, pair[1], allowed, example=20_000)))
+        earliest = start_s
+    return tuple(result)
+
+
+def _is_normal(arrivals: tuple[Any, ...]) -> TypeGuard[Arrivals]:
+    """Say whether nothing has to be changed about these pairs, nor is wrong with them."""
+    earliest = 0.0
+    for pair in arrivals:
+        if type(pair) is not tuple or len(pair) != len(_COLUMNS):
+            return False
+        start_s, size = pair
+        if type(start_s) is not float or type(size) is not int:
+            return False
+        # 0.0 may be -0.0, which is printed differently.
+        if start_s == 0 or not (earliest <= start_s <= _LATEST_S and 1 <= size <= _MOST_BYTES):
+            return False
+        earliest = start_s
+    return True
+
+
+def from_file(path: Path) -> list[tuple[float, int]]:
+    """Read a CSV file with the header ``start_s,size_bytes``.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read; the message names the file and the line.
+    """
+    text = validation.text_file(path, "arrivals file")
+    try:
+        rows = list(csv.reader(text.splitlines()))
+    except csv.Error as error:
+        raise InputError(f"arrivals file {path} is not CSV ({error}): correct it") from error
+    header = [cell.strip() for cell in rows[0]] if rows else []
+    if header != _COLUMNS:
+        line, allowed = f"arrivals file {path} line 1", f"the header {','.join(_COLUMNS)}"
+        raise validation.bad(line, ",".join(header), allowed, "add it at the top")
+    if len(rows) == 1:
+        raise InputError(
+            f"arrivals file {path} lists no flow: add a line for each below its header"
+        )
+    return [_pair(path, line, row) for line, row in enumerate(rows[1:], start=2)]
+
+
+def to_csv(arrivals: Arrivals) -> str:
+    """Return the text of a CSV file that :func:`from_file` reads back to the last digit.
+
+    Examples
+    --------
+    >>> to_csv(((0.5, 20000),)).splitlines()
+    ['start_s,size_bytes', '0.5,20000']
+    """
+    lines = (f"{start_s!r},{size_bytes}" for start_s, size_bytes in arrivals)
+    return "\n".join([",".join(_COLUMNS), *lines, ""])
+
+
+def _pair(path: Path, line: int, row: list[str]) -> tuple[float, int]:
+    with suppress(ValueError):
+        start_s, size_bytes = row
+        if "_" not in f"{start_s}{size_bytes}":  # Python takes 1_0 for 10; no other program does
+            return float(start_s), int(size_bytes)
+    field = f"arrivals file {path} line {line}"
+    allowed = "two numbers, start_s and size_bytes"
+    raise validation.bad(field, ",".join(row), allowed, "correct the line")

@@ -1,0 +1,506 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenarios: what to run.
+
+A :class:`Scenario` is a value: it can be compared, hashed, written to a file and read back, and
+running the same scenario on the same engine gives the same result. Every rate counts IP bytes: a
+full packet is 1500 of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ccbench.base import dataclass_dicts, durable, toml_files, validation
+from ccbench.base.random_streams import stream
+from ccbench.base.validation import Range
+from ccbench.experiment.bottleneck import Bottleneck
+from ccbench.experiment.flow import MAX_FLOWS, MTU_BYTES, Flow
+from ccbench.experiment.noise import NO_NOISE, Noise, read_noise
+from ccbench.experiment.trace import Trace
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pandas as pd
+
+__all__ = ["MSS_BYTES", "MTU_BYTES", "Bottleneck", "Flow", "Noise", "Scenario", "Trace"]
+
+#: TCP payload of a full packet in bytes: what 20 bytes of IP header, 20 of TCP header and 12 of
+#: timestamps leave.
+MSS_BYTES = MTU_BYTES - 52
+
+MAX_BOTTLENECKS = 8
+_RTT = Range(0.001, 10_000)
+_DURATION = Range(0.001, 1e6)
+_BATCH = Range(0, 1_000)
+_INTERVAL = Range(1, 1e9)
+
+#: How the kernel writes a module's parameters that are true or false.
+_KERNEL_BOOLS = {True: "Y", False: "N"}
+
+_Part = TypeVar("_Part", Flow, Bottleneck)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """One experiment: flows from a sender to a receiver through one or more bottlenecks in a row.
+
+    Parameters
+    ----------
+    flows : tuple of Flow
+        Groups of flows. Single flows are numbered from 0, group by group.
+    bottlenecks : tuple of Bottleneck
+        1 to 8 of them, in the order in which packets pass. A `queue_bdp` is replaced by the
+        `queue_packets` it stands for.
+    rtt_ms : float
+        Base round-trip time in milliseconds, 0.001 to 10,000: without queueing and without the
+        time on the links.
+    duration_s : float
+        Length in seconds, 0.001 or more.
+    seed : int
+        For everything random: another seed gives another draw.
+    noise : Noise
+        Random disturbance of the path and the hosts; none by default. In TOML a table,
+        ``noise = {reverse_jitter_ms = 0.1}``. Without any, flows without randomness of their own
+        (Reno, CUBIC) can lock in step.
+    ack_batch_ms : float
+        Answers leave the receiving host only at multiples of this, in milliseconds, all that are
+        ready at once: compressed ACKs, as from hosts that coalesce interrupts, Wi-Fi and cable
+        modems. 0: each when it is ready.
+    sample_interval_ms : float
+        Time between two samples of a flow, 1 ms or more. Samples lie on multiples of it.
+    queue_log : bool or "summary"
+        Whether every event of every packet at the queues is recorded. Large searches that do not
+        need it leave it off. With ``"summary"`` a run has distributions, counters and samples
+        instead, whose size does not grow with the number of packets: 10 Gbit/s are 1.7 million
+        events a second, which need 24 bytes of memory each, and up to 95 to make a table of
+        (:class:`~ccbench.run.queue_summary.QueueSummary`).
+    ecn : bool
+        Whether the end hosts negotiate ECN.
+    sysctls : tuple of (str, str), or mapping
+        Settings below ``net.`` for both end hosts, such as ``{"net.ipv4.tcp_sack": 0}``; in TOML a
+        table. Numbers become strings.
+    module_parameters : tuple of (str, str), or mapping
+        Parameters of the virtual kernel's modules, ours or Linux's own, by ``module.parameter``,
+        such as ``{"tcp_rapid.tolerance": 64}``; in TOML a table. They hold from the start on.
+        Numbers become strings, true and false what the kernel writes for them.
+    name : str
+        For people. Not part of the scenario's identity.
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range; the message starts with the setting's place, such as
+        ``bottlenecks[0].bandwidth_mbps``.
+
+    Examples
+    --------
+    >>> scenario = Scenario(
+    ...     flows=(Flow(cca="bbr"), Flow(cca="cubic")),
+    ...     bottlenecks=(Bottleneck(bandwidth_mbps=100, queue_bdp=1),),
+    ...     rtt_ms=40,
+    ...     duration_s=60,
+    ... )
+    >>> scenario.bottlenecks[0].queue_packets
+    333
+    """
+
+    flows: tuple[Flow, ...]
+    bottlenecks: tuple[Bottleneck, ...]
+    rtt_ms: float
+    duration_s: float
+    seed: int = 1
+    noise: Noise = NO_NOISE
+    ack_batch_ms: float = 0.0
+    sample_interval_ms: float = 100.0
+    queue_log: bool | str = True
+    ecn: bool = False
+    sysctls: tuple[tuple[str, str], ...] = ()
+    module_parameters: tuple[tuple[str, str], ...] = ()
+    name: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        number, whole = validation.number, validation.whole
+        interval = self.sample_interval_ms
+        values: dict[str, object] = {
+            "flows": _checked_parts("flows", self.flows, Flow),
+            "bottlenecks": _checked_parts("bottlenecks", self.bottlenecks, Bottleneck),
+            "rtt_ms": number("rtt_ms", self.rtt_ms, _RTT, example=40),
+            "duration_s": number("duration_s", self.duration_s, _DURATION, example=60),
+            "seed": whole("seed", self.seed, Range(0, 2**63 - 1), example=1),
+            "noise": _checked_noise(self.noise),
+            "ack_batch_ms": number("ack_batch_ms", self.ack_batch_ms, _BATCH, example=1),
+            "sample_interval_ms": number("sample_interval_ms", interval, _INTERVAL, example=100),
+            "queue_log": _checked_queue_log(self.queue_log),
+            "ecn": validation.flag("ecn", self.ecn),
+            "sysctls": _checked_sysctls(self.sysctls),
+            "module_parameters": _checked_module_parameters(self.module_parameters),
+            "name": validation.one_line("name", self.name),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        if len(self.bottlenecks) > MAX_BOTTLENECKS:
+            allowed, step = f"1 to {MAX_BOTTLENECKS} of them", "remove some"
+            raise validation.bad("bottlenecks", len(self.bottlenecks), allowed, step)
+        if self.flow_count > MAX_FLOWS:
+            allowed, step = f"at most {MAX_FLOWS} single flows", "lower the counts"
+            raise validation.bad("flows", self.flow_count, allowed, step)
+        for i, flow in enumerate(self.flows):
+            self._check_times(f"flows[{i}]", flow)
+            for name, position, step in (
+                ("first_bottleneck", flow.first_bottleneck, "join the path earlier"),
+                ("last_bottleneck", flow.last_bottleneck or 0, "leave it out"),
+            ):
+                if position >= len(self.bottlenecks):
+                    allowed = f"at most {len(self.bottlenecks) - 1}, the last one's position"
+                    raise validation.bad(f"flows[{i}].{name}", position, allowed, step)
+        sized = tuple(map(self._with_queue_packets, range(len(self.bottlenecks))))
+        object.__setattr__(self, "bottlenecks", sized)
+
+    @property
+    def flow_count(self) -> int:
+        """Number of single flows."""
+        return sum(flow.flow_count for flow in self.flows)
+
+    @property
+    def draws_at_random(self) -> bool:
+        """Whether the scenario itself is random: noise, losses, Wi-Fi, Poisson arrivals.
+
+        Without any of them a congestion control (BBR) or a queueing discipline (FQ-CoDel) may still
+        draw at random.
+        """
+        return (
+            bool(self.noise)
+            or any(link.loss > 0 or link.wifi is not None for link in self.bottlenecks)
+            or any(flow.kind == "poisson" for flow in self.flows)
+        )
+
+    def bdp_packets(self, bottleneck: int = 0) -> float:
+        """Bandwidth-delay product of a bottleneck in full packets: its (mean) rate times `rtt_ms`.
+
+        Examples
+        --------
+        >>> link = Bottleneck(bandwidth_mbps=12, queue_bdp=1)
+        >>> Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=50, duration_s=60).bdp_packets()
+        50.0
+        """
+        return self.bottlenecks[bottleneck].mean_mbps * 1e3 * self.rtt_ms / (8 * MTU_BYTES)
+
+    def flow_table(self) -> pd.DataFrame:
+        """Return one row per single flow.
+
+        Returns
+        -------
+        DataFrame
+            Index ``flow`` from 0; columns ``group`` (position in `flows`), ``label``, ``kind``,
+            ``cca``, ``start_s`` (with its part of the noise), ``stop_s`` (`duration_s` where the
+            flow has none), ``size_bytes`` (missing where the kind has none), ``rate_mbps``
+            (likewise), ``extra_rtt_ms``, ``first_bottleneck`` and ``last_bottleneck`` (the path's
+            last where the flow has none).
+
+        Examples
+        --------
+        >>> link = Bottleneck(bandwidth_mbps=10, queue_bdp=1)
+        >>> flows = (Flow(cca="bbr", count=2), Flow(kind="cbr", rate_mbps=1))
+        >>> scenario = Scenario(flows=flows, bottlenecks=(link,), rtt_ms=40, duration_s=60)
+        >>> list(scenario.flow_table()["label"])
+        ['bbr', 'bbr', 'cbr']
+        """
+        import pandas as pd  # noqa: PLC0415 - most of a second, for those who only read a scenario
+
+        groups = pd.DataFrame(
+            {
+                "group": range(len(self.flows)),
+                "label": [flow.label or flow.cca or flow.kind for flow in self.flows],
+                "kind": [flow.kind for flow in self.flows],
+                "cca": [flow.cca for flow in self.flows],
+                "stop_s": [flow.stop_s or self.duration_s for flow in self.flows],
+                "size_bytes": pd.array([flow.size_bytes for flow in self.flows], dtype="Int64"),
+                "rate_mbps": pd.Series([flow.rate_mbps for flow in self.flows], dtype="float64"),
+                "extra_rtt_ms": [flow.extra_rtt_ms for flow in self.flows],
+                "first_bottleneck": [flow.first_bottleneck for flow in self.flows],
+                "last_bottleneck": [
+                    len(self.bottlenecks) - 1
+                    if flow.last_bottleneck is None
+                    else flow.last_bottleneck
+                    for flow in self.flows
+                ],
+            }
+        )
+        counts = [flow.flow_count for flow in self.flows]
+        table = groups.loc[groups.index.repeat(counts)].reset_index(drop=True)
+        table.index.name = "flow"
+        table.insert(4, "start_s", self.starts_s())  # before stop_s
+        for i, flow in enumerate(self.flows):
+            if flow.arrivals and flow.connections is None:
+                first = sum(counts[:i])
+                rows = slice(first, first + counts[i] - 1)  # label slices include their end
+                table.loc[rows, "size_bytes"] = [size for _, size in flow.arrivals]
+        return table
+
+    def starts_s(self) -> npt.NDArray[np.float64]:
+        """Return when each single flow starts, with its part of the noise, in seconds.
+
+        Returns
+        -------
+        ndarray, shape (flow_count,)
+
+        Examples
+        --------
+        >>> link = Bottleneck(bandwidth_mbps=10, queue_bdp=1)
+        >>> flows = (Flow(count=2), Flow(start_s=5))
+        >>> scenario = Scenario(flows=flows, bottlenecks=(link,), rtt_ms=40, duration_s=60)
+        >>> scenario.starts_s().tolist()
+        [0.0, 0.0, 5.0]
+        """
+        import numpy as np  # noqa: PLC0415 - likewise
+
+        counts = [flow.flow_count for flow in self.flows]
+        starts_s = np.repeat([flow.start_s for flow in self.flows], counts)
+        if self.noise.start_spread_ms:
+            spread_s = self.noise.start_spread_ms / 1e3
+            starts_s += stream(self.seed, "start").uniform(0, spread_s, self.flow_count)
+        first = 0
+        for flow in self.flows:
+            if flow.arrivals:
+                # Of several flows in turn over a connection, the first opens it.
+                drawn_s = [start_s for start_s, _ in flow.arrivals[: flow.flow_count]]
+                starts_s[first : first + flow.flow_count] = drawn_s
+            first += flow.flow_count
+        return starts_s
+
+    def key(self) -> str:
+        """Return the SHA-256 in hexadecimal of everything that can change the result.
+
+        That is all but the name, the labels and the names of traces.
+        """
+        document = self.to_dict()
+        document.pop("name", None)
+        for flow in document["flows"]:
+            flow.pop("label", None)
+        for bottleneck in document["bottlenecks"]:
+            bottleneck.get("trace", {}).pop("name", None)
+        canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scenario as a dictionary of JSON-able values, without those that are empty."""
+        values = dataclass_dicts.present(self)
+        values["flows"] = [flow.to_dict() for flow in self.flows]
+        values["bottlenecks"] = [bottleneck.to_dict() for bottleneck in self.bottlenecks]
+        if self.sysctls:
+            values["sysctls"] = dict(self.sysctls)
+        if self.module_parameters:
+            values["module_parameters"] = dict(self.module_parameters)
+        values["noise"] = self.noise.to_dict()
+        return values
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object], base_dir: str | Path = ".") -> Scenario:
+        """Make a scenario from a dictionary such as :meth:`to_dict` returns.
+
+        Parameters
+        ----------
+        data : mapping
+            Settings. Unknown ones are errors.
+        base_dir : path
+            Where the files lie that it names (traces, arrivals).
+
+        Raises
+        ------
+        InputError
+            If it is not a scenario; the message starts with the place of the mistake.
+        """
+        base = Path(base_dir)
+
+        def read_flows(value: object) -> list[Flow]:
+            return _read_parts("flows", value, lambda item: Flow.from_dict(item, base))
+
+        def read_bottlenecks(value: object) -> list[Bottleneck]:
+            return _read_parts("bottlenecks", value, lambda item: Bottleneck.from_dict(item, base))
+
+        readers: dataclass_dicts.Readers = {
+            "flows": read_flows,
+            "bottlenecks": read_bottlenecks,
+            "noise": read_noise,
+            "sysctls": lambda value: _read_settings("sysctls", value),
+            "module_parameters": lambda value: _read_settings("module_parameters", value),
+        }
+        return dataclass_dicts.build(cls, data, readers)
+
+    def to_toml(self) -> str:
+        """Return the scenario as a TOML document that needs no other file.
+
+        Settings at their defaults are left out.
+
+        Examples
+        --------
+        >>> link = Bottleneck(bandwidth_mbps=12, queue_bdp=1)
+        >>> scenario = Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=50, duration_s=60)
+        >>> Scenario.from_toml(scenario.to_toml()) == scenario
+        True
+        """
+        document = dataclass_dicts.without_defaults(Scenario, self.to_dict())
+        if not self.noise:
+            del document["noise"]
+        for name, cls in (("flows", Flow), ("bottlenecks", Bottleneck)):
+            document[name] = [
+                dataclass_dicts.without_defaults(cls, part) for part in document[name]
+            ]
+        return toml_files.dumps(document)
+
+    @classmethod
+    def from_toml(cls, text: str, base_dir: str | Path = ".") -> Scenario:
+        """Read a scenario from a TOML document; `base_dir` is where the files lie that it names."""
+        return cls.from_dict(toml_files.loads(text), base_dir)
+
+    def save(self, path: str | Path) -> None:
+        """Write the scenario to a TOML file, as a whole or not at all."""
+        durable.write_text(Path(path), self.to_toml())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Scenario:
+        """Read a scenario from a TOML file.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read or is not a scenario; the message names the file.
+
+        Examples
+        --------
+        >>> Scenario.load("examples/bbr-vs-cubic.toml").flow_count
+        3
+        """
+        path = Path(path)
+        text = validation.text_file(path, "scenario file")
+        with validation.within(f"{path}: "):
+            return cls.from_toml(text, path.parent)
+
+    def _check_times(self, where: str, flow: Flow) -> None:
+        last = len(flow.arrivals) - 1
+        start_s = flow.arrivals[last][0] if flow.arrivals else flow.start_s
+        if start_s >= self.duration_s:
+            name = f"{where}.arrivals[{last}].start_s" if flow.arrivals else f"{where}.start_s"
+            allowed, step = f"below duration_s = {self.duration_s:g}", "start earlier or run longer"
+            raise validation.bad(name, start_s, allowed, step)
+        if not flow.arrivals:
+            self._check_spread(where, flow)
+        if flow.stop_s is not None and flow.stop_s > self.duration_s:
+            allowed, step = f"at most duration_s = {self.duration_s:g}", "remove it to stop there"
+            raise validation.bad(f"{where}.stop_s", flow.stop_s, allowed, step)
+
+    def _check_spread(self, where: str, flow: Flow) -> None:
+        until_s = self.duration_s if flow.stop_s is None else flow.stop_s
+        if flow.start_s + self.noise.start_spread_ms / 1e3 >= until_s:
+            allowed = f"below {1e3 * (until_s - flow.start_s):g}, the length of {where}"
+            step = "lower it, or let the flow send for longer"
+            raise validation.bad("noise.start_spread_ms", self.noise.start_spread_ms, allowed, step)
+
+    def _with_queue_packets(self, i: int) -> Bottleneck:
+        bottleneck = self.bottlenecks[i]
+        if bottleneck.queue_bdp is None:
+            return bottleneck
+        packets = max(1, round(bottleneck.queue_bdp * self.bdp_packets(i)))
+        with validation.within(f"bottlenecks[{i}].queue_bdp = {bottleneck.queue_bdp:g}: "):
+            return replace(bottleneck, queue_bdp=None, queue_packets=packets)
+
+
+def _checked_parts(name: str, parts: object, cls: type) -> tuple[Any, ...]:
+    allowed = f"a list of one {cls.__name__} or more"
+    step = f"add one; in TOML it is a table headed [[{name}]]"
+    if not isinstance(parts, tuple | list) or not parts:
+        raise validation.bad(name, parts, allowed, step)
+    for i, part in enumerate(parts):
+        if not isinstance(part, cls):
+            raise validation.bad(f"{name}[{i}]", part, f"a {cls.__name__}", "make one")
+    return tuple(parts)
+
+
+def _read_parts(
+    name: str, value: object, read: Callable[[Mapping[str, object]], _Part]
+) -> list[_Part]:
+    if not isinstance(value, list | tuple):
+        raise validation.bad(name, value, "a list of tables", f"head each with [[{name}]]")
+    parts = []
+    for i, item in enumerate(value):
+        if not isinstance(item, Mapping):
+            raise validation.bad(f"{name}[{i}]", item, "a table", f"head each with [[{name}]]")
+        with validation.within(f"{name}[{i}]."):
+            parts.append(read(item))
+    return parts
+
+
+def _checked_noise(noise: object) -> Noise:
+    if isinstance(noise, Noise):
+        return noise
+    step = "write for example Noise(reverse_jitter_ms=0.1)"
+    raise validation.bad("noise", noise, "a Noise", step)
+
+
+def _checked_queue_log(queue_log: object) -> bool | str:
+    if isinstance(queue_log, bool) or queue_log == "summary":
+        return queue_log
+    allowed, step = 'true, false or "summary"', 'write for example queue_log = "summary"'
+    raise validation.bad("queue_log", queue_log, allowed, step)
+
+
+def _checked_sysctls(sysctls: Any) -> tuple[tuple[str, str], ...]:
+    form = "the dotted name of a setting below net."
+    step = 'write for example {"net.ipv4.tcp_sack" = "0"}'
+    checked = {}
+    for key, value in validation.pairs("sysctls", sysctls, step).items():
+        pattern = r"net(\.[A-Za-z0-9_-]+)+"
+        name = validation.text("sysctls", key, pattern, form, example="net.ipv4.tcp_sack")
+        words = str(value) if _is_whole(value) else value
+        allowed = "a whole number or one line of text"
+        checked[name] = validation.text(f"sysctls.{name}", words, r"[^\r\n]*", allowed, example="0")
+    return tuple(sorted(checked.items()))
+
+
+def _checked_module_parameters(parameters: Any) -> tuple[tuple[str, str], ...]:
+    field, example = "module_parameters", "tcp_rapid.tolerance"
+    step = f'write for example {{"{example}" = 64}}'
+    checked = {}
+    for key, value in validation.pairs(field, parameters, step).items():
+        form = "a module's name, a dot and a parameter's name"
+        name = validation.text(field, key, r"[a-z0-9_]+\.[A-Za-z0-9_]+", form, example=example)
+        # The kernel takes parameters apart at spaces and quotes.
+        form = "1 to 200 characters without spaces and quotes"
+        words = str(value) if _is_whole(value) else value
+        words = _KERNEL_BOOLS[value] if isinstance(value, bool) else words
+        checked[name] = validation.text(
+            f"{field}.{name}", words, r"[!#-~]{1,200}", form, example="64"
+        )
+    return tuple(sorted(checked.items()))
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _read_settings(field: str, value: object) -> object:
+    """Flatten the table: TOML reads an unquoted ``net.ipv4.tcp_sack = 0`` as one in another."""
+    try:
+        return _flattened(value)
+    except RecursionError:
+        allowed = "a table of names and values"
+        raise validation.bad(field, value, allowed, "shorten its dotted names") from None
+
+
+def _flattened(value: object) -> object:
+    if not isinstance(value, Mapping):
+        return value
+    flat: dict[str, object] = {}
+    for name, item in value.items():
+        inner = _flattened(item)
+        if isinstance(inner, dict):
+            flat.update({f"{name}.{rest}": setting for rest, setting in inner.items()})
+        else:
+            flat[name] = inner
+    return flat

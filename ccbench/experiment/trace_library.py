@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces by name: recorded cellular links, and those that a user keeps in a folder.
+
+The cellular links are those of the package ``mahimahi-traces``, recorded in cars and on foot
+(Winstein et al., "Stochastic Forecasts Achieve High Throughput and Low Delay over Cellular
+Networks", NSDI 2013).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ccbench.base import validation
+from ccbench.base.errors import MissingRequirement
+from ccbench.experiment.trace import Trace, name_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["figures", "find", "paths", "summary"]
+
+#: Where the package ``mahimahi-traces`` puts them.
+PACKAGE_FOLDER = Path("/usr/share/mahimahi/traces")
+
+#: How the names of traces end; the package's folder has a README besides.
+_SUFFIXES = {".down", ".trace", ".up"}
+
+HOW_TO_INSTALL = (
+    "recorded cellular links are in the package mahimahi-traces (apt-get install mahimahi-traces; "
+    "on Debian 12 and newer first follow ccbench's README)"
+)
+
+
+def paths() -> dict[str, Path]:
+    """Return the files of the traces that have a name, in the order of their names.
+
+    They lie in ``$CCBENCH_TRACES``, if that is set, and where the package ``mahimahi-traces`` is
+    installed; of two of one name the first counts. The name is the file's, which ends in ``.up``,
+    ``.down`` or ``.trace``.
+
+    Raises
+    ------
+    InputError
+        If ``$CCBENCH_TRACES`` is no folder.
+
+    Examples
+    --------
+    >>> list(paths())  # doctest: +SKIP
+    """
+    folders = [PACKAGE_FOLDER] if PACKAGE_FOLDER.is_dir() else []
+    own = os.environ.get("CCBENCH_TRACES")
+    if own:
+        folder = validation.user_path("CCBENCH_TRACES", own)
+        if not folder.is_dir():
+            step = "export CCBENCH_TRACES=FOLDER, or unset it"
+            raise validation.bad("CCBENCH_TRACES", own, "a folder of trace files", step)
+        folders.append(folder)  # later ones replace earlier ones
+    files = (file for folder in folders for file in folder.iterdir())
+    found = {name_of(file): file for file in files if file.suffix in _SUFFIXES}
+    return dict(sorted(found.items()))
+
+
+def find(name: str, base_dir: str | Path = ".") -> Trace:
+    """Return a trace by the path of its file or by its name.
+
+    Parameters
+    ----------
+    name : str
+        A path; if no file is there, one of the names of :func:`paths`.
+    base_dir : path
+        What the path is relative to.
+
+    Raises
+    ------
+    InputError
+        If it is neither, or the file is no trace.
+
+    Examples
+    --------
+    >>> find("varying-link.trace", "examples").mean_mbps
+    15.0
+    """
+    path = Path(base_dir) / name
+    if path.exists():
+        return Trace.from_file(path)
+    known = paths()
+    if name not in known:
+        allowed = f"a trace file (there is none in {base_dir}) or a name of `ccbench traces list`"
+        step = validation.choice_hint(name, known)
+        if not PACKAGE_FOLDER.is_dir():
+            step = f"{step}; {HOW_TO_INSTALL}"
+        raise validation.bad("trace", name, allowed, step)
+    return Trace.from_file(known[name])
+
+
+def figures() -> dict[str, dict[str, float]]:
+    """Return what there is to know of each trace that has a name, by name.
+
+    Returns
+    -------
+    dict of dict
+        ``duration_s`` (the period); ``mean_mbps``; ``p5_mbps`` and ``p95_mbps``, percentiles of the
+        rate over 1 s; ``longest_gap_s`` without an opportunity.
+
+    Raises
+    ------
+    MissingRequirement
+        If there is no trace.
+    InputError
+        If a file is no trace, or ``$CCBENCH_TRACES`` no folder.
+
+    Examples
+    --------
+    >>> figures()["Verizon-LTE-driving.down"]["mean_mbps"]  # doctest: +SKIP
+    """
+    found = {name: _figures(Trace.from_file(path)) for name, path in paths().items()}
+    if not found:
+        raise MissingRequirement(f"there are no traces here: {HOW_TO_INSTALL}")
+    return found
+
+
+def summary() -> pd.DataFrame:
+    """Return the :func:`figures` of all traces as a table.
+
+    Returns
+    -------
+    DataFrame
+        Index ``name``; columns as there.
+
+    Raises
+    ------
+    MissingRequirement, InputError
+        As there.
+
+    Examples
+    --------
+    >>> summary()["mean_mbps"].idxmax()  # doctest: +SKIP
+    """
+    import pandas as pd  # noqa: PLC0415 - scenarios name traces, and need no table of them
+
+    return pd.DataFrame.from_dict(figures(), orient="index").rename_axis("name")
+
+
+def _figures(trace: Trace) -> dict[str, float]:
+    import numpy as np  # noqa: PLC0415 - likewise
+
+    low, high = map(float, np.percentile(trace.rates_mbps(), [5, 95]))
+    return {
+        "duration_s": trace.duration_s,
+        "mean_mbps": trace.mean_mbps,
+        "p5_mbps": low,
+        "p95_mbps": high,
+        "longest_gap_s": trace.longest_gap_s,
+    }

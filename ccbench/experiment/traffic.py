@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mixes of short flows: Poisson arrivals of flows whose sizes follow a distribution.
+
+A mix is a value. It says which flows arrive when, the same for the same seed, and becomes the
+`arrivals` of a :class:`~ccbench.experiment.flow.Flow`: in Python by :meth:`FlowMix.arrivals`, in
+TOML as a table, or as a CSV file of ``ccbench traffic``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ccbench.base import dataclass_dicts, random_streams, validation
+from ccbench.base.errors import InputError
+from ccbench.base.validation import Range
+from ccbench.experiment import flow_sizes
+from ccbench.experiment.flow_sizes import FlowSizes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ccbench.experiment.arrivals import Arrivals
+
+__all__ = ["MOST_FLOWS", "FlowMix", "divided"]
+
+#: As many flows as a scenario may have.
+MOST_FLOWS = 1_000_000
+
+_SECONDS = Range(0, 1e6)
+_LOAD = Range(0, 100_000, low_open=True)
+_SEED = Range(0, 2**63 - 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowMix:
+    """Short flows that arrive as a Poisson process.
+
+    Parameters
+    ----------
+    sizes : str, float or FlowSizes
+        How much they send: a name of :data:`ccbench.experiment.flow_sizes.SIZES`, a number of
+        bytes, or a distribution of one's own.
+    load_mbps : float
+        Payload that they offer on average, in Mbit/s, above 0.
+    start_s, stop_s : float
+        Between when they arrive, in seconds.
+    seed : int
+        Another one draws other flows.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range, or there would be more flows than a scenario may have.
+
+    Examples
+    --------
+    >>> mix = FlowMix(sizes="heavy-tailed", load_mbps=48, stop_s=60)
+    >>> round(mix.expected_flows)
+    16364
+    >>> len(mix.arrivals())
+    16294
+    """
+
+    sizes: str | float | FlowSizes = "heavy-tailed"
+    load_mbps: float
+    start_s: float = 0.0
+    stop_s: float
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        number = validation.number
+        start_s = number("start_s", self.start_s, _SECONDS, example=0)
+        later = Range(start_s, _SECONDS.high, low_open=True)
+        values = {
+            "load_mbps": number("load_mbps", self.load_mbps, _LOAD, example=48),
+            "start_s": start_s,
+            "stop_s": number("stop_s", self.stop_s, later, example=start_s + 60),
+            "seed": validation.whole("seed", self.seed, _SEED, example=1),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        if self.expected_flows > 0.99 * MOST_FLOWS:
+            allowed = f"one with fewer than {MOST_FLOWS} flows; this has {self.expected_flows:.0f}"
+            raise validation.bad("load_mbps", self.load_mbps, allowed, "lower it or stop earlier")
+
+    @property
+    def distribution(self) -> FlowSizes:
+        """The distribution of the sizes."""
+        return self.sizes if isinstance(self.sizes, FlowSizes) else flow_sizes.find(self.sizes)
+
+    @property
+    def expected_flows(self) -> float:
+        """How many flows there are on average over all seeds."""
+        return self.distribution.flows_per_s(self.load_mbps) * (self.stop_s - self.start_s)
+
+    def arrivals(self) -> Arrivals:
+        """Return the flows: when each starts, in seconds, and its bytes, in order of the start.
+
+        Raises
+        ------
+        InputError
+            If not a single one arrives.
+
+        Examples
+        --------
+        >>> FlowMix(sizes=1500, load_mbps=0.1, stop_s=1).arrivals()[0]
+        (0.066..., 1500)
+        """
+        # Two streams, so that the n-th size does not depend on how many flows there are.
+        times, sizes = self._stream("starts"), self._stream("sizes")
+        count = int(times.poisson(self.expected_flows))
+        if count == 0:
+            allowed, step = "enough for one flow", "raise it, or stop later"
+            raise validation.bad("load_mbps", self.load_mbps, allowed, step)
+        # Given their number, the arrivals of a Poisson process are spread evenly at random.
+        starts = np.sort(times.uniform(self.start_s, self.stop_s, count))
+        drawn = self.distribution.sample(count, sizes)
+        return tuple(zip(starts.tolist(), drawn.tolist(), strict=True))
+
+    def _stream(self, purpose: str) -> np.random.Generator:
+        """Return a stream of this very mix: one of other settings shares no draws with it."""
+        mix = (self.load_mbps, self.start_s, self.stop_s)
+        deciles = self.distribution.at(np.linspace(0, 1, 11)).tolist()
+        return random_streams.stream(self.seed, "flow mix", purpose, *map(repr, mix), *deciles)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> FlowMix:
+        """Make a mix from a dictionary of its settings, as it stands in TOML.
+
+        Raises
+        ------
+        InputError
+            If a setting is unknown, missing or wrong.
+
+        Examples
+        --------
+        >>> FlowMix.from_dict({"sizes": 20000, "load_mbps": 10, "stop_s": 30}).seed
+        1
+        """
+        return dataclass_dicts.build(cls, data, {})
+
+
+def divided(arrivals: Arrivals, parts: int, *, seed: int = 1) -> tuple[Arrivals, ...]:
+    """Divide flows among `parts` groups, each flow to one at random with equal probability.
+
+    For cross traffic of several congestion controls (Goyal et al. 2022, appendix B.1).
+
+    Parameters
+    ----------
+    arrivals : tuple of (float, int)
+        Flows as pairs of start and size.
+    parts : int
+        Number of groups, 1 to 64.
+    seed : int
+        Another one divides them otherwise.
+
+    Returns
+    -------
+    tuple of arrivals
+        One for each group, in order of the start.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range, or a group would have no flow.
+
+    Examples
+    --------
+    >>> groups = divided(tuple((float(i), 1000) for i in range(900)), 3)
+    >>> [len(group) for group in groups], sum(len(group) for group in groups)
+    ([...], 900)
+    """
+    parts = validation.whole("parts", parts, Range(1, 64), example=3)
+    validation.whole("seed", seed, _SEED, example=1)
+    # A stream of these very flows, as their first one tells; more of them behind do not change it.
+    stream = random_streams.stream(seed, "divided", parts, *map(repr, arrivals[:1]))
+    group_of = stream.integers(parts, size=len(arrivals)).tolist()
+    groups: list[list[tuple[float, int]]] = [[] for _ in range(parts)]
+    for flow, group in zip(arrivals, group_of, strict=True):
+        groups[group].append(flow)
+    if not all(groups):
+        raise InputError(
+            f"arrivals are {len(arrivals)} flows, too few for {parts} groups: add some"
+        )
+    return tuple(tuple(group) for group in groups)

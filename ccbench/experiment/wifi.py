@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wi-Fi links: frames go out in batches, each answered by a block ACK."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ccbench.base import dataclass_dicts, validation
+from ccbench.base.validation import Range
+from ccbench.experiment.flow import MTU_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["Wifi"]
+
+_FRAME_BITS = 8 * MTU_BYTES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wifi:
+    """What makes a link one of Wi-Fi, as 802.11n has it (ABC, section 5.1).
+
+    A batch (A-MPDU) goes to one station. It holds the frames that wait, up to `max_frames`; those
+    that come meanwhile wait for the next one, which is not sent before the block ACK of the last.
+    It takes its bits by the bitrate, and an overhead: waiting for the channel, the preamble, the
+    ACK.
+
+    Parameters
+    ----------
+    bitrates_mbps : tuple of float
+        Bitrates of the frames in Mbit/s, 0.1 to 10,000: each for `step_s`, then they begin again.
+    step_s : float
+        How long each bitrate lasts, in seconds.
+    max_frames : int
+        Most frames in a batch, 1 to 256.
+    overhead_ms : tuple of float
+        Overhead of a batch: at least and at most; all between is equally likely.
+    stations : int
+        Number of stations, 1 to 256: flow i is station (i modulo that)'s. With more than one,
+        frames leave the queue for a buffer of `max_frames` for each station, and stations take
+        turns.
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range.
+
+    Examples
+    --------
+    >>> round(Wifi(bitrates_mbps=(65,), overhead_ms=(1, 1)).mean_mbps, 1)
+    55.6
+    """
+
+    bitrates_mbps: tuple[float, ...]
+    step_s: float = 2.0
+    max_frames: int = 32
+    overhead_ms: tuple[float, ...] = (0.3, 2.0)
+    stations: int = 1
+
+    def __post_init__(self) -> None:
+        number, whole = validation.number, validation.whole
+        rate, overhead, frames = Range(0.1, 10_000), Range(0, 1000), Range(1, 256)
+        values = {
+            "bitrates_mbps": _numbers("bitrates_mbps", self.bitrates_mbps, rate, 65),
+            "step_s": number("step_s", self.step_s, Range(0.001, 1e6), example=2),
+            "max_frames": whole("max_frames", self.max_frames, frames, example=32),
+            "overhead_ms": _numbers("overhead_ms", self.overhead_ms, overhead, 1),
+            "stations": whole("stations", self.stations, Range(1, 256), example=1),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        if not self.bitrates_mbps:
+            step = "write for example bitrates_mbps = [65]"
+            raise validation.bad("bitrates_mbps", [], "one or more numbers", step)
+        if len(self.overhead_ms) != 2 or self.overhead_ms[0] > self.overhead_ms[1]:  # noqa: PLR2004
+            form, step = "two numbers, the smaller first", "write for example [0.3, 2]"
+            raise validation.bad("overhead_ms", list(self.overhead_ms), form, step)
+
+    def capacity_mbps(self, bitrate_mbps: float) -> float:
+        """Return what the link carries at a bitrate if all batches are full, in Mbit/s of IP bytes.
+
+        Examples
+        --------
+        >>> Wifi(bitrates_mbps=(12,), max_frames=1, overhead_ms=(1, 1)).capacity_mbps(12)
+        6.0
+        """
+        bits = self.max_frames * _FRAME_BITS
+        return bits / (bits / bitrate_mbps + 1e3 * sum(self.overhead_ms) / 2)
+
+    @property
+    def mean_mbps(self) -> float:
+        """The mean of its capacity over all bitrates, in Mbit/s of IP bytes."""
+        return sum(map(self.capacity_mbps, self.bitrates_mbps)) / len(self.bitrates_mbps)
+
+    def capacity_bytes(self, duration_s: float) -> float:
+        """Return how many IP bytes it can carry in the first `duration_s` seconds.
+
+        Examples
+        --------
+        >>> link = Wifi(bitrates_mbps=(12, 1e4), max_frames=1, overhead_ms=(1, 1))
+        >>> link.capacity_bytes(1)
+        750000.0
+        """
+        rounds, rest_s = divmod(duration_s, self.step_s * len(self.bitrates_mbps))
+        whole_round = self.mean_mbps * self.step_s * len(self.bitrates_mbps)
+        return (rounds * whole_round + sum(self._steps(rest_s))) * 1e6 / 8
+
+    def _steps(self, duration_s: float) -> Iterator[float]:
+        """Yield the megabits of each step of the first `duration_s` seconds of a round."""
+        for i, bitrate_mbps in enumerate(self.bitrates_mbps):
+            lasts_s = min(self.step_s, max(0.0, duration_s - i * self.step_s))
+            yield self.capacity_mbps(bitrate_mbps) * lasts_s
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as a dictionary of plain values."""
+        lists = {"bitrates_mbps": list(self.bitrates_mbps), "overhead_ms": list(self.overhead_ms)}
+        return {**dataclass_dicts.present(self), **lists}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> Wifi:
+        """Make one from a dictionary."""
+        return dataclass_dicts.build(cls, data, {})
+
+
+def _numbers(field: str, values: Any, allowed: Range, example: float) -> tuple[float, ...]:
+    step = f"write {field} = [{example}]"
+    several = validation.several(field, values, "a list of numbers", step)
+    return tuple(
+        validation.number(f"{field}[{i}]", value, allowed, example=example)
+        for i, value in enumerate(several)
+    )

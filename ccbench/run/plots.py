@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of runs.
+
+Every function returns a matplotlib ``Figure`` that belongs to no window and no global state: show
+it in a notebook by naming it, write it to a file with :func:`save`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from ccbench.base import durable
+from ccbench.base.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from ccbench.run.run import Run
+
+__all__ = ["FORMATS", "check_path", "save", "throughput_and_queue"]
+
+#: Suffixes of the files that a figure can be written to.
+FORMATS = (".pdf", ".png", ".svg")
+#: Above this number of flows a line stands for a group of flows (their sum), not for a flow.
+MOST_LINES = 10
+#: A throughput line has about this many points, so that it shows shape rather than single packets.
+POINTS = 200
+#: A queue's limit is drawn as a line if it is no more than this many times the highest occupancy.
+FULL_VIEW = 3
+#: The same figure is the same bytes: names within an SVG are made of this and of what they name.
+_REPRODUCIBLE: Any = {"svg.hashsalt": "ccbench", "svg.fonttype": "none"}  # text stays text
+_NO_DATE = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}
+NICE_INTERVALS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
+
+
+def throughput_and_queue(run: Run) -> Figure:
+    """Throughput of each flow and occupancy of each bottleneck's queue over time.
+
+    Parameters
+    ----------
+    run : Run
+        What happened. Without a queue log the picture has the throughput only.
+
+    Returns
+    -------
+    Figure
+        On top the throughput in Mbit/s of IP bytes leaving the last bottleneck (with more than
+        `MOST_LINES` flows the sum of each group), below it the packets waiting at each bottleneck;
+        time in seconds.
+
+    Examples
+    --------
+    >>> figure = throughput_and_queue(run)  # doctest: +SKIP
+    >>> save(figure, "run.png")  # doctest: +SKIP
+    """
+    scenario = run.scenario
+    panels = 1 + (len(scenario.bottlenecks) if scenario.queue_log else 0)
+    figure = Figure(figsize=(9, 3.2 + 1.9 * (panels - 1)), layout="constrained")
+    ratios = [1.6] + [1.0] * (panels - 1)
+    axes = figure.subplots(panels, sharex=True, squeeze=False, height_ratios=ratios)[:, 0]
+    _draw_throughput(axes[0], run)
+    for i, queue_axes in enumerate(axes[1:]):
+        _draw_queue(queue_axes, run, i)
+    axes[-1].set_xlabel("time (s)")
+    axes[-1].set_xlim(0, scenario.duration_s)
+    if scenario.name:
+        figure.suptitle(scenario.name)
+    return figure
+
+
+def check_path(path: str | Path) -> Path:
+    """Return `path` if a figure can be written there, judging by its suffix and folder.
+
+    To be called before a long run.
+
+    Raises
+    ------
+    InputError
+        If the format is not one of `FORMATS`, or the folder does not exist or cannot be written.
+
+    Examples
+    --------
+    >>> check_path("run.svg").suffix
+    '.svg'
+    """
+    path = Path(path)
+    if path.suffix.lower() not in FORMATS:
+        allowed = ", ".join(FORMATS)
+        step = f"name for example {path.stem or 'run'}.png"
+        raise InputError(f"plot file is {path}; its name must end with one of {allowed}: {step}")
+    if not path.parent.is_dir():
+        raise InputError(f"plot file is {path}; its folder must exist: mkdir -p {path.parent}")
+    if not durable.is_possible(path):
+        raise InputError(f"plot file is {path}, which cannot be written: name another folder")
+    return path
+
+
+def save(figure: Figure, path: str | Path) -> None:
+    """Write `figure` to `path` in the format of its suffix, as a whole or not at all.
+
+    Equal figures are equal bytes, whenever they are written.
+
+    Raises
+    ------
+    InputError
+        As `check_path`.
+
+    Examples
+    --------
+    >>> save(throughput_and_queue(run), "run.pdf")  # doctest: +SKIP
+    """
+    path = check_path(path)
+    suffix = path.suffix.lower()
+    with durable.new_file(path) as temporary, mpl.rc_context(_REPRODUCIBLE):
+        figure.savefig(temporary, format=suffix.lstrip("."), dpi=150, metadata=_NO_DATE[suffix])
+
+
+def _draw_throughput(axes: Axes, run: Run) -> None:
+    interval_s = _interval_s(run)
+    throughput, labels = _lines(run, run.throughput(interval_s))
+    last = run.scenario.bottlenecks[-1]
+    if last.bandwidth_mbps is None:
+        ends = [0.0, *throughput.index]
+        capacity = np.diff([last.capacity_bytes(end) for end in ends]) * 8e-6 / interval_s
+        label = f"link ({last.trace.name})" if last.trace is not None else "link (Wi-Fi)"
+        axes.fill_between(throughput.index, capacity, step="pre", color="0.9", label=label)
+    axes.plot(throughput.index, throughput, label=labels, linewidth=1.2)
+    axes.set_ylabel("throughput (Mbit/s)")
+    axes.set_ylim(bottom=0)
+    # Above the lines, where it hides none.
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        borderaxespad=0.2,
+        fontsize="small",
+        ncols=min(len(axes.get_legend_handles_labels()[1]), 4),
+        frameon=False,
+    )
+    axes.grid(alpha=0.3)
+
+
+def _draw_queue(axes: Axes, run: Run, bottleneck: int) -> None:
+    # Four times finer than the lines above: a queue fills and drains within a round trip.
+    whole = run.queue_summary is None  # a summary has what the scenario's interval gives
+    interval_s = _interval_s(run) / 4 if whole else run.scenario.sample_interval_ms / 1e3
+    occupancy = run.occupancy(interval_s, bottleneck)
+    axes.plot(occupancy.index, occupancy, color="0.35", linewidth=0.8)
+    room = run.scenario.bottlenecks[bottleneck].queue_packets or 0
+    if room <= FULL_VIEW * occupancy.max():
+        axes.axhline(room, color="0.6", linestyle=":")
+    else:  # the line would press the curve to the ground
+        axes.set_title(f"room for {room} packets", loc="right", fontsize="small", color="0.4")
+    number = f" {bottleneck + 1}" if len(run.scenario.bottlenecks) > 1 else ""
+    axes.set_ylabel(f"queue{number} (packets)")
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.3)
+
+
+def _lines(run: Run, throughput: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Choose the lines: each flow if they are few, else the sum of each group."""
+    table = run.scenario.flow_table()
+    if len(table) <= MOST_LINES:
+        return throughput, [f"{label} ({flow})" for flow, label in enumerate(table["label"])]
+    groups = table.groupby("group")["label"]
+    labels = [
+        f"{label} (sum of {size})"
+        for label, size in zip(groups.first(), groups.size(), strict=True)
+    ]
+    return throughput.T.groupby(table["group"]).sum().T, labels
+
+
+def _interval_s(run: Run) -> float:
+    """Return a round multiple of the sample interval that gives about `POINTS` points."""
+    sample_ms = run.scenario.sample_interval_ms
+    wanted_ms = max(run.scenario.duration_s * 1e3 / POINTS, sample_ms)
+    for interval_ms in NICE_INTERVALS_MS:
+        if interval_ms >= wanted_ms and interval_ms % sample_ms == 0:
+            return interval_ms / 1e3
+    return sample_ms * max(1, round(wanted_ms / sample_ms)) / 1e3

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repetitions of a scenario: the same with several seeds, and what they say together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+
+from ccbench.base.errors import InputError
+from ccbench.base.estimate import Estimate
+from ccbench.base.random_streams import repetition_seeds
+from ccbench.run import run_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
+
+__all__ = [
+    "SETTINGS",
+    "RepeatedRun",
+    "Repetition",
+    "check_folder",
+    "estimates",
+    "folders",
+    "repetitions",
+]
+
+#: Columns that say what a scenario has, not what happened.
+SETTINGS = frozenset({"bandwidth_mbps", "queue_packets"})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Repetition:
+    """What one run says, without its records.
+
+    Attributes
+    ----------
+    seed : int
+    flows, bottlenecks : DataFrame
+        :meth:`Run.summary <ccbench.run.run.Run.summary>` and
+        :meth:`Run.bottleneck_summary <ccbench.run.run.Run.bottleneck_summary>`.
+    digest : str
+        :meth:`Run.digest <ccbench.run.run.Run.digest>`; empty where the scenario draws at random,
+        so that no two runs are the same.
+    provenance : mapping
+    """
+
+    seed: int
+    flows: pd.DataFrame
+    bottlenecks: pd.DataFrame
+    digest: str
+    provenance: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, run: Run) -> Repetition:
+        """Return what a run says."""
+        return cls(
+            seed=run.scenario.seed,
+            flows=run.summary(),
+            bottlenecks=run.bottleneck_summary(),
+            digest="" if run.scenario.draws_at_random else run.digest(),
+            provenance=run.provenance,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RepeatedRun:
+    """Several runs of a scenario, each with a seed of its own.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        With the first repetition's seed.
+    repetitions : tuple of Repetition
+        In the order of :func:`repetitions`.
+    """
+
+    scenario: Scenario
+    repetitions: tuple[Repetition, ...]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing in the scenario is random, so that there is no interval.
+
+        It asks for nothing random, and its two or more repetitions are the same run byte for byte.
+        """
+        digests = {one.digest for one in self.repetitions}
+        is_same = len(self.repetitions) > 1 and len(digests) == 1
+        return is_same and not self.scenario.draws_at_random
+
+    def estimates(self, table: Callable[[Repetition], pd.DataFrame]) -> pd.DataFrame:
+        """Return a table of all repetitions: numbers as Estimates, words and settings as they are.
+
+        Parameters
+        ----------
+        table : callable
+            From a repetition to its table.
+
+        Examples
+        --------
+        >>> repeated = emulate.repeat(scenario, 2)  # doctest: +SKIP
+        >>> repeated.estimates(lambda one: one.flows)["throughput_mbps"]  # doctest: +SKIP
+        """
+        counted = self.repetitions[:1] if self.is_exact else self.repetitions
+        return estimates(table(one) for one in counted)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return means, intervals and single values as a dictionary (JSON-able but for NaN)."""
+        return {
+            "scenario": self.scenario.to_dict(),
+            "repetitions": len(self.repetitions),
+            "exact": self.is_exact,
+            "flows": _records(self.estimates(lambda one: one.flows)),
+            "bottlenecks": _records(self.estimates(lambda one: one.bottlenecks)),
+            "runs": [
+                {
+                    "seed": one.seed,
+                    "flows": one.flows.reset_index().to_dict("records"),
+                    "bottlenecks": one.bottlenecks.reset_index().to_dict("records"),
+                }
+                for one in self.repetitions
+            ],
+            "provenance": dict(self.repetitions[0].provenance),
+        }
+
+
+def repetitions(scenario: Scenario, count: int) -> tuple[Scenario, ...]:
+    """Return a scenario with `count` seeds, the first of which is its own.
+
+    Raises
+    ------
+    InputError
+        If `count` is below 1.
+
+    Examples
+    --------
+    >>> from ccbench import Scenario
+    >>> [one.seed for one in repetitions(Scenario.load("examples/bbr-vs-cubic.toml"), 2)][0]
+    1
+    """
+    return tuple(replace(scenario, seed=seed) for seed in repetition_seeds(scenario.seed, count))
+
+
+def estimates(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Return one table whose numbers are Estimates over several tables of the same shape.
+
+    Columns of words, and of settings (:data:`SETTINGS`), are those of the first table.
+
+    Examples
+    --------
+    >>> tables = [pd.DataFrame({"cca": ["bbr"], "mbps": [mbps]}) for mbps in (4.0, 5.0, 6.0)]
+    >>> print(estimates(tables).loc[0, "mbps"])
+    5.000 ± 2.484
+    """
+    tables = tuple(tables)
+    table = tables[0].astype(object)
+    for column in table:
+        if column not in SETTINGS and is_numeric_dtype(tables[0][column]):
+            rows = zip(*(one[column].astype(float) for one in tables), strict=True)
+            table[column] = pd.Series(map(Estimate, rows), index=table.index, dtype=object)
+    return table
+
+
+def folders(folder: Path, count: int) -> list[Path]:
+    """Return where each repetition is kept below a folder."""
+    return [folder / f"repetition-{i}" for i in range(1, count + 1)]
+
+
+def check_folder(folder: Path, count: int) -> None:
+    """Make sure that `count` repetitions can be kept in a folder: to be called before a long run.
+
+    Raises
+    ------
+    InputError
+        If it is a file, holds anything but such repetitions, or cannot be written.
+    """
+    own = folders(folder, count)
+    strangers = []
+    if folder.is_dir():
+        strangers = sorted({path.name for path in folder.iterdir()} - {path.name for path in own})
+    if strangers:
+        message = f"{folder} holds {strangers[0]}, which {count} repetitions would not replace"
+        raise InputError(f"{message}: name another folder")
+    for path in own:
+        run_files.check_folder(path)
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table of Estimates: of each number its mean and interval."""
+    rows = []
+    for row in table.reset_index().to_dict("records"):
+        record: dict[str, Any] = {}
+        for name, value in row.items():
+            if isinstance(value, Estimate):
+                ends = {f"{name}_low": value.low, f"{name}_high": value.high}
+                record |= {str(name): value.mean, **ends}
+            else:
+                record[str(name)] = value
+        rows.append(record)
+    return rows

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""3 ABC and 3 CUBIC flows, and short flows that are not ABC's (Goyal et al. 2020, Figure 13).
+
+On 96 Mbit/s, with a queue of their own for packets that are not ABC's; short flows of 10 KB arrive
+as a Poisson process that offers 6.25 to 50 % of the link; ten runs of 40 s for each load. The
+round-trip time is 100 ms, as in all of the paper's emulations up to section 7.6; as the result
+depends on it, 20 and 50 ms are shown too.
+
+Where the paper leaves room: each queue has room for one bandwidth-delay product; short flows use
+CUBIC; KB are 1000 bytes; throughput is taken over the whole run, slow start included. "The
+difference in average throughput" is that of the means over the flows of a load. RCP's Zombie list,
+with which the paper compares, is not implemented.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ccbench.base.estimate import Estimate
+from ccbench.base.random_streams import stream
+from ccbench.experiment.noise import typical
+from ccbench.experiment.scenario import MTU_BYTES, Flow, Scenario
+from ccbench.studies.abc.links import ABC, COLOURS, RTT_MS, router
+from ccbench.studies.catalogue import about
+from ccbench.studies.published import at_least, at_most, unbounded
+from ccbench.studies.study import Comparison, Findings, Rows, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.experiment.arrivals import Arrivals
+    from ccbench.run.run import Run
+    from ccbench.studies.published import Published
+
+__all__ = ["LINK_MBPS", "poisson_arrivals"]
+
+LINK_MBPS = 96.0
+_LOADS_PERCENT = (6.25, 12.5, 25.0, 50.0)
+_RUNS = 10
+_DURATION_S = 40.0
+_SHORT_BYTES = 10_000
+_LONG = 3
+#: The paper's first: it is the one that is compared.
+_RTTS_MS = (RTT_MS, 50.0, 20.0)
+_CASE = ["rtt_ms", "load_percent", "seed"]
+_TEXT = "section 7.5"
+_TWO_QUEUES = replace(ABC, options=router(two_queues=True))
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    runs, duration_s = (1, 20.0) if quick else (_RUNS, _DURATION_S)
+    rtts_ms, loads = (_RTTS_MS[:1], _LOADS_PERCENT[1:2]) if quick else (_RTTS_MS, _LOADS_PERCENT)
+    return tuple(
+        _mix(rtt_ms, load, seed, duration_s)
+        for rtt_ms in rtts_ms
+        for load in loads
+        for seed in range(1, runs + 1)
+    )
+
+
+def _mix(rtt_ms: float, load_percent: float, seed: int, duration_s: float) -> Scenario:
+    bdp_packets = round(LINK_MBPS * 1e3 * rtt_ms / (8 * MTU_BYTES))
+    return Scenario(
+        flows=(
+            Flow(cca=ABC.cca, count=_LONG),
+            Flow(cca="cubic", count=_LONG),
+            Flow(
+                kind="bytes",
+                cca="cubic",
+                arrivals=poisson_arrivals(load_percent, seed, duration_s),
+                label="short",
+            ),
+        ),
+        bottlenecks=(_TWO_QUEUES.bottleneck(LINK_MBPS, bdp_packets),),
+        rtt_ms=rtt_ms,
+        duration_s=duration_s,
+        noise=typical(rtt_ms=rtt_ms),
+        seed=seed,
+        queue_log=False,
+        sample_interval_ms=1000,  # of up to 24,000 flows
+        name=f"3 ABC, 3 CUBIC, {load_percent:g} % short flows, {rtt_ms:g} ms, seed {seed}",
+    )
+
+
+@cache
+def poisson_arrivals(load_percent: float, seed: int, duration_s: float) -> Arrivals:
+    """Return short flows that offer a share of the link on average, payload counted.
+
+    Parameters
+    ----------
+    load_percent : float
+        Their offered load, in percent of the link.
+    seed : int
+        Of the arrivals.
+    duration_s : float
+        The time within which they arrive, in seconds.
+
+    Examples
+    --------
+    >>> arrivals = poisson_arrivals(50, seed=1, duration_s=40)
+    >>> round(len(arrivals) * 80e3 / 40 / 96e6, 2)
+    0.5
+    """
+    per_second = load_percent / 100 * LINK_MBPS * 1e6 / (8 * _SHORT_BYTES)
+    random = stream(seed, "short flows", repr(float(load_percent)))
+    # Given their number, the arrivals of a Poisson process are spread evenly at random.
+    times_s = np.sort(random.uniform(0, duration_s, random.poisson(per_second * duration_s)))
+    return tuple((time_s, _SHORT_BYTES) for time_s in times_s.tolist())
+
+
+def _measure(run: Run) -> Rows:
+    short = run.scenario.flows[2].arrivals
+    offered_mbps = 8e-6 * _SHORT_BYTES * len(short) / run.scenario.duration_s
+    # Between the loads of the figure lies a factor of two, between runs of one a few percent.
+    load = min(_LOADS_PERCENT, key=lambda one: abs(offered_mbps / LINK_MBPS - one / 100))
+    summary = run.summary()
+    return [
+        {
+            "rtt_ms": run.scenario.rtt_ms,
+            "load_percent": load,
+            "offered_mbps": offered_mbps,
+            "seed": run.scenario.seed,
+            "scheme": scheme,
+            "flow": flow,
+            "mbps": float(summary["throughput_mbps"][flow]),
+        }
+        for flow, scheme in enumerate(("ABC",) * _LONG + ("Cubic",) * _LONG)
+    ]
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    mbps = table.pivot_table("mbps", _CASE, "scheme")
+    apart_percent = 100 * (mbps["Cubic"] / mbps["ABC"] - 1)
+    # Between the flows of one run, by their mean.
+    deviation = table.pivot_table("mbps", _CASE, "scheme", aggfunc="std")
+    spread_percent = 100 * deviation / mbps
+    compared, *variants = [rtt_ms for rtt_ms in _RTTS_MS if rtt_ms in set(table["rtt_ms"])]
+    spread = spread_percent.loc[compared]
+    cubic_by_abc = (
+        spread["Cubic"].groupby(level="load_percent").mean()
+        / spread["ABC"].groupby(level="load_percent").mean()
+    )
+    return Findings(
+        table=table,
+        figure=_figure(table),
+        comparisons=(
+            _apart(apart_percent.loc[compared], compared, at_most(5, _TEXT, text="under 5")),
+            Comparison(
+                what=f"{compared:g} ms: standard deviation between a run's ABC flows, largest",
+                ours=_largest(spread["ABC"]),
+                published=at_most(10, _TEXT, text="under 10"),
+                unit="%",
+            ),
+            Comparison(
+                what=f"{compared:g} ms: CUBIC's standard deviation by ABC's, smallest of all loads",
+                ours=float(cubic_by_abc.min()),
+                published=at_least(1, _TEXT, text="ABC's is smaller"),
+            ),
+            *(
+                _apart(apart_percent.loc[rtt_ms], rtt_ms, unbounded("variant", _TEXT))
+                for rtt_ms in variants
+            ),
+        ),
+    )
+
+
+def _apart(percent: pd.Series[float], rtt_ms: float, published: Published) -> Comparison:
+    """Compare the difference of mean throughputs at the load at which it is largest."""
+    means = percent.groupby(level="load_percent").mean()
+    return Comparison(
+        what=f"{rtt_ms:g} ms: CUBIC's mean throughput less ABC's, largest of all loads",
+        ours=_largest(percent),
+        published=published,
+        unit="%",
+        note=", ".join(f"{load:g} %: {mean:+.1f}" for load, mean in means.items()),
+    )
+
+
+def _largest(percent: pd.Series[float]) -> Estimate:
+    """Return the absolute mean over the seeds, and its interval, at the load with the largest."""
+    by_load = [
+        Estimate(tuple(values)) for _, values in percent.groupby(level="load_percent", sort=False)
+    ]
+    largest = max(by_load, key=lambda one: abs(one.mean))
+    sign = math.copysign(1, largest.mean)
+    return Estimate(tuple(sign * value for value in largest.values))
+
+
+def _figure(table: pd.DataFrame) -> Figure:
+    groups = list(table.groupby("rtt_ms"))
+    figure = Figure(figsize=(4 * len(groups), 4), layout="constrained")
+    panels = figure.subplots(1, len(groups), sharey=True, squeeze=False)[0]
+    for (rtt_ms, rows), axes in zip(groups, panels, strict=True):
+        loads = sorted(rows["load_percent"].unique())
+        for i, (scheme, flows) in enumerate(rows.groupby("scheme")):
+            of_load = flows.groupby("load_percent")["mbps"]
+            axes.bar(
+                np.arange(len(loads)) + 0.4 * i,
+                of_load.mean(),
+                0.4,
+                yerr=of_load.std(),
+                color=COLOURS[str(scheme)],
+                label=str(scheme),
+            )
+        axes.set_xticks(np.arange(len(loads)) + 0.2, [f"{load:g}" for load in loads])
+        axes.set_xlabel(f"short flows (% of the link), {rtt_ms:g} ms")
+    panels[0].set_ylabel("throughput of a long flow (Mbit/s)")
+    panels[0].legend()
+    return figure
+
+
+STUDY = Study(
+    about=about("abc-13"),
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)

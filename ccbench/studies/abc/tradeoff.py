@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Utilisation against delay in the studies of ABC's evaluation: plots and comparisons."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ccbench.studies.abc.links import ABC, COLOURS
+from ccbench.studies.published import unbounded
+from ccbench.studies.study import Comparison
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from ccbench.studies.published import Published
+
+__all__ = ["above_frontier", "draw_tradeoff", "frontier", "unbeaten"]
+
+
+def frontier(delays: Sequence[float], utilisations: Sequence[float]) -> list[int]:
+    """Return the indices of the Pareto frontier: points that no other one beats in both.
+
+    They are ordered by delay.
+
+    Examples
+    --------
+    >>> frontier([10, 20, 30, 40], [50, 40, 90, 90])
+    [0, 2]
+    """
+    best = -np.inf
+    kept = []
+    for i in sorted(range(len(delays)), key=lambda i: (delays[i], -utilisations[i])):
+        if utilisations[i] > best:
+            kept.append(i)
+            best = utilisations[i]
+    return kept
+
+
+def draw_tradeoff(
+    axes: Axes,
+    points: pd.DataFrame,
+    column: str = "utilisation_percent",
+    label: str = "utilisation (%)",
+) -> None:
+    """Draw utilisation over the 95th percentile of the delay, and the others' Pareto frontier.
+
+    A variant of ABC without a colour of its own is drawn in ABC's.
+
+    Parameters
+    ----------
+    axes : Axes
+        The axes to draw on.
+    points : DataFrame
+        Index: schemes' names, ABC's among them; columns `column` and ``p95_ms``.
+    column, label : str
+        The column of the vertical axis, and its label.
+    """
+    for name, point in points.iterrows():
+        at = point["p95_ms"], point[column]
+        axes.plot(
+            *at,
+            "*" if str(name).startswith(ABC.name) else "o",
+            color=COLOURS.get(str(name), COLOURS[ABC.name]),
+            markersize=9,
+        )
+        axes.annotate(str(name), at, textcoords="offset points", xytext=(5, 5), fontsize="small")
+    edge = _edge(points, column)
+    axes.plot(edge["p95_ms"], edge[column], "--", color="0.6", linewidth=1)
+    axes.set_xscale("log")
+    axes.invert_xaxis()  # as in the paper, better is up and to the right
+    axes.set_xlabel("95th percentile of the delay (ms)")
+    axes.set_ylabel(label)
+    axes.grid(alpha=0.3)
+
+
+def unbeaten(points: pd.DataFrame, published: Published, where: str = "") -> Comparison:
+    """Count the schemes that are as good as ABC in utilisation and in delay.
+
+    Parameters
+    ----------
+    points : DataFrame
+        As for :func:`draw_tradeoff`.
+    published : Published
+        The statement that there are none.
+    where : str
+        Distinguishes this comparison from others of its kind; ends with ": ".
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ccbench.studies.published import exactly
+    >>> points = {"utilisation_percent": [80, 90, 70], "p95_ms": [100, 90, 50]}
+    >>> points = pd.DataFrame(points, index=["ABC", "BBR", "Vegas"])
+    >>> unbeaten(points, exactly(0, "Figure 7")).note
+    'BBR'
+    """
+    ours, others = points.loc[ABC.name], _others(points)
+    as_good = others[
+        (others["utilisation_percent"] >= ours["utilisation_percent"])
+        & (others["p95_ms"] <= ours["p95_ms"])
+    ]
+    return Comparison(
+        what=f"{where}schemes with ABC's utilisation or more and its delay or less",
+        ours=len(as_good),
+        published=published,
+        note=", ".join(map(str, as_good.index)),
+    )
+
+
+def above_frontier(points: pd.DataFrame, where: str = "") -> Comparison:
+    """Return how far ABC is above the line that joins the others' Pareto frontier.
+
+    The paper has it "well outside", which sets no limit.
+
+    Parameters
+    ----------
+    points, where
+        As in :func:`unbeaten`. The line is straight on a logarithmic axis of delays.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> points = {"utilisation_percent": [90, 100, 60], "p95_ms": [100, 1000, 10]}
+    >>> round(above_frontier(pd.DataFrame(points, index=["ABC", "BBR", "Vegas"])).value)
+    10
+    """
+    ours, edge = points.loc[ABC.name], _edge(points)
+    line = np.interp(np.log(ours["p95_ms"]), np.log(edge["p95_ms"]), edge["utilisation_percent"])
+    return Comparison(
+        what=f"{where}ABC's utilisation less that of the others' frontier at its delay",
+        ours=float(ours["utilisation_percent"] - line),
+        published=unbounded("well outside", "caption of Figure 7"),
+        unit="points",
+    )
+
+
+def _others(points: pd.DataFrame) -> pd.DataFrame:
+    """Return the points that are not ABC's."""
+    return points[~points.index.str.startswith(ABC.name)]
+
+
+def _edge(points: pd.DataFrame, column: str = "utilisation_percent") -> pd.DataFrame:
+    others = _others(points)
+    return others.iloc[frontier(list(others["p95_ms"]), list(others[column]))]

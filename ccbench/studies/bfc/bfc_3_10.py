@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Google's flows without incast under all schemes (Goyal 2022, Figure 3-10)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.datacenter.scheme import scheme
+from ccbench.studies.bfc.slowdown import (
+    BFC,
+    OTHERS,
+    SEEDS,
+    SHORT,
+    by_seed,
+    case_of,
+    figure,
+    measure,
+    traffic,
+    value,
+)
+from ccbench.studies.catalogue import about
+from ccbench.studies.published import at_least, between, exactly, percentage, similar
+from ccbench.studies.study import Comparison, Findings, SimulationStudy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.base.estimate import Estimate
+    from ccbench.datacenter.case import Case
+
+_SCHEMES = (BFC, *map(scheme, ("ideal-fq", *OTHERS)))
+_WHERE = "section 3.6.2.2"
+
+
+def _cases(*, quick: bool) -> tuple[Case, ...]:
+    workload = traffic("google", 60)
+    return tuple(
+        case_of("none", workload, chosen, quick=quick, seed=seed)
+        for chosen in _SCHEMES
+        for seed in (SEEDS[:1] if quick else SEEDS)
+    )
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    def ratio(of: str, by: str, factor: float = 1) -> Estimate:
+        return by_seed(
+            table,
+            lambda rows: (
+                factor
+                * value(rows, "p99", scheme=of, **SHORT)
+                / value(rows, "p99", scheme=by, **SHORT)
+            ),
+        )
+
+    return Findings(
+        table=table,
+        figure=figure(table, ("mean", "p95", "p99")),
+        comparisons=(
+            Comparison(
+                what="p99 slowdown of flows up to 3 KB, HPCC by BFC",
+                ours=ratio("hpcc", BFC.name),
+                published=between(2.3, 3, _WHERE),
+            ),
+            Comparison(
+                what="the same, BFC by Ideal-FQ",
+                ours=ratio(BFC.name, "ideal-fq", 100),
+                published=similar(100, _WHERE, text="closely tracks optimal"),
+                unit="%",
+            ),
+            Comparison(
+                what="the same, DCQCN by DCTCP",
+                ours=ratio("dcqcn", "dctcp"),
+                published=at_least(1, _WHERE, text="DCQCN is worst"),
+            ),
+            Comparison(
+                what="time in which a port has fewer active flows than queues, BFC",
+                ours=by_seed(
+                    table, lambda rows: value(rows, "few_active_percent", scheme=BFC.name)
+                ),
+                published=percentage(99, _WHERE),
+                unit="%",
+            ),
+            Comparison(
+                what="time that PFC stopped ports, most of any scheme",
+                ours=float(table["paused_percent"].max()),
+                published=exactly(0, "caption of Figure 3-10", text="never"),
+                unit="%",
+            ),
+        ),
+    )
+
+
+STUDY = SimulationStudy(
+    about=about("bfc-3.10"),
+    cases=_cases,
+    measure=measure,
+    conclude=_conclude,
+)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facebook's flows with and without incast under all schemes (Goyal 2022, Figure 3-11)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.datacenter.scheme import scheme
+from ccbench.studies.bfc.slowdown import (
+    BFC,
+    INCAST,
+    OTHERS,
+    SEEDS,
+    SHORT,
+    by_seed,
+    case_of,
+    figure,
+    measure,
+    traffic,
+    value,
+)
+from ccbench.studies.catalogue import about
+from ccbench.studies.published import at_least, unbounded
+from ccbench.studies.study import Comparison, Findings, SimulationStudy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.datacenter.case import Case
+
+_SCHEMES = (BFC, *map(scheme, ("ideal-fq", *OTHERS)))
+_INCASTS = {"100x20MB": INCAST, "none": None}
+_WORDS = {"100x20MB": "with incast", "none": "without incast"}
+_WHERE = "section 3.6.2.2"
+
+
+def _cases(*, quick: bool) -> tuple[Case, ...]:
+    return tuple(
+        case_of(name, traffic("facebook", 60, incast), chosen, quick=quick, seed=seed)
+        for name, incast in _INCASTS.items()
+        for chosen in _SCHEMES
+        for seed in (SEEDS[:1] if quick else SEEDS)
+    )
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    def ratio(rows: pd.DataFrame, of: str, by: str) -> float:
+        return value(rows, "p99", scheme=of, **SHORT) / value(rows, "p99", scheme=by, **SHORT)
+
+    comparisons = []
+    for name, words in _WORDS.items():
+        part = table[table["traffic"] == name]
+        comparisons += [
+            Comparison(
+                what=f"p99 slowdown of flows up to 3 KB {words}, least of the others by BFC",
+                ours=by_seed(part, lambda rows: min(ratio(rows, of, BFC.name) for of in OTHERS)),
+                published=at_least(1, _WHERE, text="trends as with Google's flows: BFC is best"),
+            ),
+            Comparison(
+                what=f"the same {words}, HPCC by BFC",
+                ours=by_seed(part, lambda rows: ratio(rows, "hpcc", BFC.name)),
+                published=unbounded("not stated for these flows", _WHERE),
+            ),
+        ]
+    comparisons.append(
+        Comparison(
+            what="the same without incast, BFC by Ideal-FQ",
+            ours=by_seed(
+                table[table["traffic"] == "none"],
+                lambda rows: 100 * ratio(rows, BFC.name, "ideal-fq"),
+            ),
+            published=unbounded("not stated for these flows", _WHERE),
+            unit="%",
+        )
+    )
+    return Findings(
+        table=table,
+        figure=figure(table, ("mean", "p95", "p99")),
+        comparisons=tuple(comparisons),
+    )
+
+
+STUDY = SimulationStudy(
+    about=about("bfc-3.11"),
+    cases=_cases,
+    measure=measure,
+    conclude=_conclude,
+)

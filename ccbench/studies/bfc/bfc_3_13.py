@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slowdown over the degree of incast (Goyal 2022, Figure 3-13)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ccbench.studies.bfc.slowdown import BFC, INCAST, by_seed, case_of, traffic
+from ccbench.studies.bfc.sweep import BFC_128, SCHEMES, at, figure, measure, ratios, seeds
+from ccbench.studies.catalogue import about
+from ccbench.studies.published import at_least, at_most, exactly, percentage
+from ccbench.studies.study import Comparison, Findings, SimulationStudy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.datacenter.case import Case
+
+_DEGREES = (10, 100, 200, 500, 1000, 2000)
+#: Up to 8 times the 32 queues, and far more.
+_MODERATE, _HIGH = 200, 1000
+_MOST = _DEGREES[-1]
+_EXTREME = (_HIGH, _MOST)
+_WHERE = "section 3.6.3"
+
+
+def _cases(*, quick: bool) -> tuple[Case, ...]:
+    return tuple(
+        case_of(
+            f"{degree}",
+            traffic("facebook", 60, replace(INCAST, degree=degree)),
+            chosen,
+            quick=quick,
+            seed=seed,
+        )
+        for degree in (_DEGREES[1:4:2] if quick else _DEGREES)
+        for chosen in SCHEMES
+        for seed in seeds(chosen, quick=quick)
+    )
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    bfc, more = BFC.name, BFC_128.name
+
+    def degradation(rows: pd.DataFrame, scheme: str, high: int, moderate: int) -> float:
+        slowed = at(rows, "long_mean", scheme, (high, _MOST)).mean()
+        return float(slowed / at(rows, "long_mean", scheme, (0, moderate)).mean())
+
+    def dropped(low: int, high: int) -> float:
+        return float(at(table, "dropped_percent", bfc, (low, high)).max())
+
+    return Findings(
+        table=table,
+        figure=figure(table, "incast degree", log=True),
+        comparisons=(
+            Comparison(
+                what="p99 slowdown of short flows, HPCC by BFC, mean of degrees from 1000",
+                ours=by_seed(
+                    table,
+                    lambda rows: ratios(rows, "short_p99", "hpcc", bfc, _EXTREME).mean(),
+                ),
+                published=at_most(1, _WHERE, text="BFC becomes worse than HPCC"),
+            ),
+            Comparison(
+                what="mean slowdown of long flows, BFC, degrees from 1000 by those up to 200",
+                ours=by_seed(table, lambda rows: degradation(rows, bfc, _HIGH, _MODERATE)),
+                published=at_least(1, _WHERE, text="degrades beyond 8 times the queues"),
+            ),
+            Comparison(
+                what="the same with 128 queues, a degree of 2000 by those up to 1000",
+                ours=by_seed(table, lambda rows: degradation(rows, more, _MOST, _HIGH)),
+                published=at_least(1, _WHERE, text="degrades beyond 8 times the queues"),
+            ),
+            Comparison(
+                what="mean slowdown of long flows, HPCC by BFC, mean of degrees from 1000",
+                ours=by_seed(
+                    table,
+                    lambda rows: ratios(rows, "long_mean", "hpcc", bfc, _EXTREME).mean(),
+                ),
+                published=at_least(1, _WHERE, text="BFC retains some of its advantage"),
+            ),
+            Comparison(
+                what="packets that BFC drops, worst degree up to 1000",
+                ours=dropped(0, _HIGH),
+                published=exactly(0, "section 3.5", text="never"),
+                unit="%",
+            ),
+            Comparison(
+                what="packets that BFC drops at a degree of 2000",
+                ours=dropped(_MOST, _MOST),
+                published=percentage(0.007, "section 3.5"),
+                unit="%",
+            ),
+        ),
+    )
+
+
+STUDY = SimulationStudy(
+    about=about("bfc-3.13"),
+    cases=_cases,
+    measure=measure,
+    conclude=_conclude,
+)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mice beside many long flows (Goyal 2022, Figure 3-14)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ccbench.datacenter.case import Case
+from ccbench.datacenter.scheme import scheme
+from ccbench.datacenter.workload import Mice, Workload
+from ccbench.studies.bfc.slowdown import BFC, NETWORK
+from ccbench.studies.bfc.sweep import BFC_128
+from ccbench.studies.catalogue import about
+from ccbench.studies.published import at_least, similar
+from ccbench.studies.study import Comparison, Findings, Rows, SimulationStudy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.datacenter.simulation import Simulation
+
+#: Algorithm 2 goes by the ACK of each packet.
+_BFC_CC = replace(BFC, name=f"{BFC.name}-cc", control="delay", packets_per_ack=1)
+_IDEAL = scheme("ideal-fq")
+_SCHEMES = (BFC, BFC_128, _BFC_CC, _IDEAL)
+#: The first is fewer than the queues of a port, the third fewer than those of eight.
+_ELEPHANTS = (8, 32, 128, 512, 1024)
+_FEW, _MODERATE, _MOST = _ELEPHANTS[0], _ELEPHANTS[2], _ELEPHANTS[-1]
+#: In the same rack; the long flows come from the other racks.
+_DIRECT, _INDIRECT = 0, 1
+_SENDERS = range(16, 128)
+_WHERE = "section 3.6.4"
+
+
+def _cases(*, quick: bool) -> tuple[Case, ...]:
+    return tuple(
+        Case(
+            name=f"{count}",
+            topology=NETWORK,
+            workload=Workload(
+                load=0,
+                long_flows=tuple((_SENDERS[i % len(_SENDERS)], _DIRECT) for i in range(count)),
+                mice=tuple(
+                    Mice(receiver=receiver, bytes=1000, gbps=3.0)
+                    for receiver in (_DIRECT, _INDIRECT)
+                ),
+            ),
+            scheme=chosen,
+            duration_s=2e-4 if quick else 4e-3,
+            drain_s=1e-3,
+        )
+        for count in (_ELEPHANTS[::3] if quick else _ELEPHANTS)
+        for chosen in _SCHEMES
+    )
+
+
+def _measure(case: Case, result: Simulation) -> Rows:
+    late = result.flows[result.flows["start_s"] > case.duration_s / 2]  # queues have built up
+    mice = late[late["kind"] == "background"]
+    slowdown = (mice["acked_s"] / mice["ideal_acked_s"]).groupby(mice["destination"]).median()
+    return [
+        {
+            "scheme": case.scheme.name,
+            "long_flows": int(case.name),
+            "direct_p50": float(slowdown.get(_DIRECT, np.nan)),
+            "indirect_p50": float(slowdown.get(_INDIRECT, np.nan)),
+        }
+    ]
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    by_count = table.set_index(["scheme", "long_flows"])
+
+    def median(chosen: str, column: str, count: int) -> float:
+        return float(by_count[column].get((chosen, count), np.nan))
+
+    def growth(column: str, count: int) -> float:
+        """Return BFC's slowdown beside so many long flows by that beside the fewest."""
+        return median(BFC.name, column, count) / median(BFC.name, column, _FEW)
+
+    figure = Figure(figsize=(8, 3.2), layout="constrained")
+    for axes, name in zip(figure.subplots(1, 2), ("direct", "indirect"), strict=True):
+        for scheme_name, part in table.groupby("scheme", sort=False):
+            axes.plot(part["long_flows"], part[f"{name}_p50"], marker="o", label=str(scheme_name))
+        axes.set(xscale="log", yscale="log", xlabel="long flows", ylabel=f"slowdown, {name} mice")
+    figure.axes[0].legend()
+    return Findings(
+        table=table,
+        figure=figure,
+        comparisons=(
+            Comparison(
+                what="median slowdown of direct mice, BFC, 128 long flows by 8",
+                ours=growth("direct_p50", _MODERATE),
+                published=at_least(1, _WHERE, text="degrades beyond the number of queues"),
+            ),
+            Comparison(
+                what="median slowdown of indirect mice, BFC, 128 long flows by 8",
+                ours=100 * growth("indirect_p50", _MODERATE),
+                published=similar(100, _WHERE, text="degrades only beyond 8 times the queues"),
+                unit="%",
+            ),
+            Comparison(
+                what="the same, 1024 long flows by 8",
+                ours=growth("indirect_p50", _MOST),
+                published=at_least(1, _WHERE, text="degrades beyond 8 times the queues"),
+            ),
+            Comparison(
+                what="median slowdown of mice, BFC with end-to-end control by Ideal-FQ, worst case",
+                ours=100 * _farthest(by_count),
+                published=similar(100, _WHERE, text="close to Ideal-FQ in all cases"),
+                unit="%",
+            ),
+        ),
+    )
+
+
+def _farthest(by_count: pd.DataFrame) -> float:
+    """Return the ratio that is farthest from 1, of both kinds of mice and all long flows."""
+    ratios = (by_count.loc[_BFC_CC.name] / by_count.loc[_IDEAL.name]).to_numpy().ravel()
+    known = ratios[~np.isnan(ratios)]
+    return float(known[np.argmax(np.abs(known - 1))]) if len(known) else np.nan
+
+
+STUDY = SimulationStudy(
+    about=about("bfc-3.14"),
+    cases=_cases,
+    measure=_measure,
+    conclude=_conclude,
+)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the studies share that change one setting: slowdown of short and of long flows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from ccbench.datacenter.scheme import scheme
+from ccbench.studies.bfc.slowdown import BFC, EDGES, settled
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.datacenter.case import Case
+    from ccbench.datacenter.scheme import Scheme
+    from ccbench.datacenter.simulation import Simulation
+    from ccbench.studies.study import Rows
+
+__all__ = ["BFC_128", "SCHEMES", "at", "figure", "measure", "ratios", "seeds"]
+
+BFC_128 = replace(BFC, name=f"{BFC.name}-128", queues=128)
+
+#: Those of figures 3-12 and 3-13.
+SCHEMES = (BFC, BFC_128, *map(scheme, ("hpcc", "dctcp", "ideal-fq")))
+
+#: As there are so many settings, fewer than in the other studies; one for what is only drawn.
+_SEEDS = (1, 2, 3)
+_ONLY_DRAWN = ("dctcp", "ideal-fq")
+
+_SHORT_BYTES, _LONG_BYTES = EDGES[0], EDGES[-1]
+
+
+def seeds(chosen: Scheme, *, quick: bool) -> tuple[int, ...]:
+    """Return the seeds of a scheme's runs."""
+    return _SEEDS[:1] if quick or chosen.name in _ONLY_DRAWN else _SEEDS
+
+
+def measure(case: Case, result: Simulation) -> Rows:
+    """Return p99 of the slowdown of short flows and the mean of that of long ones."""
+    table = settled(case, result).slowdowns((_SHORT_BYTES, _LONG_BYTES), until="acked")
+    return [
+        {
+            "scheme": case.scheme.name,
+            "setting": float(case.name),
+            "seed": case.seed,
+            "short_p99": float(table["p99"].iloc[0]),
+            "long_mean": float(table["mean"].iloc[-1]),
+            "unfinished": int(table["unfinished"].sum()),
+            "dropped_percent": 100
+            * result.summary["dropped_packets"]
+            / result.summary["sent_data_packets"],
+        }
+    ]
+
+
+def at(table: pd.DataFrame, column: str, name: str, where: tuple[float, float]) -> pd.Series:
+    """Return a column for a scheme, by setting, between the first and the last of two settings."""
+    part = table[(table["scheme"] == name) & table["setting"].between(*where)]
+    return part.groupby("setting")[column].mean()
+
+
+def ratios(
+    table: pd.DataFrame, column: str, name: str, by: str, where: tuple[float, float]
+) -> pd.Series:
+    """Return :func:`at` for one scheme by that for another one."""
+    return at(table, column, name, where) / at(table, column, by, where)
+
+
+def figure(table: pd.DataFrame, setting: str, *, log: bool) -> Figure:
+    """Draw both slowdowns over the setting."""
+    drawn = Figure(figsize=(8, 3.2), layout="constrained")
+    labels = {"long_mean": "slowdown of long flows, mean", "short_p99": "of short flows, p99"}
+    for axes, (column, label) in zip(drawn.subplots(1, 2), labels.items(), strict=True):
+        for name, part in table.groupby("scheme", sort=False):
+            mean = part.groupby("setting")[column].mean()
+            axes.plot(mean.index, mean, marker="o", markersize=3, label=str(name))
+        axes.set(xlabel=setting, ylabel=label, yscale="log", xscale="log" if log else "linear")
+    drawn.axes[0].legend()
+    return drawn

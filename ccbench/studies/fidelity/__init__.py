@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Studies of ccbench itself: agreement of engines, effects of noise."""

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The virtual kernel against Mahimahi: the same scenarios in virtual and in real time.
+
+No publication has these numbers: what is to be shown is that it does not matter which of the two
+runs a scenario. Real time is not repeatable, so each scenario runs several times on both. Two
+engines agree on a quantity if the mean of Mahimahi's runs lies within the 95 % interval of the
+virtual kernel's. Of five runs each from one normal distribution, 88 % do. How alike the queues are
+from moment to moment, the DTW distance of their occupancy tells: a run of the one and a run of the
+other should not be farther apart than two of the same.
+
+Each engine has its own noise: Mahimahi that of this machine, the virtual kernel the typical one.
+The kernels differ: the virtual one is that of ``ccbench kernel build``, the other is this
+machine's.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ccbench.base.estimate import Estimate
+from ccbench.classify import dtw
+from ccbench.experiment.bottleneck import Bottleneck
+from ccbench.experiment.flow import Flow
+from ccbench.experiment.noise import typical
+from ccbench.experiment.scenario import Scenario
+from ccbench.harm import relative_harm
+from ccbench.studies.catalogue import about
+from ccbench.studies.published import at_least, exactly
+from ccbench.studies.study import Comparison, Findings, Rows, Study
+
+if TYPE_CHECKING:
+    from ccbench.run.run import Run
+    from ccbench.studies.published import Published
+
+#: The flows, each of one CCA.
+_MIXES: tuple[tuple[str, ...], ...] = (
+    ("reno",),
+    ("cubic",),
+    ("bbr",),
+    ("bbr", "cubic"),
+    ("reno", "cubic"),
+)
+#: Rate in Mbit/s, base RTT in ms, queue in BDP.
+_PATHS: tuple[tuple[float, int, float], ...] = (
+    (5, 40, 4),
+    (5, 130, 1),
+    (12, 80, 2),
+    (25, 20, 4),
+    (25, 80, 0.5),
+    (50, 40, 1),
+)
+_REPETITIONS = 5
+_DURATION_S = 40.0
+#: Slow start is over, and BBR has seen its first ProbeRTT.
+_FROM_S = 12.0
+
+#: What is compared: its column's name, and words for people.
+_QUANTITIES = {
+    "throughput_mbps": "throughput of all flows",
+    "first_share": "the first flow's share of it",
+    "mean_packets": "mean queue",
+    "p95_packets": "95th percentile of the queue",
+    "drops": "drops",
+    "relative_harm": "relative harm",
+}
+#: How often the queue is looked at to compare its course, in seconds.
+_STEP_S = 0.02
+_ENGINES = ("kernel", "mahimahi")
+_CASE = ["mix", "bandwidth_mbps", "rtt_ms", "queue_packets"]
+#: Share of the cases in which Mahimahi's mean lies within the interval if all runs of a case are
+#: from one normal distribution.
+_BY_CHANCE = 0.88
+#: Percentage of the cases whose queues' courses have to be as alike across engines as within one.
+_LEAST_COURSES = 95.0
+#: Where the expectations come from, as no publication states them.
+_CHANCE = "expected of equal engines"
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    """Return the scenarios for Mahimahi, which has noise of its own."""
+    paths, mixes, seeds, duration_s = _PATHS, _MIXES, _REPETITIONS, _DURATION_S
+    if quick:
+        paths, mixes, seeds, duration_s = _PATHS[3:4], _MIXES[1:4:2], 2, 6.0
+    return tuple(
+        Scenario(
+            flows=tuple(Flow(cca=cca) for cca in mix),
+            bottlenecks=(Bottleneck(bandwidth_mbps=mbps, queue_bdp=bdp),),
+            rtt_ms=rtt_ms,
+            duration_s=duration_s,
+            seed=seed,
+            name=f"{' and '.join(mix)}, {mbps} Mbit/s, {rtt_ms} ms, {bdp:g} BDP",
+        )
+        for (mbps, rtt_ms, bdp), mix, seed in product(paths, mixes, range(1, seeds + 1))
+    )
+
+
+def _references(*, quick: bool) -> tuple[Scenario, ...]:
+    """Return the scenarios for the virtual kernel, which has the noise that they say."""
+    return tuple(
+        replace(scenario, noise=typical(rtt_ms=scenario.rtt_ms))
+        for scenario in _scenarios(quick=quick)
+    )
+
+
+def _measure(run: Run) -> Rows:
+    scenario = run.scenario
+    from_s = min(_FROM_S, scenario.duration_s / 2)
+    throughput = run.throughput(1.0)
+    mbps = throughput[throughput.index > from_s].mean()
+    queue = run.occupancy(0.01)
+    queue = queue[queue.index >= from_s]
+    events = run.queue_events()
+    settled = events["time_ns"] >= from_s * 1e9
+    return [
+        {
+            "engine": run.provenance["engine"],
+            "mix": " and ".join(flow.cca for flow in scenario.flows),
+            "bandwidth_mbps": scenario.bottlenecks[0].mean_mbps,
+            "rtt_ms": scenario.rtt_ms,
+            "queue_packets": scenario.bottlenecks[0].queue_packets,
+            "seed": scenario.seed,
+            "throughput_mbps": mbps.sum(),
+            "first_share": mbps.iloc[0] / mbps.sum() if len(mbps) > 1 else None,
+            "last_mbps": mbps.iloc[-1],
+            "mean_packets": queue.mean(),
+            "p95_packets": queue.quantile(0.95),
+            "drops": int((events["event"][settled] == "drop").sum()),
+            "is_late": run.is_late,
+            "course": run.occupancy(_STEP_S).loc[from_s:].to_numpy(),
+        }
+    ]
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    apart = _apart(table)
+    table = _with_harm(table.drop(columns="course"))
+    cases = _cases(table)
+    late = table.loc[table["engine"] == "mahimahi", "is_late"]
+    return Findings(
+        table=table,
+        figure=_figure(table),
+        comparisons=(
+            *(
+                Comparison(
+                    what=f"cases with Mahimahi's mean in the virtual kernel's interval: {words}",
+                    ours=100 * float(of_one["inside"].mean()),
+                    published=_nearly_all(len(of_one)),
+                    unit="%",
+                    note=_note(of_one),
+                )
+                for (name, words) in _QUANTITIES.items()
+                for of_one in [cases[cases["quantity"] == name]]
+                if len(of_one)
+            ),
+            Comparison(
+                what="cases in which the queue's course is as alike across engines as within one",
+                ours=100 * float((apart["across"] <= apart["within"]).mean()),
+                published=at_least(_LEAST_COURSES, _CHANCE, text="nearly all"),
+                unit="%",
+                note=_course_note(apart),
+            ),
+            Comparison(
+                what="runs in real time for which this machine was too busy",
+                ours=100 * float(late.mean()),
+                published=exactly(0, "expected of an idle machine", text="none"),
+                unit="%",
+            ),
+        ),
+    )
+
+
+def _nearly_all(cases: int) -> Published:
+    """Return the expectation of equal engines, three standard deviations below its mean."""
+    deviation = math.sqrt(_BY_CHANCE * (1 - _BY_CHANCE) / cases)
+    return at_least(100 * (_BY_CHANCE - 3 * deviation), _CHANCE, text="nearly all")
+
+
+def _apart(table: pd.DataFrame) -> pd.DataFrame:
+    """Return for each case the DTW distances of the queue's course, per sample, in packets.
+
+    Of runs on different engines it is the median, of runs on the same one the largest.
+    """
+    rows = []
+    for (mix, mbps, rtt_ms, packets), runs in table.groupby(_CASE):
+        engines = [runs.loc[runs["engine"] == one, "course"].tolist() for one in _ENGINES]
+        samples = len(engines[0][0])
+        within = [dtw.pairwise(courses).max() for courses in engines]
+        across = np.median(dtw.distances(*engines))
+        rows.append(
+            {
+                "case": f"{mix}, {mbps} Mbit/s, {rtt_ms} ms, {packets} packets",
+                "within": max(within) / samples,
+                "across": float(across) / samples,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _course_note(apart: pd.DataFrame) -> str:
+    ratio = apart["across"] / apart["within"]
+    others = ", ".join(apart.loc[ratio > 1, "case"])
+    return (
+        f"In the median case, runs on different engines are {ratio.median():.2g} times as far "
+        "apart as the farthest two on the same one." + (f" Farther: {others}." if others else "")
+    )
+
+
+def _with_harm(table: pd.DataFrame) -> pd.DataFrame:
+    """Add what the first flow of a mix does to the last, which also ran alone."""
+    run = ["engine", "bandwidth_mbps", "rtt_ms", "queue_packets", "seed"]
+    last = table.assign(beta=table["mix"].str.rpartition(" ")[2])
+    alone = last.loc[last["mix"] == last["beta"], [*run, "beta", "last_mbps"]]
+    alone = alone.rename(columns={"last_mbps": "solo_mbps"})
+    both = last.merge(alone, how="left", on=[*run, "beta"])
+    harms = [
+        relative_harm(solo, mbps, n_alpha=1, n_beta=1) if mix != beta else math.nan
+        for mix, beta, solo, mbps in zip(
+            both["mix"], both["beta"], both["solo_mbps"], both["last_mbps"], strict=True
+        )
+    ]
+    return table.assign(relative_harm=harms)
+
+
+def _cases(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each quantity of each mix on each path: means, and if they agree."""
+    rows = []
+    for (mix, mbps, rtt_ms, packets), runs in table.groupby(_CASE):
+        for name in _QUANTITIES:
+            ours, theirs = (
+                Estimate(tuple(runs.loc[runs["engine"] == one, name].dropna())) for one in _ENGINES
+            )
+            if ours.values and theirs.values:
+                rows.append(
+                    {
+                        "case": f"{mix}, {mbps} Mbit/s, {rtt_ms} ms, {packets} packets",
+                        "quantity": name,
+                        "kernel": ours.mean,
+                        "mahimahi": theirs.mean,
+                        "inside": ours.low <= theirs.mean <= ours.high,
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def _note(cases: pd.DataFrame) -> str:
+    difference = (cases["kernel"] - cases["mahimahi"]).abs()
+    worst = cases.to_dict("records")[int(difference.to_numpy().argmax())]
+    apart = ", ".join(cases.loc[~cases["inside"].astype(bool), "case"])
+    return (
+        f"Means differ by {difference.median():.3g} in the median case, by {difference.max():.3g} "
+        f"at most: {worst['kernel']:.3g} on the virtual kernel, {worst['mahimahi']:.3g} on "
+        f"Mahimahi ({worst['case']})." + (f" Apart: {apart}." if apart else "")
+    )
+
+
+def _figure(table: pd.DataFrame) -> Figure:
+    figure = Figure(figsize=(9, 4.4), layout="constrained")
+    shown = {"mean_packets": "mean queue, packets", "last_mbps": "the last flow, Mbit/s"}
+    for axes, (name, title) in zip(figure.subplots(1, 2), shown.items(), strict=True):
+        for i, (mix, runs) in enumerate(table.groupby("mix")):
+            points = runs.groupby([*_CASE, "engine"])[name]
+            mean, low, high = (
+                getattr(points, statistic)().reset_index().pivot_table(name, _CASE, "engine")
+                for statistic in ("mean", "min", "max")
+            )
+            x, y = _ENGINES
+            axes.errorbar(
+                mean[x],
+                mean[y],
+                xerr=[mean[x] - low[x], high[x] - mean[x]],
+                yerr=[mean[y] - low[y], high[y] - mean[y]],
+                fmt="o",
+                markersize=4,
+                linewidth=0.8,
+                color=f"C{i}",
+                label=mix,
+            )
+        axes.axline((1, 1), slope=1, color="grey", linewidth=0.6)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("virtual kernel")
+        axes.set_ylabel("Mahimahi")
+        axes.set_title(title, fontsize="medium")
+        axes.grid(alpha=0.3)
+    figure.axes[0].legend(fontsize="small")
+    return figure
+
+
+STUDY = Study(
+    about=about("engines-agree"),
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+    engines=("mahimahi",),
+    references=_references,
+)

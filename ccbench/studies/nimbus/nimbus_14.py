@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links that vary, and links that aggregate frames (Goyal et al. 2022, Table 3 and Figure 14).
+
+The rate of a varying link is a random walk with steps of up to 20 Mbit/s each second; NimbusCC is
+given its mean. An aggregating link comes after the bottleneck and delivers what arrived in each
+period in one burst. Where the paper leaves room: the walk begins at 96 Mbit/s and stays between 24
+and 168, with uniform steps; the status quo is CUBIC; the aggregating link carries four times the
+bottleneck's mean rate and has room for everything. In Figure 14's second half it comes after the
+varying link.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ccbench.base.random_streams import stream
+from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.trace import OPPORTUNITY_BYTES, Trace
+from ccbench.studies.abc.links import stepped
+from ccbench.studies.catalogue import about
+from ccbench.studies.nimbus.comparisons import compared, relative_to
+from ccbench.studies.nimbus.measures import judged
+from ccbench.studies.nimbus.testbed import LINK_MBPS, cross_traffic, seeds, shared
+from ccbench.studies.published import at_least, at_most, percentage, quantity, unbounded
+from ccbench.studies.study import Findings, Rows, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.run.run import Run
+
+_STEP_MBPS = 20.0
+_WITHIN_MBPS = (24.0, 168.0)
+_PERIODS_MS = (2, 4, 8, 16, 32)
+_FAST = 4
+_ROOM_PACKETS = 10_000
+_STATUS_QUO = "cubic"
+_TEXT = "section 7.3"
+#: By the cross traffic: throughput off the status quo in percent, queueing delay in ms, accuracy.
+_TABLE_3 = {"elastic": (-1, 103, 95), "inelastic": (-1, 70, 39)}
+
+
+def random_walk(seed: int, seconds: int) -> Trace:
+    """Return a link whose rate changes by up to 20 Mbit/s each second.
+
+    Examples
+    --------
+    >>> rates = np.array(random_walk(1, 60).rates_mbps(1.0))
+    >>> bool(np.abs(np.diff(rates)).max() <= 20.1), bool(rates.min() >= 23.9)
+    (True, True)
+    """
+    steps = stream(seed, "random walk").uniform(-_STEP_MBPS, _STEP_MBPS, seconds - 1)
+    rates = [LINK_MBPS]
+    for step in steps:
+        rates.append(float(np.clip(rates[-1] + step, *_WITHIN_MBPS)))
+    return replace(stepped(rates, 1.0), name=f"random walk {seed}")
+
+
+def aggregating(period_ms: int) -> Bottleneck:
+    """Return a link that hands on in one burst what has come in each period.
+
+    Examples
+    --------
+    >>> aggregating(2).mean_mbps
+    384.0
+    """
+    packets = round(_FAST * LINK_MBPS * 1e3 * period_ms / (8 * OPPORTUNITY_BYTES))
+    burst = Trace(name=f"bursts every {period_ms} ms", opportunities_ms=(period_ms,) * packets)
+    return Bottleneck(trace=burst, queue_packets=_ROOM_PACKETS)
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    duration_s = 16.0 if quick else 120.0
+    periods_ms = _PERIODS_MS[::4] if quick else _PERIODS_MS
+    made = []
+    for category in ("elastic", "inelastic"):
+        for seed in seeds(quick=quick):
+            walk = random_walk(seed, round(duration_s))
+            for cca in ("nimbus", _STATUS_QUO):
+                one = shared(
+                    Flow(cca=cca),
+                    *cross_traffic(category),
+                    settings={"link_kbps": round(1e3 * walk.mean_mbps)},
+                    duration_s=duration_s,
+                    seed=seed,
+                    name=f"{cca}, {category} traffic, link that varies",
+                )
+                link = Bottleneck(trace=walk, queue_packets=one.bottlenecks[0].queue_packets)
+                one = replace(one, bottlenecks=(link,))
+                made.append(one)
+                if cca != _STATUS_QUO:
+                    made += [_aggregated(one, period_ms) for period_ms in periods_ms]
+            one = shared(
+                Flow(cca="nimbus"),
+                *cross_traffic(category),
+                duration_s=duration_s,
+                seed=seed,
+                name=f"nimbus, {category} traffic",
+            )
+            made += [_aggregated(one, period_ms) for period_ms in periods_ms]
+    return tuple(made)
+
+
+def _aggregated(scenario: Scenario, period_ms: int) -> Scenario:
+    """Return the scenario with an aggregating link after its bottleneck."""
+    links = (*scenario.bottlenecks, aggregating(period_ms))
+    return replace(
+        scenario,
+        bottlenecks=links,
+        name=f"{scenario.name}, aggregation over {period_ms} ms",
+    )
+
+
+def _measure(run: Run) -> Rows:
+    links = run.scenario.bottlenecks
+    period_ms = links[1].trace.opportunities_ms[0] if len(links) > 1 and links[1].trace else 0
+    return [{"varies": links[0].trace is not None, "aggregation_ms": period_ms, **judged(run)}]
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    varying = table[table["aggregation_ms"] == 0]
+    all_bursts = table[table["aggregation_ms"] > 0]
+    bursts = all_bursts[~all_bursts["varies"]]
+    comparisons = []
+    for cross, (change, delay_ms, accuracy) in _TABLE_3.items():
+        rows = varying[varying["cross"] == cross]
+        mine, usual = (
+            rows[rows["cca"] == cca].set_index("seed") for cca in ("nimbus", _STATUS_QUO)
+        )
+        comparisons += [
+            compared(
+                f"link that varies, {cross} traffic: throughput by CUBIC's",
+                100 * mine["mbps"] / usual["mbps"],
+                relative_to(change, "Table 3"),
+            ),
+            compared(
+                f"link that varies, {cross} traffic: mean queueing delay",
+                mine["delay_ms"],
+                quantity(delay_ms, "Table 3"),
+                unit="ms",
+            ),
+            compared(
+                f"link that varies, {cross} traffic: accuracy",
+                mine["accuracy_percent"],
+                percentage(accuracy, "Table 3"),
+            ),
+        ]
+    mean = bursts.groupby(["aggregation_ms", "seed"])["accuracy_percent"].mean()
+    short, longest = min(_PERIODS_MS), max(_PERIODS_MS)
+    comparisons += [
+        compared(
+            f"accuracy, aggregation over {short} ms, both kinds of traffic",
+            mean[short],
+            unbounded("high", _TEXT),
+        ),
+        compared(
+            f"accuracy, aggregation over {longest} ms less that over {short} ms",
+            mean[longest] - mean[short],
+            at_most(0, _TEXT, text="drops drastically"),
+        ),
+    ]
+    both = all_bursts[all_bursts["varies"]]
+    mean = both.groupby(["cross", "aggregation_ms", "seed"])["accuracy_percent"].mean()
+    called = {
+        "elastic": mean["elastic"][short],
+        "inelastic": 100 - mean["inelastic"][short],
+    }
+    kind = min(called, key=lambda cross: float(called[cross].mean()))
+    comparisons += [
+        compared(
+            f"link that varies: called elastic, aggregation over {short} ms, less often ({kind})",
+            called[kind],
+            at_least(50, _TEXT, text="tends to classify all traffic as elastic"),
+            unit="% of the time",
+        ),
+        compared(
+            f"link that varies: accuracy, elastic traffic, aggregation over {longest} ms",
+            mean["elastic"][longest],
+            unbounded("poor", _TEXT),
+        ),
+    ]
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    halves = figure.subplots(1, 2, sharey=True)
+    for axes, rows, title in zip(halves, (bursts, both), ("fixed", "varies"), strict=True):
+        rows.pivot_table("accuracy_percent", "aggregation_ms", "cross").plot(ax=axes, marker="o")
+        axes.set_title(f"bottleneck's rate: {title}", fontsize="small")
+        axes.set_xlabel("aggregation (ms)")
+        axes.set_ylabel("accuracy (%)")
+        axes.legend(fontsize="small", title=None)
+    return Findings(table=table, figure=figure, comparisons=tuple(comparisons))
+
+
+STUDY = Study(
+    about=about("nimbus-14"),
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)

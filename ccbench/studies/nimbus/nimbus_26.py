@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NimbusCC with other algorithms in its modes (Goyal et al. 2022, appendix D.3, Figure 26).
+
+NewReno with BasicDelay and CUBIC with Copa. Where the paper leaves room: the cross traffic is that
+of its Figure 7, so that the runs of CUBIC with Copa are those of ``nimbus-7``, which compares them
+with Table 1. NewReno by itself is added because it has less than a fair share beside CUBIC. MulTCP
+and FAST, which the authors have implemented, appear in no figure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.studies.catalogue import about
+from ccbench.studies.nimbus.comparisons import compared, farthest
+from ccbench.studies.nimbus.nimbus_7 import alternating, draw, over_time, regions
+from ccbench.studies.published import similar, unbounded
+from ccbench.studies.study import Findings, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.experiment.scenario import Scenario
+
+_ITSELF, _MINE, _COPA = "reno", "nimbus_reno", "nimbus_copa"
+_WHERE = "appendix D.3"
+_ELSEWHERE = unbounded("see nimbus-7", "Table 1")
+_REGIONS = {"elastic": "elastic_percent", "inelastic": "inelastic_percent"}
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    return alternating([_MINE, _COPA, _ITSELF], quick=quick)
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    found = regions(table)
+    mine, copa, itself = (found.loc[cca] for cca in (_MINE, _COPA, _ITSELF))
+    region, by_share = farthest({name: mine[column] for name, column in _REGIONS.items()}, 100)
+    comparisons = (
+        compared(
+            f"NewReno + BasicDelay: throughput by the fair share, farther off ({region} traffic)",
+            by_share,
+            similar(100, _WHERE, text="their fair-share rate"),
+        ),
+        compared(
+            "NewReno + BasicDelay: throughput by that of NewReno by itself, elastic traffic",
+            100 * mine["elastic_percent"] / itself["elastic_percent"],
+            unbounded("not in the paper", _WHERE),
+        ),
+        compared(
+            "NewReno + BasicDelay: mean queueing delay, inelastic traffic",
+            mine["delay_ms"],
+            unbounded("low", _WHERE),
+            unit="ms",
+        ),
+        *(
+            compared(
+                f"CUBIC + Copa: throughput by the fair share, {name} traffic",
+                copa[column],
+                _ELSEWHERE,
+            )
+            for name, column in _REGIONS.items()
+        ),
+        compared(
+            "CUBIC + Copa: mean queueing delay, inelastic traffic",
+            copa["delay_ms"],
+            _ELSEWHERE,
+            unit="ms",
+        ),
+    )
+    return Findings(table=table, figure=draw(table), comparisons=comparisons)
+
+
+STUDY = Study(
+    about=about("nimbus-26"),
+    scenarios=_scenarios,
+    measure=over_time,
+    conclude=_conclude,
+)

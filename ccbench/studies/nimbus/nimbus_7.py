@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Alternating cross traffic (Goyal et al. 2022, Figure 7 and Table 1).
+
+Where the paper leaves room: the levels of the cross traffic are given at the top of its graph, not
+in its text, and the authors' published scripts do not have them. From the text, traffic is elastic
+from 20 to 120 s, "elastic, inelastic, and a mix of the two"; it refers to 100 to 120, 140 to 160
+and 160 to 180 s as parts; and as NimbusCC's 27.5 Mbit/s are 10 % below the fair share, that is 30.5
+Mbit/s on average. The levels here change every 20 s and have this average. A throughput is the mean
+of a region as a percentage of the mean fair share there, over all of its time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ccbench.experiment.scenario import Flow
+from ccbench.studies.catalogue import about
+from ccbench.studies.nimbus.comparisons import compared, relative_to
+from ccbench.studies.nimbus.measures import delays_ms
+from ccbench.studies.nimbus.testbed import CCAS, LINK_MBPS, seeds, shared
+from ccbench.studies.published import at_most, quantity
+from ccbench.studies.study import Findings, Rows, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
+    from ccbench.studies.published import Published
+
+_STEP_S = 20.0
+#: Mbit/s of Poisson traffic and long CUBIC flows, in steps.
+_LEVELS = ((16, 0), (16, 1), (32, 2), (0, 4), (0, 3), (0, 1), (16, 0), (32, 0), (48, 0))
+_INTERVAL_S = 1.0
+
+#: Table 1: throughput off the fair share, elastic and inelastic, in percent, and the queueing delay
+#: beside inelastic traffic in ms.
+_TABLE_1 = {
+    "nimbus": (-10, 0, 12),
+    "nimbus_copa": (-15, -1, 14),
+    "cubic": (12, 0, 78),
+    "bbr": (61, -2, 56),
+    "vegas": (-79, -15, 3),
+    "copa": (-54, -19, 18),
+}
+#: The delay of both NimbusCC variants by the text of section 5.
+_LOW_DELAY = at_most(15, "section 5")
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of a schedule: so much Poisson traffic and so many CUBIC flows from `start_s` on."""
+
+    start_s: float
+    poisson_mbps: float
+    cubic_flows: int
+
+    @property
+    def is_elastic(self) -> bool:
+        """Whether there are CUBIC flows."""
+        return self.cubic_flows > 0
+
+    def fair_share_mbps(self, link_mbps: float = LINK_MBPS) -> float:
+        """Return what a backlogged flow beside them should get.
+
+        Examples
+        --------
+        >>> Phase(0, 32, 1).fair_share_mbps()
+        32.0
+        """
+        return (link_mbps - self.poisson_mbps) / (1 + self.cubic_flows)
+
+
+def phased(phases: Sequence[Phase], duration_s: float) -> tuple[Flow, ...]:
+    """Return the flows of a schedule: each phase has flows of its own.
+
+    Examples
+    --------
+    >>> flows = phased([Phase(0, 16, 0), Phase(20, 0, 2)], 40)
+    >>> [(flow.kind, flow.count, flow.start_s, flow.stop_s) for flow in flows]
+    [('poisson', 1, 0.0, 20.0), ('bulk', 2, 20.0, 40.0)]
+    """
+    flows = []
+    ends = [*(phase.start_s for phase in phases[1:]), duration_s]
+    for phase, stop_s in zip(phases, ends, strict=True):
+        times: dict[str, Any] = {"start_s": phase.start_s, "stop_s": stop_s}
+        if phase.poisson_mbps:
+            flows.append(Flow(kind="poisson", rate_mbps=phase.poisson_mbps, **times))
+        if phase.cubic_flows:
+            flows.append(Flow(cca="cubic", count=phase.cubic_flows, **times))
+    return tuple(flows)
+
+
+def phases(step_s: float) -> list[Phase]:
+    """Return the schedule, with steps of this length.
+
+    Examples
+    --------
+    >>> elastic = [phase.fair_share_mbps() for phase in phases(20) if phase.is_elastic]
+    >>> round(sum(elastic) / len(elastic), 1)
+    30.5
+    """
+    return [Phase(i * step_s, *level) for i, level in enumerate(_LEVELS)]
+
+
+def alternating(ccas: Sequence[str], *, quick: bool) -> tuple[Scenario, ...]:
+    """Return a scenario with this cross traffic for each of these senders and each seed."""
+    step_s = 2.0 if quick else _STEP_S
+    duration_s = step_s * len(_LEVELS)
+    return tuple(
+        shared(
+            Flow(cca=cca),
+            *phased(phases(step_s), duration_s),
+            duration_s=duration_s,
+            seed=seed,
+            name=f"{cca}, alternating cross traffic",
+        )
+        for cca in ccas
+        for seed in seeds(quick=quick)
+    )
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    return alternating([*CCAS, "nimbus_copa"], quick=quick)
+
+
+def over_time(run: Run) -> Rows:
+    """Return a row for each second: throughput, fair share, and what packets have waited."""
+    step_s = run.scenario.duration_s / len(_LEVELS)
+    mbps = run.throughput(_INTERVAL_S)[0]
+    delay = delays_ms(run)
+    of_interval = np.ceil(delay.index.to_numpy() / _INTERVAL_S) * _INTERVAL_S
+    waited = delay.groupby(of_interval).agg(["sum", "count"]).reindex(mbps.index, fill_value=0)
+    step = np.ceil(mbps.index / step_s).astype(int) - 1
+    schedule = phases(step_s)
+    return [
+        {
+            "cca": run.scenario.flows[0].cca,
+            "seed": run.scenario.seed,
+            "time_s": time_s,
+            "is_elastic": schedule[i].is_elastic,
+            "share_mbps": schedule[i].fair_share_mbps(),
+            "mbps": mbps[time_s],
+            "waited_ms": waited.loc[time_s, "sum"],
+            "packets": waited.loc[time_s, "count"],
+        }
+        for time_s, i in zip(mbps.index, step, strict=True)
+    ]
+
+
+def regions(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each run of :func:`over_time`: throughputs in percent, delays in ms.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The rows of several runs.
+
+    Returns
+    -------
+    DataFrame
+        Index ``cca`` and ``seed``; columns ``elastic_percent`` and ``inelastic_percent``, the
+        throughput by the fair share, ``delay_ms`` (inelastic traffic) and ``elastic_delay_ms``.
+    """
+    sums = table.groupby(["cca", "seed", "is_elastic"], sort=False)[
+        ["mbps", "share_mbps", "waited_ms", "packets"]
+    ].sum()
+    percent = 100 * sums["mbps"] / sums["share_mbps"]
+    delay = sums["waited_ms"] / sums["packets"]
+    return pd.DataFrame(
+        {
+            "elastic_percent": percent.xs(key=True, level="is_elastic"),
+            "inelastic_percent": percent.xs(key=False, level="is_elastic"),
+            "delay_ms": delay.xs(key=False, level="is_elastic"),
+            "elastic_delay_ms": delay.xs(key=True, level="is_elastic"),
+        }
+    )
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    found = regions(table)
+    what = (
+        ("elastic_percent", "throughput by the fair share, elastic traffic", "%"),
+        ("inelastic_percent", "throughput by the fair share, inelastic traffic", "%"),
+        ("delay_ms", "mean queueing delay, inelastic traffic", "ms"),
+    )
+    comparisons = tuple(
+        compared(f"{cca}: {words}", found.loc[cca, column], published, unit=unit)
+        for cca in found.index.unique("cca")
+        for (column, words, unit), published in zip(what, _published(str(cca)), strict=True)
+    )
+    return Findings(table=table, figure=draw(table), comparisons=comparisons)
+
+
+def _published(cca: str) -> tuple[Published, ...]:
+    """Return Table 1's row of a sender, with what the text adds to it."""
+    *changes, delay_ms = _TABLE_1[cca]
+    delay = quantity(delay_ms, "Table 1")
+    if cca.startswith("nimbus"):
+        delay = replace(
+            delay,
+            text=f"{delay_ms}, {_LOW_DELAY.text}",
+            where=f"Table 1, {_LOW_DELAY.where}",
+            high=min(delay.high, _LOW_DELAY.high),
+        )
+    return *(relative_to(change, "Table 1") for change in changes), delay
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Return the picture of the first seed of each sender."""
+    ccas = list(table["cca"].unique())
+    figure = Figure(figsize=(8, 2 * len(ccas)), layout="constrained")
+    grid = figure.subplots(len(ccas), sharex=True, squeeze=False)[:, 0]
+    for cca, axes in zip(ccas, grid, strict=True):
+        rows = table[(table["cca"] == cca) & (table["seed"] == table["seed"].min())]
+        axes.plot(rows["time_s"], rows["share_mbps"], color="k", drawstyle="steps")
+        axes.plot(rows["time_s"], rows["mbps"], color="C0")
+        axes.set_ylim(0, LINK_MBPS)
+        axes.set_ylabel(f"{cca}\nMbit/s")
+        delay = axes.twinx()
+        delay.plot(rows["time_s"], rows["waited_ms"] / rows["packets"], ":", color="C3")
+        delay.set_ylim(0, 110)
+        delay.set_ylabel("delay (ms)", color="C3")
+        axes.set_xlabel("time (s)" if cca == ccas[-1] else "")
+    return figure
+
+
+STUDY = Study(
+    about=about("nimbus-7"),
+    scenarios=_scenarios,
+    measure=over_time,
+    conclude=_conclude,
+)

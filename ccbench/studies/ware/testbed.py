@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The testbed of Ware's section 3.2, which all experiments of chapter 3 share.
+
+Where the thesis leaves room: its queues are powers of two packets, the nearest to the given number
+of bandwidth-delay products (33 packets). It calls 1024 packets both 32 BDP (Figure 3.7's testbed)
+and 64 BDP (caption of Figure 3.3); by its own rule 1024 are 32 BDP, and that is what they are here.
+It gives neither the testbed's noise nor the number of repetitions: here the path has typical noise
+(:func:`ccbench.experiment.noise.typical`), and each experiment runs with several seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ccbench.base.estimate import Estimate
+from ccbench.experiment.noise import typical
+from ccbench.experiment.scenario import MTU_BYTES, Bottleneck, Flow, Scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from ccbench.run.run import Run
+
+__all__ = [
+    "BANDWIDTH_MBPS",
+    "COLOURS",
+    "RTT_MS",
+    "SEEDS",
+    "competition",
+    "is_bbr",
+    "over_seeds",
+    "queue_axis",
+    "queue_packets",
+    "rank_correlation",
+]
+
+BANDWIDTH_MBPS = 10.0
+RTT_MS = 40.0
+#: Repetitions of an experiment, unless a study says otherwise.
+SEEDS = (1, 2, 3, 4, 5, 6)
+
+_PAIR = 2
+
+COLOURS = {"bbr": "tab:red", "cubic": "tab:blue", "reno": "tab:green"}
+
+
+def queue_packets(queue_bdp: float, *, bandwidth_mbps: float = BANDWIDTH_MBPS) -> int:
+    """Return the length of a queue in packets as the testbed rounds it.
+
+    Examples
+    --------
+    >>> queue_packets(1), queue_packets(32), queue_packets(64, bandwidth_mbps=15)
+    (32, 1024, 4096)
+    """
+    bdp = bandwidth_mbps * 1e3 * RTT_MS / 8 / MTU_BYTES
+    return int(2 ** round(math.log2(queue_bdp * bdp)))
+
+
+def competition(  # noqa: PLR0913 - all by keyword, but for what competes
+    flows: dict[str, int],
+    *,
+    queue_bdp: float,
+    duration_s: float,
+    seed: int,
+    bandwidth_mbps: float = BANDWIDTH_MBPS,
+    sample_interval_ms: float = 100.0,
+) -> Scenario:
+    """Return a scenario in the testbed: so many flows of each CCA, all of which start at 0 s.
+
+    Examples
+    --------
+    >>> competition({"bbr": 1, "cubic": 16}, queue_bdp=32, duration_s=60, seed=1).name
+    '1 bbr, 16 cubic, 1024 packets, seed 1'
+    """
+    room = queue_packets(queue_bdp, bandwidth_mbps=bandwidth_mbps)
+    who = ", ".join(f"{count} {cca}" for cca, count in flows.items())
+    return Scenario(
+        flows=tuple(Flow(cca=cca, count=count) for cca, count in flows.items()),
+        bottlenecks=(Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_packets=room),),
+        rtt_ms=RTT_MS,
+        duration_s=duration_s,
+        seed=seed,
+        noise=typical(rtt_ms=RTT_MS),
+        sample_interval_ms=sample_interval_ms,
+        queue_log=False,
+        name=f"{who}, {room} packets, seed {seed}",
+    )
+
+
+def is_bbr(run: Run) -> pd.Series[bool]:
+    """Return for each flow of a run whether it is BBR's."""
+    mine: pd.Series[bool] = run.scenario.flow_table()["cca"] == "bbr"
+    return mine
+
+
+def queue_axis(axes: Axes, packets: pd.Series[int]) -> None:
+    """Label the x axis with queue lengths, one step for each doubling."""
+    ticks = np.unique(packets)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(ticks, [str(tick) for tick in ticks])
+    axes.set_xlabel("queue (packets)")
+
+
+def over_seeds(values: pd.Series[float]) -> Estimate:
+    """Return the mean, with its interval, of a quantity that each seed has one value of.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> print(over_seeds(pd.Series([36.0, 38.0, 40.0])))
+    38.000 ± 4.968
+    """
+    return Estimate(tuple(map(float, values)))
+
+
+def rank_correlation(values: pd.Series[float]) -> float:
+    """Return Spearman's correlation of the values with their index: 1 if they only grow with it.
+
+    NaN for fewer than two values.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rank_correlation(pd.Series([9.0, 4.0, 1.0], index=[1, 2, 3]))
+    -1.0
+    """
+    if len(values) < _PAIR:
+        return math.nan
+    return float(values.rank().corr(values.index.to_series().rank()))

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The traces of chapter 2's studies: a training set, and a test set.
+
+The training set has the variations of the packaged one, at the greatest length that is studied, on
+the installed virtual kernel. The test set has round trips and seeds that the training set lacks,
+and runs on the kernel or engine that the study is asked to run on. Shorter traces are the
+beginnings of these, as in the thesis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ccbench.classify.setting import SETTINGS, Setting
+from ccbench.classify.training import CCAS, VARIATIONS, Variation, scenario, trace
+from ccbench.classify.vote import UNKNOWN, vote
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
+    from ccbench.studies.study import Rows
+
+__all__ = [
+    "CLEAN",
+    "CONDITIONS",
+    "KNOWN",
+    "SERVER",
+    "classified",
+    "clean",
+    "known",
+    "labels",
+    "measure",
+    "votes",
+]
+
+#: Paths without loss, and nobody else there.
+CLEAN = "clean"
+#: The condition of the training set.
+KNOWN = "known"
+
+#: The conditions of the test set. Its round trips are those of no training trace.
+CONDITIONS: dict[str, tuple[Variation, ...]] = {
+    CLEAN: (
+        Variation(name="1.5 ms longer", extra_rtt_ms=1.5),
+        Variation(name="3 ms shorter", extra_rtt_ms=-3.0),
+        Variation(name="5 ms longer", extra_rtt_ms=5.0),
+    ),
+    "clocks of ms": (
+        Variation(name="clock", extra_rtt_ms=1.5, in_milliseconds=True, jitter_ms=1.8),
+        Variation(name="clock, longer", extra_rtt_ms=5.0, in_milliseconds=True, jitter_ms=2.2),
+    ),
+    **{
+        f"others {share:.0%}": (
+            Variation(name=f"others {share}", extra_rtt_ms=1.5, cross_share=share),
+        )
+        for share in (0.02, 0.05, 0.1)
+    },
+    **{
+        f"loss {loss:.2%}": (Variation(name=f"loss {loss}", extra_rtt_ms=1.5, loss=loss),)
+        for loss in (0.0002, 0.001, 0.005)
+    },
+}
+
+#: The columns of :func:`measure` that name a server, which has one vote.
+SERVER = ["condition", "variation", "seed", "cca"]
+
+#: Greatest length of a trace, in seconds.
+_LONGEST_S = 50.0
+_KNOWN_SEEDS = (1, 2)
+_TESTED_SEEDS = (101, 102)
+
+#: The quick version's.
+_QUICK_S = 20.0
+_QUICK_CCAS = ("bbr", "cubic", "reno", "vegas")
+_QUICK_SETTINGS = SETTINGS[:2]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Trace:
+    """The trace that a scenario makes."""
+
+    condition: str
+    variation: Variation
+    setting: Setting
+    cca: str
+    duration_s: float
+    seed: int
+
+    @property
+    def scenario(self) -> Scenario:
+        return scenario(
+            self.setting, self.cca, self.variation, seed=self.seed, duration_s=self.duration_s
+        )
+
+
+def known(*, quick: bool) -> tuple[Scenario, ...]:
+    """Return the scenarios of the training set.
+
+    Examples
+    --------
+    >>> sorted({one.flows[0].cca for one in known(quick=True)})
+    ['bbr', 'cubic', 'reno', 'vegas']
+    """
+    return tuple(one.scenario for one in _known(quick=quick))
+
+
+def classified(*, quick: bool) -> tuple[Scenario, ...]:
+    """Return the scenarios of the test set.
+
+    Examples
+    --------
+    >>> {one.bottlenecks[0].loss for one in classified(quick=True)} == {0.0, 0.005}
+    True
+    """
+    return tuple(one.scenario for one in _classified(quick=quick))
+
+
+def clean(*, quick: bool) -> tuple[Scenario, ...]:
+    """Return those of :func:`classified` on clean paths.
+
+    Examples
+    --------
+    >>> {one.bottlenecks[0].loss for one in clean(quick=True)}
+    {0.0}
+    """
+    return tuple(one.scenario for one in _classified(quick=quick) if one.condition == CLEAN)
+
+
+def measure(run: Run) -> Rows:
+    """Return one row of a run of such a scenario.
+
+    Returns
+    -------
+    list of dict
+        Columns :data:`SERVER`, ``setting`` (the name) and ``trace`` (packets, every
+        :data:`~ccbench.classify.occupancy.STEP_S`).
+
+    Raises
+    ------
+    InputError
+        If the run ends before the trace does.
+    """
+    one = _plan()[run.scenario]
+    return [
+        {
+            "condition": one.condition,
+            "variation": one.variation.name,
+            "seed": one.seed,
+            "cca": one.cca,
+            "setting": one.setting.name,
+            "trace": trace(run, one.variation, duration_s=one.duration_s),
+        }
+    ]
+
+
+def labels(
+    nearest: npt.NDArray[Any], distances: npt.NDArray[np.float64], limits: Mapping[str, float]
+) -> npt.NDArray[Any]:
+    """Return the labels of traces of a setting: unknown beyond the limit of the nearest CCA.
+
+    Parameters
+    ----------
+    nearest : ndarray of str, shape (n_traces,)
+        The CCA of the nearest known trace.
+    distances : ndarray, shape (n_traces,)
+        The distances to these, in packets per point.
+    limits : mapping of str to float
+        By the CCAs.
+
+    Examples
+    --------
+    >>> labels(np.array(["bbr", "reno"]), np.array([1.5, 1.5]), {"bbr": 2, "reno": 1}).tolist()
+    ['bbr', 'unknown']
+    """
+    limit = [limits[cca] for cca in nearest.tolist()]
+    return np.where(distances > limit, UNKNOWN, nearest)
+
+
+def votes(labelled: pd.DataFrame) -> pd.DataFrame:
+    """Return the vote of the traces of each server.
+
+    Parameters
+    ----------
+    labelled : DataFrame
+        A row for each trace: columns :data:`SERVER`, ``label`` and ``distance_packets``.
+
+    Returns
+    -------
+    DataFrame
+        A row for each server: columns :data:`SERVER` and ``label``.
+    """
+    return pd.DataFrame(
+        {
+            **dict(zip(SERVER, server, strict=True)),
+            "label": vote(own["label"].tolist(), own["distance_packets"].tolist()),
+        }
+        for server, own in labelled.groupby(SERVER, sort=False)
+    )
+
+
+@cache
+def _known(*, quick: bool) -> tuple[_Trace, ...]:
+    if quick:
+        return _all({KNOWN: VARIATIONS[:2]}, (1,), quick=True)
+    return _all({KNOWN: VARIATIONS}, _KNOWN_SEEDS, quick=False)
+
+
+@cache
+def _classified(*, quick: bool) -> tuple[_Trace, ...]:
+    if quick:
+        noisiest = list(CONDITIONS)[-1]
+        few = {CLEAN: CONDITIONS[CLEAN][:1], noisiest: CONDITIONS[noisiest]}
+        return _all(few, (101,), quick=True)
+    return _all(CONDITIONS, _TESTED_SEEDS, quick=False)
+
+
+def _all(
+    conditions: dict[str, tuple[Variation, ...]], seeds: tuple[int, ...], *, quick: bool
+) -> tuple[_Trace, ...]:
+    settings, ccas = (_QUICK_SETTINGS, _QUICK_CCAS) if quick else (SETTINGS, CCAS)
+    return tuple(
+        _Trace(
+            condition=condition,
+            variation=variation,
+            setting=setting,
+            cca=cca,
+            duration_s=_QUICK_S if quick else _LONGEST_S,
+            seed=seed,
+        )
+        for condition, variations in conditions.items()
+        for variation, setting, cca, seed in product(variations, settings, ccas, seeds)
+    )
+
+
+@cache
+def _plan() -> dict[Scenario, _Trace]:
+    """Return the trace of each scenario."""
+    return {
+        one.scenario: one
+        for quick in (False, True)
+        for one in (*_known(quick=quick), *_classified(quick=quick))
+    }

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Labels of CCAs that the training set lacks (Ware 2024, Figure 2.11 and Table 2.3).
+
+Each CCA in turn is left out of the packaged training set, and its traces are classified with the
+packaged limits, which were chosen by other traces. By its formula the thesis's distances are sums
+along a path, of a number of points that it does not state; ours are per point of a trace, in
+packets, so that distances cannot be compared.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ccbench.classify import dtw
+from ccbench.classify.occupancy import DURATION_S, STEP_S
+from ccbench.classify.training_set import PACKAGED, TrainingSet
+from ccbench.classify.vote import UNKNOWN
+from ccbench.studies.catalogue import about
+from ccbench.studies.published import exactly, fraction, unbounded
+from ccbench.studies.study import Comparison, Findings, Study
+from ccbench.studies.ware.traces import SERVER, clean, labels, measure, votes
+
+if TYPE_CHECKING:
+    from ccbench.classify.threshold import Threshold
+
+#: Table 2.3: the quantile of each setting.
+_QUANTILES = {
+    "5bw-85rtt-64q": 0.95,
+    "5bw-130rtt-64q": 0.90,
+    "10bw-85rtt-128q": 0.94,
+    "10bw-130rtt-128q": 0.90,
+}
+#: Those that the thesis's vote gives a label although they are left out.
+_TAKEN_FOR_OTHERS = ("bic", "cdg", "scalable")
+_VOTED = "voted"
+_WHERE = "caption of Figure 2.11"
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    training = TrainingSet.load(PACKAGED)
+    limits = {setting.name: limit for setting, limit in training.thresholds.items()}
+    points = round(DURATION_S / STEP_S)
+    parts = []
+    for setting, own in table.groupby("setting", sort=False):
+        samples = [one for one in training.samples if one.setting.name == setting]
+        ccas = np.array([one.cca for one in samples])
+        traces = [trace[:points] for trace in own["trace"]]
+        distances = dtw.per_point(dtw.distances(traces, [one.trace for one in samples]), traces)
+        distances[own["cca"].to_numpy()[:, None] == ccas] = np.inf  # it is left out
+        nearest, distance = ccas[distances.argmin(axis=1)], distances.min(axis=1)
+        label = labels(nearest, distance, limits[str(setting)].limits)
+        parts.append(
+            own[SERVER].assign(
+                setting=setting, nearest=nearest, distance_packets=distance, label=label
+            )
+        )
+    labelled = pd.concat(parts, ignore_index=True)
+    return Findings(
+        table=pd.concat([labelled, _votes(labelled)], ignore_index=True),
+        figure=_figure(labelled),
+        comparisons=(*_limits(limits), *_unknown(labelled)),
+    )
+
+
+def _votes(labelled: pd.DataFrame) -> pd.DataFrame:
+    return votes(labelled).assign(setting=_VOTED)
+
+
+def _limits(limits: dict[str, Threshold]) -> list[Comparison]:
+    return [
+        Comparison(
+            what=f"{name}: quantile of the distances within a CCA",
+            ours=limits[name].quantile,
+            published=fraction(published, "Table 2.3", text=f"{published:.2f}"),
+            note=f"Its distance is {limits[name].distance:.2f} packets per point.",
+        )
+        for name, published in _QUANTILES.items()
+        if name in limits
+    ]
+
+
+def _unknown(labelled: pd.DataFrame) -> list[Comparison]:
+    """Compare which CCAs are unknown when they are left out: by most of their votes."""
+    voted = _votes(labelled)
+    unknown = (voted["label"] == UNKNOWN).groupby(voted["cca"]).mean() > 0.5  # noqa: PLR2004
+    is_taken = unknown.index.isin(_TAKEN_FOR_OTHERS)
+    taken, others = unknown[is_taken], unknown[~is_taken]
+    return [
+        Comparison(
+            what="CCAs left out but BIC, CDG and Scalable that are unknown",
+            ours=float(others.sum()),
+            published=exactly(12, _WHERE, text="all 12"),
+            unit="CCAs",
+            note=_instead(voted[~voted["cca"].isin(_TAKEN_FOR_OTHERS)]),
+        ),
+        Comparison(
+            what="of BIC, CDG and Scalable, those with a known label when left out",
+            ours=float((~taken).sum()),
+            published=exactly(3, _WHERE, text="all 3"),
+            unit="CCAs",
+            note=_instead(voted[voted["cca"].isin(_TAKEN_FOR_OTHERS)]),
+        ),
+        Comparison(
+            what="traces of CCAs that are left out, called unknown",
+            ours=100 * float((labelled["label"] == UNKNOWN).mean()),
+            published=unbounded("not stated", "Figure 2.11"),
+            unit="%",
+        ),
+    ]
+
+
+def _instead(votes: pd.DataFrame) -> str:
+    """Return in words which votes are for a known label."""
+    known = votes[votes["label"] != UNKNOWN]
+    counts = (known["cca"] + " as " + known["label"]).value_counts()
+    if not len(counts):
+        return ""
+    named = ", ".join(f"{error} {count}" for error, count in counts.items())
+    return f"Of {len(votes)} votes: {named}."
+
+
+def _figure(labelled: pd.DataFrame) -> Figure:
+    every = pd.concat([labelled, _votes(labelled)])
+    every["unknown"] = 100.0 * (every["label"] == UNKNOWN)
+    settings = list(dict.fromkeys(every["setting"]))
+    shares = every.pivot_table("unknown", "cca", "setting")[settings]
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    axes = figure.subplots()
+    width = 0.8 / len(settings)
+    for i, name in enumerate(settings):
+        at = np.arange(len(shares)) + (i - (len(settings) - 1) / 2) * width
+        axes.bar(at, shares[name], width, label=name, color="black" if name == _VOTED else f"C{i}")
+    axes.set_xticks(range(len(shares)), shares.index, rotation=45, ha="right")
+    axes.set_ylabel("called unknown (%)")
+    figure.legend(loc="outside upper center", ncols=len(settings), fontsize="small")
+    axes.grid(axis="y", alpha=0.3)
+    return figure
+
+
+STUDY = Study(
+    about=about("ware-2.11"),
+    scenarios=clean,
+    measure=measure,
+    conclude=_conclude,
+)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Votes of the traces of each CCA (Ware 2024, Figure 2.13b).
+
+The traces are those of clean paths in ``ware-2.7``, 20 s of each; they are compared with the
+packaged training set and its limits, as by ``ccbench classify``. The accuracy of the votes is
+compared in ``ware-2.7``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ccbench.classify.occupancy import DURATION_S, STEP_S
+from ccbench.classify.setting import Setting
+from ccbench.classify.training_set import PACKAGED, TrainingSet
+from ccbench.classify.vote import UNKNOWN
+from ccbench.studies.catalogue import about
+from ccbench.studies.published import exactly, unbounded
+from ccbench.studies.study import Comparison, Findings, Study
+from ccbench.studies.ware.traces import SERVER, clean, labels, measure, votes
+
+#: The outcomes of a trace, and their colours.
+_OUTCOMES = {"right": "tab:green", UNKNOWN: "0.7", "wrong": "tab:red"}
+_WHERE = "section 2.4.1"
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    known = TrainingSet.load(PACKAGED)
+    points = round(DURATION_S / STEP_S)
+    parts = []
+    for name, own in table.groupby("setting", sort=False):
+        setting = Setting.named(str(name))
+        classifier = known.classifier(setting)
+        distances, indices = classifier.kneighbors([trace[:points] for trace in own["trace"]], 1)
+        nearest = classifier.labels_[indices[:, 0]]
+        parts.append(
+            own[SERVER].assign(
+                setting=name,
+                nearest=nearest,
+                distance_packets=distances[:, 0],
+                label=labels(nearest, distances[:, 0], known.thresholds[setting].limits),
+            )
+        )
+    labelled = pd.concat(parts, ignore_index=True)
+    labelled["outcome"] = np.select(
+        [labelled["label"] == labelled["cca"], labelled["label"] == UNKNOWN],
+        ["right", UNKNOWN],
+        "wrong",
+    )
+    return Findings(table=labelled, figure=_figure(labelled), comparisons=_comparisons(labelled))
+
+
+def _comparisons(labelled: pd.DataFrame) -> tuple[Comparison, ...]:
+    wrong = labelled[labelled["outcome"] == "wrong"]
+    is_published = (wrong["cca"] == "illinois") & (wrong["label"] == "yeah")
+    every = votes(labelled)
+    lost = every[every["label"] != every["cca"]]
+    return (
+        Comparison(
+            what="traces with a wrong label, but for Illinois as YeAH",
+            ours=float((~is_published).sum()),
+            published=exactly(0, _WHERE, text="none"),
+            unit="traces",
+            note=_named(wrong, "label"),
+        ),
+        Comparison(
+            what="traces with the right label",
+            ours=100 * float((labelled["outcome"] == "right").mean()),
+            published=unbounded("accurate, but for some unknown and Illinois", _WHERE),
+            unit="%",
+        ),
+        Comparison(
+            what="votes that are right",
+            ours=100 * (1 - len(lost) / len(every)),
+            published=unbounded("100: compared in ware-2.7", "section 2.4"),
+            unit="%",
+            note=_named(lost, "label"),
+        ),
+    )
+
+
+def _named(rows: pd.DataFrame, column: str) -> str:
+    counts = (rows["cca"] + " as " + rows[column]).value_counts()
+    return ", ".join(f"{error} {count}" for error, count in counts.items())
+
+
+def _figure(labelled: pd.DataFrame) -> Figure:
+    counts = labelled.pivot_table("seed", "cca", "outcome", aggfunc="count", fill_value=0)
+    figure = Figure(figsize=(8, 3.4), layout="constrained")
+    axes = figure.subplots()
+    bottom = np.zeros(len(counts))
+    for outcome, colour in _OUTCOMES.items():
+        if outcome in counts:
+            axes.bar(counts.index, counts[outcome], bottom=bottom, color=colour, label=outcome)
+            bottom += counts[outcome]
+    axes.tick_params(axis="x", rotation=45)
+    axes.set_ylabel("traces")
+    figure.legend(loc="outside upper center", ncols=len(_OUTCOMES), fontsize="small")
+    return figure
+
+
+STUDY = Study(
+    about=about("ware-2.13"),
+    scenarios=clean,
+    measure=measure,
+    conclude=_conclude,
+)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data transferred to classify a server (Ware 2024, Figure 2.15 and section 2.5.1).
+
+Each CCA sends for as long as a server is asked, in each of the four settings. What leaves the links
+counts.
+
+Where the thesis leaves room: its mean is over the 13 CCAs that Gordon supports, of which it names
+11 by leaving out four (section 2.4.1); here it is over those 11.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from ccbench.classify.setting import SETTINGS
+from ccbench.classify.training import CCAS, VARIATIONS, scenario
+from ccbench.classify.web.download import ASKED_S, UTILISATION, utilisation
+from ccbench.studies.catalogue import about
+from ccbench.studies.published import at_least, quantity, similar, unbounded
+from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.ware.testbed import over_seeds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
+
+#: CCAs that Gordon does not support.
+_NOT_GORDONS = ("cdg", "hybla", "nv", "westwood")
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    return tuple(
+        scenario(setting, cca, VARIATIONS[0], seed=seed, duration_s=ASKED_S)
+        for setting in SETTINGS
+        for cca in (CCAS[:3] if quick else CCAS)
+        for seed in ((101,) if quick else (101, 102, 103))
+    )
+
+
+def _measure(run: Run) -> Rows:
+    (link,) = run.scenario.bottlenecks
+    (setting,) = (
+        one
+        for one in SETTINGS
+        if (one.bandwidth_mbps, one.rtt_ms) == (link.bandwidth_mbps, run.scenario.rtt_ms)
+    )
+    queue = run.queue_events()
+    asked = queue[queue["time_ns"] <= queue["time_ns"].iloc[0] + ASKED_S * 1e9]
+    return [
+        {
+            "cca": run.scenario.flows[0].cca,
+            "setting": setting.name,
+            "seed": run.scenario.seed,
+            "megabytes": asked.loc[asked["event"] == "dequeue", "bytes"].sum() / 1e6,
+            "utilisation_percent": 100 * utilisation(queue, setting),
+        }
+    ]
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    servers = table.pivot_table("megabytes", index="seed", columns="cca", aggfunc="sum")
+    gordons = servers.drop(columns=[cca for cca in _NOT_GORDONS if cca in servers])
+    megabytes = servers.mean()
+    others = megabytes.drop("cdg", errors="ignore")
+    apart = 100 * (others / others.mean() - 1).abs()
+    lowest = table.loc[table.groupby("seed")["utilisation_percent"].idxmin()]
+    enough = table["utilisation_percent"] >= 100 * UTILISATION
+    return Findings(
+        table=table,
+        figure=_figure(megabytes),
+        comparisons=(
+            Comparison(
+                what="data of four traces, mean over CCAs",
+                ours=over_seeds(gordons.mean(axis=1)),
+                published=quantity(68, "section 2.4.2"),
+                unit="MB",
+                note=f"The links carry 75 MB in 20 s; servers are asked for {ASKED_S:g} s.",
+            ),
+            Comparison(
+                what="the CCA that is farthest from the mean of all but CDG",
+                ours=float(apart.max()),
+                published=similar(
+                    0, "section 2.4.2", text="independent of the CCA, aside from CDG"
+                ),
+                unit="%",
+                note=f"It is {apart.idxmax()}.",
+            ),
+            Comparison(
+                what="lowest utilisation of a trace",
+                ours=over_seeds(lowest["utilisation_percent"]),
+                published=at_least(90, "section 2.5.1"),
+                unit="%",
+                note=f"{', '.join(dict.fromkeys(lowest['cca']))}.",
+            ),
+            Comparison(
+                what=f"traces that use {UTILISATION:.0%} of the link",
+                ours=over_seeds(100 * enough.groupby(table["seed"]).mean()),
+                published=unbounded("valid; not stated how many", "section 2.5.1"),
+                unit="%",
+            ),
+        ),
+    )
+
+
+def _figure(megabytes: pd.Series[float]) -> Figure:
+    figure = Figure(figsize=(7, 3.2), layout="constrained")
+    axes = figure.subplots()
+    axes.bar(megabytes.index, megabytes)
+    axes.axhline(68, color="0.4", linestyle=":", label="the thesis's mean")
+    axes.tick_params(axis="x", rotation=45)
+    axes.set_ylabel("data of four traces (MB)")
+    axes.legend(fontsize="small")
+    axes.grid(axis="y", alpha=0.3)
+    return figure
+
+
+STUDY = Study(
+    about=about("ware-2.15"),
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)

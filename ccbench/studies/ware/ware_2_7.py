@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accuracy of the nearest training trace (Ware 2024, Figures 2.7, 2.9 and 2.12).
+
+By setting, by length of the traces, and under conditions that the thesis does not have: clocks of
+milliseconds, the traffic of others, and loss. A trace's label is that of the nearest training
+trace. For 20 s, the length that ``ccbench classify`` takes, there are also the labels with the
+packaged limits, beyond which a trace is unknown.
+
+The thesis has an accuracy over nine settings, with traces of 60 s, and names the four with the
+highest accuracy, which it then uses. Ours has these four, and traces of up to 50 s.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ccbench.classify.classifier import CCAClassifier
+from ccbench.classify.occupancy import DURATION_S, STEP_S
+from ccbench.classify.training_set import PACKAGED, TrainingSet
+from ccbench.classify.vote import vote
+from ccbench.studies.catalogue import about
+from ccbench.studies.published import at_least, at_most, percentage, similar, unbounded
+from ccbench.studies.study import Comparison, Findings, Study
+from ccbench.studies.ware.traces import CLEAN, KNOWN, SERVER, classified, known, labels, measure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from ccbench.studies.published import Published
+
+_LENGTHS_S = (10.0, 20.0, 30.0, 40.0, 50.0)
+#: The setting of a row that has the vote of all.
+_VOTED = "voted"
+
+#: In place of a statement about conditions that are ours.
+_NOT_THERE = unbounded("not in the thesis", "nowhere")
+#: Number of kinds of errors that a note names.
+_NAMED = 6
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    is_known = table["condition"] == KNOWN
+    trained, others = table[is_known], table[~is_known]
+    limits = {
+        setting.name: one.limits for setting, one in TrainingSet.load(PACKAGED).thresholds.items()
+    }
+    points = len(table["trace"].iloc[0])
+    lengths_s = [length for length in _LENGTHS_S if _points(length) <= points]
+    labelled = pd.concat(
+        [_with_votes(_labelled(trained, others, length_s, limits)) for length_s in lengths_s],
+        ignore_index=True,
+    )
+    return Findings(table=labelled, figure=_figure(labelled), comparisons=_comparisons(labelled))
+
+
+def _points(length_s: float) -> int:
+    return round(length_s / STEP_S)
+
+
+def _labelled(
+    trained: pd.DataFrame,
+    others: pd.DataFrame,
+    length_s: float,
+    limits: Mapping[str, Mapping[str, float]],
+) -> pd.DataFrame:
+    """Return a row for each of the others: the nearest label, and the one with the limit."""
+    parts = []
+    for setting, own in others.groupby("setting", sort=False):
+        examples = trained[trained["setting"] == setting]
+        classifier = CCAClassifier().fit(_cut(examples, length_s), examples["cca"].tolist())
+        distances, indices = classifier.kneighbors(_cut(own, length_s))
+        nearest = classifier.labels_[indices[:, 0]]
+        label = labels(nearest, distances[:, 0], limits[str(setting)])
+        found = own[SERVER].assign(
+            setting=setting,
+            length_s=length_s,
+            nearest=nearest,
+            distance_packets=distances[:, 0],
+            label=label if length_s == DURATION_S else None,
+        )
+        parts.append(found)
+    return pd.concat(parts)
+
+
+def _cut(table: pd.DataFrame, length_s: float) -> list[npt.NDArray[np.float32]]:
+    return [trace[: _points(length_s)] for trace in table["trace"]]
+
+
+def _with_votes(labelled: pd.DataFrame) -> pd.DataFrame:
+    """Add a row for each server, with the votes of its traces."""
+    votes = []
+    for server, own in labelled.groupby(SERVER, sort=False):
+        distances = own["distance_packets"].tolist()
+        has_labels = own["label"].notna().all()
+        votes.append(
+            {
+                **dict(zip(SERVER, server, strict=True)),
+                "setting": _VOTED,
+                "length_s": own["length_s"].iloc[0],
+                "nearest": vote(own["nearest"].tolist(), distances),
+                "distance_packets": math.nan,
+                "label": vote(own["label"].tolist(), distances) if has_labels else None,
+            }
+        )
+    return pd.concat([labelled, pd.DataFrame(votes)])
+
+
+def _comparisons(labelled: pd.DataFrame) -> tuple[Comparison, ...]:
+    usual = labelled[labelled["length_s"] == DURATION_S]
+    clean = labelled[labelled["condition"] == CLEAN]
+    traces = clean[clean["setting"] != _VOTED]
+    lengths_s = [length_s for length_s in _LENGTHS_S if length_s in set(traces["length_s"])]
+    right = [_right(traces[traces["length_s"] == length_s], "nearest") for length_s in lengths_s]
+    usual_at = lengths_s.index(DURATION_S)
+    longest_s = max(_LENGTHS_S)
+    return (
+        _accuracy(
+            traces[traces["length_s"] == longest_s],
+            f"clean, {longest_s:g} s: nearest of all traces",
+            at_least(96, "section 2.3.3.2", text="96 in nine settings; these are the best"),
+        ),
+        _accuracy(
+            traces[traces["length_s"] == DURATION_S],
+            f"clean, {DURATION_S:g} s: nearest of all traces",
+            similar(100, "caption of Figure 2.9", text="near perfect"),
+        ),
+        Comparison(
+            what=f"clean, nearest of all traces: {lengths_s[0]:g} s less {DURATION_S:g} s",
+            ours=right[0] - right[usual_at],
+            published=at_most(0, "section 2.3.3.3", text="a modest dip"),
+            unit="points",
+        ),
+        Comparison(
+            what=f"the same, from {DURATION_S:g} s on: largest difference between lengths",
+            ours=max(right[usual_at:]) - min(right[usual_at:]),
+            published=similar(0, "section 2.3.3.3", text="relatively indistinguishable"),
+            unit="points",
+        ),
+        _votes(
+            clean[clean["length_s"] == DURATION_S],
+            f"clean, {DURATION_S:g} s: voted with limits",
+            percentage(100, "section 2.4"),
+        ),
+        *(
+            _votes(rows, f"{condition}, {DURATION_S:g} s: voted with limits", _NOT_THERE)
+            for condition, rows in usual.groupby("condition", sort=False)
+            if condition != CLEAN
+        ),
+    )
+
+
+def _right(rows: pd.DataFrame, column: str) -> float:
+    """Return the percentage of the rows that have the right label; NaN if there are none."""
+    return 100 * float((rows[column] == rows["cca"]).mean()) if len(rows) else math.nan
+
+
+def _accuracy(rows: pd.DataFrame, what: str, published: Published) -> Comparison:
+    return Comparison(
+        what=what,
+        ours=_right(rows, "nearest"),
+        published=published,
+        unit="%",
+        note=_confusions(rows, "nearest"),
+    )
+
+
+def _votes(rows: pd.DataFrame, what: str, published: Published) -> Comparison:
+    own = rows[rows["setting"] == _VOTED]
+    return Comparison(
+        what=what,
+        ours=_right(own, "label"),
+        published=published,
+        unit="%",
+        note=_confusions(own, "label"),
+    )
+
+
+def _confusions(rows: pd.DataFrame, column: str) -> str:
+    """Return in words which labels are wrong most often."""
+    wrong = rows[rows[column] != rows["cca"]]
+    counts = (wrong["cca"] + " as " + wrong[column]).value_counts()
+    if not len(counts):
+        return ""
+    named = ", ".join(f"{error} {n}" for error, n in counts.head(_NAMED).items())
+    return (
+        f"{len(wrong)} of {len(rows)} are wrong: {named}{'' if len(counts) <= _NAMED else ', ...'}."
+    )
+
+
+def _figure(labelled: pd.DataFrame) -> Figure:
+    """Draw Figures 2.7 and 2.9 in one: accuracy by setting and length, for each condition."""
+    right = labelled.assign(right=100.0 * (labelled["nearest"] == labelled["cca"]))
+    settings = list(dict.fromkeys(right["setting"]))
+    conditions = list(dict.fromkeys(right["condition"]))
+    lengths_s = list(dict.fromkeys(right["length_s"]))
+    figure = Figure(figsize=(2.1 * len(lengths_s) + 2.5, 0.32 * len(conditions) + 2.2))
+    figure.set_layout_engine("constrained")
+    for i, (axes, length_s) in enumerate(
+        zip(figure.subplots(1, len(lengths_s), squeeze=False)[0], lengths_s, strict=True)
+    ):
+        own = right[right["length_s"] == length_s]
+        shares = own.pivot_table("right", "condition", "setting").loc[conditions, settings]
+        axes.imshow(shares, vmin=40, vmax=100, cmap="RdYlGn", aspect="auto")
+        for (row, column), share in np.ndenumerate(shares.to_numpy()):
+            axes.text(column, row, f"{share:.0f}", ha="center", va="center", fontsize=7)
+        axes.set_xticks(range(len(settings)), settings, rotation=90, fontsize=7)
+        axes.set_yticks(range(len(conditions)), conditions if i == 0 else [], fontsize=8)
+        axes.set_title(f"{length_s:g} s", fontsize="medium")
+    figure.suptitle("traces nearest to their own CCA, and votes that are right (%)", fontsize=10)
+    return figure
+
+
+STUDY = Study(
+    about=about("ware-2.7"),
+    scenarios=classified,
+    measure=measure,
+    conclude=_conclude,
+    references=known,
+)

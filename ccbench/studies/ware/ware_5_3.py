@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""BBR against CUBIC, 100 Mbit/s, 100 ms, over queue lengths (Ware 2024, Figures 5.3 and 5.4).
+
+Both measures are of whole runs: the thesis explains an index by the first 150 s of its run, and
+comes to convergence only after this example.
+
+Where the thesis leaves room: of the queues it names 2048 and 4096 packets; here these are the
+powers of two from 64 to 4096. It has BBRv3 as well, which Linux has not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ccbench.harm import long_flows
+from ccbench.studies.catalogue import about
+from ccbench.studies.published import fraction, unbounded
+from ccbench.studies.study import Comparison, Findings, Study
+from ccbench.studies.ware.harm import harms, measure, scenarios_of
+from ccbench.studies.ware.testbed import COLOURS, SEEDS, over_seeds, queue_axis
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from ccbench.experiment.scenario import Scenario
+
+#: The queue of Figure 5.4.
+_LONG_QUEUE = 4096
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    return scenarios_of(
+        long_flows(
+            alpha="bbr",
+            beta="cubic",
+            bandwidth_mbps=100,
+            rtt_ms=100,
+            queue_packets=packets,
+            duration_s=40 if quick else 300,
+            seed=seed,
+        )
+        for packets in ((256, 4096) if quick else (64, 128, 256, 512, 1024, 2048, 4096))
+        for seed in (SEEDS[:1] if quick else SEEDS)
+    )
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    pairs = harms(table, whole=True)
+    long = pairs[pairs["queue_packets"] == _LONG_QUEUE]
+    settled = harms(table[table["queue_packets"] == _LONG_QUEUE])
+    return Findings(
+        table=pairs,
+        figure=_figure(pairs, table),
+        comparisons=(
+            Comparison(
+                what=f"Jain's index, {_LONG_QUEUE} packets",
+                ours=over_seeds(long["jain"]),
+                published=fraction(0.988, "caption of Figure 5.4"),
+            ),
+            Comparison(
+                what=f"relative harm, {_LONG_QUEUE} packets",
+                ours=over_seeds(long["relative_harm"]),
+                published=fraction(-0.060, "caption of Figure 5.4", text="-0.060"),
+            ),
+            Comparison(
+                what="the same, from convergence on",
+                ours=over_seeds(settled["relative_harm"]),
+                published=unbounded("variant", "caption of Figure 5.4"),
+            ),
+        ),
+    )
+
+
+def _figure(pairs: pd.DataFrame, table: pd.DataFrame) -> Figure:
+    figure = Figure(figsize=(9, 6), layout="constrained")
+    panels = figure.subplot_mosaic([["jain", "relative_harm"], ["long", "long"]])
+    for column, label in (("jain", "Jain's index"), ("relative_harm", "relative harm")):
+        axes = panels[column]
+        means = pairs.groupby("queue_packets")[column].mean()
+        axes.plot(pairs["queue_packets"], pairs[column], "o", color="0.6", ms=4)
+        axes.plot(means.index, means, color="tab:purple")
+        queue_axis(axes, pairs["queue_packets"])
+        axes.set_ylabel(label)
+        axes.grid(alpha=0.3)
+    _draw_long_queue(panels["long"], table)
+    return figure
+
+
+def _draw_long_queue(axes: Axes, table: pd.DataFrame) -> None:
+    """Draw throughput over time as Figure 5.4 does."""
+    run = table[
+        (table["queue_packets"] == _LONG_QUEUE) & (table["alpha_flows"] == 1) & (table["seed"] == 1)
+    ]
+    for is_beta, rows in run.groupby("is_beta"):
+        cca = "cubic" if is_beta else "bbr"
+        axes.plot(rows["time_s"], rows["mbps"], color=COLOURS[cca], label=cca, linewidth=1)
+    axes.set_title(f"{_LONG_QUEUE} packets", fontsize="medium")
+    axes.set_xlabel("time (s)")
+    axes.set_ylabel("throughput (Mbit/s)")
+    axes.set_xlim(0, np.nanmax(run["time_s"]))
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+
+
+STUDY = Study(
+    about=about("ware-5.3"),
+    scenarios=_scenarios,
+    measure=measure,
+    conclude=_conclude,
+)

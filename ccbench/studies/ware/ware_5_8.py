@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Algorithm 1 at work on one flow, iteration by iteration (Ware 2024, Figures 5.7 and 5.8).
+
+The thesis shows one of three flows, of which one is CUBIC and two are BBRv3, in a network that it
+does not name. Linux has no BBRv3, so the two are BBRv1 here, in four networks with typical noise,
+six seeds each. What the thesis says of its one flow is shown beside one of ours and not compared;
+what it says of the algorithm is compared for all flows.
+
+The thesis labelled by hand; here a rule does (:mod:`ccbench.harm.convergence.labels`). It needs a
+run of 600 s; the algorithm sees the first 180.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ccbench.experiment.noise import typical
+from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.harm import Convergence, measured_from
+from ccbench.harm.convergence.labels import LABELLED_S, labelled_run
+from ccbench.harm.convergence.plot import convergence_figure
+from ccbench.studies.catalogue import about
+from ccbench.studies.published import at_least, similar, unbounded
+from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.ware.testbed import SEEDS, over_seeds
+
+if TYPE_CHECKING:
+    from ccbench.run.run import Run
+
+#: Rate in Mbit/s and round-trip time in ms; queue in packets. The last network is shown.
+_PATHS = ((100, 100), (100, 40))
+_QUEUES = (1024, 4096)
+#: The flow that is shown: the last of the BBR flows.
+_FLOW = 2
+_WHERE, _EXAMPLE = "section 5.3.3.1", "caption of Figure 5.7"
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    paths, queues, seeds = (((10, 40),), (410,), SEEDS[:1]) if quick else (_PATHS, _QUEUES, SEEDS)
+    return tuple(
+        Scenario(
+            flows=(Flow(cca="cubic"), Flow(cca="bbr", count=2)),
+            bottlenecks=(Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_packets=packets),),
+            rtt_ms=rtt_ms,
+            duration_s=LABELLED_S,
+            seed=seed,
+            noise=typical(rtt_ms=rtt_ms),
+            queue_log=False,
+            name=f"{bandwidth_mbps} Mbit/s, {rtt_ms} ms, {packets} packets",
+        )
+        for bandwidth_mbps, rtt_ms in paths
+        for packets in queues
+        for seed in seeds
+    )
+
+
+def _measure(run: Run) -> Rows:
+    labelled = labelled_run(run)
+    return [
+        {
+            "network": run.scenario.name,
+            "seed": run.scenario.seed,
+            "time_s": time_s,
+            "flow": flow,
+            "throughput_mbps": labelled.throughput[flow][time_s],
+            "label_s": labelled.labels_s[flow],
+        }
+        for flow in labelled.throughput.columns
+        for time_s in labelled.throughput.index
+    ]
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    runs = [rows for _, rows in table.groupby(["network", "seed"], sort=False)]
+    steps = pd.concat([_steps(run) for run in runs], ignore_index=True)
+    last = steps.drop_duplicates(["network", "seed", "flow"], keep="last").copy()
+    last["after_label_s"] = last["converged_s"] - last["label_s"]
+    medians = last.groupby("seed")[["after_label_s", "label_difference_percent"]].median()
+    network, seed = table["network"].iloc[-1], table["seed"].min()
+    shown = table[(table["network"] == network) & (table["seed"] == seed)]
+    is_shown = (last["network"] == network) & (last["seed"] == seed) & (last["flow"] == _FLOW)
+    example = last[is_shown].iloc[0]
+    return Findings(
+        table=steps,
+        figure=convergence_figure(Convergence.of(_throughput(shown)).flows[_FLOW]),
+        comparisons=(
+            Comparison(
+                what="iterations until the flow that is shown has converged",
+                ours=float(example["iteration"] if example["converged"] else np.nan),
+                published=unbounded("3 for its flow", _WHERE),
+            ),
+            Comparison(
+                what="the time returned for it, less the label",
+                ours=float(example["after_label_s"]),
+                published=unbounded("5 for its flow", _EXAMPLE),
+                unit="s",
+            ),
+            Comparison(
+                what="the returned time, less the label, median of all flows",
+                ours=over_seeds(medians["after_label_s"]),
+                published=at_least(0, _WHERE, text="after convergence"),
+                unit="s",
+            ),
+            Comparison(
+                what="mean throughput after it, off that after the label, median of all flows",
+                ours=over_seeds(medians["label_difference_percent"]),
+                published=similar(0, _EXAMPLE, text="nearly identical"),
+                unit="%",
+            ),
+        ),
+    )
+
+
+def _throughput(run: pd.DataFrame) -> pd.DataFrame:
+    return run.pivot_table("throughput_mbps", index="time_s", columns="flow")
+
+
+def _steps(run: pd.DataFrame) -> pd.DataFrame:
+    """Return every iteration of every flow of a run."""
+    throughput, labels_s = _throughput(run), run.groupby("flow")["label_s"].first()
+    convergence = Convergence.of(throughput)
+    from_s = measured_from(convergence.converged_at_s, float(throughput.index[-1]))
+    ours_mbps = throughput[throughput.index > from_s].mean()
+    # NaN, after which nothing comes, if one of the flows has no label.
+    label_mbps = throughput[throughput.index > labels_s.max(skipna=False)].mean()
+    differences = 100 * (ours_mbps - label_mbps).abs() / label_mbps
+    return pd.DataFrame(
+        {
+            "network": run["network"].iloc[0],
+            "seed": run["seed"].iloc[0],
+            "flow": number,
+            "label_s": labels_s[number],
+            "label_difference_percent": differences[number],
+            "iteration": iteration,
+            "convergence_point_s": flow.deviation.index[step.start],
+            "validation_breakpoint_s": flow.deviation.index[step.breakpoint],
+            "left_mean_mbps": step.left_mean,
+            "right_mean_mbps": step.right_mean,
+            "converged": step.converged,
+            "converged_s": np.nan if flow.converged_at_s is None else flow.converged_at_s,
+        }
+        for number, flow in enumerate(convergence.flows)
+        for iteration, step in enumerate(flow.steps, start=1)
+    )
+
+
+STUDY = Study(
+    about=about("ware-5.8"),
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench.base import code_digests
+from ccbench.base.code_digests import code_digest, imported, normal_form
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SOURCE = '''
+"""A module."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ccbench.run.run import Run
+
+#: A number.
+NUMBER = 1
+
+
+class Thing:
+    """A thing."""
+
+    def total(self, run: Run) -> int:
+        """Return a sum."""
+        return NUMBER + len(f"{run}, {NUMBER!r}")  # the sum
+'''
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"""A module."""', '"""Another description."""'),
+        ('    """A thing."""\n', ""),
+        ('"""Return a sum."""', '"""Return a total."""'),
+        ("#: A number.", "# What all else is added to."),
+        ("  # the sum", ""),
+        ("NUMBER = 1", "NUMBER = (1)"),
+        ("\n\n\nclass", "\n\nclass"),
+        ("    from ccbench.run.run import Run\n", "    from ccbench.run.run import EVENTS, Run\n"),
+    ],
+)
+def test_explanations(before: str, after: str) -> None:
+    """Comments, docstrings, formatting and imports for types alone do not count."""
+    assert before in SOURCE
+    assert normal_form(SOURCE) == normal_form(SOURCE.replace(before, after))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("NUMBER = 1", "NUMBER = 2"),
+        ("NUMBER = 1", "NUMBER = 1.0"),
+        ("NUMBER = 1", "NUMBER = None"),
+        ("NUMBER + len", "NUMBER - len"),
+        ("def total", "def sum"),
+        (", {NUMBER!r}", ", {NUMBER}"),
+        ('f"{run}, ', 'f"{run} '),
+        ("class Thing:", "class Thing(dict):"),
+    ],
+)
+def test_code(before: str, after: str) -> None:
+    """Whatever changes what code does changes its normal form."""
+    assert before in SOURCE
+    assert normal_form(SOURCE) != normal_form(SOURCE.replace(before, after))
+
+
+@pytest.fixture
+def sources(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Give a package of three modules in the place of ours: they are found by their names alone."""
+    modules = {
+        "ccbench.experiment.flow": "import os\nfrom ccbench.experiment import wifi\n",
+        "ccbench.experiment.wifi": "def f():\n    from ccbench.experiment import trace\n",
+        "ccbench.experiment.trace": "def g():\n    return 1\n",
+        "ccbench.run.run": "def h():\n    return 1\n",
+    }
+    monkeypatch.setattr(code_digests, "_source", modules.__getitem__)
+    return modules
+
+
+def digest_of(sources: Mapping[str, str], **changed: str) -> str:
+    """Return the digest of the first module with others in the place of some."""
+    code_digest.cache_clear()
+    before = dict(sources)
+    assert isinstance(sources, dict)
+    sources.update({name.replace("_", "."): source for name, source in changed.items()})
+    try:
+        return code_digest("ccbench.experiment.flow")
+    finally:
+        sources.update(before)
+        code_digest.cache_clear()
+
+
+class TestImported:
+    def test_followed(self, sources: dict[str, str]) -> None:
+        """Imports are followed from module to module, those within functions too."""
+        assert (
+            "ccbench.experiment.flow",
+            "ccbench.experiment.trace",
+            "ccbench.experiment.wifi",
+        ) == imported(*list(sources)[:1])
+
+    def test_packages(self) -> None:
+        """A package counts where a name of its own is imported, not where one of its modules is."""
+        found = imported("ccbench.emulate.kernel.boot.plan")
+        assert "ccbench.experiment.qdiscs" in found
+        assert "ccbench.experiment.qdiscs.table" in found
+        assert "ccbench.emulate.kernel" not in found
+        assert "ccbench" not in found
+
+    def test_missing(self) -> None:
+        """A module that is not there is an error, not an empty part of a digest."""
+        with pytest.raises(ModuleNotFoundError):
+            code_digest("ccbench.nothing")
+
+    def test_readers(self) -> None:
+        """What reads a guest's records and a core's answer uses neither scenarios nor analysis."""
+        assert not {"ccbench.run.run", "ccbench.experiment.scenario", "ccbench.base.validation"} & {
+            *imported("ccbench.emulate.kernel.boot.results"),
+            *imported("ccbench.datacenter.simulation.tables"),
+        }
+
+
+class TestDigest:
+    def test_what_is_imported(self, sources: dict[str, str]) -> None:
+        """A change anywhere in what is imported changes the digest, elsewhere it does not."""
+        before = digest_of(sources)
+        assert before != digest_of(sources, ccbench_experiment_trace="def g():\n    return 2\n")
+        assert before == digest_of(sources, ccbench_run_run="def h():\n    return 2\n")
+
+    def test_comments(self, sources: dict[str, str]) -> None:
+        """A comment anywhere does not change it."""
+        assert digest_of(sources) == digest_of(
+            sources, ccbench_experiment_trace="def g():\n    return 1  # one\n"
+        )

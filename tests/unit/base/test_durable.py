@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files and folders that are there completely or not at all."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from ccbench.base import durable
+from ccbench.emulate._workspace import hold
+
+
+def test_held_folder(tmp_path: Path) -> None:
+    """Nobody waits for who holds the folder that he writes into."""
+    descriptor = hold(tmp_path)
+    program = "import sys, pathlib; from ccbench.base import durable; "
+    program += "durable.write_text(pathlib.Path(sys.argv[1]), 'text')"
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "file")], check=True, timeout=60)
+    os.close(descriptor)
+    assert (tmp_path / "file").read_text() == "text"
+
+
+def test_many_writers(tmp_path: Path) -> None:
+    """Of several who write into one folder at once none takes another's for a leftover."""
+
+    def write(name: str) -> None:
+        for i in range(50):
+            with durable.new_folder(tmp_path / f"{name}{i}", replace=False) as folder:
+                durable.write_text(folder / "file", name)
+            durable.write_text(tmp_path / "shared", name)
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(list(tmp_path.glob("*/file"))) == 200
+    assert (tmp_path / "shared").read_text() in set("abcd")
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_pipe(tmp_path: Path) -> None:
+    """What is no file, as a pipe or /dev/null, is written to and stays what it is."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    durable.write_text(pipe, "text")
+    reader.join()
+    assert read == ["text"]
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_links(tmp_path: Path) -> None:
+    """Behind a link its target is replaced, be it there or not: the link stays."""
+    for name, is_there in (("old", True), ("new", False)):
+        target, link = tmp_path / "elsewhere" / name, tmp_path / f"to-{name}"
+        target.parent.mkdir(exist_ok=True)
+        if is_there:
+            target.write_text("before")
+        link.symlink_to(target)
+        durable.write_text(link, "text")
+        assert link.is_symlink()
+        assert target.read_text() == "text"
+    for name, is_there in (("full", True), ("none", False)):
+        target, link = tmp_path / "elsewhere" / name, tmp_path / f"to-{name}"
+        if is_there:
+            target.mkdir()
+            (target / "before").touch()
+        link.symlink_to(target)
+        with durable.new_folder(link, replace=True) as folder:
+            (folder / "after").touch()
+        assert link.is_symlink()
+        assert [path.name for path in target.iterdir()] == ["after"]
+
+
+def test_circle(tmp_path: Path) -> None:
+    """A link that leads to itself is replaced, as nothing can be behind it."""
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    durable.write_text(link, "text")
+    assert link.read_text() == "text"
+
+
+def test_refusal(tmp_path: Path) -> None:
+    """What cannot be written is named as people know it, not as it is called meanwhile."""
+    with pytest.raises(FileNotFoundError) as caught:
+        durable.write_text(tmp_path / "none" / "file", "text")
+    assert caught.value.filename == str(tmp_path / "none" / "file")
+
+
+def test_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of which the name begins as a home does is one, also for pandas and Arrow."""
+    monkeypatch.chdir(tmp_path)
+    with durable.new_folder(Path("~root/run"), replace=True) as folder:
+        pd.DataFrame({"a": [1]}).to_parquet(folder / "a.parquet")
+    assert (tmp_path / "~root" / "run" / "a.parquet").is_file()

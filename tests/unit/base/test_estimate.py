@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates: mean and confidence interval of repeated measurements."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from ccbench.base.estimate import CONFIDENCE, Estimate
+
+
+class TestEstimate:
+    """:class:`Estimate`."""
+
+    def test_interval_of_two(self) -> None:
+        """For two values Student's quantile is that of the Cauchy distribution: tan(0.475 pi)."""
+        expected = math.tan(math.pi * CONFIDENCE / 2) * 0.5
+        assert Estimate((1.0, 2.0)).half_width == pytest.approx(expected)
+
+    @pytest.mark.parametrize("count", [2, 5, 20])
+    def test_coverage(self, count: int) -> None:
+        """Of the intervals of normal samples, 95 % contain the true mean, few values or many."""
+        samples = np.random.default_rng(1).normal(3, 2, (4000, count))
+        estimates = [Estimate(tuple(sample)) for sample in samples]
+        covered = np.mean([e.low <= 3 <= e.high for e in estimates])
+        # Three standard deviations of a share of 4000.
+        assert abs(covered - CONFIDENCE) < 3 * math.sqrt(CONFIDENCE * (1 - CONFIDENCE) / 4000)
+
+    def test_single_value(self) -> None:
+        """A single measurement is a mean without an interval, and is printed so."""
+        single = Estimate((0.25,))
+        assert single.mean == 0.25
+        assert math.isnan(single.half_width)
+        assert math.isnan(single.low)
+        assert f"{single:+.2f}" == "+0.25"
+
+    def test_no_value(self) -> None:
+        """Without a measurement there is no mean."""
+        assert math.isnan(Estimate(()).mean)
+
+    def test_sign_of_the_half_width(self) -> None:
+        """A format with a sign puts it before the mean alone."""
+        assert f"{Estimate((0.1, 0.1)):+.1f}" == "+0.1 ± 0.0"
+
+    @pytest.mark.parametrize("missing", [math.nan, -math.inf])
+    def test_missing_value(self, missing: float) -> None:
+        """A measurement without a finite value is not left out: there is no interval then."""
+        estimate = Estimate((1.0, missing, 2.0))
+        assert not math.isfinite(estimate.mean)
+        assert math.isnan(estimate.half_width)
+        assert math.isnan(estimate.low)

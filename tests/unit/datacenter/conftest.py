@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small data centre and its traffic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ccbench.datacenter.topology import clos
+from ccbench.datacenter.workload import HEADER_BYTES, Incast, Workload, flow_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ccbench.datacenter.simulation import Simulation
+
+
+#: Picoseconds that a byte takes at 100 Gbit/s.
+BYTE_PS = 80
+
+#: What a full packet is on the wire.
+FULL_BYTES = 1000 + HEADER_BYTES
+SMALL = clos(racks=4, servers_per_rack=4, spines=2)
+BURSTY = Workload(sizes="facebook", load=0.8, incast=Incast(degree=12, total_mb=1, load=0.1))
+
+
+def long_flows(*pairs: tuple[int, int]) -> pd.DataFrame:
+    """Return flows that never end, from one server to another."""
+    return flow_table((0.0, *pair, 0, "long") for pair in pairs)
+
+
+def rates_gbps(result: Simulation) -> np.ndarray:
+    """Return the goodput of each flow."""
+    delivered = result.flows["delivered_bytes"].to_numpy()
+    return np.asarray(delivered * 8 / result.summary["end_s"] / 1e9)

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What chapter 3 of the thesis says of a BFC switch, on the P4 program.
+
+Each test is one claim and runs the test vectors that hold it, in the interpreter and, where it is
+installed, on BMv2.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from ccbench.datacenter.p4.bmv2 import check_all, missing
+from ccbench.datacenter.p4.form import Interpreted, data_packet
+from ccbench.datacenter.p4.sources import load_compiled
+from ccbench.datacenter.switch import Flow, Packet, Settings
+from ccbench.datacenter.vectors import check, rules
+
+if TYPE_CHECKING:
+    from ccbench.datacenter.p4.program import Program
+
+RULES = {scenario.name: scenario for scenario in rules()}
+
+
+class Faults(Protocol):
+    """The program on a switch."""
+
+    def __call__(self, *names: str) -> list[str]:
+        """Return what is wrong with its answers in some scenarios."""
+
+
+@pytest.fixture(scope="module", name="program")
+def _program() -> Program:
+    return load_compiled()
+
+
+@pytest.fixture(scope="module", name="on_bmv2")
+def _on_bmv2() -> dict[str, str | None]:
+    return check_all(RULES.values())
+
+
+@pytest.fixture(params=["interpreter", pytest.param("BMv2", marks=pytest.mark.alone)])
+def faults(request: pytest.FixtureRequest) -> Faults:
+    """Give both switches, one after the other."""
+
+    def in_interpreter(*names: str) -> list[str]:
+        program: Program = request.getfixturevalue("program")
+        some = [RULES[name] for name in names]
+        answers = [check(scenario, Interpreted(program, scenario.settings)) for scenario in some]
+        return [fault for fault in answers if fault is not None]
+
+    def on_bmv2(*names: str) -> list[str]:
+        if reason := missing():
+            pytest.skip(reason)
+        wrong: dict[str, str | None] = request.getfixturevalue("on_bmv2")
+        answers = [wrong[name] for name in names]
+        return [fault for fault in answers if fault is not None]
+
+    return in_interpreter if request.param == "interpreter" else on_bmv2
+
+
+class TestAssignment:
+    """Section 3.3.3.1: which queue a packet joins."""
+
+    def test_a_new_flow_gets_an_empty_queue(self, faults: Faults) -> None:
+        """A new flow gets an empty queue of its own, as long as there is one."""
+        assert faults("own-queue", "empty-before-random") == []
+
+    def test_an_active_flow_keeps_its_queue(self, faults: Faults) -> None:
+        """Packets of a flow that has packets in the switch join them."""
+        assert faults("same-queue", "sticky-enqueue") == []
+
+    def test_a_flow_is_its_five_tuple(self, faults: Faults) -> None:
+        """Flows that differ in an address, a port or the protocol get different queues."""
+        assert faults("five-tuple") == []
+
+    def test_packets_without_ports_are_flows_too(self, faults: Faults) -> None:
+        """ICMP, GRE, fragments and packets with IP options keep to one queue for each flow."""
+        assert faults("icmp", "gre", "fragments", "options") == []
+
+    def test_packets_that_are_not_ip_are_one_flow(self, faults: Faults) -> None:
+        """Packets that are not IPv4 keep to one queue of their egress port."""
+        assert faults("not-ip") == []
+
+    def test_egress_ports_have_queues_of_their_own(self, faults: Faults) -> None:
+        """A flow at one egress port takes no queue from a flow at another."""
+        assert faults("ports-apart") == []
+
+    def test_without_an_empty_queue_chance_decides(self, faults: Faults) -> None:
+        """A new flow that finds no empty queue shares a random one."""
+        assert faults("random-queue") == []
+
+    def test_flows_on_one_entry_share_a_queue(self, faults: Faults) -> None:
+        """Flows with the same index in the flow table join one queue, though others are empty."""
+        assert faults("shared-entry") == []
+
+    def test_the_search_for_an_empty_queue_rotates(self, faults: Faults) -> None:
+        """The search starts after the queue that was assigned last (section 3.4)."""
+        assert faults("in-turn") == []
+
+    def test_labelled_incast_flows_share_a_queue(self, faults: Faults) -> None:
+        """Flows that their senders label as incast join one queue (appendix F.3)."""
+        assert faults("incast") == []
+
+
+class TestPauseThreshold:
+    """Section 3.3.3.2: when a queue is long, Th = HRTT * rate / N_active."""
+
+    def test_a_queue_beyond_the_threshold_pauses(self, faults: Faults) -> None:
+        """The packet that makes a queue longer than HRTT * rate pauses its upstream queue."""
+        assert faults("threshold") == []
+
+    def test_active_queues_divide_it(self, faults: Faults) -> None:
+        """With two active queues the threshold is half of that for one."""
+        assert faults("threshold-shared") == []
+
+    def test_paused_queues_are_not_active(self, faults: Faults) -> None:
+        """Queues that the downstream switch has paused do not count in N_active."""
+        assert faults("threshold-paused", "threshold-none-active") == []
+
+    def test_each_egress_port_has_its_own(self, faults: Faults) -> None:
+        """A port of twice the speed has twice the threshold."""
+        assert faults("threshold-speed") == []
+
+    def test_the_length_of_the_queue_counts(self, faults: Faults) -> None:
+        """A flow with one packet in a long queue is paused: the queue counts, not the flow."""
+        assert faults("queue-not-flow") == []
+
+
+class TestPauseAndResume:
+    """Section 3.3.3.2: the pause counter, and the messages that follow from it."""
+
+    def test_one_pause_and_one_resume(self, faults: Faults) -> None:
+        """A pause is sent when the counter leaves 0, a resume when it is 0 again."""
+        assert faults("threshold", "threshold-once-more") == []
+
+    def test_any_congested_queue_pauses_and_all_resume(self, faults: Faults) -> None:
+        """An upstream queue is paused for any of its flows, and resumed when none is congested."""
+        assert faults("any-and-none") == []
+
+    def test_counters_belong_to_an_ingress_port(self, faults: Faults) -> None:
+        """Upstream queues of one number at two ingress ports are counted apart."""
+        assert faults("ingress-apart") == []
+
+    def test_messages_are_idempotent(self, faults: Faults) -> None:
+        """A pause or resume that comes twice has the effect of one."""
+        assert faults("idempotent") == []
+
+    def test_the_refresh_names_the_paused_queues(self, faults: Faults) -> None:
+        """The periodic bitmap names the upstream queues whose counter is not 0."""
+        assert faults("refresh") == []
+
+    def test_a_bitmap_replaces_lost_messages(self, faults: Faults) -> None:
+        """A bitmap pauses the queues that it names and resumes all others."""
+        assert faults("bitmap") == []
+
+    def test_pairs_of_ports_can_be_exempt(self, faults: Faults) -> None:
+        """Packets of a pair of ports that could close a cycle pause nobody (appendix D)."""
+        assert faults("no-backpressure") == []
+
+    def test_only_sampled_packets_count(self, faults: Faults) -> None:
+        """Packets that are not sampled for recirculation are in no counter (appendix E)."""
+        assert faults("sampling-none", "sampling-half") == []
+
+    def test_what_names_no_queue_does_no_harm(self, faults: Faults) -> None:
+        """Packets and messages that name a queue that cannot exist pause nothing."""
+        assert faults("unnamed", "garbled") == []
+
+
+class TestRelease:
+    """Sections 3.3.3.1 and 3.3.3.2: when a flow gives up its queue, and who gets it."""
+
+    def test_a_flow_keeps_its_queue_for_the_sticky_time(self, faults: Faults) -> None:
+        """A flow without packets finds its queue again for 2 HRTT, and no longer."""
+        assert faults("sticky") == []
+
+    def test_however_long_it_is_silent(self, faults: Faults) -> None:
+        """A flow that comes back after an hour is a new one."""
+        assert faults("silent-for-an-hour") == []
+
+    def test_the_sticky_time_never_runs_backwards(self, faults: Faults) -> None:
+        """A packet that was stamped before its flow's last packet left finds the flow's queue."""
+        assert faults("stamped-before") == []
+
+    def test_an_empty_queue_is_free(self, faults: Faults) -> None:
+        """A queue is free for other flows once its last packet has left, also while paused."""
+        assert faults("empty-before-random", "paused-empty") == []
+
+    def test_paused_queues_can_be_skipped(self, faults: Faults) -> None:
+        """With skip_paused no flow gets a queue that is paused."""
+        assert faults("paused-skipped") == []
+
+
+def test_every_scenario_is_a_claim() -> None:
+    """No test vector is left out of this file."""
+    text = Path(__file__).read_text(encoding="utf-8")
+    assert [name for name in RULES if f'"{name}"' not in text] == []
+
+
+def test_pauses_go_before_data(program: Program) -> None:
+    """Pauses and resumes take the queue of highest priority, which no flow is assigned to."""
+    settings = Settings(speeds_mbps=(1, 1), queues=8, hrtt_ns=1000)
+    form = Interpreted(program, settings)
+    packet = data_packet(Packet(flow=Flow(1, 2, 3, 4), ingress=0, egress=1, upstream_queue=5))
+    clone, data = form.machine.ingress(packet, 0, 0)
+    _, (pause,) = form.machine.egress(clone, 0)
+    assert (pause.port, pause.priority) == (0, 7)
+    assert data.priority < settings.data_queues == 7

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator's switch, put to the test vectors of the reference."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections import deque
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench.base.errors import InputError
+from ccbench.datacenter.simulated import Simulated, left_out
+from ccbench.datacenter.switch import Bitmap, Flow, Packet, Settings
+from ccbench.datacenter.vectors import (
+    Departure,
+    Reference,
+    Refresh,
+    Scenario,
+    Step,
+    check,
+    random_scenarios,
+    rules,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WITHIN = tuple(scenario for scenario in rules() if left_out(scenario) is None)
+
+
+@pytest.mark.parametrize("scenario", WITHIN, ids=lambda scenario: scenario.name)
+def test_those_written_by_hand(scenario: Scenario) -> None:
+    """The simulator's own code does what the thesis's rules say."""
+    assert check(scenario, Simulated(scenario.settings)) is None
+
+
+def test_those_made_by_chance() -> None:
+    """Over hundreds of packets it decides as the reference does, whatever the settings."""
+    for scenario in random_scenarios(12, packets=200, seed=5):
+        bare = _without_what_is_left_out(scenario)
+        assert left_out(bare) is None
+        assert check(bare, Simulated(bare.settings)) is None
+
+
+def test_what_is_left_out_is_known() -> None:
+    """Six rules concern what the simulator has no use for; each is named."""
+    assert {scenario.name: left_out(scenario) for scenario in rules() if left_out(scenario)} == {
+        "bitmap": "bitmaps",
+        "refresh": "bitmaps",
+        "garbled": "pauses of a queue that cannot exist",
+        "no-backpressure": "pairs of ports without backpressure",
+        "unnamed": "packets that name no queue",
+        "incast": "incast labels",
+    }
+
+
+def test_what_is_left_out_is_refused() -> None:
+    """What the simulator has not is an error, not a wrong answer."""
+    settings = Settings(speeds_mbps=(1000, 1000))
+    with pytest.raises(InputError, match="no pairs of ports"):
+        Simulated(dataclasses.replace(settings, no_backpressure=frozenset({(0, 1)})))
+    simulated = Simulated(settings)
+    for happens in (
+        Refresh(0),
+        Bitmap(0, frozenset()),
+        Packet(flow=Flow(1, 2, 3, 4), ingress=0, egress=1, upstream_queue=1, incast=True),
+    ):
+        with pytest.raises(InputError, match="the simulator has no"):
+            simulated.answer(0, happens)
+
+
+def _without_what_is_left_out(scenario: Scenario) -> Scenario:
+    settings = dataclasses.replace(scenario.settings, no_backpressure=frozenset())
+    return dataclasses.replace(
+        scenario, settings=settings, steps=tuple(_steps(scenario.steps, settings))
+    )
+
+
+def _steps(steps: tuple[Step, ...], settings: Settings) -> Iterator[Step]:
+    """Answer anew what is not left out; queues are others, so which packets leave is as well."""
+    chance = random.Random(1)
+    reference = Reference(settings)
+    waiting: dict[tuple[int, int | None], deque[int]] = {}
+    arrived = 0
+    for step in steps:
+        happens = step.happens
+        if isinstance(happens, Packet):
+            named = (happens.upstream_queue or 0) % settings.upstream_queues
+            happens = dataclasses.replace(happens, incast=False, upstream_queue=named)
+        elif isinstance(happens, Departure):
+            place = chance.choice(sorted(waiting))
+            happens = Departure(waiting[place].popleft())
+            if not waiting[place]:
+                del waiting[place]
+        elif isinstance(happens, Bitmap | Refresh) or happens.queue >= settings.data_queues:
+            continue
+        answer = reference.answer(step.at_ns, happens)
+        if isinstance(happens, Packet):
+            waiting.setdefault((happens.egress, answer.queue), deque()).append(arrived)
+            arrived += 1
+        yield Step(step.at_ns, happens, answer)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ccbench.base.cache import cache_dir
+from ccbench.base.errors import MissingRequirement
+from ccbench.base.locks import locked
+from ccbench.cli import main as cli
+from ccbench.emulate.kernel.source import build as building
+from ccbench.emulate.kernel.source.cached_kernels import kept, prune
+from tests.unit.emulate.kernel.conftest import write
+
+
+class TestKept:
+    @pytest.mark.usefixtures("sources")
+    def test_last_is_used(self, kernel: Path) -> None:
+        """`installed` finds the kernel that was built last, and older ones are still there."""
+        slow, fast = building.build(kernel, hz=100), building.build(kernel, hz=1000)
+        assert building.installed() == fast
+        assert slow.linux.exists()
+        assert building.build(kernel, hz=100) == slow == building.installed()
+
+    @pytest.mark.usefixtures("sources")
+    def test_after_a_kill(self, kernel: Path) -> None:
+        """What a killed build has left is removed by the next one."""
+        left = cache_dir() / "kernel" / "trees" / ".0123.4567.tmp"
+        write(left, {"net/core/dev.c": ""})
+        building.build(kernel)
+        assert not left.exists()
+
+    def test_pruned(self, kernel: Path, sources: Path, tmp_path: Path) -> None:
+        """What is old or damaged is removed; what runs, is current or newest of its HZ stays."""
+        (tmp_path / "cache").symlink_to(tmp_path)  # as where homes are links
+        built = {}
+        for text in ("used", "old", "damaged", "other"):
+            write(sources, {"link/ours.c": f"/* {text} */\n"})
+            built[text] = building.build(kernel, hz=100)
+            made_s = len(built)
+            os.utime(built[text].path / "build.json", (made_s, made_s))
+        built["current"] = building.build(kernel, hz=1000)
+        (built["damaged"].path / "build.json").write_text("{")
+        held = locked(built["used"].path, fcntl.LOCK_SH)
+        states = {one.path.name: one.state for one in kept() if one.kind == "build"}
+        expected = {"used": "running", "old": "old", "damaged": "damaged"}
+        expected |= {"other": "newest", "current": "current"}
+        assert states == {built[text].version: state for text, state in expected.items()}
+        assert len(prune(dry_run=True)) == 2
+        removed = {one.path.name for one in prune()}
+        assert removed == {built[text].version for text in ("old", "damaged")}
+        left = {path.name for path in (cache_dir() / "kernel" / "builds").iterdir()}
+        assert left == set(states) - removed
+        os.close(held)
+        assert [one.path.name for one in prune()] == [built["used"].version]
+        assert building.installed() == built["current"]
+        assert building.build(kernel, hz=100) == built["other"]  # its tree is there
+
+    def test_sizes(self, kernel: Path, sources: Path) -> None:
+        """Sizes are of what is on the disk: what is shared counts once."""
+        for text in ("one", "other"):
+            write(sources, {"link/ours.c": f"/* {text} */\n"})
+            building.build(kernel)
+        folder = cache_dir() / "kernel"
+        counted = subprocess.run(
+            ["du", "-s", "-B1", str(folder / "trees"), str(folder / "builds")],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()[::2]
+        own = sum(path.stat().st_blocks * 512 for path in (folder / "trees", folder / "builds"))
+        assert sum(one.size_bytes for one in kept()) == sum(map(int, counted)) - own
+
+    @pytest.mark.usefixtures("sources")
+    def test_commands(self, kernel: Path) -> None:
+        """People read what there is and what is removed; so do programs."""
+        none = CliRunner().invoke(cli.program, ["kernel", "prune"])
+        assert (none.exit_code, none.stdout) == (0, "0 removed, 0.0 MB\n")
+        slow, fast = building.build(kernel, hz=100), building.build(kernel, hz=1000)
+        (slow.path / "build.json").write_text("")
+        listed = CliRunner().invoke(cli.program, ["kernel", "list"]).stdout.splitlines()
+        rows = {words[0]: words[-1] for words in map(str.split, listed) if len(words) > 1}
+        assert rows[slow.version] == "damaged"
+        assert rows[fast.version] == "current"
+        pruned = CliRunner().invoke(cli.program, ["kernel", "prune", "--json"])
+        assert [Path(one["path"]) for one in json.loads(pruned.stdout)["kernels"]] == [slow.path]
+
+    @pytest.mark.usefixtures("sources")
+    def test_held(self, kernel: Path) -> None:
+        """A process keeps what it runs; what is gone before it could is said."""
+        built = building.build(kernel)
+        building.hold(built)
+        building.hold(built)
+        assert {one.state for one in kept() if one.kind == "build"} == {"running"}
+        os.close(building._held.pop(built.path))
+        shutil.rmtree(built.path)
+        with pytest.raises(MissingRequirement, match="was removed just now; run the command again"):
+            building.hold(built)
+
+    @pytest.mark.usefixtures("sources")
+    def test_few_trees_are_kept(self, kernel: Path) -> None:
+        """Of kernel trees, which are large, the last three are kept."""
+        for hz in (100, 200, 300, 400):
+            building.build(kernel, hz=hz)
+        assert len(list((cache_dir() / "kernel" / "trees").iterdir())) == 3
+        assert building.installed().hz == 400

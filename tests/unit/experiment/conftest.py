@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scenario that is simple, and one that has everything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
+
+LINK = Bottleneck(bandwidth_mbps=12, queue_packets=50)
+
+
+def scenario(**changes: Any) -> Scenario:
+    """Make a scenario in which only the changes matter."""
+    settings = {"flows": (Flow(),), "bottlenecks": (LINK,), "rtt_ms": 50, "duration_s": 60}
+    return Scenario(**{**settings, **changes})
+
+
+VIDEO: dict[str, Any] = {"bitrates_mbps": (1, 2), "segment_s": 4, "buffer_s": 12}
+
+EVERYTHING = scenario(
+    name='all "settings" \\ é',
+    flows=(
+        Flow(cca="bbr", count=2, start_s=1, stop_s=50, extra_rtt_ms=20, label="new"),
+        Flow(kind="bytes", size_bytes=10_000),
+        Flow(kind="bytes", arrivals=((0.5, 1000), (0.5, 2000), (7, 3000))),
+        Flow(kind="rate", rate_mbps=2.5),
+        Flow(kind="onoff", on_s=1, off_s=0.5),
+        Flow(kind="video", bitrates_mbps=(0.5, 2), segment_s=4, buffer_s=30),
+        Flow(kind="cbr", rate_mbps=1, packet_bytes=200),
+        Flow(kind="poisson", rate_mbps=1),
+    ),
+    bottlenecks=(
+        Bottleneck(bandwidth_mbps=12, queue_bdp=2, loss=0.01),
+        Bottleneck(
+            trace=Trace(name="two", opportunities_ms=(0, 3, 3, 8)),
+            queue_packets=9,
+            qdisc="codel",
+            qdisc_options=(("target_ms", 5), ("ecn", True), ("mode", "x"), ("interval_ms", 0.5)),
+        ),
+    ),
+    seed=7,
+    sample_interval_ms=5,
+    queue_log=False,
+    ecn=True,
+    sysctls=(("net.ipv4.tcp_sack", "0"), ("net.ipv4.tcp_rmem", "4096 131072 6291456")),
+    module_parameters=(("tcp_rapid.tolerance", "64"),),
+    ack_batch_ms=2,
+)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ccbench.base.errors import InputError
+from ccbench.experiment.scenario import Bottleneck, Trace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class TestTrace:
+    def test_mean(self) -> None:
+        """The mean rate is that of the opportunities of 1500 bytes in a period."""
+        assert Trace(name="", opportunities_ms=(1, 1, 2)).mean_mbps == 3 * 12_000 / 2e-3 / 1e6
+
+    def test_file(self, tmp_path: Path) -> None:
+        """A trace that is written to a file is the same when it is read back."""
+        trace = Trace(name="lte", opportunities_ms=(0, 2, 2, 10))
+        trace.to_file(tmp_path / "lte")
+        assert Trace.from_file(tmp_path / "lte") == trace
+        assert Trace.from_file(tmp_path / "lte").name == "lte"
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ("1\n2.5\n", " line 2 is '2.5'; it must be a whole number of milliseconds"),
+            ("3\n1\n", ": opportunities_ms[1] is 1; it must be at least 3"),
+            ("-1\n1\n", ": opportunities_ms[0] is -1"),
+            ("0\n", ": opportunities_ms is (0,); it must be a list of times in ms, the last above"),
+            ("", ": opportunities_ms is ()"),
+        ],
+    )
+    def test_bad_file(self, tmp_path: Path, content: str, message: str) -> None:
+        """What is wrong in a trace file is said with the file's name and the line."""
+        path = tmp_path / "bad"
+        path.write_text(content)
+        with pytest.raises(InputError) as caught:
+            Trace.from_file(path)
+        assert str(caught.value).startswith(f"{path}{message}")
+
+
+class TestBottleneck:
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            ({}, "bandwidth_mbps or trace or wifi is missing"),
+            ({"bandwidth_mbps": 1}, "queue_packets or queue_bdp is missing"),
+            (
+                {"bandwidth_mbps": 1, "queue_bdp": 1, "queue_packets": 1},
+                "queue_packets and queue_bdp exclude each other",
+            ),
+            ({"bandwidth_mbps": 0, "queue_bdp": 1}, "bandwidth_mbps is 0"),
+            ({"bandwidth_mbps": 1, "queue_packets": 0}, "queue_packets is 0"),
+            ({"bandwidth_mbps": 1, "queue_bdp": 0}, "queue_bdp is 0"),
+            ({"bandwidth_mbps": 1, "queue_bdp": 1, "loss": 1}, "loss is 1; it must be a number"),
+            (
+                {"bandwidth_mbps": 1, "queue_bdp": 1, "loss_every_packets": 1},
+                "loss_every_packets is 1; it must be a whole number at least 2",
+            ),
+            ({"bandwidth_mbps": 1, "queue_bdp": 1, "qdisc": "Fair Queue"}, "qdisc is 'Fair Queue'"),
+            (
+                {"bandwidth_mbps": 1, "queue_bdp": 1, "qdisc_options": (("limit", 1),)},
+                "qdisc_options is {'limit': 1}; it must be left out for droptail",
+            ),
+            ({"trace": "file", "queue_bdp": 1}, "trace is 'file'; it must be a Trace"),
+        ],
+    )
+    def test_bad(self, settings: dict[str, Any], message: str) -> None:
+        """A setting that is out of range or excluded by another is named with its value."""
+        with pytest.raises(InputError) as caught:
+            Bottleneck(**settings)
+        assert str(caught.value).startswith(message)
+
+    def test_order_of_options(self) -> None:
+        """Bottlenecks whose options are written in another order are equal."""
+
+        def codel(*options: tuple[str, int]) -> Bottleneck:
+            return Bottleneck(
+                bandwidth_mbps=1, queue_packets=1, qdisc="codel", qdisc_options=options
+            )
+
+        assert codel(("a", 1), ("b", 2)) == codel(("b", 2), ("a", 1))

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ccbench.base.errors import InputError
+from ccbench.experiment.scenario import Flow
+from tests.unit.experiment.conftest import VIDEO
+
+
+class TestFlow:
+    def test_cca_default(self) -> None:
+        """A TCP flow runs CUBIC unless told otherwise, a UDP flow has no CCA."""
+        assert Flow().cca == "cubic"
+        assert Flow(kind="poisson", rate_mbps=1).cca == ""
+
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            ({"kind": "ftp"}, "kind is 'ftp'; it must be one of bulk, bytes"),
+            ({"cca": "BBR v3"}, "cca is 'BBR v3'; it must be a Linux name"),
+            ({"kind": "cbr", "rate_mbps": 1, "cca": "bbr"}, "cca is 'bbr'; it must be left out"),
+            ({"count": 0}, "count is 0; it must be a whole number at least 1"),
+            ({"count": 1.5}, "count is 1.5"),
+            ({"count": True}, "count is True"),
+            ({"start_s": -1}, "start_s is -1"),
+            ({"start_s": float("nan")}, "start_s is nan"),
+            ({"start_s": 5, "stop_s": 5}, "stop_s is 5.0; it must be above start_s = 5"),
+            ({"kind": "bytes"}, "size_bytes is missing"),
+            ({"kind": "onoff", "on_s": 1}, "off_s is missing"),
+            ({"kind": "rate"}, "rate_mbps is missing"),
+            ({"kind": "video", **VIDEO, "bitrates_mbps": ()}, "bitrates_mbps is ()"),
+            ({"kind": "video", **VIDEO, "bitrates_mbps": (2, 1)}, "bitrates_mbps is (2, 1)"),
+            ({"kind": "video", **VIDEO, "bitrates_mbps": (1, 0)}, "bitrates_mbps[1] is 0"),
+            ({"kind": "video", **VIDEO, "buffer_s": 2}, "buffer_s is 2.0; it must be at least"),
+            ({"kind": "video", "bitrates_mbps": (1,), "segment_s": 1}, "buffer_s is missing"),
+            (VIDEO, "bitrates_mbps is (1, 2); it must be left out for kind 'bulk'"),
+            ({"size_bytes": 1}, "size_bytes is 1; it must be left out for kind 'bulk'"),
+            ({"kind": "cbr", "rate_mbps": 0}, "rate_mbps is 0; it must be a number at least 0.001"),
+            ({"kind": "cbr", "rate_mbps": 1, "packet_bytes": 1501}, "packet_bytes is 1501"),
+            ({"packet_bytes": 500}, "packet_bytes is 500; it must be left out"),
+            (
+                {"connections": 2},
+                "connections is 2; it must be a whole number at least 1 and at most",
+            ),
+            (
+                {"kind": "bytes", "arrivals": ((1.0, 2),), "connections": 2},
+                "connections is 2; it must be a whole number at least 1 and at most 1",
+            ),
+            (
+                {"kind": "bytes", "size_bytes": 2, "connections": 1},
+                "connections is 1; it must be left out without arrivals",
+            ),
+            ({"acks": "all"}, "acks is 'all'; it must be 'default' or 'delayed' or 'every'"),
+            ({"acks": True}, "acks is True; it must be 'default' or 'delayed' or 'every'"),
+            (
+                {"kind": "cbr", "rate_mbps": 1, "acks": "every"},
+                "acks is 'every'; it must be left out",
+            ),
+            ({"extra_rtt_ms": "20"}, "extra_rtt_ms is '20'"),
+            ({"first_bottleneck": 8}, "first_bottleneck is 8; it must be a whole number at least"),
+            (
+                {"first_bottleneck": 2, "last_bottleneck": 1},
+                "last_bottleneck is 1; it must be a whole number at least 2",
+            ),
+            ({"label": "two\nlines"}, "label is"),
+            ({"arrivals": ((1, 10),)}, "arrivals is ((1.0, 10),); it must be left out"),
+            ({"kind": "bytes", "arrivals": ((2, 9), (1, 9))}, "arrivals[1].start_s is 1.0"),
+            ({"kind": "bytes", "arrivals": ((1, 0),)}, "arrivals[0].size_bytes is 0"),
+            ({"kind": "bytes", "arrivals": (1, 2)}, "arrivals[0] is 1; it must be a pair"),
+            ({"kind": "bytes", "arrivals": "1"}, "arrivals is '1'; it must be a list of pairs"),
+            ({"kind": "bytes", "arrivals": ((1, 9),), "count": 2}, "count is 2"),
+            ({"kind": "bytes", "arrivals": ((1, 9),), "size_bytes": 2}, "size_bytes is 2"),
+        ],
+    )
+    def test_bad(self, settings: dict[str, Any], message: str) -> None:
+        """A setting that is out of range, missing or without meaning is named with its value."""
+        with pytest.raises(InputError) as caught:
+            Flow(**settings)
+        assert str(caught.value).startswith(message)
+
+    def test_numpy_numbers(self) -> None:
+        """Numbers that come out of numpy are as good as Python's."""
+        flow = Flow(count=np.int64(2), start_s=np.float64(1.5))  # type: ignore[arg-type]
+        assert flow == Flow(count=2, start_s=1.5)
+        assert json.dumps(flow.to_dict())

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ccbench.base.errors import InputError
+from ccbench.experiment.scenario import MSS_BYTES, MTU_BYTES, Bottleneck, Flow, Scenario, Trace
+from tests.unit.experiment.conftest import EVERYTHING, LINK, scenario
+
+
+class TestScenario:
+    def test_mss(self) -> None:
+        """A full segment is a full packet less headers and timestamps."""
+        assert MTU_BYTES - 20 - 20 - 12 == MSS_BYTES
+
+    def test_queue_bdp(self) -> None:
+        """A queue of 2 BDP at 12 Mbit/s and 50 ms holds 100 packets of 1500 bytes."""
+        sized = scenario(bottlenecks=(Bottleneck(bandwidth_mbps=12, queue_bdp=2),))
+        assert sized.bottlenecks[0].queue_packets == 100
+        same = scenario(bottlenecks=(Bottleneck(bandwidth_mbps=12, queue_packets=100),))
+        assert sized == same
+        assert hash(sized) == hash(same)
+        assert sized.key() == same.key()
+
+    def test_queue_bdp_at_least_one(self) -> None:
+        """However small the BDP is, the queue holds a packet."""
+        tiny = scenario(bottlenecks=(Bottleneck(bandwidth_mbps=0.1, queue_bdp=0.1),), rtt_ms=1)
+        assert tiny.bottlenecks[0].queue_packets == 1
+
+    def test_queue_bdp_of_trace(self) -> None:
+        """The BDP of a trace is that of its mean rate."""
+        trace = Trace(name="12 Mbit/s", opportunities_ms=(1,))
+        sized = scenario(bottlenecks=(Bottleneck(trace=trace, queue_bdp=1),))
+        assert sized.bottlenecks[0].queue_packets == 50
+
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            ({"flows": ()}, "flows is (); it must be a list of one Flow or more"),
+            ({"flows": (LINK,)}, "flows[0] is Bottleneck("),
+            ({"bottlenecks": (LINK,) * 9}, "bottlenecks is 9; it must be 1 to 8 of them"),
+            ({"flows": (Flow(count=10**6), Flow())}, "flows is 1000001"),
+            ({"rtt_ms": 0}, "rtt_ms is 0; it must be a number at least 0.001 and at most 10000"),
+            ({"duration_s": float("inf")}, "duration_s is inf"),
+            ({"rtt_ms": 10**400}, "rtt_ms is 1000000"),
+            ({"seed": -1}, "seed is -1"),
+            ({"sample_interval_ms": 0.5}, "sample_interval_ms is 0.5"),
+            ({"ecn": 1}, "ecn is 1; it must be true or false"),
+            ({"flows": (Flow(), Flow(start_s=60))}, "flows[1].start_s is 60.0; it must be below"),
+            ({"flows": (Flow(stop_s=61),)}, "flows[0].stop_s is 61.0"),
+            (
+                {"flows": (Flow(first_bottleneck=1),)},
+                "flows[0].first_bottleneck is 1; it must be at most 0",
+            ),
+            (
+                {"flows": (Flow(last_bottleneck=1),)},
+                "flows[0].last_bottleneck is 1; it must be at most 0",
+            ),
+            (
+                {"flows": (Flow(kind="bytes", arrivals=((1, 1), (60, 1))),)},
+                "flows[0].arrivals[1].start_s is 60.0",
+            ),
+            ({"sysctls": (("kernel.panic", "1"),)}, "sysctls is 'kernel.panic'"),
+            ({"sysctls": (("net.a/../../b", "1"),)}, "sysctls is 'net.a/../../b'"),
+            ({"sysctls": (("net.ipv4.tcp_sack", 0.5),)}, "sysctls.net.ipv4.tcp_sack is 0.5"),
+            (
+                {"queue_log": "short"},
+                "queue_log is 'short'; it must be true, false or \"summary\"",
+            ),
+            ({"module_parameters": (("tolerance", "1"),)}, "module_parameters is 'tolerance'"),
+            (
+                {"module_parameters": (("tcp_rapid.push", "N init=/x"),)},
+                "module_parameters.tcp_rapid.push is 'N init=/x'",
+            ),
+            ({"module_parameters": 3}, "module_parameters is 3; it must be a table"),
+            (
+                {
+                    "bottlenecks": (Bottleneck(bandwidth_mbps=100_000, queue_bdp=100),),
+                    "rtt_ms": 1000,
+                },
+                "bottlenecks[0].queue_bdp = 100: queue_packets is 833333333",
+            ),
+        ],
+    )
+    def test_bad(self, settings: dict[str, Any], message: str) -> None:
+        """A setting that is out of range is named with its place and value."""
+        with pytest.raises(InputError) as caught:
+            scenario(**settings)
+        assert str(caught.value).startswith(message)
+
+    def test_one_line(self) -> None:
+        """A message stays one short line, however long the bad value is."""
+        with pytest.raises(InputError) as caught:
+            Flow(kind="bulk", arrivals=((0.5, 1),) * 1000)
+        assert len(str(caught.value)) < 200
+
+    def test_flow_table(self) -> None:
+        """Single flows are numbered group by group, arrivals one by one."""
+        table = EVERYTHING.flow_table()
+        assert len(table) == EVERYTHING.flow_count == 11
+        assert list(table.index) == list(range(11))
+        assert list(table["group"]) == [0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7]
+        assert list(table["label"][:4]) == ["new", "new", "cubic", "cubic"]
+        assert list(table["label"][-2:]) == ["cbr", "poisson"]
+        assert list(table["start_s"][3:6]) == [0.5, 0.5, 7.0]
+        assert list(table["size_bytes"][2:6]) == [10_000, 1000, 2000, 3000]
+        assert list(table["stop_s"][:3]) == [50.0, 50.0, 60.0]
+        assert table["rate_mbps"].isna().sum() == 8
+        assert table["size_bytes"].isna().sum() == 7
+
+    def test_many_arrivals(self) -> None:
+        """A hundred thousand short flows are a scenario like any other."""
+        arrivals = tuple((i / 2000, 1000 + i) for i in range(100_000))
+        many = scenario(flows=(Flow(kind="bytes", arrivals=arrivals),))
+        assert Scenario.from_toml(many.to_toml()) == many
+        assert many.flow_table()["size_bytes"].iloc[-1] == 100_999

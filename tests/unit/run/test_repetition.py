@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repetitions of a scenario."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from ccbench import Bottleneck, Flow, Scenario, emulate
+from ccbench.base.errors import InputError
+from ccbench.base.random_streams import repetition_seeds
+from ccbench.experiment.noise import Noise
+from ccbench.experiment.wifi import Wifi
+from ccbench.run.repetition import check_folder, folders, repetitions
+from tests.unit.conftest import run_with_rates
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ccbench import Run
+    from tests.unit.conftest import MakeRun, NoisyEngine
+
+LINK = Bottleneck(bandwidth_mbps=10, queue_bdp=1)
+SCENARIO = Scenario(
+    flows=(Flow(cca="greedy"), Flow(cca="even")),
+    bottlenecks=(LINK,),
+    rtt_ms=40,
+    duration_s=5,
+    queue_log=False,
+    noise=Noise(reverse_jitter_ms=1),
+)
+
+
+class TestRepeat:
+    """:func:`emulate.repeat`."""
+
+    def test_estimates(self, noisy_engine: NoisyEngine) -> None:
+        """Of every flow and number there is the mean over the runs of the repetition seeds."""
+        runs: dict[int, Run] = {}
+        result = emulate.repeat(
+            SCENARIO, 4, engine=noisy_engine, store=None, on_run=runs.__setitem__
+        )
+        assert [runs[i].scenario for i in range(4)] == list(repetitions(SCENARIO, 4))
+        flows = result.estimates(lambda one: one.flows)
+        rates = [runs[i].summary()["throughput_mbps"].tolist()[0] for i in range(4)]
+        assert flows["throughput_mbps"].tolist()[0].values == tuple(rates)
+        assert flows["cca"].tolist() == ["greedy", "even"]
+        bottlenecks = result.estimates(lambda one: one.bottlenecks)
+        assert bottlenecks["queue_packets"].tolist()[0] == 33
+        assert bottlenecks["utilisation"].tolist()[0].mean == pytest.approx(1)
+        assert math.isnan(bottlenecks["queueing_delay_ms"].tolist()[0].mean)  # nothing was logged
+
+    def test_document(self, noisy_engine: NoisyEngine) -> None:
+        """The document has means with their ends, and every run's own numbers."""
+        document = emulate.repeat(SCENARIO, 3, engine=noisy_engine, store=None).to_dict()
+        assert [run["seed"] for run in document["runs"]] == list(repetition_seeds(1, 3))
+        flow = document["flows"][1]
+        single = [run["flows"][1]["throughput_mbps"] for run in document["runs"]]
+        assert flow["throughput_mbps"] == pytest.approx(np.mean(single))
+        assert flow["throughput_mbps_low"] < flow["throughput_mbps"] < flow["throughput_mbps_high"]
+
+    def test_exact(self, noisy_engine: NoisyEngine) -> None:
+        """Runs that are the same byte for byte are one run without interval."""
+        scenario = replace(SCENARIO, noise=Noise())
+        result = emulate.repeat(scenario, 3, engine=noisy_engine, store=None)
+        assert result.is_exact
+        assert math.isnan(result.estimates(lambda one: one.flows)["drops"].tolist()[0].low)
+
+    def test_one_byte(self, make_run: MakeRun) -> None:
+        """A digest is of everything that happened, and of nothing else."""
+        run = make_run(SCENARIO, [6.0, 4.0])
+        assert run.digest() == make_run(replace(SCENARIO, seed=9), [6.0, 4.0]).digest()
+        changed = run.flows.assign(cwnd_packets=run.flows["cwnd_packets"] + 1)
+        assert run.digest() != replace(run, flows=changed).digest()
+        state = run.flows["state"].where(run.flows.index != 3, "loss")
+        assert run.digest() != replace(run, flows=run.flows.assign(state=state)).digest()
+
+    def test_bad_count(self, noisy_engine: NoisyEngine) -> None:
+        """There is at least one repetition."""
+        with pytest.raises(InputError, match="count is 0"):
+            emulate.repeat(SCENARIO, 0, engine=noisy_engine)
+
+
+@pytest.mark.parametrize(
+    ("changes", "random"),
+    [
+        ({}, True),
+        ({"noise": Noise()}, False),
+        ({"noise": Noise(), "bottlenecks": (replace(LINK, loss=1e-6),)}, True),
+        ({"noise": Noise(), "flows": (Flow(kind="poisson", rate_mbps=1),)}, True),
+        (
+            {
+                "noise": Noise(),
+                "bottlenecks": (Bottleneck(wifi=Wifi(bitrates_mbps=(13,)), queue_packets=9),),
+            },
+            True,
+        ),
+    ],
+)
+def test_draws_at_random(changes: dict[str, object], *, random: bool) -> None:
+    """Noise, losses, Poisson arrivals and Wi-Fi are random; all else of a scenario is not."""
+    assert replace(SCENARIO, **changes).draws_at_random == random  # type: ignore[arg-type]
+
+
+class TestFolder:
+    """Where repetitions are kept."""
+
+    def test_replaced(self, tmp_path: Path) -> None:
+        """Runs of as many repetitions may be replaced."""
+        for path in folders(tmp_path, 2):
+            run_with_rates(SCENARIO, [6.0, 4.0]).save(path)
+        check_folder(tmp_path, 2)
+        check_folder(tmp_path, 3)
+
+    @pytest.mark.parametrize("name", ["notes.txt", "run.json", "repetition-3"])
+    def test_strangers(self, tmp_path: Path, name: str) -> None:
+        """Anything else in the folder is refused: old repetitions would mix with new ones."""
+        (tmp_path / name).mkdir()
+        with pytest.raises(InputError, match=name):
+            check_folder(tmp_path, 2)
+
+    def test_file(self, tmp_path: Path) -> None:
+        """A file is no folder."""
+        path = tmp_path / "file"
+        path.write_text("")
+        with pytest.raises(InputError, match="file"):
+            check_folder(path, 2)

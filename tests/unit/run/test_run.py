@@ -1,0 +1,490 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ccbench.base import durable
+from ccbench.base.errors import DamagedRun, InputError
+from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
+from ccbench.run import table_files
+from ccbench.run.run import EVENT_DTYPE, EVENTS, STATE_DTYPE, STATES, Run
+from ccbench.run.table_files import COMPLETION_COLUMNS, FLOW_COLUMNS, QUEUE_COLUMNS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MS = 1_000_000
+SCENARIO = Scenario(
+    name="two flows",
+    flows=(Flow(cca="bbr"), Flow(cca="reno", start_s=0.25)),
+    bottlenecks=(Bottleneck(bandwidth_mbps=12, queue_packets=50),) * 2,
+    rtt_ms=40,
+    duration_s=1,
+    sample_interval_ms=50,
+)
+
+
+def table(columns: table_files.Columns, **values: Any) -> pd.DataFrame:
+    """Make a table in which the values that are not given are 0, or the first category."""
+    rows = len(next(iter(values.values()), []))
+    zeros = {
+        name: [kind.categories[0] if isinstance(kind, pd.CategoricalDtype) else 0] * rows
+        for name, kind in columns.items()
+    }
+    return pd.DataFrame({**zeros, **values}).astype(dict(columns))
+
+
+def make_run(scenario: Scenario = SCENARIO, **tables: pd.DataFrame) -> Run:
+    """Make a run in which the tables that are not given are empty or zero."""
+    flows = scenario.flow_count
+    settings: dict[str, Any] = {
+        "queue": table(QUEUE_COLUMNS),
+        "flows": table(FLOW_COLUMNS),
+        "completions": table(COMPLETION_COLUMNS, end_ns=[-1] * flows),
+        "provenance": {"engine": "test", "engine_version": "1", "kernel": "6.12", "hz": 1000},
+    }
+    return Run(scenario=scenario, **{**settings, **tables})
+
+
+def random_run(rows: int = 5000) -> Run:
+    """Make a run with random values in every column of every table."""
+    rng = np.random.default_rng(1)
+
+    def fill(columns: table_files.Columns, rows: int) -> pd.DataFrame:
+        values: dict[str, Any] = {}
+        for name, kind in columns.items():
+            if isinstance(kind, pd.CategoricalDtype):
+                codes: Any = rng.integers(0, len(kind.categories), rows)
+                values[name] = pd.Categorical.from_codes(codes, dtype=kind)
+            else:
+                high = np.iinfo(np.dtype(kind)).max
+                values[name] = rng.integers(0, high, rows, dtype=kind, endpoint=True)
+        return pd.DataFrame(values)
+
+    return make_run(
+        queue=fill(QUEUE_COLUMNS, rows),
+        flows=fill(FLOW_COLUMNS, rows),
+        completions=fill(COMPLETION_COLUMNS, SCENARIO.flow_count),
+    )
+
+
+def assert_same(one: Run, other: Run) -> None:
+    """Fail unless two runs hold the same values of the same types."""
+    assert one.scenario.to_dict() == other.scenario.to_dict()
+    assert one.provenance == other.provenance
+    for name in ("queue", "flows", "completions"):
+        pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name))
+
+
+class TestRepr:
+    def test_line(self) -> None:
+        """What a notebook shows of a run is a line: what was run, and by what."""
+        line = "<Run 'two flows': 2 flows (bbr, reno), 1 s, seed 1, engine test>"
+        assert repr(make_run()) == line
+
+
+class TestSamples:
+    def test_by_flow(self) -> None:
+        """A column has the values of each flow at each time, and none before it starts."""
+        flows = table(FLOW_COLUMNS, time_ns=[0, MS, MS], flow=[0, 0, 1], cwnd_packets=[10, 20, 5])
+        cwnd = make_run(flows=flows).samples("cwnd_packets")
+        assert cwnd.index.tolist() == [0, 0.001]
+        assert cwnd[0].tolist() == [10, 20]
+        assert math.isnan(cwnd[1].iloc[0])
+        assert cwnd[1].iloc[1] == 5
+
+    def test_unknown(self) -> None:
+        """Another name is refused with those that there are."""
+        with pytest.raises(InputError, match=r"column is 'cwnd'.*'cwnd_packets'"):
+            make_run().samples("cwnd")
+
+
+class TestTables:
+    def test_categories(self) -> None:
+        """The codes of events and states are their positions; states are numbered as in Linux."""
+        assert tuple(EVENT_DTYPE.categories) == EVENTS
+        assert tuple(STATE_DTYPE.categories) == STATES
+        assert STATES == ("open", "disorder", "cwr", "recovery", "loss")
+
+    def test_types(self) -> None:
+        """A run's tables have their columns in order and their types, whatever the engine gave."""
+        queue = table(QUEUE_COLUMNS, time_ns=[1, 2])
+        given = queue[queue.columns[::-1]].astype({"flow": "int64", "event": object})
+        pd.testing.assert_frame_equal(make_run(queue=given).queue, queue)
+
+    def test_missing_column(self) -> None:
+        """A table without one of the columns is an engine's mistake, and named."""
+        with pytest.raises(ValueError, match="queue has the columns"):
+            make_run(queue=table(QUEUE_COLUMNS).drop(columns="bytes"))
+
+    def test_missing_completion(self) -> None:
+        """There is one completion for each flow."""
+        with pytest.raises(ValueError, match="completions has 1 rows, not 2"):
+            make_run(completions=table(COMPLETION_COLUMNS, end_ns=[0]))
+
+    def test_pickle(self) -> None:
+        """A run can travel between processes."""
+        run = random_run(100)
+        assert_same(pickle.loads(pickle.dumps(run)), run)  # noqa: S301 - our own bytes
+
+
+class TestThroughput:
+    def test_constant(self) -> None:
+        """A flow that gets a constant rate from the start has that throughput in every interval."""
+        steps = np.arange(1, 21)
+        samples = table(
+            FLOW_COLUMNS,
+            time_ns=steps * 50 * MS,
+            throughput_bytes=steps * 50 * 750,
+            delivered_bytes=steps * 50 * 700,
+        )
+        run = make_run(flows=samples)
+        for interval_s in (0.05, 0.1, 0.25, 0.5, 1.0):
+            throughput = run.throughput(interval_s)
+            ends = np.arange(1, round(1 / interval_s) + 1) * interval_s
+            assert throughput.index.to_numpy() == pytest.approx(ends)
+            assert throughput[0].to_numpy() == pytest.approx(6.0)
+            assert run.goodput(interval_s)[0].to_numpy() == pytest.approx(5.6)
+
+    def test_sum(self) -> None:
+        """Throughput adds up to the bytes that left, however it is cut into intervals."""
+        rng = np.random.default_rng(2)
+        counts = rng.integers(0, 10**6, (20, 2)).cumsum(axis=0)
+        samples = table(
+            FLOW_COLUMNS,
+            time_ns=np.repeat(np.arange(1, 21) * 50 * MS, 2),
+            flow=np.tile([0, 1], 20),
+            throughput_bytes=counts.ravel(),
+        )
+        run = make_run(flows=samples)
+        for interval_s in (0.05, 0.2, 1.0):
+            total_bytes = run.throughput(interval_s).sum() * interval_s * 1e6 / 8
+            assert total_bytes.to_numpy() == pytest.approx(counts[-1])
+
+    def test_late_start(self) -> None:
+        """A flow has no throughput before it starts, and none after its last sample."""
+        samples = table(
+            FLOW_COLUMNS,
+            time_ns=np.array([250, 300, 350]) * MS,
+            flow=[1, 1, 1],
+            throughput_bytes=[0, 5000, 9000],
+        )
+        throughput = make_run(flows=samples).throughput(0.1)
+        assert throughput.shape == (10, 2)
+        assert (throughput[0] == 0).all()
+        assert throughput[1].to_numpy() == pytest.approx([0, 0, 0.4, 0.32, 0, 0, 0, 0, 0, 0])
+
+    def test_late_sample(self) -> None:
+        """A sample taken a little late belongs to the interval that it was meant to end."""
+        samples = table(
+            FLOW_COLUMNS, time_ns=[100 * MS + 1000, 200 * MS + 1000], throughput_bytes=[10, 20]
+        )
+        throughput = make_run(flows=samples).throughput(0.1)
+        assert list(throughput[0].iloc[:2] > 0) == [True, True]
+
+    def test_rest(self) -> None:
+        """A rest at the end that fills no interval is left out."""
+        assert len(make_run().throughput(0.3)) == 3
+        assert len(make_run().throughput(2.0)) == 0
+
+    @pytest.mark.parametrize("interval_s", [0.01, 0.12, 0, -1, float("nan")])
+    def test_bad_interval(self, interval_s: float) -> None:
+        """An interval that the samples cannot serve is named."""
+        with pytest.raises(InputError, match="interval_s is"):
+            make_run().throughput(interval_s)
+
+
+class TestOccupancy:
+    def test_steps(self) -> None:
+        """Occupancy is the backlog after the latest event, that at the instant itself included."""
+        queue = table(
+            QUEUE_COLUMNS,
+            time_ns=np.array([100, 200, 200, 305]) * MS,
+            backlog_packets=[1, 2, 3, 2],
+        )
+        occupancy = make_run(queue=queue).occupancy(0.1)
+        assert list(occupancy) == [0, 1, 3, 3, 2, 2, 2, 2, 2, 2, 2]
+        assert occupancy.index.to_numpy() == pytest.approx(np.arange(11) / 10)
+
+    def test_random(self) -> None:
+        """It agrees with looking up every instant one by one, at each bottleneck."""
+        rng = np.random.default_rng(3)
+        queue = table(
+            QUEUE_COLUMNS,
+            time_ns=np.sort(rng.integers(0, 1000 * MS, 500)),
+            bottleneck=rng.integers(0, 2, 500),
+            backlog_packets=rng.integers(0, 50, 500),
+        )
+        run = make_run(queue=queue)
+        for bottleneck in (0, 1):
+            events = queue[queue["bottleneck"] == bottleneck]
+            for time_s, packets in run.occupancy(0.007, bottleneck).items():
+                before = events[events["time_ns"] <= round(float(str(time_s)) * 1e9)]
+                assert packets == (before["backlog_packets"].iloc[-1] if len(before) else 0)
+
+    def test_no_log(self) -> None:
+        """Without a queue log there is no occupancy, and it is said why."""
+        with pytest.raises(InputError, match="queue_log is False"):
+            make_run(replace(SCENARIO, queue_log=False)).occupancy()
+
+    def test_no_bottleneck(self) -> None:
+        """A bottleneck that the scenario does not have is named."""
+        with pytest.raises(InputError, match=r"bottleneck is 2; .* at most 1"):
+            make_run().occupancy(bottleneck=2)
+
+
+class TestUtilisation:
+    def test_last_bottleneck(self) -> None:
+        """Of the last link the flows' samples tell: 1.5 MB/s carry what they count, no more."""
+        flows = table(
+            FLOW_COLUMNS,
+            time_ns=np.array([500, 500, 1000, 1000]) * MS,
+            flow=[0, 1, 0, 1],
+            throughput_bytes=[100_000, 50_000, 600_000, 150_000],
+        )
+        assert make_run(flows=flows).utilisation(1) == pytest.approx(0.5)
+
+    def test_leaving_early(self) -> None:
+        """What left the path at an earlier bottleneck was not carried by the last link."""
+        flows = table(
+            FLOW_COLUMNS,
+            time_ns=np.array([1000, 1000]) * MS,
+            flow=[0, 1],
+            throughput_bytes=[600_000, 900_000],
+        )
+        senders = (Flow(), Flow(last_bottleneck=0))
+        run = make_run(replace(SCENARIO, flows=senders), flows=flows)
+        assert run.utilisation(1) == pytest.approx(0.4)
+
+    def test_all_leave(self) -> None:
+        """Where no flow goes on, the samples tell of an earlier link, too, without a queue log."""
+        flows = table(
+            FLOW_COLUMNS,
+            time_ns=np.array([1000, 1000]) * MS,
+            flow=[0, 1],
+            throughput_bytes=[600_000, 900_000],
+        )
+        senders = (Flow(last_bottleneck=0), Flow(first_bottleneck=1))
+        run = make_run(replace(SCENARIO, flows=senders, queue_log=False), flows=flows)
+        assert [run.utilisation(0), run.utilisation(1)] == pytest.approx([0.4, 0.6])
+
+    def test_other_bottlenecks(self) -> None:
+        """Of the others the queue log tells: what left the queue, at this bottleneck alone."""
+        queue = table(
+            QUEUE_COLUMNS,
+            bottleneck=[0, 0, 0, 1],
+            event=pd.Categorical(["enqueue", "dequeue", "drop", "dequeue"], dtype=EVENT_DTYPE),
+            bytes=[1500, 1500, 1500, 1500],
+        )
+        assert make_run(queue=queue).utilisation(0) == pytest.approx(0.001)
+
+    def test_trace(self) -> None:
+        """The capacity of a trace are its opportunities in that time, not its mean rate."""
+        trace = Trace(name="late", opportunities_ms=(1, 1, 1, 10_000))
+        link = Bottleneck(trace=trace, queue_packets=10)
+        flows = table(FLOW_COLUMNS, time_ns=[1000 * MS], throughput_bytes=[3000])
+        run = make_run(replace(SCENARIO, bottlenecks=(link,)), flows=flows)
+        assert run.utilisation() == pytest.approx(2 / 3)
+
+    def test_no_capacity(self) -> None:
+        """Of a link that could carry nothing in that time there is no share."""
+        link = Bottleneck(trace=Trace(name="late", opportunities_ms=(60_000,)), queue_packets=10)
+        assert math.isnan(make_run(replace(SCENARIO, bottlenecks=(link,))).utilisation())
+
+    def test_no_log(self) -> None:
+        """Without a queue log, it is not known of a link whose flows go on to another."""
+        run = make_run(replace(SCENARIO, queue_log=False))
+        assert run.utilisation(1) == 0
+        with pytest.raises(InputError, match="queue_log is False"):
+            run.utilisation(0)
+        with pytest.raises(InputError, match="bottleneck is 2"):
+            run.utilisation(2)
+
+
+class TestQueueingDelay:
+    def test_fifo(self) -> None:
+        """In a FIFO it is the mean over packets of the time from enqueue to dequeue."""
+        # Two packets wait 10 and 25 ms at the first bottleneck; one that is refused does not wait.
+        events = ["enqueue", "enqueue", "enqueue", "drop", "dequeue", "enqueue", "dequeue"]
+        queue = table(
+            QUEUE_COLUMNS,
+            time_ns=np.array([100, 105, 107, 107, 110, 120, 130]) * MS,
+            bottleneck=[0, 0, 0, 0, 0, 1, 0],
+            event=pd.Categorical(events, dtype=EVENT_DTYPE),
+            backlog_packets=[1, 2, 3, 2, 1, 1, 0],
+        )
+        assert make_run(queue=queue).queueing_delay_ms() == pytest.approx((10 + 25) / 2)
+
+    def test_nothing_left(self) -> None:
+        """Where no packet left the queue, there is no mean."""
+        assert np.isnan(make_run().queueing_delay_ms())
+
+    def test_no_log(self) -> None:
+        """Without a queue log it is not known."""
+        with pytest.raises(InputError, match="queue_log is False"):
+            make_run(replace(SCENARIO, queue_log=False)).queueing_delay_ms()
+
+
+class TestSummary:
+    def test_rates(self) -> None:
+        """Rates are means over the time in which a flow was active."""
+        samples = table(
+            FLOW_COLUMNS,
+            time_ns=np.array([500, 500, 1000, 1000]) * MS,
+            flow=[0, 1, 0, 1],
+            throughput_bytes=[1000, 50_000, 125_000, 50_000],
+            srtt_us=[0, 40_000, 50_000, 60_000],
+            drops=[1, 2, 3, 4],
+        )
+        completions = table(
+            COMPLETION_COLUMNS,
+            start_ns=[0, 250 * MS],
+            end_ns=[-1, 500 * MS],
+            delivered_bytes=[100_000, 25_000],
+            retransmits=[5, 6],
+        )
+        summary = make_run(flows=samples, completions=completions).summary()
+        assert list(summary["label"]) == ["bbr", "reno"]
+        assert summary["throughput_mbps"].to_numpy() == pytest.approx([1.0, 1.6])
+        assert summary["goodput_mbps"].to_numpy() == pytest.approx([0.8, 0.8])
+        assert summary["srtt_ms"].to_numpy() == pytest.approx([50.0, 50.0])
+        assert list(summary["retransmits"]) == [5, 6]
+        assert list(summary["drops"]) == [3, 4]
+
+    def test_no_samples(self) -> None:
+        """A flow too short for a sample has a summary nevertheless."""
+        summary = make_run().summary()
+        assert list(summary["drops"]) == [0, 0]
+        assert summary["srtt_ms"].isna().all()
+
+
+class TestFolder:
+    def test_round_trip(self, tmp_path: Path) -> None:
+        """A run is the same after saving and loading: values, types, categories, provenance."""
+        run = random_run()
+        run.save(tmp_path / "deep" / "run")
+        assert_same(Run.load(tmp_path / "deep" / "run"), run)
+
+    def test_empty(self, tmp_path: Path) -> None:
+        """A run without a queue log keeps its columns."""
+        make_run().save(tmp_path / "run")
+        assert_same(Run.load(tmp_path / "run"), make_run())
+
+    def test_for_others(self, tmp_path: Path) -> None:
+        """Any program that knows Parquet and JSON can read the folder."""
+        run = random_run()
+        run.save(tmp_path / "run")
+        queue = pd.read_parquet(tmp_path / "run" / "queue.parquet")
+        assert list(queue["event"].astype(str)) == list(run.queue["event"].astype(str))
+        document = json.loads((tmp_path / "run" / "run.json").read_text())
+        assert document["provenance"]["kernel"] == "6.12"
+        assert document["scenario"]["flows"][1]["cca"] == "reno"
+
+    def test_reproducible(self, tmp_path: Path) -> None:
+        """The same run is saved as the same bytes."""
+        for name in ("a", "b"):
+            random_run().save(tmp_path / name)
+        for file in ("queue.parquet", "flows.parquet", "completions.parquet", "run.json"):
+            assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+    def test_replaces(self, tmp_path: Path) -> None:
+        """Saving again replaces the run that is there, or keeps it if told so."""
+        first, second = random_run(10), random_run(20)
+        first.save(tmp_path / "run")
+        second.save(tmp_path / "run", replace=False)
+        assert_same(Run.load(tmp_path / "run"), first)
+        second.save(tmp_path / "run")
+        assert_same(Run.load(tmp_path / "run"), second)
+        assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+    def test_keeps_strangers(self, tmp_path: Path) -> None:
+        """Saving never removes what is not a run."""
+        (tmp_path / "thesis.tex").write_text("years of work")
+        with pytest.raises(InputError, match=r"holds thesis\.tex"):
+            make_run().save(tmp_path)
+        with pytest.raises(InputError, match="is a file"):
+            make_run().save(tmp_path / "thesis.tex")
+        assert (tmp_path / "thesis.tex").read_text() == "years of work"
+
+    def test_all_or_nothing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Interrupted while saving, nothing is left, and what was there is still there."""
+        random_run().save(tmp_path / "run")
+
+        def interrupt(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(table_files, "write", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            make_run().save(tmp_path / "run")
+        assert [path.name for path in tmp_path.iterdir()] == ["run"]
+        assert_same(Run.load(tmp_path / "run"), random_run())
+
+    @pytest.mark.parametrize(
+        "file", ["queue.parquet", "flows.parquet", "completions.parquet", "run.json"]
+    )
+    @pytest.mark.parametrize("damage", ["remove", "cut", "flip", "empty"])
+    def test_damage(self, tmp_path: Path, file: str, damage: str) -> None:
+        """A file that is missing, cut short or changed in one bit is noticed, and named."""
+        random_run().save(tmp_path / "run")
+        path = tmp_path / "run" / file
+        data = bytearray(path.read_bytes())
+        if damage == "remove":
+            path.unlink()
+        elif damage == "cut":
+            path.write_bytes(data[: len(data) // 2])
+        elif damage == "flip":
+            data[len(data) // 2] ^= 1
+            path.write_bytes(data)
+        else:
+            path.write_bytes(b"")
+        with pytest.raises(DamagedRun, match=file):
+            Run.load(tmp_path / "run")
+
+    def test_missing_folder(self, tmp_path: Path) -> None:
+        """A folder that is not there cannot be loaded, and it is said which."""
+        with pytest.raises(DamagedRun, match=r"nothing.run\.json cannot be read"):
+            Run.load(tmp_path / "nothing")
+
+    def test_nested_too_deeply(self, tmp_path: Path) -> None:
+        """Nor one whose description is nested without end."""
+        (tmp_path / "run.json").write_text("[" * 100_000)
+        with pytest.raises(DamagedRun, match="it is nested too deeply"):
+            Run.load(tmp_path)
+
+    def test_other_format(self, tmp_path: Path) -> None:
+        """A run in another version's format is refused with both versions."""
+        make_run().save(tmp_path / "run")
+        path = tmp_path / "run" / "run.json"
+        path.write_text(path.read_text().replace('"format": 1', '"format": 99'))
+        with pytest.raises(DamagedRun, match="format 99; this ccbench reads 1"):
+            Run.load(tmp_path / "run")
+
+
+class TestNewFolder:
+    def test_two_at_once(self, tmp_path: Path) -> None:
+        """Of two that make the same folder at once the later replaces the earlier, whole."""
+        with durable.new_folder(tmp_path / "x", replace=True) as one:
+            (one / "one").touch()
+            with durable.new_folder(tmp_path / "x", replace=True) as other:
+                (other / "other").touch()
+        assert [path.name for path in (tmp_path / "x").iterdir()] == ["one"]
+        assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+    def test_removed_meanwhile(self, tmp_path: Path) -> None:
+        """It does not matter if what is to be replaced goes away first."""
+        (tmp_path / "x").mkdir()
+        with durable.new_folder(tmp_path / "x", replace=True):
+            shutil.rmtree(tmp_path / "x")
+        durable.remove(tmp_path / "x")
+        durable.remove(tmp_path / "x")
+        assert list(tmp_path.iterdir()) == []
