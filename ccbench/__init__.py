@@ -67,7 +67,11 @@ _HOMES = {
     "sweep": "ccbench.sweeps",
 }
 _MODULES = {
-    *("classify", "emulate", "harm", "packets", "plots", "raygen", "studies", "sweeps", "traffic"),
+    **{name: f"ccbench.{name}" for name in ("classify", "emulate", "harm", "raygen", "studies")},
+    "packets": "ccbench.run.packets",
+    "plots": "ccbench.run.plots",
+    "sweeps": "ccbench.sweeps",
+    "traffic": "ccbench.experiment.traffic",
 }
 
 
@@ -77,7 +81,7 @@ def __getattr__(name: str) -> object:
 
         return version("ccbench")
     if name in _MODULES:
-        return importlib.import_module(f"ccbench.{name}")
+        return importlib.import_module(_MODULES[name])
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

@@ -164,12 +164,16 @@ def get(name: str) -> Study | SearchStudy | SimulationStudy:
     """
     if name.endswith(".py"):
         return study_in(name)
-    module = about(name).name.replace("-", "_").replace(".", "_")
-    (file,) = _FILE.parent.glob(f"*/{module}.py")
-    study: Study | SearchStudy | SimulationStudy = importlib.import_module(
-        f"ccbench.studies.{file.parent.name}.{module}"
-    ).STUDY
+    module = importlib.import_module(_module(about(name).name))
+    study: Study | SearchStudy | SimulationStudy = module.STUDY
     return study
+
+
+def _module(name: str) -> str:
+    """Return the module of a study: ``ware-3.2`` is ``ware_3_2.py`` in its publication's folder."""
+    stem = name.replace("-", "_").replace(".", "_")
+    (file,) = _FILE.parent.glob(f"*/{stem}.py")
+    return f"ccbench.studies.{file.parent.name}.{stem}"
 
 
 @cache

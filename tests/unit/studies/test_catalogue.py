@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pkgutil
 from typing import TYPE_CHECKING
 
@@ -43,12 +44,12 @@ def size(study: Study | SearchStudy | SimulationStudy, *, quick: bool) -> tuple[
 class TestRegistry:
     def test_names_match_files(self) -> None:
         """Every module that holds a study is registered under its own name, and no other is."""
-        modules = {info.name for info in pkgutil.iter_modules(studies.__path__)}
+        modules = pkgutil.walk_packages(studies.__path__, "ccbench.studies.")
         files = {name.replace("-", "_").replace(".", "_") for name in studies.names()}
         holding = {
-            module
-            for module in modules
-            if hasattr(__import__(f"ccbench.studies.{module}", fromlist=["x"]), "STUDY")
+            info.name.rpartition(".")[2]
+            for info in modules
+            if hasattr(importlib.import_module(info.name), "STUDY")
         }
         assert files == holding
         for name in studies.names():

@@ -40,9 +40,10 @@ def registered(engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> Ari
     monkeypatch.setitem(ENGINES, "kernel", ("arithmetic", "make"))
     known = {study.name: study.about for study in (STUDY, SEARCH_STUDY)}
     monkeypatch.setattr(catalogue, "_entries", lambda: known)
-    for module, study in (("even_1", STUDY), ("greedy_1", SEARCH_STUDY)):
+    monkeypatch.setattr(catalogue, "_module", "ccbench.studies.of_tests.{}".format)
+    for study in (STUDY, SEARCH_STUDY):
         holding = SimpleNamespace(STUDY=study)
-        monkeypatch.setitem(sys.modules, f"ccbench.studies.{module}", holding)
+        monkeypatch.setitem(sys.modules, f"ccbench.studies.of_tests.{study.name}", holding)
     return engine
 
 
