@@ -158,7 +158,7 @@ class TestPages:
     def test_one_build(self) -> None:
         """All results of the virtual kernel are those of one build."""
         builds = {
-            one["kernel"]
+            one["kernel_build"]
             for result in RESULTS.values()
             for one in result["provenance"].get("engines", [result["provenance"]])
             if one["engine"] == "kernel"
