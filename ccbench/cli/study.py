@@ -27,7 +27,7 @@ from ccbench.cli._options import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ccbench.studies import Listed, StudyResult
+    from ccbench.studies import CatalogueEntry, StudyResult
 
 __all__ = ["study"]
 
@@ -43,7 +43,7 @@ def list_studies(*, as_json: bool) -> None:
     """Say which studies there are, and how much each runs."""
     from ccbench import studies
 
-    known = [studies.about(name) for name in studies.names()]
+    known = [studies.info(name) for name in studies.names()]
     missing = {one.name: one.missing() for one in known}
     if as_json:
         listed = [
@@ -71,7 +71,7 @@ _WIDE = 120
 _NARROWEST = 20
 
 
-def _print_list(known: Sequence[Listed]) -> None:
+def _print_list(known: Sequence[CatalogueEntry]) -> None:
     """Print the list of studies, by publication, as wide as the terminal is.
 
     What is longer than its column is broken between words, into lines of about the same length.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published figures and tables, run again: one module for each.
+"""Reproductions of published figures and tables: one module for each.
 
 A :class:`Study` says what to run, what to measure in a run, and what the publication states; a
 :class:`SearchStudy` says what to search for instead, a :class:`SimulationStudy` which data centres
@@ -13,7 +13,7 @@ my_figure.py`` or ``run_study("my_figure.py")``:
     from matplotlib.figure import Figure
 
     from ccbench import Bottleneck, Flow, Scenario
-    from ccbench.studies import About, Comparison, Findings, Study, published
+    from ccbench.studies import Comparison, Findings, Study, StudyInfo, published
 
 
     def scenarios(*, quick):
@@ -45,7 +45,7 @@ my_figure.py`` or ``run_study("my_figure.py")``:
 
 
     STUDY = Study(
-        about=About(name="rtt-unfairness", title="CUBIC and the RTT", publication="my thesis"),
+        info=StudyInfo(name="rtt-unfairness", title="CUBIC's RTT", publication="my thesis"),
         scenarios=scenarios,
         measure=measure,
         conclude=conclude,
@@ -64,7 +64,7 @@ from typing import TYPE_CHECKING
 from ccbench.studies import published
 
 if TYPE_CHECKING:
-    from ccbench.studies.catalogue import About, Listed, about, get, names
+    from ccbench.studies.catalogue import CatalogueEntry, get, info, names
     from ccbench.studies.own import study_in
     from ccbench.studies.runner import StudyResult, run_study
     from ccbench.studies.study import (
@@ -76,20 +76,21 @@ if TYPE_CHECKING:
         Study,
         Verdict,
     )
+    from ccbench.studies.study_info import StudyInfo
 
 __all__ = [
-    "About",
+    "CatalogueEntry",
     "Comparison",
     "Findings",
-    "Listed",
     "Rows",
     "SearchStudy",
     "SimulationStudy",
     "Study",
+    "StudyInfo",
     "StudyResult",
     "Verdict",
-    "about",
     "get",
+    "info",
     "names",
     "published",
     "run_study",
@@ -98,13 +99,14 @@ __all__ = [
 
 # Imported when they are first used: a list of all studies needs nothing of what runs them.
 _HOMES = {
-    **dict.fromkeys(("About", "Listed", "about", "get", "names"), "ccbench.studies.catalogue"),
+    **dict.fromkeys(("CatalogueEntry", "get", "info", "names"), "ccbench.studies.catalogue"),
     "study_in": "ccbench.studies.own",
     **dict.fromkeys(("StudyResult", "run_study"), "ccbench.studies.runner"),
     **dict.fromkeys(
         ("Comparison", "Findings", "Rows", "SearchStudy", "SimulationStudy", "Study", "Verdict"),
         "ccbench.studies.study",
     ),
+    "StudyInfo": "ccbench.studies.study_info",
 }
 
 

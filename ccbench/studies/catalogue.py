@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which studies there are, and what is said of each without importing it.
+"""Catalogue of the studies: their descriptions, without importing the studies.
 
 A study's module draws its figure, and makes its scenarios, some of 100,000 flows: seconds, for all
 of them. So what a list needs is in ``catalogue.csv``; a test holds the numbers there to what the
@@ -10,94 +10,28 @@ from __future__ import annotations
 
 import csv
 import importlib
-import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench.base import validation
-from ccbench.experiment import trace_library
 from ccbench.studies.own import study_in
+from ccbench.studies.study_info import StudyInfo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ccbench.studies.study import SearchStudy, SimulationStudy, Study
 
-__all__ = ["CELLULAR_LINKS", "About", "Listed", "about", "get", "names"]
-
-#: The recorded links that a study may need: the eight of Goyal et al. 2020, in the order in which
-#: figures show them.
-CELLULAR_LINKS = tuple(
-    f"{link}.{direction}"
-    for link in (
-        "Verizon-LTE-short",
-        "Verizon-LTE-driving",
-        "TMobile-LTE-driving",
-        "ATT-LTE-driving-2016",
-    )
-    for direction in ("down", "up")
-)
+__all__ = ["CatalogueEntry", "get", "info", "names"]
 
 _FILE = Path(__file__).with_name("catalogue.csv")
 
 
 @dataclass(frozen=True, kw_only=True)
-class About:
-    """What is said of a study.
-
-    Parameters
-    ----------
-    name : str
-        Such as ``"ware-3.2"``: letters, digits, and ``.``, ``-`` or ``_`` between them, as files
-        are named after it.
-    title : str
-        What is studied, in one line.
-    publication : str
-        Such as ``"Ware 2024"``.
-    part : str
-        The figure, table or section of it that is run again; empty if it has none.
-    needs_cellular_links : bool
-        Whether it runs over some of :data:`CELLULAR_LINKS`.
-
-    Raises
-    ------
-    InputError
-        If no file can have this name.
-
-    Examples
-    --------
-    >>> About(name="my-1", title="RTT unfairness", publication="my thesis", part="Figure 1").source
-    'my thesis, Figure 1'
-    """
-
-    name: str
-    title: str
-    publication: str
-    part: str = ""
-    needs_cellular_links: bool = False
-
-    def __post_init__(self) -> None:
-        if not re.fullmatch(r"[A-Za-z0-9]+([._-][A-Za-z0-9]+)*", self.name):
-            allowed = "letters, digits, and one of . - _ between them"
-            raise validation.bad("name", self.name, allowed, "for example my-figure-1")
-
-    @property
-    def source(self) -> str:
-        """Publication and figure."""
-        return f"{self.publication}, {self.part}" if self.part else self.publication
-
-    def missing(self) -> str | None:
-        """Return what it lacks here and how to get it, or None if it lacks nothing."""
-        if not self.needs_cellular_links or trace_library.paths().keys() >= {*CELLULAR_LINKS}:
-            return None
-        return trace_library.HOW_TO_INSTALL
-
-
-@dataclass(frozen=True, kw_only=True)
-class Listed(About):
-    """What the catalogue says of a study: also how much it runs.
+class CatalogueEntry(StudyInfo):
+    """Description of a study in the catalogue, with the amount of its runs.
 
     Parameters
     ----------
@@ -108,7 +42,7 @@ class Listed(About):
 
     Examples
     --------
-    >>> about("ware-3.2").source, about("ware-3.2").runs
+    >>> info("ware-3.2").source, info("ware-3.2").runs
     ('Ware 2024, Figure 3.2', 70)
     """
 
@@ -127,8 +61,8 @@ def names() -> tuple[str, ...]:
     return tuple(_entries())
 
 
-def about(name: str) -> Listed:
-    """Return what is said of the study of that name.
+def info(name: str) -> CatalogueEntry:
+    """Return the catalogue's entry of the study of that name.
 
     Raises
     ------
@@ -137,7 +71,7 @@ def about(name: str) -> Listed:
 
     Examples
     --------
-    >>> about("ware-3.2").runs
+    >>> info("ware-3.2").runs
     70
     """
     known = _entries()
@@ -164,7 +98,7 @@ def get(name: str) -> Study | SearchStudy | SimulationStudy:
     """
     if name.endswith(".py"):
         return study_in(name)
-    module = importlib.import_module(_module(about(name).name))
+    module = importlib.import_module(_module(info(name).name))
     study: Study | SearchStudy | SimulationStudy = module.STUDY
     return study
 
@@ -177,10 +111,10 @@ def _module(name: str) -> str:
 
 
 @cache
-def _entries() -> Mapping[str, Listed]:
+def _entries() -> Mapping[str, CatalogueEntry]:
     with _FILE.open(encoding="utf-8", newline="") as file:
         return {
-            row["name"]: Listed(
+            row["name"]: CatalogueEntry(
                 name=row["name"],
                 title=row["title"],
                 publication=row["publication"],

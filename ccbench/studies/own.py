@@ -64,6 +64,6 @@ def study_in(path: str | Path) -> Study | SearchStudy | SimulationStudy:
     study = getattr(module, "STUDY", None)
     if not isinstance(study, Study | SearchStudy | SimulationStudy):
         form = "a Study, a SearchStudy or a SimulationStudy"
-        step = "write STUDY = Study(about=..., ...)"
+        step = "write STUDY = Study(info=..., ...)"
         raise validation.bad(f"STUDY of {path}", study, form, step)
     return study

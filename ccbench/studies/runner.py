@@ -73,8 +73,8 @@ class StudyResult:
         return {
             "study": self.study.name,
             "title": self.study.title,
-            "publication": self.study.about.publication,
-            "part": self.study.about.part,
+            "publication": self.study.info.publication,
+            "part": self.study.info.part,
             "quick": self.quick,
             "full": self.full,
             "comparisons": [_described(one) for one in self.findings.comparisons],

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ccbench.experiment.scenario import Scenario
     from ccbench.raygen import SearchConfig, SearchResult
     from ccbench.run.run import Run
-    from ccbench.studies.catalogue import About
     from ccbench.studies.published import Published
+    from ccbench.studies.study_info import StudyInfo
 
 __all__ = [
     "Cases",
@@ -161,22 +161,22 @@ class Findings:
 class _Described:
     """What all studies have."""
 
-    about: About
+    info: StudyInfo
 
     @property
     def name(self) -> str:
         """Such as ``"ware-3.2"``."""
-        return self.about.name
+        return self.info.name
 
     @property
     def title(self) -> str:
         """What is studied, in one line."""
-        return self.about.title
+        return self.info.title
 
     @property
     def source(self) -> str:
         """Publication and figure."""
-        return self.about.source
+        return self.info.source
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -185,8 +185,8 @@ class Study(_Described):
 
     Parameters
     ----------
-    about : About
-        What is said of it; its `name`, `title` and `source` are the study's, too.
+    info : StudyInfo
+        Its description; its `name`, `title` and `source` are the study's, too.
     scenarios : callable
         Returns what to run, ``scenarios(quick=False)``, or a quick version that takes seconds and
         shows only that everything works.
@@ -224,7 +224,7 @@ class SearchStudy(_Described):
 
     Parameters
     ----------
-    about : About
+    info : StudyInfo
         As in a :class:`Study`.
     searches : callable
         Returns what to search for, ``searches(quick=False, full=False)``. With `quick`, a version
@@ -252,7 +252,7 @@ class SimulationStudy(_Described):
 
     Parameters
     ----------
-    about : About
+    info : StudyInfo
         As in a :class:`Study`.
     cases : callable
         Returns what to simulate, ``cases(quick=False)``, or a quick version that takes seconds.

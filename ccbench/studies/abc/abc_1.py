@@ -27,9 +27,10 @@ from ccbench.studies.abc.links import (
     recorded,
 )
 from ccbench.studies.abc.tradeoff import draw_tradeoff, unbeaten
-from ccbench.studies.catalogue import CELLULAR_LINKS, about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_most, exactly, fraction, percentage, quantity, similar
 from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.study_info import CELLULAR_LINKS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,7 +180,7 @@ def _figure(means: pd.DataFrame, courses: dict[str, pd.DataFrame]) -> Figure:
 
 
 STUDY = Study(
-    about=about("abc-1"),
+    info=info("abc-1"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

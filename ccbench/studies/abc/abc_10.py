@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ccbench.base.estimate import Estimate
 from ccbench.experiment.scenario import Flow
 from ccbench.studies.abc.abc_4 import WIRED_MBPS, draw_courses, measure_steps, path
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
@@ -109,7 +109,7 @@ def _by_step(rows: pd.DataFrame) -> str:
 
 
 STUDY = Study(
-    about=about("abc-10"),
+    info=info("abc-10"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

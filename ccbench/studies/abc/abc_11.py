@@ -31,9 +31,10 @@ from ccbench.studies.abc.links import (
     cellular,
     measured,
 )
-from ccbench.studies.catalogue import CELLULAR_LINKS, about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, exactly, similar
 from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.study_info import CELLULAR_LINKS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,7 +187,7 @@ def _figure(rows: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("abc-11"),
+    info=info("abc-11"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -20,7 +20,7 @@ from ccbench.experiment.noise import typical
 from ccbench.experiment.scenario import Flow, Scenario
 from ccbench.studies.abc.abc_3 import LINK_MBPS
 from ccbench.studies.abc.links import ABC
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import percentage, quantity
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
@@ -131,7 +131,7 @@ def _figure(ratio: pd.Series[float], by_rtt: pd.Series[float]) -> Figure:
 
 
 STUDY = Study(
-    about=about("abc-12"),
+    info=info("abc-12"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -27,7 +27,7 @@ from ccbench.base.random_streams import stream
 from ccbench.experiment.noise import typical
 from ccbench.experiment.scenario import MTU_BYTES, Flow, Scenario
 from ccbench.studies.abc.links import ABC, COLOURS, RTT_MS, router
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
@@ -216,7 +216,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("abc-13"),
+    info=info("abc-13"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.studies.abc.links import ABC, CELLULAR_S, cellular, measured, router
-from ccbench.studies.catalogue import CELLULAR_LINKS, about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least
 from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.study_info import CELLULAR_LINKS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +69,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    about=about("abc-15"),
+    info=info("abc-15"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

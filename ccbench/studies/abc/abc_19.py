@@ -21,7 +21,7 @@ from ccbench.studies.abc.links import (
     measured,
     two_rates,
 )
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import percentage
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
@@ -84,7 +84,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    about=about("abc-19"),
+    info=info("abc-19"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -14,9 +14,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ccbench.studies.abc.links import ABC, CELLULAR_S, cellular, measured, router
-from ccbench.studies.catalogue import CELLULAR_LINKS, about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import quantity
 from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.study_info import CELLULAR_LINKS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +68,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    about=about("abc-2"),
+    info=info("abc-2"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

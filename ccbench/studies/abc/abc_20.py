@@ -15,9 +15,10 @@ from ccbench.base.estimate import Estimate
 from ccbench.experiment.scenario import MSS_BYTES, Flow
 from ccbench.run import packets
 from ccbench.studies.abc.links import ABC, CELLULAR_S, cellular, course, measured
-from ccbench.studies.catalogue import CELLULAR_LINKS, about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.study_info import CELLULAR_LINKS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +101,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    about=about("abc-20"),
+    info=info("abc-20"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -21,7 +21,7 @@ from ccbench.experiment.noise import typical
 from ccbench.experiment.scenario import Flow, Scenario
 from ccbench.harm import jain_index
 from ccbench.studies.abc.links import ABC, RTT_MS
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
@@ -165,7 +165,7 @@ def _listed(indices: pd.Series[float]) -> str:
 
 
 STUDY = Study(
-    about=about("abc-3"),
+    info=info("abc-3"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -19,7 +19,7 @@ from ccbench.experiment.noise import NO_NOISE, typical
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 from ccbench.run import packets
 from ccbench.studies.abc.links import ABC, RTT_MS, course, stepped
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
@@ -191,7 +191,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    about=about("abc-4"),
+    info=info("abc-4"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -13,9 +13,10 @@ from matplotlib.figure import Figure
 
 from ccbench.studies.abc.links import CELLULAR_S, SCHEMES, cellular, measured
 from ccbench.studies.abc.tradeoff import above_frontier, draw_tradeoff, unbeaten
-from ccbench.studies.catalogue import CELLULAR_LINKS, about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import exactly
 from ccbench.studies.study import Findings, Rows, Study
+from ccbench.studies.study_info import CELLULAR_LINKS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +56,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    about=about("abc-7"),
+    info=info("abc-7"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

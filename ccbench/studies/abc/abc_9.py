@@ -26,7 +26,7 @@ from ccbench.experiment.wifi import Wifi
 from ccbench.run import packets
 from ccbench.studies.abc.links import ABC, QUEUE_PACKETS, SCHEMES, router, scheme_of
 from ccbench.studies.abc.tradeoff import draw_tradeoff
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_most, between, exactly, percentage
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
@@ -193,7 +193,7 @@ def _beaten(means: pd.DataFrame, who: str) -> Comparison:
 
 
 STUDY = Study(
-    about=about("abc-9"),
+    info=info("abc-9"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -22,9 +22,10 @@ from ccbench.studies.abc.links import (
     measured,
     router,
 )
-from ccbench.studies.catalogue import CELLULAR_LINKS, about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import percentage, quantity, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.study_info import CELLULAR_LINKS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,7 +121,7 @@ def _variant(variant: str, rows: pd.DataFrame) -> list[Comparison]:
 
 
 STUDY = Study(
-    about=about("abc-pk"),
+    info=info("abc-pk"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

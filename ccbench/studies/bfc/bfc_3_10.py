@@ -18,7 +18,7 @@ from ccbench.studies.bfc.slowdown import (
     traffic,
     value,
 )
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, between, exactly, percentage, similar
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
 
@@ -91,7 +91,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    about=about("bfc-3.10"),
+    info=info("bfc-3.10"),
     cases=_cases,
     measure=measure,
     conclude=_conclude,

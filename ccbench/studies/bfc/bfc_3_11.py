@@ -19,7 +19,7 @@ from ccbench.studies.bfc.slowdown import (
     traffic,
     value,
 )
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, unbounded
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
 
@@ -81,7 +81,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    about=about("bfc-3.11"),
+    info=info("bfc-3.11"),
     cases=_cases,
     measure=measure,
     conclude=_conclude,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.studies.bfc.slowdown import BFC, by_seed, case_of, traffic
 from ccbench.studies.bfc.sweep import BFC_128, SCHEMES, at, figure, measure, ratios, seeds
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, quantity
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
 
@@ -84,7 +84,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    about=about("bfc-3.12"),
+    info=info("bfc-3.12"),
     cases=_cases,
     measure=measure,
     conclude=_conclude,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.studies.bfc.slowdown import BFC, INCAST, by_seed, case_of, traffic
 from ccbench.studies.bfc.sweep import BFC_128, SCHEMES, at, figure, measure, ratios, seeds
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, exactly, percentage
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
 
@@ -97,7 +97,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    about=about("bfc-3.13"),
+    info=info("bfc-3.13"),
     cases=_cases,
     measure=measure,
     conclude=_conclude,

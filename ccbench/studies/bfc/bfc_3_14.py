@@ -14,7 +14,7 @@ from ccbench.datacenter.scheme import scheme
 from ccbench.datacenter.workload import Mice, Workload
 from ccbench.studies.bfc.slowdown import BFC, NETWORK
 from ccbench.studies.bfc.sweep import BFC_128
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, similar
 from ccbench.studies.study import Comparison, Findings, Rows, SimulationStudy
 
@@ -126,7 +126,7 @@ def _farthest(by_count: pd.DataFrame) -> float:
 
 
 STUDY = SimulationStudy(
-    about=about("bfc-3.14"),
+    info=info("bfc-3.14"),
     cases=_cases,
     measure=_measure,
     conclude=_conclude,

@@ -19,7 +19,7 @@ from ccbench.studies.bfc.slowdown import (
     traffic,
     value,
 )
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
 
@@ -84,7 +84,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    about=about("bfc-3.21"),
+    info=info("bfc-3.21"),
     cases=_cases,
     measure=measure,
     conclude=_conclude,

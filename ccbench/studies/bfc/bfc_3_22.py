@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.studies.bfc.slowdown import BFC, INCAST, SEEDS, by_seed, case_of, traffic
 from ccbench.studies.bfc.sweep import at, figure, measure
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
 
@@ -58,7 +58,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    about=about("bfc-3.22"),
+    info=info("bfc-3.22"),
     cases=_cases,
     measure=measure,
     conclude=_conclude,

@@ -15,7 +15,7 @@ from ccbench.datacenter.scheme import scheme
 from ccbench.datacenter.topology import star
 from ccbench.datacenter.workload import Workload, payload_share
 from ccbench.studies.bfc.slowdown import by_seed
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, similar
 from ccbench.studies.study import Comparison, Findings, Rows, SimulationStudy
 
@@ -147,7 +147,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    about=about("bfc-3.4"),
+    info=info("bfc-3.4"),
     cases=_cases,
     measure=_measure,
     conclude=_conclude,

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from ccbench.datacenter.case import Case
 from ccbench.datacenter.workload import Workload
 from ccbench.studies.bfc.testbed import BFC, NETWORK, RECEIVERS, SENDERS
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, SimulationStudy
 
@@ -123,7 +123,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    about=about("bfc-3.8"),
+    info=info("bfc-3.8"),
     cases=_cases,
     measure=_measure,
     conclude=_conclude,

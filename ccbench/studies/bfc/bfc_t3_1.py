@@ -12,7 +12,7 @@ from ccbench.datacenter.case import Case
 from ccbench.datacenter.scheme import scheme
 from ccbench.datacenter.workload import HEADER_BYTES, PAYLOAD_BYTES, Workload, payload_share
 from ccbench.studies.bfc.slowdown import BFC, NETWORK, by_seed, value
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import percentage, quantity
 from ccbench.studies.study import Comparison, Findings, Rows, SimulationStudy
 
@@ -107,7 +107,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = SimulationStudy(
-    about=about("bfc-t3.1"),
+    info=info("bfc-t3.1"),
     cases=_cases,
     measure=_measure,
     conclude=_conclude,

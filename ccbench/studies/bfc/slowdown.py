@@ -53,9 +53,9 @@ INCAST = Incast(degree=100, total_mb=20, load=0.05)
 EDGES = (3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6)
 #: Short flows.
 SHORT: dict[str, Any] = {"kind": "background", "up_to_bytes": EDGES[0]}
-#: The authors simulate 50 ms, once. Three such runs make an interval; flows of the first 2.5 ms, in
-#: which queues build up, do not count. At a load of 95 % runs of 10 ms are too short: with 32 queues
-#: the 99th percentile of short flows' slowdown is 1.4 in these, and 4.2 in 50 ms.
+#: The authors simulate 50 ms, once. Three such runs make an interval; flows of the first 2.5 ms,
+#: in which queues build up, do not count. At a load of 95 % runs of 10 ms are too short: with 32
+#: queues the 99th percentile of short flows' slowdown is 1.4 in these, and 4.2 in 50 ms.
 SEEDS = (1, 2, 3)
 _DURATION_S = 5e-2
 _FIRST_COUNTED = 1 / 20

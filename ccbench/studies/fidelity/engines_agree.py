@@ -31,7 +31,7 @@ from ccbench.experiment.flow import Flow
 from ccbench.experiment.noise import typical
 from ccbench.experiment.scenario import Scenario
 from ccbench.harm import relative_harm
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, exactly
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
@@ -294,7 +294,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("engines-agree"),
+    info=info("engines-agree"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -30,7 +30,7 @@ from ccbench.experiment.flow import Flow
 from ccbench.experiment.noise import NO_NOISE, Noise
 from ccbench.experiment.scenario import Scenario
 from ccbench.run.run import NO_FLOW
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, percentage
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
@@ -399,7 +399,7 @@ def _panels(titles: Sequence[str]) -> tuple[Figure, list[Axes]]:
 
 
 STUDY = Study(
-    about=about("noise"),
+    info=info("noise"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

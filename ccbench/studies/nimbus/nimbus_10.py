@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.experiment.scenario import Flow
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared
 from ccbench.studies.nimbus.measures import delays_ms
 from ccbench.studies.nimbus.testbed import CCAS, COLOURS, seeds, shared
@@ -113,7 +113,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    about=about("nimbus-10"),
+    info=info("nimbus-10"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.experiment.scenario import Flow
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared, worst_case
 from ccbench.studies.nimbus.measures import mode_accuracy_percent
 from ccbench.studies.nimbus.testbed import CATEGORIES, LINK_MBPS, category_of, seeds, shared
@@ -160,7 +160,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    about=about("nimbus-11"),
+    info=info("nimbus-11"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.experiment.scenario import Flow
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared, worst_case
 from ccbench.studies.nimbus.measures import judged
 from ccbench.studies.nimbus.testbed import (
@@ -137,7 +137,7 @@ def _figure(inelastic: pd.DataFrame, elastic: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("nimbus-12"),
+    info=info("nimbus-12"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

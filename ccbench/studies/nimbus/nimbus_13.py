@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.experiment.scenario import Flow
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared, farthest, worst_case
 from ccbench.studies.nimbus.measures import judged
 from ccbench.studies.nimbus.testbed import LINK_MBPS, cross_traffic, seeds, shared
@@ -116,7 +116,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    about=about("nimbus-13"),
+    info=info("nimbus-13"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

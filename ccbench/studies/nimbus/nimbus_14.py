@@ -21,7 +21,7 @@ from ccbench.base.random_streams import stream
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 from ccbench.experiment.trace import OPPORTUNITY_BYTES, Trace
 from ccbench.studies.abc.links import stepped
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared, relative_to
 from ccbench.studies.nimbus.measures import judged
 from ccbench.studies.nimbus.testbed import LINK_MBPS, cross_traffic, seeds, shared
@@ -195,7 +195,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    about=about("nimbus-14"),
+    info=info("nimbus-14"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.experiment.scenario import Flow
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared, farthest
 from ccbench.studies.nimbus.measures import delays_ms
 from ccbench.studies.nimbus.testbed import LINK_MBPS, seeds, shared
@@ -194,7 +194,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("nimbus-15"),
+    info=info("nimbus-15"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ccbench.experiment.scenario import Flow
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared, farthest
 from ccbench.studies.nimbus.testbed import LINK_MBPS, seeds, shared
 from ccbench.studies.published import percentage, similar
@@ -122,7 +122,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("nimbus-2"),
+    info=info("nimbus-2"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

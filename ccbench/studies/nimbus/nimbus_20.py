@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared
 from ccbench.studies.nimbus.measures import delays_ms
 from ccbench.studies.nimbus.nimbus_8 import deviations_mbps, mixed, profile_difference, profiles
@@ -90,7 +90,7 @@ def _figure(rtt_ms: pd.DataFrame, profile: dict[str, pd.DataFrame]) -> Figure:
 
 
 STUDY = Study(
-    about=about("nimbus-20"),
+    info=info("nimbus-20"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.experiment.scenario import Flow
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared, farthest
 from ccbench.studies.nimbus.testbed import CCAS, COLOURS, cross_traffic, seeds, shared
 from ccbench.studies.published import similar
@@ -80,7 +80,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    about=about("nimbus-21"),
+    info=info("nimbus-21"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

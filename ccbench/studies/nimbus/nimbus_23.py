@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ccbench.experiment.scenario import Flow
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared
 from ccbench.studies.nimbus.measures import SETTLED_S, accuracy_percent, delays_ms, verdicts
 from ccbench.studies.nimbus.testbed import COLOURS, LINK_MBPS, RTT_MS, cross_traffic, seeds, shared
@@ -167,7 +167,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("nimbus-23"),
+    info=info("nimbus-23"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

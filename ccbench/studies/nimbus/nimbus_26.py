@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared, farthest
 from ccbench.studies.nimbus.nimbus_7 import alternating, draw, over_time, regions
 from ccbench.studies.published import similar, unbounded
@@ -72,7 +72,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    about=about("nimbus-26"),
+    info=info("nimbus-26"),
     scenarios=_scenarios,
     measure=over_time,
     conclude=_conclude,

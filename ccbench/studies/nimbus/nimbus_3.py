@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from ccbench.elasticity.observed import observe
 from ccbench.experiment.scenario import Flow
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared
 from ccbench.studies.nimbus.measures import SETTLED_S
 from ccbench.studies.nimbus.testbed import LINK_MBPS, pulser, seeds, shared
@@ -143,7 +143,7 @@ def _figure(pictures: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("nimbus-3"),
+    info=info("nimbus-3"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from ccbench.elasticity.detector import THRESHOLD
 from ccbench.experiment.scenario import Flow
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus import testbed
 from ccbench.studies.nimbus.comparisons import compared
 from ccbench.studies.nimbus.measures import SETTLED_S, verdicts
@@ -158,7 +158,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("nimbus-5"),
+    info=info("nimbus-5"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -19,7 +19,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.experiment.scenario import Flow
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared, relative_to
 from ccbench.studies.nimbus.measures import delays_ms
 from ccbench.studies.nimbus.testbed import CCAS, LINK_MBPS, seeds, shared
@@ -231,7 +231,7 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("nimbus-7"),
+    info=info("nimbus-7"),
     scenarios=_scenarios,
     measure=over_time,
     conclude=_conclude,

@@ -41,7 +41,7 @@ from ccbench.elasticity.observed import INITIAL_WINDOW_BYTES
 from ccbench.experiment.scenario import MSS_BYTES, MTU_BYTES, Flow
 from ccbench.experiment.traffic import FlowMix
 from ccbench.run import packets
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared, farthest
 from ccbench.studies.nimbus.fair_share import fair_shares_mbps
 from ccbench.studies.nimbus.measures import SETTLED_S, delays_ms, verdicts
@@ -490,7 +490,7 @@ def _draw_elasticity(axes: Axes, table: pd.DataFrame) -> None:
 
 
 STUDY = Study(
-    about=about("nimbus-8"),
+    info=info("nimbus-8"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.experiment.scenario import Flow
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared, worst_case
 from ccbench.studies.nimbus.measures import judged
 from ccbench.studies.nimbus.testbed import CATEGORIES, RTT_MS, cross_traffic, seeds, shared
@@ -124,7 +124,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    about=about("nimbus-d1"),
+    info=info("nimbus-d1"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared
 from ccbench.studies.nimbus.measures import delays_ms
 from ccbench.studies.nimbus.nimbus_8 import deviations_mbps, mixed
@@ -103,7 +103,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    about=about("nimbus-d2"),
+    info=info("nimbus-d2"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.experiment.scenario import Bottleneck, Flow
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared, relative_to
 from ccbench.studies.nimbus.measures import SETTLED_S, delays_ms
 from ccbench.studies.nimbus.testbed import LINK_MBPS, QUEUE_BDP, cross_traffic, seeds, shared
@@ -149,7 +149,7 @@ def _draw_bars(axes: Axes, table: pd.DataFrame, unit: str) -> None:
 
 
 STUDY = Study(
-    about=about("nimbus-d4"),
+    info=info("nimbus-d4"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

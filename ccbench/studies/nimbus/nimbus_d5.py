@@ -18,7 +18,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.experiment.scenario import Flow
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared
 from ccbench.studies.nimbus.testbed import shared
 from ccbench.studies.published import percentage, quantity
@@ -113,7 +113,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    about=about("nimbus-d5"),
+    info=info("nimbus-d5"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.experiment.scenario import Flow
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared, worst_case
 from ccbench.studies.nimbus.measures import judged
 from ccbench.studies.nimbus.testbed import CATEGORIES, LINK_MBPS, QUEUE_BDP, RTT_MS, seeds, shared
@@ -135,7 +135,7 @@ def _compare(cross: str, rows: pd.DataFrame) -> list[Comparison]:
 
 
 STUDY = Study(
-    about=about("nimbus-rtts"),
+    info=info("nimbus-rtts"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.experiment.scenario import Flow
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared
 from ccbench.studies.nimbus.measures import SETTLED_S, verdicts
 from ccbench.studies.nimbus.testbed import LINK_MBPS, seeds, shared
@@ -87,7 +87,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    about=about("nimbus-t2"),
+    info=info("nimbus-t2"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from ccbench.elasticity.observed import observe
 from ccbench.experiment.scenario import Flow
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared
 from ccbench.studies.nimbus.measures import SETTLED_S
 from ccbench.studies.nimbus.nimbus_7 import alternating
@@ -104,7 +104,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    about=about("nimbus-z"),
+    info=info("nimbus-z"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, between, quantity, unbounded
 from ccbench.studies.rapid.links import (
     MBPS,
@@ -187,7 +187,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("rapid-1"),
+    info=info("rapid-1"),
     scenarios=scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, unbounded
 from ccbench.studies.rapid.links import mean_packets, quantile_packets, scheme_of
 from ccbench.studies.rapid.rapid_1 import scenarios
@@ -98,7 +98,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("rapid-2"),
+    info=info("rapid-2"),
     scenarios=scenarios,
     measure=_measure,
     conclude=_conclude,

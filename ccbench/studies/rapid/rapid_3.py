@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, between, unbounded
 from ccbench.studies.rapid.links import (
     MBPS,
@@ -175,7 +175,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("rapid-3"),
+    info=info("rapid-3"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

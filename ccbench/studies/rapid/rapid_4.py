@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 from ccbench.base.random_streams import stream
 from ccbench.experiment.flow_sizes import SIZES, FlowSizes
 from ccbench.experiment.scenario import Flow, Scenario
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import percentage, similar, unbounded
 from ccbench.studies.rapid.links import (
     EXACT,
@@ -247,7 +247,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("rapid-4"),
+    info=info("rapid-4"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.scenario import Flow, Scenario
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import unbounded
 from ccbench.studies.rapid.links import (
     DEFAULTS,
@@ -123,7 +123,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("rapid-acks"),
+    info=info("rapid-acks"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.experiment.scenario import Flow, Scenario
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import unbounded
 from ccbench.studies.rapid.links import (
     DEFAULTS,
@@ -118,7 +118,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("rapid-buffers"),
+    info=info("rapid-buffers"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from ccbench.experiment.scenario import Flow, Scenario
 from ccbench.harm import jain_index
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import unbounded
 from ccbench.studies.rapid.links import (
     DEFAULTS,
@@ -143,7 +143,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("rapid-fairness"),
+    info=info("rapid-fairness"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

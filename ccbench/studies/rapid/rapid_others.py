@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from ccbench.experiment.scenario import Flow, Scenario
 from ccbench.harm import relative_harm
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_most, unbounded
 from ccbench.studies.rapid.links import (
     DEFAULTS,
@@ -142,7 +142,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("rapid-others"),
+    info=info("rapid-others"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

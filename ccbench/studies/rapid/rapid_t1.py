@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import quantity, unbounded
 from ccbench.studies.rapid.links import (
     MBPS,
@@ -145,7 +145,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("rapid-t1"),
+    info=info("rapid-t1"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

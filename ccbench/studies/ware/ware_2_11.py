@@ -19,7 +19,7 @@ from ccbench.classify import dtw
 from ccbench.classify.occupancy import DURATION_S, STEP_S
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.vote import UNKNOWN
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import exactly, fraction, unbounded
 from ccbench.studies.study import Comparison, Findings, Study
 from ccbench.studies.ware.traces import SERVER, clean, labels, measure, votes
@@ -142,7 +142,7 @@ def _figure(labelled: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("ware-2.11"),
+    info=info("ware-2.11"),
     scenarios=clean,
     measure=measure,
     conclude=_conclude,

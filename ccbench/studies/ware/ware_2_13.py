@@ -16,7 +16,7 @@ from ccbench.classify.occupancy import DURATION_S, STEP_S
 from ccbench.classify.setting import Setting
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.vote import UNKNOWN
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import exactly, unbounded
 from ccbench.studies.study import Comparison, Findings, Study
 from ccbench.studies.ware.traces import SERVER, clean, labels, measure, votes
@@ -102,7 +102,7 @@ def _figure(labelled: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("ware-2.13"),
+    info=info("ware-2.13"),
     scenarios=clean,
     measure=measure,
     conclude=_conclude,

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training import CCAS, VARIATIONS, scenario
 from ccbench.classify.web.download import ASKED_S, UTILISATION, utilisation
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, quantity, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware.testbed import over_seeds
@@ -119,7 +119,7 @@ def _figure(megabytes: pd.Series[float]) -> Figure:
 
 
 STUDY = Study(
-    about=about("ware-2.15"),
+    info=info("ware-2.15"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

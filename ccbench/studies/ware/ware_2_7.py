@@ -23,7 +23,7 @@ from ccbench.classify.classifier import CCAClassifier
 from ccbench.classify.occupancy import DURATION_S, STEP_S
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.vote import vote
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, percentage, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Study
 from ccbench.studies.ware.traces import CLEAN, KNOWN, SERVER, classified, known, labels, measure
@@ -218,7 +218,7 @@ def _figure(labelled: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("ware-2.7"),
+    info=info("ware-2.7"),
     scenarios=classified,
     measure=measure,
     conclude=_conclude,

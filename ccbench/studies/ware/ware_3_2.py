@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_most, percentage
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware.testbed import (
@@ -117,7 +117,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("ware-3.2"),
+    info=info("ware-3.2"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.harm import converged_at
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, percentage
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware.testbed import (
@@ -146,7 +146,7 @@ def _figure(runs: pd.DataFrame, goodput: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("ware-3.4"),
+    info=info("ware-3.4"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

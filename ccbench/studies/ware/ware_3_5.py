@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import percentage, quantity, similar
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware.testbed import BANDWIDTH_MBPS, COLOURS, SEEDS, competition, over_seeds
@@ -113,7 +113,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("ware-3.5"),
+    info=info("ware-3.5"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -20,7 +20,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.models.bbr import BbrModel, inflight_cap_packets
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import exactly, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware.testbed import COLOURS, RTT_MS, SEEDS, competition, over_seeds
@@ -167,7 +167,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("ware-3.8"),
+    info=info("ware-3.8"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

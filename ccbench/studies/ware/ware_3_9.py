@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_most, between
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware import converged
@@ -107,7 +107,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("ware-3.9"),
+    info=info("ware-3.9"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

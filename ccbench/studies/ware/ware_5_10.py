@@ -18,7 +18,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.harm import converged_at, long_flows, relative_harm
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware.harm import scenarios_of
@@ -160,7 +160,7 @@ def _figure(harms: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("ware-5.10"),
+    info=info("ware-5.10"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

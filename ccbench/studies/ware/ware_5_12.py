@@ -14,7 +14,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.raygen import SearchConfig
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, unbounded
 from ccbench.studies.study import Comparison, Findings, SearchStudy
 from ccbench.studies.ware.raygen import draw_cdf, labelled, quickly
@@ -100,7 +100,7 @@ def _figure(harms: dict[tuple[str, str], pd.Series[float]]) -> Figure:
 
 
 STUDY = SearchStudy(
-    about=about("ware-5.12"),
+    info=info("ware-5.12"),
     searches=_searches,
     conclude=_conclude,
 )

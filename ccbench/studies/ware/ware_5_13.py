@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least
 from ccbench.studies.study import Comparison, Findings, SearchStudy
 from ccbench.studies.ware.raygen import (
@@ -50,7 +50,7 @@ def _conclude(results: Sequence[SearchResult]) -> Findings:
 
 
 STUDY = SearchStudy(
-    about=about("ware-5.13"),
+    info=info("ware-5.13"),
     searches=_searches,
     conclude=_conclude,
 )

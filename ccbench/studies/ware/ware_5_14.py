@@ -19,7 +19,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.spatial.distance import pdist
 
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import similar
 from ccbench.studies.study import Comparison, Findings, SearchStudy
 from ccbench.studies.ware.raygen import (
@@ -99,7 +99,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = SearchStudy(
-    about=about("ware-5.14"),
+    info=info("ware-5.14"),
     searches=_searches,
     conclude=_conclude,
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.study import SearchStudy
 from ccbench.studies.ware.raygen import STRATEGIES, reno_against_westwood
 from ccbench.studies.ware.raygen_progress import conclude
@@ -23,7 +23,7 @@ def _searches(*, quick: bool, full: bool) -> tuple[SearchConfig, ...]:
 
 
 STUDY = SearchStudy(
-    about=about("ware-5.15"),
+    info=info("ware-5.15"),
     searches=_searches,
     conclude=partial(conclude, where="section 5.5.1", soon="almost as high", improves="improves"),
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import exactly
 from ccbench.studies.study import Comparison, Findings, SearchStudy
 from ccbench.studies.ware.raygen import (
@@ -66,7 +66,7 @@ def _conclude(results: Sequence[SearchResult]) -> Findings:
 
 
 STUDY = SearchStudy(
-    about=about("ware-5.17"),
+    info=info("ware-5.17"),
     searches=_searches,
     conclude=_conclude,
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.study import SearchStudy
 from ccbench.studies.ware.raygen import STRATEGIES, reno_against_westwood
 from ccbench.studies.ware.raygen_progress import conclude
@@ -25,7 +25,7 @@ def _searches(*, quick: bool, full: bool) -> tuple[SearchConfig, ...]:
 
 
 STUDY = SearchStudy(
-    about=about("ware-5.18"),
+    info=info("ware-5.18"),
     searches=_searches,
     conclude=partial(
         conclude, where="caption of Figure 5.18", soon="similar to Figure 5.15", improves="improves"

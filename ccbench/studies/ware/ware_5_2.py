@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.harm import long_flows
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, fraction, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Study
 from ccbench.studies.ware.harm import harms, measure, scenarios_of
@@ -126,7 +126,7 @@ def _figure(pairs: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("ware-5.2"),
+    info=info("ware-5.2"),
     scenarios=_scenarios,
     measure=measure,
     conclude=_conclude,

@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ccbench.harm import long_flows
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import fraction, unbounded
 from ccbench.studies.study import Comparison, Findings, Study
 from ccbench.studies.ware.harm import harms, measure, scenarios_of
@@ -107,7 +107,7 @@ def _draw_long_queue(axes: Axes, table: pd.DataFrame) -> None:
 
 
 STUDY = Study(
-    about=about("ware-5.3"),
+    info=info("ware-5.3"),
     scenarios=_scenarios,
     measure=measure,
     conclude=_conclude,

@@ -25,7 +25,7 @@ from ccbench.harm.convergence.rivals import (
     near_fair_share,
     near_fixed_point,
 )
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, exactly, percentage
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware.testbed import COLOURS, over_seeds
@@ -162,7 +162,7 @@ def _figure(table: pd.DataFrame) -> Figure:
 
 
 STUDY = Study(
-    about=about("ware-5.5"),
+    info=info("ware-5.5"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

@@ -22,7 +22,7 @@ from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 from ccbench.harm import Convergence, measured_from
 from ccbench.harm.convergence.labels import LABELLED_S, labelled_run
 from ccbench.harm.convergence.plot import convergence_figure
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware.testbed import SEEDS, over_seeds
@@ -148,7 +148,7 @@ def _steps(run: pd.DataFrame) -> pd.DataFrame:
 
 
 STUDY = Study(
-    about=about("ware-5.8"),
+    info=info("ware-5.8"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

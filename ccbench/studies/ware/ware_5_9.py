@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from ccbench.experiment.noise import typical
 from ccbench.harm.convergence.evaluation import METHODS, evaluate, summarise
 from ccbench.harm.convergence.labels import LATEST_S, NETWORKS, labelled_run, labelled_scenarios
-from ccbench.studies.catalogue import about
+from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware.testbed import SEEDS, over_seeds
@@ -142,7 +142,7 @@ def _draw_summary(axes: Axes, summary: pd.DataFrame) -> None:
 
 
 STUDY = Study(
-    about=about("ware-5.9"),
+    info=info("ware-5.9"),
     scenarios=_scenarios,
     measure=_measure,
     conclude=_conclude,

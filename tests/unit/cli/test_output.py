@@ -24,10 +24,10 @@ _OWN_STUDY = """
 import pandas as pd
 from matplotlib.figure import Figure
 from ccbench import Scenario
-from ccbench.studies import About, Findings, Study
+from ccbench.studies import Findings, Study, StudyInfo
 
 STUDY = Study(
-    about=About(name="mine", title="mine", publication="mine"),
+    info=StudyInfo(name="mine", title="mine", publication="mine"),
     scenarios=lambda *, quick: (Scenario.load("scenario.toml"),),
     measure=lambda run: [{"flows": len(run.summary())}],
     conclude=lambda table: Findings(table=table, figure=Figure(), comparisons=()),

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from ccbench import Bottleneck, Flow, Scenario
 from ccbench.raygen import SearchConfig
 from ccbench.studies import (
+    CatalogueEntry,
     Comparison,
     Findings,
-    Listed,
     Rows,
     SearchStudy,
     Study,
@@ -78,7 +78,7 @@ def conclude(table: pd.DataFrame) -> Findings:
 
 
 STUDY = Study(
-    about=Listed(
+    info=CatalogueEntry(
         name="even-1",
         title="Even flows share",
         publication="Nobody 1900",
@@ -125,7 +125,7 @@ def conclude_searches(results: Sequence[SearchResult]) -> Findings:
 
 
 SEARCH_STUDY = SearchStudy(
-    about=Listed(
+    info=CatalogueEntry(
         name="greedy-1",
         title="Greedy flows harm",
         publication="Nobody 1900",

@@ -59,13 +59,13 @@ class TestRegistry:
     def test_sizes(self, name: str) -> None:
         """A study runs as much as the catalogue says, nothing twice; quickly, a tenth at most."""
         study = studies.get(name)
-        if missing := study.about.missing():
+        if missing := study.info.missing():
             with pytest.raises(MissingRequirement):
                 size(study, quick=False)
             pytest.skip(missing)
         runs, virtual_s = size(study, quick=False)
-        assert studies.about(name).runs == runs
-        assert studies.about(name).virtual_s == pytest.approx(virtual_s)
+        assert studies.info(name).runs == runs
+        assert studies.info(name).virtual_s == pytest.approx(virtual_s)
         few, quick_s = size(study, quick=True)
         assert 0 < few <= runs
         assert quick_s <= 0.1 * virtual_s

@@ -38,7 +38,7 @@ def registered(engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> Ari
     """Register the studies above and let the commands use arithmetic."""
     monkeypatch.setitem(sys.modules, "arithmetic", SimpleNamespace(make=lambda: engine))
     monkeypatch.setitem(ENGINES, "kernel", ("arithmetic", "make"))
-    known = {study.name: study.about for study in (STUDY, SEARCH_STUDY)}
+    known = {study.name: study.info for study in (STUDY, SEARCH_STUDY)}
     monkeypatch.setattr(catalogue, "_entries", lambda: known)
     monkeypatch.setattr(catalogue, "_module", "ccbench.studies.of_tests.{}".format)
     for study in (STUDY, SEARCH_STUDY):

@@ -12,7 +12,7 @@ import pytest
 
 from ccbench import studies
 from ccbench.base.errors import InputError
-from ccbench.studies import About
+from ccbench.studies import StudyInfo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,9 +70,9 @@ class TestStudyIn:
             studies.get("nowhere.py")
 
 
-class TestAbout:
+class TestStudyInfo:
     @pytest.mark.parametrize("name", ["", "../x", "a b", "-x", "x.", "ü"])
     def test_bad_name(self, name: str) -> None:
         """Files are named after a study, so not everything can be its name."""
         with pytest.raises(InputError, match=r"^name is '"):
-            About(name=name, title="", publication="")
+            StudyInfo(name=name, title="", publication="")
