@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Sphinx makes the site: ``make docs``."""
+"""Configuration of Sphinx, which builds the site: ``make docs``."""
 
 from __future__ import annotations
 
@@ -15,11 +15,20 @@ project = "ccbench"
 author = copyright = "The ccbench developers"  # noqa: A001 - Sphinx's name
 version = release = ccbench.__version__
 
-extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
-# Blocks of no language are what terminals show; blocks of Python say so.
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+]
+# Blocks without a language are terminal output: no colours, no copy button.
 highlight_language = "none"
+copybutton_selector = ":not(.highlight-none) > div.highlight > pre"
 html_theme = "furo"
 html_title = f"ccbench {version}"
+html_static_path = ["_static"]
+html_css_files = ["ccbench.css"]
 templates_path = ["api/templates"]
 exclude_patterns = ["_site", "api/templates"]
 
@@ -34,7 +43,7 @@ numpydoc_show_class_members = False
 
 
 def setup(app: Sphinx) -> None:
-    """Leave out what scikit-learn adds to its estimators, as it refers to pages of its own."""
+    """Omit methods that scikit-learn adds to estimators: they refer to pages of its site."""
     app.connect(
         "autodoc-skip-member",
         lambda *event: True if re.fullmatch("set_.*_request", event[2]) else None,

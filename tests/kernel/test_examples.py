@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.kernel, pytest.mark.usefixtures("own_store")]
 
 CHECKOUT = Path(__file__).parents[2]
-README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+GETTING_STARTED = (CHECKOUT / "docs" / "getting-started.md").read_text(encoding="utf-8")
 
 
 _SWEPT = {
@@ -113,8 +113,8 @@ class TestDocumentation:
         assert runner.summarize(verbose=False).failed == 0, "".join(said)
 
     def test_notebook(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The README's notebook runs."""
-        (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+        """The Python code of the page for beginners runs."""
+        (code,) = re.findall(r"```python\n(.*?)```", GETTING_STARTED, re.DOTALL)
         monkeypatch.chdir(tmp_path)
         names: dict[str, Any] = {}
         exec(code, names)  # noqa: S102 - it is our own
@@ -122,6 +122,6 @@ class TestDocumentation:
         assert plots.throughput_and_queue(names["run"]).axes
 
     def test_scenario(self) -> None:
-        """The README's scenario is one."""
-        (toml,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+        """The scenario on the page for beginners is valid."""
+        (toml,) = re.findall(r"```toml\n(.*?)```", GETTING_STARTED, re.DOTALL)
         assert Scenario.from_toml(toml).flow_count == 3
