@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ccbench.base import validation
-from ccbench.run import table_files
+from ccbench.run.queue_record import backlog_at
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -63,4 +63,4 @@ def occupancy(
         allowed = f"{duration_s:g} s of events at least"
         raise validation.bad("trace", f"{max(0.0, lasts_s):.3g} s", allowed, "observe for longer")
     at_ns = first_ns + np.arange(points) * round(STEP_S * 1e9)
-    return table_files.backlog_at(events, at_ns).astype(np.float32)
+    return backlog_at(events, at_ns).astype(np.float32)

@@ -25,7 +25,7 @@ import pandas as pd
 
 from ccbench.base import validation
 from ccbench.classify.capture import IPV4_BYTES, IPV6_BYTES, read_capture
-from ccbench.run.table_files import EVENT_DTYPE, EVENTS, QUEUE_COLUMNS
+from ccbench.run.tables import EVENT_DTYPE, EVENTS, QUEUE_COLUMNS
 
 if TYPE_CHECKING:
     from pathlib import Path

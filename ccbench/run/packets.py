@@ -18,7 +18,7 @@ import pandas as pd
 
 from ccbench.base.errors import InputError
 from ccbench.experiment.qdiscs import QDISCS, Drops
-from ccbench.run.table_files import EVENTS, NO_FLOW
+from ccbench.run.tables import EVENTS, NO_FLOW
 
 if TYPE_CHECKING:
     from ccbench.experiment.bottleneck import Bottleneck

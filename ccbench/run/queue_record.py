@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run knows of one queue: its events, or a summary of them. Both answer the same."""
+"""The record of one queue: its events, or a summary of them, with the same interface."""
 
 from __future__ import annotations
 
@@ -9,38 +9,36 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pandas as pd
 
-from ccbench.run import table_files
-
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ccbench.run.queue_summary import QueueSummary
 
-__all__ = ["Events", "QueueRecord", "Summarised"]
+__all__ = ["EventRecord", "QueueRecord", "SummaryRecord", "backlog_at"]
 
 
 class QueueRecord(Protocol):
-    """What is known of one queue."""
+    """The record of one queue."""
 
     def time_ns_by_packets(self) -> pd.Series[Any]:
-        """Return for how long how many packets waited; index ascending, without 0 ns."""
+        """Return the time at each queue length above 0 ns; index: packets, ascending."""
 
     def backlog_at(self, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Return how many packets wait at some instants."""
+        """Return the number of waiting packets at some instants."""
 
     def carried_packets(self) -> int:
-        """Return how many packets left for the link."""
+        """Return the number of packets that left for the link."""
 
     def carried_bytes(self) -> int:
         """Return the IP bytes of these packets."""
 
     def waited_ns(self) -> int:
-        """Return for how long all packets together have waited."""
+        """Return the sum of the waiting times of all packets."""
 
 
 @dataclass(frozen=True)
-class Events:
-    """A queue by its events.
+class EventRecord:
+    """A queue's events.
 
     Parameters
     ----------
@@ -54,18 +52,18 @@ class Events:
     duration_ns: int
 
     def time_ns_by_packets(self) -> pd.Series[Any]:
-        """Return for how long how many packets waited; index ascending, without 0 ns."""
+        """Return the time at each queue length above 0 ns; index: packets, ascending."""
         times = np.concatenate([[0], self.events["time_ns"], [self.duration_ns]])
         packets = np.concatenate([[0], self.events["backlog_packets"]])
         time_ns = pd.Series(np.diff(times)).groupby(packets).sum()
         return time_ns[time_ns > 0]
 
     def backlog_at(self, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Return how many packets wait at some instants."""
-        return table_files.backlog_at(self.events, at_ns)
+        """Return the number of waiting packets at some instants."""
+        return backlog_at(self.events, at_ns)
 
     def carried_packets(self) -> int:
-        """Return how many packets left for the link."""
+        """Return the number of packets that left for the link."""
         return int((self.events["event"] == "dequeue").sum())
 
     def carried_bytes(self) -> int:
@@ -73,40 +71,40 @@ class Events:
         return int(self.events.loc[self.events["event"] == "dequeue", "bytes"].sum())
 
     def waited_ns(self) -> int:
-        """Return for how long all packets together have waited."""
+        """Return the sum of the waiting times of all packets."""
         until_ns = np.append(self.events["time_ns"].to_numpy()[1:], self.duration_ns)
         lasted_ns = until_ns - self.events["time_ns"]
         return int(lasted_ns.to_numpy() @ self.events["backlog_packets"].to_numpy(np.int64))
 
 
 @dataclass(frozen=True)
-class Summarised:
-    """A queue by the summary of its run.
+class SummaryRecord:
+    """A queue's part of the summary of its run.
 
     Parameters
     ----------
     summary : QueueSummary
         Of all queues.
     bottleneck : int
-        Which one.
+        The queue's position.
     """
 
     summary: QueueSummary
     bottleneck: int
 
     def time_ns_by_packets(self) -> pd.Series[Any]:
-        """Return for how long how many packets waited; index ascending, without 0 ns."""
-        time_ns = self._mine(self.summary.occupancy).set_index("packets")["time_ns"]
+        """Return the time at each queue length above 0 ns; index: packets, ascending."""
+        time_ns = self._own_rows(self.summary.occupancy).set_index("packets")["time_ns"]
         return time_ns[time_ns > 0]
 
     def backlog_at(self, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Return how many packets wait at some instants, which are those of samples."""
-        samples = self._mine(self.summary.samples)
+        """Return the number of waiting packets at some instants, which must be those of samples."""
+        samples = self._own_rows(self.summary.samples)
         sample = np.searchsorted(samples["time_ns"].to_numpy(), at_ns)
         return np.asarray(samples["backlog_packets"].to_numpy()[sample])
 
     def carried_packets(self) -> int:
-        """Return how many packets left for the link."""
+        """Return the number of packets that left for the link."""
         return self.summary.packets("dequeue", self.bottleneck)
 
     def carried_bytes(self) -> int:
@@ -114,9 +112,19 @@ class Summarised:
         return self.summary.bytes("dequeue", self.bottleneck)
 
     def waited_ns(self) -> int:
-        """Return for how long all packets together have waited."""
-        occupancy = self._mine(self.summary.occupancy)
+        """Return the sum of the waiting times of all packets."""
+        occupancy = self._own_rows(self.summary.occupancy)
         return int(occupancy["time_ns"].to_numpy() @ occupancy["packets"].to_numpy(np.int64))
 
-    def _mine(self, table: pd.DataFrame) -> pd.DataFrame:
+    def _own_rows(self, table: pd.DataFrame) -> pd.DataFrame:
         return table[table["bottleneck"] == self.bottleneck]
+
+
+def backlog_at(events: pd.DataFrame, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """Return the number of packets waiting in a queue at some instants, from its events in order.
+
+    It is that after the last event at or before each instant, and 0 before the first.
+    """
+    latest = np.searchsorted(events["time_ns"].to_numpy(), at_ns, side="right")
+    backlog = np.concatenate([[0], events["backlog_packets"].to_numpy()])
+    return np.asarray(backlog[latest])

@@ -1,50 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What queues did, in few numbers: what a run keeps where its events would be too many."""
+"""Summary of a run's queues, in the place of a log of every event."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ccbench.run import table_files
+from ccbench.run.tables import SUMMARY_TABLES, normalised
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TABLES", "QueueSummary"]
-
-#: The tables of a summary, and their columns.
-TABLES = {
-    "occupancy": table_files.OCCUPANCY_COLUMNS,
-    "waits": table_files.WAIT_COLUMNS,
-    "counts": table_files.COUNT_COLUMNS,
-    "samples": table_files.BACKLOG_COLUMNS,
-}
+__all__ = ["QueueSummary"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class QueueSummary:
-    """What the queues of a run did, without its single events.
+    """Distributions, counters and samples of a run's queues, without its single events.
 
-    All numbers are exact, and are what the events of the same scenario would give.
+    All numbers are exact: the events of the same scenario give the same.
 
     Parameters
     ----------
     occupancy : DataFrame
-        For how long how many packets waited. Columns: ``bottleneck`` from 0; ``packets``;
+        Time spent at each queue length. Columns: ``bottleneck`` from 0; ``packets``, the length;
         ``time_ns``, whose sum is the run's length for each bottleneck; ``arrivals``, the packets
-        that found so many waiting, whose sum is all that arrived. Sorted by bottleneck and packets,
-        and without those that never waited. Two more than `queue_packets` of the longest queue, or
-        anything above, count as that.
+        that arrived at that length, whose sum is all arrivals. Sorted by bottleneck and packets,
+        without lengths that never occurred. Lengths above `queue_packets` + 2 of the longest queue
+        count as that.
     waits : DataFrame
-        How long those packets waited that left for the link. Columns: ``bottleneck``; ``from_ns``
-        and ``to_ns``, which is exclusive, 1.6 % apart; ``packets``.
+        Histogram of the waiting times of packets that left for the link. Columns: ``bottleneck``;
+        ``from_ns`` and ``to_ns`` (exclusive), 1.6 % apart; ``packets``.
     counts : DataFrame
-        What became of each flow's packets. Columns: ``bottleneck``; ``flow``; ``event`` as in
-        ``queue`` of a :class:`~ccbench.run.run.Run`; ``packets``; ``bytes`` of IP. Without what
-        never happened.
+        Number of each flow's packets by event. Columns: ``bottleneck``; ``flow``; ``event`` as in
+        ``queue`` of a :class:`~ccbench.run.run.Run`; ``packets``; ``bytes`` of IP. Without events
+        that never happened.
     samples : DataFrame
-        What waited at the multiples of the scenario's `sample_interval_ms`, from 0 on. Columns:
+        Backlog at the multiples of the scenario's `sample_interval_ms`, from 0 on. Columns:
         ``time_ns``; ``bottleneck``; ``backlog_packets``; ``backlog_bytes``.
 
     Raises
@@ -63,12 +55,12 @@ class QueueSummary:
     samples: pd.DataFrame = field(repr=False)
 
     def __post_init__(self) -> None:
-        for name, columns in TABLES.items():
-            frame = table_files.normal(f"queue_summary.{name}", getattr(self, name), columns)
+        for name, columns in SUMMARY_TABLES.items():
+            frame = normalised(f"queue_summary.{name}", getattr(self, name), columns)
             object.__setattr__(self, name, frame)
 
     def packets(self, event: str, bottleneck: int) -> int:
-        """Return how often an event happened at a bottleneck."""
+        """Return the number of packets to which an event happened at a bottleneck."""
         return int(self._counts_of(event, bottleneck)["packets"].sum())
 
     def bytes(self, event: str, bottleneck: int) -> int:

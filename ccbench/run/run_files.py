@@ -1,75 +1,135 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of a saved run: Parquet files, and a JSON file that says how they were made."""
+"""Persistence of runs: a folder of Parquet files, with a JSON file that describes them.
+
+pandas is imported only where tables are read or written: commands that look into the store need no
+more than :data:`FORMAT` and :func:`check_folder`.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base import durable, result_folders
 from ccbench.base.errors import DamagedRun
 from ccbench.base.sealed import ChangedError, file_digest, sealed, unsealed
+from ccbench.experiment.scenario import Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import pandas as pd
 
-__all__ = ["FORMAT", "TABLES", "check_folder", "load", "save"]
+    from ccbench.run.run import Run
+
+__all__ = ["FORMAT", "check_folder", "digest", "load", "save"]
 
 #: Version of the folder's format.
 FORMAT = 1
-#: The tables of a run; each is a file of its own. Not every run has all of them.
-TABLES = (
-    "queue",
-    "flows",
-    "completions",
-    "batches",
-    "messages",
-    "queue_occupancy",
-    "queue_waits",
-    "queue_counts",
-    "queue_samples",
-)
+
+#: Tables that every run has a file of.
+_ALWAYS = ("queue", "flows", "completions")
+#: Tables that have a file if they have rows; most of many thousand runs have neither.
+_IF_ANY = ("batches", "messages")
+#: Tables of a summary of the queues, each in a file ``queue_NAME``.
+_SUMMARY = ("occupancy", "waits", "counts", "samples")
+_TABLES = (*_ALWAYS, *_IF_ANY, *(f"queue_{name}" for name in _SUMMARY))
 
 _DESCRIPTION = "run.json"
-_FILES = {_DESCRIPTION, *(f"{table}.parquet" for table in TABLES)}
+_FILES = {_DESCRIPTION, *(f"{table}.parquet" for table in _TABLES)}
 
 
-def save(
-    folder: Path,
-    tables: Mapping[str, pd.DataFrame],
-    description: Mapping[str, Any],
-    *,
-    replace: bool,
-) -> None:
+def save(run: Run, folder: Path, *, replace: bool) -> None:
     """Write a run's folder; see :meth:`ccbench.run.run.Run.save`."""
-    from ccbench.run import table_files  # noqa: PLC0415 - pandas, for those who only look into the store
+    from ccbench.run import table_files  # noqa: PLC0415 - pandas; see above
 
     check_folder(folder)
     with durable.new_folder(folder, replace=replace) as temporary:
         files = {}
-        for table, frame in tables.items():
+        for table, frame in _tables(run).items():
             path = temporary / f"{table}.parquet"
             table_files.write(frame, path)
             files[path.name] = {
                 "bytes": path.stat().st_size,
                 "sha256": file_digest(path.read_bytes()),
             }
+        description = {"scenario": run.scenario.to_dict(), "provenance": dict(run.provenance)}
         document = sealed({"format": FORMAT, **description, "files": files})
         text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
         (temporary / _DESCRIPTION).write_text(text, encoding="utf-8")
 
 
-def load(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
-    """Read what :func:`save` wrote: the description and the tables.
+def load(folder: Path, make: Callable[..., Run]) -> Run:
+    """Read a run that :func:`save` wrote.
+
+    Parameters
+    ----------
+    folder : Path
+        The run's folder.
+    make : callable
+        Makes a run of its parameters: :class:`ccbench.run.run.Run`.
 
     Raises
     ------
     DamagedRun
         If a file is missing, differs from what was written, or has another format.
     """
+    from ccbench.run.queue_summary import QueueSummary  # noqa: PLC0415 - pandas; see above
+
+    document = _description(folder)
+    files = document["files"]
+    present = [table for table in _TABLES if f"{table}.parquet" in files]
+    tables: dict[str, Any] = {table: _table(folder, table, files) for table in present}
+    try:
+        scenario = Scenario.from_dict(document["scenario"])
+        if scenario.queue_log == "summary":
+            parts = {name: tables.pop(f"queue_{name}") for name in _SUMMARY}
+            tables["queue_summary"] = QueueSummary(**parts)
+        return make(scenario=scenario, provenance=document["provenance"], **tables)
+    except (KeyError, ValueError) as error:
+        message = f"{folder} does not hold a run ({error}): run the scenario again"
+        raise DamagedRun(message) from error
+
+
+def digest(run: Run) -> str:
+    """Return the SHA-256 of all tables; see :meth:`ccbench.run.run.Run.digest`."""
+    import pandas as pd  # noqa: PLC0415 - see above
+
+    total = hashlib.sha256()
+    for name, table in _tables(run).items():
+        total.update(f"{name}, {len(table)} rows\n".encode())
+        for column in table:
+            values = table[column]
+            is_word = isinstance(values.dtype, pd.CategoricalDtype)
+            numbers = values.cat.codes if is_word else values
+            total.update(numbers.to_numpy().tobytes())
+    return total.hexdigest()
+
+
+def check_folder(folder: Path) -> None:
+    """Check that a run can be saved as `folder`: to be called before a long run.
+
+    Raises
+    ------
+    InputError
+        As :func:`ccbench.base.result_folders.check_replaceable`.
+    """
+    result_folders.check_replaceable(folder, "run", _FILES)
+
+
+def _tables(run: Run) -> dict[str, pd.DataFrame]:
+    """Return the tables of a run by the names of their files."""
+    tables: dict[str, pd.DataFrame] = {name: getattr(run, name) for name in _ALWAYS}
+    tables |= {name: table for name in _IF_ANY if not (table := getattr(run, name)).empty}
+    if run.queue_summary is not None:
+        tables |= {f"queue_{name}": getattr(run.queue_summary, name) for name in _SUMMARY}
+    return tables
+
+
+def _description(folder: Path) -> dict[str, Any]:
+    """Read the JSON file."""
     document: dict[str, Any] = {}
     try:
         document = unsealed((folder / _DESCRIPTION).read_bytes())
@@ -85,13 +145,11 @@ def load(folder: Path) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
     if kind != FORMAT:
         message = f"{folder} has format {kind}; this ccbench reads {FORMAT}: run the scenario again"
         raise DamagedRun(message)
-    files = document["files"]
-    written = [table for table in TABLES if f"{table}.parquet" in files]
-    return document, {table: _load_table(folder, table, files) for table in written}
+    return document
 
 
-def _load_table(folder: Path, table: str, files: Mapping[str, Any]) -> pd.DataFrame:
-    from ccbench.run import table_files  # noqa: PLC0415 - likewise
+def _table(folder: Path, table: str, files: Mapping[str, Any]) -> pd.DataFrame:
+    from ccbench.run import table_files  # noqa: PLC0415 - pandas; see above
 
     path = folder / f"{table}.parquet"
     try:
@@ -104,14 +162,3 @@ def _load_table(folder: Path, table: str, files: Mapping[str, Any]) -> pd.DataFr
         message = f"{path} was changed ({len(data)} bytes, {stated} were written)"
         raise DamagedRun(f"{message}: run the scenario again")
     return table_files.read(data)
-
-
-def check_folder(folder: Path) -> None:
-    """Make sure that a run can be saved as `folder`: to be called before a long run.
-
-    Raises
-    ------
-    InputError
-        As :func:`ccbench.base.result_folders.check_replaceable`.
-    """
-    result_folders.check_replaceable(folder, "run", _FILES)

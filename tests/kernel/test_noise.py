@@ -11,7 +11,7 @@ from scipy import stats
 from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.experiment.noise import NO_NOISE, Noise
 from ccbench.run import packets
-from ccbench.run.run import NO_FLOW
+from ccbench.run.tables import NO_FLOW
 from tests.kernel.conftest import dumbbell, run
 
 pytestmark = pytest.mark.kernel

@@ -13,7 +13,7 @@ import pytest
 
 from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.base.errors import InputError
-from ccbench.run.queue_summary import TABLES
+from ccbench.run.tables import SUMMARY_TABLES
 from tests.kernel.conftest import run
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class TestSummary:
         short().save(tmp_path / "run")
         loaded = Run.load(tmp_path / "run")
         assert loaded.queue_summary is not None
-        for name in TABLES:
+        for name in SUMMARY_TABLES:
             expected = getattr(summary(), name)
             pd.testing.assert_frame_equal(getattr(loaded.queue_summary, name), expected)
         assert (

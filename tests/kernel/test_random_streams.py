@@ -16,7 +16,7 @@ from scipy.stats import binom, kstest, norm, spearmanr
 
 from ccbench import Bottleneck, Flow, Noise, Scenario
 from ccbench.emulate import run_many
-from ccbench.run.run import NO_FLOW
+from ccbench.run.tables import NO_FLOW
 from tests.kernel.conftest import run
 from tests.unit.base.test_random_streams import MISS
 

@@ -13,8 +13,8 @@ import pytest
 from ccbench.base.errors import InputError
 from ccbench.emulate.engine import run_identity
 from ccbench.emulate.kernel.needs import needs
-from ccbench.run.run import STATE_DTYPE, Run
-from ccbench.run.table_files import FLOW_COLUMNS, QUEUE_COLUMNS
+from ccbench.run.run import Run
+from ccbench.run.tables import FLOW_COLUMNS, QUEUE_COLUMNS, STATE_DTYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -19,8 +19,7 @@ from ccbench.emulate.realtime import files, packet_record
 from ccbench.emulate.realtime.recording import Recording
 from ccbench.emulate.realtime.records import lateness, to_run, with_losses
 from ccbench.experiment.flow import MTU_BYTES
-from ccbench.run import table_files
-from ccbench.run.table_files import QUEUE_COLUMNS
+from ccbench.run.tables import QUEUE_COLUMNS, normalised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,7 +139,7 @@ def read_command(folder: Path, bottleneck: Bottleneck, **what: Any) -> Recording
     return Recording(
         **{**what, "provenance": {**what["provenance"], **late}},
         duration_s=round(records.account.time_s, 6),
-        queue=table_files.normal("queue", queue.assign(flow=0), QUEUE_COLUMNS),
+        queue=normalised("queue", queue.assign(flow=0), QUEUE_COLUMNS),
     )
 
 

@@ -14,7 +14,7 @@ from ccbench.emulate.mahimahi.rate import TUN_HEADER_BYTES
 from ccbench.emulate.mahimahi.replay import replay
 from ccbench.emulate.realtime import files, packet_record
 from ccbench.emulate.realtime.records import lateness, to_run, with_losses
-from ccbench.run.table_files import NO_FLOW
+from ccbench.run.tables import NO_FLOW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

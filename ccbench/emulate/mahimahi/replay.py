@@ -21,7 +21,7 @@ import pandas as pd
 
 from ccbench.base.errors import EngineError
 from ccbench.emulate.mahimahi.rate import TUN_HEADER_BYTES
-from ccbench.run.table_files import QUEUE_COLUMNS
+from ccbench.run.tables import QUEUE_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ccbench.base import durable, validation
 from ccbench.base.sealed import check_files, file_digest, sealed, unsealed
 from ccbench.experiment.bottleneck import Bottleneck
-from ccbench.run import table_files
+from ccbench.run import table_files, tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,7 +100,7 @@ class Recording:
             return cls(
                 status=about["exit_status"],
                 duration_s=about["duration_s"],
-                queue=table_files.normal("queue", queue, table_files.QUEUE_COLUMNS),
+                queue=tables.normalised("queue", queue, tables.QUEUE_COLUMNS),
                 provenance=about["provenance"],
             )
         except (OSError, ValueError, KeyError, TypeError) as error:

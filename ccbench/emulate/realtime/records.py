@@ -10,8 +10,8 @@ import pandas as pd
 
 from ccbench.base.errors import EngineError
 from ccbench.emulate.realtime import files, packet_record
-from ccbench.run.run import STATE_DTYPE, Run
-from ccbench.run.table_files import QUEUE_COLUMNS
+from ccbench.run.run import Run
+from ccbench.run.tables import QUEUE_COLUMNS, STATE_DTYPE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -29,7 +29,7 @@ from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
 from ccbench.experiment.noise import NO_NOISE, Noise
 from ccbench.experiment.scenario import Scenario
-from ccbench.run.run import NO_FLOW
+from ccbench.run.tables import NO_FLOW
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, percentage
 from ccbench.studies.study import Comparison, Findings, Rows, Study

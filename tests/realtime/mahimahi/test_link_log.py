@@ -12,7 +12,7 @@ import pytest
 from ccbench.base.errors import EngineError
 from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.replay import replay
-from ccbench.run.table_files import QUEUE_COLUMNS
+from ccbench.run.tables import QUEUE_COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd

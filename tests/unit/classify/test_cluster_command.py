@@ -21,7 +21,7 @@ from ccbench.classify.verdict import judge
 from ccbench.cli._console import plain
 from ccbench.cli.main import program
 from ccbench.emulate.realtime.recording import Recording
-from ccbench.run import table_files
+from ccbench.run import tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ def write_trace(folder: Path, setting: Setting, points: npt.ArrayLike) -> None:
     Recording(
         status=0,
         duration_s=len(packets) * 0.02,
-        queue=queue.astype(dict(table_files.QUEUE_COLUMNS)),
+        queue=queue.astype(dict(tables.QUEUE_COLUMNS)),
         provenance={"bottleneck": link.to_dict(), "rtt_ms": setting.rtt_ms},
     ).save(folder)
 

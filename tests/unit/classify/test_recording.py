@@ -22,7 +22,7 @@ from ccbench.classify.training_set import PACKAGED, TrainingSet, train
 from ccbench.classify.verdict import judge
 from ccbench.cli.main import program
 from ccbench.emulate.realtime.recording import Recording
-from ccbench.run import table_files
+from ccbench.run import tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,14 +91,14 @@ def filled(recording: Recording) -> Recording:
             "bytes": 1500,
             "backlog_packets": [5, 4] * len(times_ns),
         }
-    ).reindex(columns=list(table_files.QUEUE_COLUMNS), fill_value=0)
-    return replace(recording, queue=queue.astype(dict(table_files.QUEUE_COLUMNS)))
+    ).reindex(columns=list(tables.QUEUE_COLUMNS), fill_value=0)
+    return replace(recording, queue=queue.astype(dict(tables.QUEUE_COLUMNS)))
 
 
 def recorded(make_run: Callable[..., Any], link: Bottleneck, **about: Any) -> Recording:
     """Make what a command has done to the queue of a link: nothing."""
     scenario = Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=40, duration_s=1)
-    queue = table_files.normal("queue", make_run(scenario, 1.0).queue, table_files.QUEUE_COLUMNS)
+    queue = tables.normalised("queue", make_run(scenario, 1.0).queue, tables.QUEUE_COLUMNS)
     provenance = {"bottleneck": link.to_dict(), **about}
     return Recording(status=0, duration_s=1.0, queue=queue, provenance=provenance)
 

@@ -19,7 +19,7 @@ from ccbench.classify.training_set import PACKAGED, TrainingSet, train
 from ccbench.classify.verdict import judge
 from ccbench.cli.main import program
 from ccbench.emulate.realtime.recording import Recording
-from ccbench.run import table_files
+from ccbench.run import tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -154,12 +154,12 @@ class TestExtended:
                     "bytes": 1500,
                     "backlog_packets": np.where(times_ns // 20_000_000 % 2, 3, 60),
                 }
-            ).reindex(columns=list(table_files.QUEUE_COLUMNS), fill_value=0)
+            ).reindex(columns=list(tables.QUEUE_COLUMNS), fill_value=0)
             answers = {"protocol": "h2", "connections": 1, "pages": 9, "others": 0, "broken": 0}
             Recording(
                 status=0,
                 duration_s=22.0,
-                queue=queue.astype(dict(table_files.QUEUE_COLUMNS)),
+                queue=queue.astype(dict(tables.QUEUE_COLUMNS)),
                 provenance={
                     "bottleneck": link.to_dict(),
                     "setting": setting.name,

@@ -22,7 +22,7 @@ from ccbench.elasticity import observed
 from ccbench.elasticity.detector import Detector
 from ccbench.elasticity.observed import elastic_flows, observe
 from ccbench.elasticity.pulse import fundamental_mbps, pulse_mbps
-from ccbench.run.table_files import EVENT_DTYPE
+from ccbench.run.tables import EVENT_DTYPE
 
 if TYPE_CHECKING:
     from pathlib import Path

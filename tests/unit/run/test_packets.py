@@ -10,7 +10,7 @@ import pytest
 from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.base.errors import InputError
 from ccbench.run.packets import delivered, fates
-from ccbench.run.table_files import COMPLETION_COLUMNS, FLOW_COLUMNS, QUEUE_COLUMNS
+from ccbench.run.tables import COMPLETION_COLUMNS, FLOW_COLUMNS, QUEUE_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

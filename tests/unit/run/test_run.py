@@ -17,8 +17,17 @@ from ccbench.base import durable
 from ccbench.base.errors import DamagedRun, InputError
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
 from ccbench.run import table_files
-from ccbench.run.run import EVENT_DTYPE, EVENTS, STATE_DTYPE, STATES, Run
-from ccbench.run.table_files import COMPLETION_COLUMNS, FLOW_COLUMNS, QUEUE_COLUMNS
+from ccbench.run.run import Run
+from ccbench.run.tables import (
+    COMPLETION_COLUMNS,
+    EVENT_DTYPE,
+    EVENTS,
+    FLOW_COLUMNS,
+    QUEUE_COLUMNS,
+    STATE_DTYPE,
+    STATES,
+    Columns,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +43,7 @@ SCENARIO = Scenario(
 )
 
 
-def table(columns: table_files.Columns, **values: Any) -> pd.DataFrame:
+def table(columns: Columns, **values: Any) -> pd.DataFrame:
     """Make a table in which the values that are not given are 0, or the first category."""
     rows = len(next(iter(values.values()), []))
     zeros = {
@@ -60,7 +69,7 @@ def random_run(rows: int = 5000) -> Run:
     """Make a run with random values in every column of every table."""
     rng = np.random.default_rng(1)
 
-    def fill(columns: table_files.Columns, rows: int) -> pd.DataFrame:
+    def fill(columns: Columns, rows: int) -> pd.DataFrame:
         values: dict[str, Any] = {}
         for name, kind in columns.items():
             if isinstance(kind, pd.CategoricalDtype):

@@ -14,7 +14,7 @@ from ccbench.base.errors import EngineError
 from ccbench.emulate.kernel.boot import records
 from ccbench.run import cca_info
 from ccbench.run.queue_summary import QueueSummary
-from ccbench.run.table_files import EVENT_DTYPE, EVENTS, STATE_DTYPE
+from ccbench.run.tables import EVENT_DTYPE, EVENTS, STATE_DTYPE
 
 if TYPE_CHECKING:
     from pathlib import Path

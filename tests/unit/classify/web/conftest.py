@@ -14,7 +14,7 @@ import pytest
 
 from ccbench.classify.web import target
 from ccbench.emulate.realtime.recording import Recording
-from ccbench.run import table_files
+from ccbench.run import tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,10 +119,10 @@ def download(
             "backlog_packets": [1, 0] * count,
         }
     )
-    normal = table_files.normal(
+    normal = tables.normalised(
         "queue",
-        queue.reindex(columns=list(table_files.QUEUE_COLUMNS), fill_value=0),
-        table_files.QUEUE_COLUMNS,
+        queue.reindex(columns=list(tables.QUEUE_COLUMNS), fill_value=0),
+        tables.QUEUE_COLUMNS,
     )
     return Recording(
         status=0,

@@ -295,7 +295,7 @@ class TestCode:
     @pytest.mark.parametrize(
         "module",
         [
-            "ccbench.run.table_files",
+            "ccbench.run.tables",
             "ccbench.run.cca_info",
             "ccbench.emulate.kernel.boot.records",
             "ccbench.emulate.kernel.boot.results",

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Analysis of the flows of a run.
+
+Each function is a method of :class:`~ccbench.run.run.Run`, and documented there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ccbench.base import validation
+from ccbench.run import cca_info as cca_state
+from ccbench.run import intervals
+from ccbench.run.intervals import NS
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ccbench.run.run import Run
+
+__all__ = ["cca_info", "completion_times", "goodput", "samples", "summary", "throughput"]
+
+
+def throughput(run: Run, interval_s: float) -> pd.DataFrame:
+    """Return each flow's throughput over time."""
+    return _rates(run, "throughput_bytes", interval_s)
+
+
+def goodput(run: Run, interval_s: float) -> pd.DataFrame:
+    """Return each flow's goodput over time."""
+    return _rates(run, "delivered_bytes", interval_s)
+
+
+def samples(run: Run, column: str) -> pd.DataFrame:
+    """Return a column of ``flows`` over time."""
+    keys = ("time_ns", "flow")
+    validation.one_of("column", column, [str(name) for name in run.flows if name not in keys])
+    # A pivot table would take means, and states have none.
+    values = run.flows.pivot(index="time_ns", columns="flow", values=column)  # noqa: PD010
+    return values.set_axis(intervals.time_index(values.index))
+
+
+def cca_info(run: Run, flow: int) -> pd.DataFrame:
+    """Return the internal state of a flow's congestion control over time."""
+    last = run.scenario.flow_count - 1
+    flow = validation.whole("flow", flow, validation.Range(0, last), example=0)
+    names = cca_state.NAMES.get(run.scenario.flow_table()["cca"].iloc[flow], ())
+    rows = run.flows[run.flows["flow"] == flow]
+    return pd.DataFrame(
+        {
+            name: rows[column].to_numpy()
+            for name, column in zip(names, cca_state.COLUMNS, strict=False)
+        },
+        index=intervals.time_index(rows["time_ns"]),
+    )
+
+
+def summary(run: Run) -> pd.DataFrame:
+    """Return throughput, delay, retransmissions and drops of each flow."""
+    table = run.scenario.flow_table()
+    by_flow = run.flows.groupby("flow")
+    totals = by_flow[["throughput_bytes", "drops"]].last().reindex(table.index, fill_value=0)
+    srtt_us = run.flows.loc[run.flows["srtt_us"] > 0].groupby("flow")["srtt_us"].mean()
+    done = run.completions
+    end_s = (done["end_ns"] / NS).where(done["end_ns"] >= 0, table["stop_s"])
+    active_us = (end_s - done["start_ns"] / NS) * 1e6
+    return pd.DataFrame(
+        {
+            "label": table["label"],
+            "cca": table["cca"],
+            "throughput_mbps": totals["throughput_bytes"] * 8 / active_us,
+            "goodput_mbps": done["delivered_bytes"] * 8 / active_us,
+            "srtt_ms": srtt_us.reindex(table.index) / 1e3,
+            "retransmits": done["retransmits"],
+            "drops": totals["drops"],
+        }
+    )
+
+
+def completion_times(run: Run) -> pd.DataFrame:
+    """Return the completion time of each flow of a given size."""
+    table = run.scenario.flow_table()
+    own = table["size_bytes"].dropna().astype("int64")
+    done = run.completions.loc[own.index, ["start_ns", "end_ns"]].assign(size_bytes=own)
+    carried = run.messages.set_index("flow").astype("int64")
+    done = pd.concat([done, carried]).sort_index(kind="stable").rename_axis("flow")
+    took_s = (done["end_ns"] - done["start_ns"]) / NS
+    return pd.DataFrame(
+        {
+            **{name: table.loc[done.index, name] for name in ("label", "cca")},
+            "start_s": done["start_ns"] / NS,
+            "size_bytes": done["size_bytes"],
+            "fct_s": took_s.where(done["end_ns"] >= 0).astype(float),
+        }
+    )
+
+
+def _rates(run: Run, total: str, interval_s: float) -> pd.DataFrame:
+    """Return the growth of a running total of bytes per whole interval, in Mbit/s."""
+    interval_ns = intervals.interval_ns(interval_s)
+    intervals.check_multiple(interval_ns, run.scenario)
+    reached = _reached(run, total, interval_ns)
+    rates = np.diff(reached, axis=0, prepend=np.uint64(0)) * (8e3 / interval_ns)
+    ends = np.arange(1, len(rates) + 1) * interval_ns
+    flows = pd.RangeIndex(run.scenario.flow_count, name="flow")
+    return pd.DataFrame(rates, index=intervals.time_index(ends), columns=flows)
+
+
+def _reached(run: Run, total: str, interval_ns: int) -> npt.NDArray[np.uint64]:
+    """Return a running total at the end of each whole interval, shape (intervals, flows)."""
+    flow_count = run.scenario.flow_count
+    count = intervals.duration_ns(run.scenario) // interval_ns
+    sample_ns = intervals.sample_ns(run.scenario)
+    # A sample may be taken a little after the multiple that it stands for; one between two
+    # multiples (a flow's last, say) counts for the later one.
+    time_ns = run.flows["time_ns"].to_numpy() - sample_ns // 10
+    sample = -(-time_ns // sample_ns)
+    # Those at multiples 1 to k end or lie in the first interval, and so on.
+    interval = (sample - 1) // (interval_ns // sample_ns)
+    inside = (sample > 0) & (interval < count)
+    reached = np.zeros((count, flow_count), dtype=np.uint64)
+    cell = interval * flow_count + run.flows["flow"].to_numpy()
+    np.maximum.at(reached.reshape(-1), cell[inside], run.flows[total].to_numpy()[inside])
+    # Without a sample in an interval, a flow's total stays.
+    return np.maximum.accumulate(reached, axis=0, out=reached)

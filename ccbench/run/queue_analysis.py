@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Analysis of the bottlenecks of a run: their queues and links.
+
+Each public function but :func:`events` is a method of :class:`~ccbench.run.run.Run` of the same
+name, and documented there; :func:`events` is ``queue_events``, :func:`summary`
+``bottleneck_summary``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ccbench.base import validation
+from ccbench.base.errors import InputError
+from ccbench.run import intervals
+from ccbench.run.queue_record import EventRecord, SummaryRecord
+
+if TYPE_CHECKING:
+    from ccbench.run.queue_record import QueueRecord
+    from ccbench.run.run import Run
+
+__all__ = [
+    "carried_bytes",
+    "events",
+    "occupancy",
+    "occupancy_distribution",
+    "queueing_delay_ms",
+    "summary",
+    "utilisation",
+]
+
+
+def events(run: Run, bottleneck: int) -> pd.DataFrame:
+    """Return the rows of ``queue`` that belong to a bottleneck."""
+    _check_bottleneck(run, bottleneck)
+    if run.scenario.queue_log is not True:
+        raise InputError(
+            f"queue_log is {run.scenario.queue_log!r}, so this run does not have what this "
+            "needs of its queues: run with queue_log = true"
+        )
+    if len(run.scenario.bottlenecks) == 1:  # spares a copy of millions of rows
+        return run.queue
+    return run.queue[run.queue["bottleneck"] == bottleneck]
+
+
+def occupancy_distribution(run: Run, bottleneck: int) -> pd.Series[float]:
+    """Return the share of the time at each queue length."""
+    time_ns = _record(run, bottleneck).time_ns_by_packets()
+    shares: pd.Series[float] = time_ns / intervals.duration_ns(run.scenario)
+    return shares.rename_axis("packets").rename("share")
+
+
+def occupancy(run: Run, interval_s: float, bottleneck: int) -> pd.Series[int]:
+    """Return the queue occupancy over time."""
+    interval_ns = intervals.interval_ns(interval_s)
+    grid = np.arange(intervals.duration_ns(run.scenario) // interval_ns + 1) * interval_ns
+    record = _record(run, bottleneck)
+    if run.queue_summary is not None:
+        intervals.check_multiple(interval_ns, run.scenario)
+    backlog = record.backlog_at(grid)
+    return pd.Series(backlog, index=intervals.time_index(grid), name="occupancy_packets")
+
+
+def carried_bytes(run: Run, bottleneck: int) -> int:
+    """Return the IP bytes that a link carried over the whole run."""
+    _check_bottleneck(run, bottleneck)
+    table = run.scenario.flow_table()
+    first, last = table["first_bottleneck"], table["last_bottleneck"]
+    some_go_on = ((first <= bottleneck) & (bottleneck < last)).any()
+    if some_go_on or run.scenario.noise.background_share:
+        return _record(run, bottleneck).carried_bytes()
+    leaves_here = table.index[last == bottleneck]
+    reached = run.flows.groupby("flow")["throughput_bytes"].last()
+    return int(reached.reindex(leaves_here, fill_value=0).sum())
+
+
+def utilisation(run: Run, bottleneck: int) -> float:
+    """Return the used share of a link's capacity over the whole run."""
+    carried = carried_bytes(run, bottleneck)
+    capacity = run.scenario.bottlenecks[bottleneck].capacity_bytes(run.scenario.duration_s)
+    return carried / capacity if capacity else math.nan
+
+
+def queueing_delay_ms(run: Run, bottleneck: int) -> float:
+    """Return the mean waiting time of a packet in a queue, by Little's law."""
+    record = _record(run, bottleneck)
+    left = record.carried_packets()
+    return record.waited_ns() / left / 1e6 if left else math.nan
+
+
+def summary(run: Run) -> pd.DataFrame:
+    """Return rate, queue, utilisation and delay of each bottleneck."""
+    links = run.scenario.bottlenecks
+    is_recorded = bool(run.scenario.queue_log)
+    rows = [
+        {
+            "bandwidth_mbps": link.mean_mbps,
+            "qdisc": link.qdisc,
+            "queue_packets": link.queue_packets,
+            "utilisation": _utilisation_or_nan(run, i),
+            "mean_queue_packets": _mean_occupancy(run, i) if is_recorded else math.nan,
+            "queueing_delay_ms": queueing_delay_ms(run, i) if is_recorded else math.nan,
+        }
+        for i, link in enumerate(links)
+    ]
+    return pd.DataFrame(rows, index=pd.RangeIndex(len(links), name="bottleneck"))
+
+
+def _record(run: Run, bottleneck: int) -> QueueRecord:
+    """Return the record of a queue, in the form that the run has."""
+    if run.queue_summary is None:
+        return EventRecord(events(run, bottleneck), intervals.duration_ns(run.scenario))
+    _check_bottleneck(run, bottleneck)
+    return SummaryRecord(run.queue_summary, bottleneck)
+
+
+def _utilisation_or_nan(run: Run, bottleneck: int) -> float:
+    try:
+        return utilisation(run, bottleneck)
+    except InputError:  # it needs a queue log
+        return math.nan
+
+
+def _mean_occupancy(run: Run, bottleneck: int) -> float:
+    shares = occupancy_distribution(run, bottleneck)
+    return float((shares * shares.index).sum())
+
+
+def _check_bottleneck(run: Run, bottleneck: int) -> None:
+    last = len(run.scenario.bottlenecks) - 1
+    validation.whole("bottleneck", bottleneck, validation.Range(0, last), example=0)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns of the tables of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from ccbench.run import cca_info
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "BATCH_COLUMNS",
+    "CCA_COLUMNS",
+    "COMPLETION_COLUMNS",
+    "EVENTS",
+    "EVENT_DTYPE",
+    "FLOW_COLUMNS",
+    "MESSAGE_COLUMNS",
+    "NO_FLOW",
+    "QUEUE_COLUMNS",
+    "RUN_TABLES",
+    "STATES",
+    "STATE_DTYPE",
+    "SUMMARY_TABLES",
+    "Columns",
+    "empty",
+    "normalised",
+]
+
+#: `flow` of packets that belong to no flow: background traffic.
+NO_FLOW = 2**32 - 1
+
+#: What happens to a packet at a bottleneck; the position is the category's code.
+EVENTS = ("enqueue", "dequeue", "drop", "mark", "loss")
+#: Congestion states of a TCP sender; the position is Linux's number for it and the category's code.
+STATES = ("open", "disorder", "cwr", "recovery", "loss")
+
+EVENT_DTYPE = pd.CategoricalDtype(list(EVENTS))
+STATE_DTYPE = pd.CategoricalDtype(list(STATES))
+
+Columns: TypeAlias = "Mapping[str, str | pd.CategoricalDtype]"
+
+QUEUE_COLUMNS: Columns = {
+    "time_ns": "int64",
+    "bottleneck": "uint8",
+    "event": EVENT_DTYPE,
+    "flow": "uint32",
+    "bytes": "uint16",
+    "backlog_packets": "uint32",
+    "backlog_bytes": "uint32",
+}
+FLOW_COLUMNS: Columns = {
+    "time_ns": "int64",
+    "flow": "uint32",
+    "delivered_bytes": "uint64",
+    "throughput_bytes": "uint64",
+    "cwnd_packets": "uint32",
+    "ssthresh_packets": "uint32",
+    "srtt_us": "uint32",
+    "min_rtt_us": "uint32",
+    "pacing_rate_bps": "uint64",
+    "retransmits": "uint32",
+    "lost": "uint32",
+    "drops": "uint32",
+    "state": STATE_DTYPE,
+    "inflight_packets": "uint32",
+}
+#: Further columns of `flows`, which engines may omit; they are NaN then.
+CCA_COLUMNS: Columns = dict.fromkeys(cca_info.COLUMNS, "float64")
+COMPLETION_COLUMNS: Columns = {
+    "start_ns": "int64",
+    "end_ns": "int64",
+    "delivered_bytes": "uint64",
+    "sent_bytes": "uint64",
+    "retransmits": "uint32",
+}
+BATCH_COLUMNS: Columns = {
+    "start_ns": "int64",
+    "acked_ns": "int64",
+    "bottleneck": "uint8",
+    "station": "uint8",
+    "frames": "uint16",
+    "bytes": "uint32",
+    "bitrate_bps": "uint64",
+    "estimate_bps": "uint64",
+}
+MESSAGE_COLUMNS: Columns = {
+    "flow": "uint32",
+    "start_ns": "int64",
+    "end_ns": "int64",
+    "size_bytes": "uint64",
+}
+#: Columns of each table of a :class:`~ccbench.run.run.Run`.
+RUN_TABLES: Mapping[str, Columns] = {
+    "queue": QUEUE_COLUMNS,
+    "flows": FLOW_COLUMNS,
+    "completions": COMPLETION_COLUMNS,
+    "batches": BATCH_COLUMNS,
+    "messages": MESSAGE_COLUMNS,
+}
+
+#: Columns of each table of a :class:`~ccbench.run.queue_summary.QueueSummary`.
+SUMMARY_TABLES: Mapping[str, Columns] = {
+    "occupancy": {
+        "bottleneck": "uint8",
+        "packets": "uint32",
+        "time_ns": "int64",
+        "arrivals": "uint64",
+    },
+    "waits": {
+        "bottleneck": "uint8",
+        "from_ns": "int64",
+        "to_ns": "int64",
+        "packets": "uint64",
+    },
+    "counts": {
+        "bottleneck": "uint8",
+        "flow": "uint32",
+        "event": EVENT_DTYPE,
+        "packets": "uint64",
+        "bytes": "uint64",
+    },
+    "samples": {
+        "time_ns": "int64",
+        "bottleneck": "uint8",
+        "backlog_packets": "uint32",
+        "backlog_bytes": "uint32",
+    },
+}
+
+
+def empty(columns: Columns) -> pd.DataFrame:
+    """Return a table without rows."""
+    return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in columns.items()})
+
+
+def normalised(
+    name: str, frame: pd.DataFrame, columns: Columns, optional: Columns | None = None
+) -> pd.DataFrame:
+    """Return `frame` with exactly `columns`, then `optional`, in this order and of their types.
+
+    Missing `optional` columns are NaN.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or unknown, or a value does not fit its type: an engine's mistake.
+    """
+    if optional:
+        missing = {column: np.nan for column in optional if column not in frame.columns}
+        frame = frame.assign(**missing)
+        columns = {**columns, **optional}
+    if set(frame.columns) != set(columns):
+        message = f"{name} has the columns {sorted(frame.columns)}, not {sorted(columns)}"
+        raise ValueError(message)
+    wrong = {column: kind for column, kind in columns.items() if frame[column].dtype != kind}
+    return frame[list(columns)].astype(wrong) if wrong else frame[list(columns)]
