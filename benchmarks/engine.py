@@ -36,7 +36,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
-from ccbench.emulate.engine import get_engine
+from ccbench.emulate.registry import get_engine
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ccbench.base.errors import CcbenchError
-from ccbench.emulate.engine import get_engine
+from ccbench.emulate.registry import get_engine
 from ccbench.experiment.scenario import MTU_BYTES, Bottleneck, Flow, Scenario
 
 if TYPE_CHECKING:

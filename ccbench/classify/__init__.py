@@ -8,7 +8,7 @@ traces are, :mod:`.classifier` finds the nearest of a training set (:mod:`.train
 together, and :mod:`.verdict` all of that for one server. Unknown servers are thought over again
 when there are many (:mod:`.clusters`, :mod:`.relabel`). :mod:`ccbench.classify.web` asks servers.
 
-:func:`judge_files` does all of that for queues that were recorded.
+:func:`judge_files` does all of that for queues that were recorded, :class:`Survey` for servers.
 """
 
 import importlib
@@ -20,28 +20,37 @@ if TYPE_CHECKING:
     from ccbench.classify.setting import SETTINGS, Setting
     from ccbench.classify.training_set import TrainingSet
     from ccbench.classify.verdict import TraceVerdict, Verdict, judge
+    from ccbench.classify.web.manners import Manners
+    from ccbench.classify.web.survey import Survey
+    from ccbench.classify.web.target import read_targets
 
 __all__ = [
     "SETTINGS",
     "Filters",
+    "Manners",
     "Setting",
+    "Survey",
     "TraceVerdict",
     "TrainingSet",
     "Verdict",
     "judge",
     "judge_files",
+    "read_targets",
 ]
 
 # Imported when they are first used: a setting's name needs nothing of what reads captures.
 _HOMES = {
     "Filters": "filters",
+    "Manners": "web.manners",
     "SETTINGS": "setting",
     "Setting": "setting",
+    "Survey": "web.survey",
     "TraceVerdict": "verdict",
     "TrainingSet": "training_set",
     "Verdict": "verdict",
     "judge": "verdict",
     "judge_files": "files",
+    "read_targets": "web.target",
 }
 
 

@@ -15,28 +15,28 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ccbench.base import durable, validation
+from ccbench.emulate.registry import ENGINES, get_engine, info_of
 from ccbench.experiment.noise import NO_NOISE, Noise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
-    from ccbench.emulate.engine import Engine
+    from ccbench.emulate.engine import Engine, EngineInfo
 
 __all__ = [
+    "EngineChoice",
     "NoiseChoice",
     "alpha_option",
     "bandwidth_option",
-    "bess_dir_option",
     "beta_option",
     "check_ccas",
     "check_folder_of",
     "completes",
     "duration_option",
-    "engine_named",
     "engine_options",
     "jobs_option",
     "json_option",
-    "kernel_option",
+    "link_engine_options",
     "noise_options",
     "plain_value",
     "qdisc_options",
@@ -82,17 +82,9 @@ def cca(text: str) -> str:
 
 def check_ccas(*given: tuple[str, str]) -> None:
     """Make sure that the virtual kernel has the congestion controls that options name."""
-    from ccbench.emulate.engine import get_engine
-    from ccbench.emulate.kernel.engine import KernelEngine
-
     engine = get_engine("kernel")
-    if not isinstance(engine, KernelEngine):  # one that has taken its place, and checks for itself
-        return
-    known = engine.kernel.ccas
     for option, name in given:
-        if name not in known:
-            allowed = f"one of {', '.join(known)}"
-            raise validation.bad(option, name, allowed, engine.hint(name))
+        engine.check_cca(name, option)
 
 
 def completes(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
@@ -109,12 +101,6 @@ def _ccas() -> Iterable[str]:
 
     kernel = ready()  # what is not built yet has no names
     return () if kernel is None else kernel.ccas
-
-
-def _engines() -> Iterable[str]:
-    from ccbench.emulate.engine import ENGINES
-
-    return ENGINES
 
 
 def _qdiscs() -> Iterable[str]:
@@ -176,50 +162,93 @@ def plain_value(text: str) -> int | float | str | bool:
     return text
 
 
-def engine_named(name: str, bess_dir: Path | None, kernel: str | None = None) -> Engine:
-    """Return what runs scenarios, as :data:`engine_options` and :data:`kernel_option` say."""
-    from ccbench.emulate.engine import get_engine
+@dataclass(frozen=True)
+class EngineChoice:
+    """The engine that options name.
 
-    if kernel is not None:
-        return _with_kernel(name, kernel)
-    if bess_dir is None:
-        return get_engine(name)
-    if name != "bess":
-        allowed = f"left out with --engine {name}"
-        raise validation.bad("--bess-dir", str(bess_dir), allowed, "write --engine bess")
-    from ccbench.emulate.bess.engine import BessEngine
+    Attributes
+    ----------
+    name : str
+        The engine's name.
+    values : dict of str to object
+        Options of engines that are given, by their flags.
+    """
 
-    return BessEngine(bess_dir)
+    name: str
+    values: dict[str, Any] = field(default_factory=dict)
 
+    def make(self) -> Engine:
+        """Return the engine.
 
-def _with_kernel(name: str, kernel: str) -> Engine:
-    """Return the virtual kernel of a version."""
-    from ccbench.emulate.kernel.engine import KernelEngine
-    from ccbench.emulate.kernel.http import HttpKernelEngine
-    from ccbench.emulate.kernel.source import build
-
-    engines = {engine.name: engine for engine in (KernelEngine, HttpKernelEngine)}
-    if name not in engines:
-        allowed = f"left out with --engine {name}"
-        raise validation.bad("--kernel", kernel, allowed, f"write --engine {KernelEngine.name}")
-    built = build.find(kernel)
-    if built is None:
-        step = "build it with `ccbench kernel build --source`, and write what it says as version"
-        raise validation.bad("--kernel", kernel, "the version of one that is built", step)
-    return engines[name](kernel=built)
+        Raises
+        ------
+        InputError
+            If there is none of that name, or it does not have one of the options.
+        MissingRequirement
+            If it is not installed.
+        """
+        info = info_of(self.name)
+        own = {option.flag: option for option in info.options}
+        for flag, value in self.values.items():
+            if flag not in own:
+                having = next(one.name for one in ENGINES.values() if flag in _flags(one))
+                allowed = f"left out with --engine {self.name}"
+                raise validation.bad(flag, str(value), allowed, f"write --engine {having}")
+        kind: Any = info.load()
+        given = {own[flag].parameter: own[flag].read(v) for flag, v in self.values.items()}
+        engine: Engine = kind(**given)
+        return engine
 
 
 def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options ``engine`` and ``bess_dir``, for :func:`engine_named`."""
-    engine = click.option(
+    """Give a command the options of engines, and the argument ``engine``: an EngineChoice."""
+    return _with_engines(command, tuple(ENGINES), default="kernel", what="What runs scenarios")
+
+
+def link_engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of engines that have links to servers, and ``engine``."""
+    names = tuple(info.name for info in ENGINES.values() if info.has_links)
+    return _with_engines(command, names, default="mahimahi", what="What emulates links to servers")
+
+
+def _with_engines(
+    command: Callable[..., Any], names: Sequence[str], *, default: str, what: str
+) -> Callable[..., Any]:
+    infos = [ENGINES[name] for name in names]
+    options = {option.flag: option for info in infos for option in info.options}
+
+    @wraps(command)
+    def with_engine(*positional: Any, engine: str, **others: Any) -> Any:
+        given = {flag: others.pop(_argument(flag)) for flag in options}
+        values = {flag: value for flag, value in given.items() if value is not None}
+        return command(*positional, engine=EngineChoice(engine, values), **others)
+
+    for flag, option in reversed(options.items()):
+        having = " or ".join(info.name for info in infos if flag in _flags(info))
+        with_engine = click.option(
+            flag,
+            type=click.Path(path_type=Path, file_okay=False)
+            if option.kind is Path
+            else option.kind,
+            metavar=option.metavar,
+            help=f"{option.help}, for --engine {having}.  [default: {option.default}]",
+        )(with_engine)
+    return click.option(
         "--engine",
-        shell_complete=completes(_engines),
-        default="kernel",
+        shell_complete=completes(lambda: names),
+        default=default,
         show_default=True,
-        help="What runs scenarios: kernel (Linux in virtual time), kernel-http (the same, with "
-        "nginx as the sender of bulk flows), or in real time on this machine mahimahi or bess.",
-    )
-    return engine(bess_dir_option(command))
+        help=f"{what}: {'; '.join(f'{info.name} ({info.summary})' for info in infos)}.",
+    )(with_engine)
+
+
+def _flags(info: EngineInfo) -> list[str]:
+    return [option.flag for option in info.options]
+
+
+def _argument(flag: str) -> str:
+    """Return the name that click gives to an option's argument."""
+    return flag.removeprefix("--").replace("-", "_")
 
 
 def qdisc_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -338,12 +367,6 @@ def check_folder_of(output: Path) -> None:
         raise validation.bad("--output", str(output), allowed, "choose another folder")
 
 
-bess_dir_option = click.option(
-    "--bess-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Where BESS was built, for --engine bess.  [default: $CCBENCH_BESS_DIR]",
-)
 alpha_option = click.option(
     "--alpha",
     type=cca,
@@ -392,12 +415,6 @@ seed_option = click.option(
     default=1,
     show_default=True,
     help="For everything random: another seed gives another draw.",
-)
-kernel_option = click.option(
-    "--kernel",
-    metavar="VERSION",
-    help="The virtual kernel to run, by its version in `ccbench kernel info`.  [default: the one "
-    "that was built last]",
 )
 jobs_option = click.option(
     "--jobs", type=click.IntRange(min=1), help="Runs side by side.  [default: one per core]"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ccbench classify``: its options, and the part for queues that were recorded before."""
+"""``ccbench classify``."""
 
 from __future__ import annotations
 
@@ -10,25 +10,27 @@ import click
 from click.core import ParameterSource
 
 from ccbench.base import validation
+from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_json
-from ccbench.cli._options import bess_dir_option, json_option, quantity
+from ccbench.cli._options import json_option, link_engine_options, quantity
+from ccbench.cli._status import ExitStatus
+from ccbench.cli._survey import print_plan, print_rows
 from ccbench.cli._trace_table import print_traces
+from ccbench.emulate.registry import resolve_link
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from ccbench.classify.filters import Filters
     from ccbench.classify.setting import Setting
-    from ccbench.classify.training_set import TrainingSet
-    from ccbench.cli._status import ExitStatus
+    from ccbench.classify.web.survey import Survey
+    from ccbench.classify.web.target import Target
+    from ccbench.cli._options import EngineChoice
+    from ccbench.emulate.engine import LinkEngine
 
 __all__ = ["classify"]
 
-#: Options that only servers have.
-_OF_SERVERS = {
-    *("output", "retry", "engine", "bess_dir", "max_megabytes", "max_connections", "pause"),
-    *("contact", "min_utilisation", "insecure", "dry_run"),
-}
+#: Arguments that recorded queues have; all others are about servers.
+_OF_FILES = {"names", "setting_names", "training", "smooth", "bridge", "plot", "as_json"}
 
 
 @click.command(short_help="Say which congestion control a server runs.")
@@ -83,14 +85,7 @@ _OF_SERVERS = {
     help="Folder for what servers are found to be. What is in there is not asked again.",
 )
 @click.option("--retry", is_flag=True, help="Ask those again that could not be classified.")
-@click.option(
-    "--engine",
-    type=click.Choice(["mahimahi", "bess"]),
-    default="mahimahi",
-    show_default=True,
-    help="What emulates the link to servers.",
-)
-@bess_dir_option
+@link_engine_options
 @click.option(
     "--max-megabytes",
     type=quantity("MB"),
@@ -159,58 +154,121 @@ def classify(
         ccbench classify run-1 run-2 run-3 run-4
     """  # noqa: D301 - click wants this sign itself
     from ccbench.classify.setting import Setting
-    from ccbench.cli._servers import classify_servers, targets_of
 
+    settings = [Setting.named(name) for name in dict.fromkeys(setting_names)]
     files = [Path(name) for name in names if "://" not in name and Path(name).exists()]
-    if files and (hosts is not None or len(files) < len(names)):
+    filters = {"smooth_s": smooth, "bridge_s": bridge}
+    if not files:
+        if plot is not None:
+            allowed = "left out for servers, whose figures are in their folders"
+            raise validation.bad("--plot", str(plot), allowed, "leave it out")
+        return _classify_servers(
+            names, hosts, settings, training=training, filters=filters, as_json=as_json, **asking
+        )
+    if hosts is not None or len(files) < len(names):
         others = [name for name in names if Path(name) not in files]
         others += [] if hosts is None else [str(hosts)]
         allowed = f"files only, as {files[0]} is one, or servers only"
         raise validation.bad("names", others, allowed, "ask one after the other")
-    settings = [Setting.named(name) for name in dict.fromkeys(setting_names)]
-    targets = [] if files else targets_of(names, hosts)
-    if files:
-        _refuse_options_of_servers(context)
-    elif plot is not None:
-        allowed = "left out for servers, whose figures are in their folders"
-        raise validation.bad("--plot", str(plot), allowed, "leave it out")
-
-    def load() -> tuple[TrainingSet, Filters]:
-        # What is wrong otherwise is said at once; the classifier takes seconds to import.
-        from ccbench.classify.filters import Filters
-        from ccbench.classify.training_set import PACKAGED, TrainingSet
-
-        known = TrainingSet.load(training if training is not None else PACKAGED)
-        return known, Filters(smooth_s=smooth, bridge_s=bridge)
-
-    if files:
-        _classify_files(files, settings, *load(), plot=plot, as_json=as_json)
-        return None
-    return classify_servers(targets, settings, load, as_json=as_json, **asking)
+    _refuse_options_of_servers(context)
+    _classify_files(files, settings, training, filters, plot=plot, as_json=as_json)
+    return None
 
 
 def _refuse_options_of_servers(context: click.Context) -> None:
     """Refuse options that only servers have, rather than do nothing about them."""
     for option in context.command.params:
         is_given = context.get_parameter_source(option.name or "") == ParameterSource.COMMANDLINE
-        if is_given and option.name in _OF_SERVERS:
+        if is_given and option.name not in _OF_FILES:
             allowed = "left out for files, as it is about servers"
             raise validation.bad(
-                option.opts[-1], context.params[option.name], allowed, "leave it out"
+                option.opts[-1], context.params[option.name or ""], allowed, "leave it out"
             )
+
+
+def _classify_servers(
+    names: Sequence[str],
+    hosts: Path | None,
+    settings: Sequence[Setting],
+    *,
+    training: Path | None,
+    filters: Mapping[str, float | None],
+    output: Path,
+    retry: bool,
+    engine: EngineChoice,
+    max_megabytes: float,
+    max_connections: int,
+    pause: float,
+    contact: str,
+    min_utilisation: float,
+    insecure: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> ExitStatus:
+    from ccbench.classify.setting import SETTINGS
+    from ccbench.classify.web.manners import Manners
+    from ccbench.classify.web.target import read_targets
+
+    targets = read_targets(names, hosts)
+    manners = Manners(
+        max_megabytes=max_megabytes,
+        max_connections=max_connections,
+        pause_s=pause,
+        contact=contact,
+    )
+    # What is wrong with names and manners is said at once; pandas takes a while to import.
+    from ccbench.classify.filters import Filters
+    from ccbench.classify.web.survey import Survey
+
+    survey = Survey(
+        targets=targets,
+        settings=settings or SETTINGS,
+        training=training,
+        filters=Filters(**filters),
+        manners=manners,
+        min_utilisation=min_utilisation,
+        verify=not insecure,
+    )
+    links = resolve_link(engine.make())
+    if dry_run:
+        print_plan(survey.plan(output), output, as_json=as_json)
+        return ExitStatus.OK
+    rows, asked = _observe(survey, links, output, retry=retry)
+    print_rows(rows, output, asked=asked, as_json=as_json)
+    return ExitStatus.OK if any(row["label"] for row in rows) else ExitStatus.FAILED
+
+
+def _observe(
+    survey: Survey, engine: LinkEngine, output: Path, *, retry: bool
+) -> tuple[list[dict[str, Any]], int]:
+    """Run a survey; return its rows, and how many servers were asked."""
+    rows: list[dict[str, Any]] = []
+    steps = len(survey.settings) + 1
+    begun, asked = 0, set()
+    with progress("{task.fields[step]}") as bar:
+        task = bar.add_task("", total=len(survey.targets) * steps, step="")
+
+        def show(target: Target, step: str) -> None:
+            nonlocal begun
+            asked.add(target.url)
+            bar.update(task, description=target.name, step=step, completed=begun)
+            begun += 1
+
+        for row in survey.run(output, engine=engine, retry=retry, on_step=show):
+            rows.append(row)
+            begun = len(rows) * steps
+    return rows, len(asked)
 
 
 def _classify_files(
     files: Sequence[Path],
     settings: Sequence[Setting],
-    known: TrainingSet,
-    filters: Filters,
+    training: Path | None,
+    filters: Mapping[str, float | None],
     *,
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    from ccbench.classify.recording import read_all
-    from ccbench.classify.verdict import judge
     from ccbench.run import plots
 
     if len(settings) > 1:
@@ -218,20 +276,21 @@ def _classify_files(
         raise validation.bad("--setting", given, "one, for all files", "ask one after the other")
     if plot is not None:
         plots.check_path(plot)
-    recordings = read_all(files, settings[0] if settings else None, known.settings)
-    known = filters.known(known, {one.setting for one in recordings})
-    traces = [(one.setting, filters.trace(one.events)) for one in recordings]
-    verdict = judge(traces, known)
-    if plot is not None:
-        from ccbench.classify.figures import traces_over_nearest
+    from ccbench.classify.files import RecordedQueues
+    from ccbench.classify.filters import Filters
 
-        plots.save(traces_over_nearest(traces, verdict, known), plot)
+    queues = RecordedQueues.read(
+        files, next(iter(settings), None), training=training, filters=Filters(**filters)
+    )
+    if plot is not None:
+        plots.save(queues.figure(), plot)
+    verdict = queues.verdict
     if as_json:
         print_json({"files": [str(file) for file in files], **verdict.to_dict()})
         return
     shown = [
-        {"file": file.name, **one.to_dict()}
-        for file, one in zip(recordings, verdict.traces, strict=True)
+        {"file": name, **trace.to_dict()}
+        for name, trace in zip(queues.names, verdict.traces, strict=True)
     ]
     print_traces(shown, first="file")
     click.echo(f"congestion control: {verdict.label}")

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from ccbench.cli._console import coloured, print_json
-from ccbench.cli._options import engine_named, engine_options, json_option
+from ccbench.cli._options import engine_options, json_option
 from ccbench.cli._status import ExitStatus
+from ccbench.emulate.engine import LinkEngine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
+    from ccbench.cli._options import EngineChoice
     from ccbench.emulate.engine import Check, Engine
 
 __all__ = ["doctor"]
@@ -24,14 +25,14 @@ __all__ = ["doctor"]
 @click.command(short_help="Say what this machine can run, and what is missing.")
 @engine_options
 @json_option
-def doctor(*, engine: str, bess_dir: Path | None, as_json: bool) -> ExitStatus:
+def doctor(*, engine: EngineChoice, as_json: bool) -> ExitStatus:
     """Say what this machine can run, and what to install for the rest.
 
     The exit status is 0 if the engine has everything that runs need, and 1 if something is missing.
     """
     from ccbench.emulate.store import Store
 
-    chosen = engine_named(engine, bess_dir)
+    chosen = engine.make()
     checks = [*chosen.doctor(), Store().check()]
     fine = all(check.ok for check in checks)
     servers = _servers(chosen, checks)
@@ -58,9 +59,9 @@ def _print(checks: Iterable[Check]) -> None:
 
 def _servers(engine: Engine, checks: Iterable[Check]) -> list[Check]:
     """Return what asking servers through this engine's links needs besides the engine."""
-    if engine.name not in {"mahimahi", "bess"}:
+    if not isinstance(engine, LinkEngine):
         return []
-    from ccbench.cli._servers import link_checks
+    from ccbench.classify.web import download
 
     own = {check.name for check in checks}
-    return [check for check in link_checks(engine) if check.name not in own]
+    return [check for check in download.checks(engine) if check.name not in own]

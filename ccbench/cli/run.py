@@ -15,7 +15,6 @@ from ccbench.base.progress_bars import progress
 from ccbench.cli._console import made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
     NoiseChoice,
-    engine_named,
     engine_options,
     json_option,
     noise_options,
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from ccbench.cli._options import EngineChoice
     from ccbench.emulate import Engine
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
@@ -84,8 +84,7 @@ def run(
     repeat: int,
     noise: NoiseChoice,
     fresh: bool,
-    engine: str,
-    bess_dir: Path | None,
+    engine: EngineChoice,
     as_json: bool,
 ) -> None:
     """Run a scenario and print what each flow got.
@@ -116,7 +115,7 @@ def run(
     if seed is not None:
         loaded = replace(loaded, seed=seed)
     loaded = replace(loaded, noise=noise.over(loaded.noise))
-    chosen = engine_named(engine, bess_dir)
+    chosen = engine.make()
     loaded = _feasible(
         loaded, chosen, repeat, is_for_table=output is None and plot is None, fresh=fresh
     )

@@ -65,7 +65,7 @@ def shell(
     \b
         sudo ccbench shell --bandwidth 12 --rtt 80 --queue 64 -- curl -O https://example.com/file
     """  # noqa: D301 - click wants this sign itself
-    from ccbench.emulate.mahimahi.command import record
+    from ccbench.emulate.registry import resolve_link
 
     if (bandwidth is None) == (trace is None):
         message = "the link has a --bandwidth or a --trace: give one of the two"
@@ -74,7 +74,7 @@ def shell(
         result_folders.prepare(output, "recorded queue")
     link = _link(bandwidth, trace, queue_setting, loss, rtt)
     words = command or (os.environ.get("SHELL", "/bin/sh"),)
-    recording = record(words, link, rtt, direction=direction)
+    recording = resolve_link("mahimahi").record(words, link, rtt, direction=direction)
     if output is not None:
         recording.save(output)
     kept = {} if output is None else {"kept in": str(output)}

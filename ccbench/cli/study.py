@@ -17,16 +17,15 @@ from ccbench.base.progress_bars import progress
 from ccbench.cli._console import WIDTH, made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
     completes,
-    engine_named,
     engine_options,
     jobs_option,
     json_option,
-    kernel_option,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ccbench.cli._options import EngineChoice
     from ccbench.studies import CatalogueEntry, StudyResult
 
 __all__ = ["study"]
@@ -141,7 +140,6 @@ def _names() -> Iterable[str]:
     help="Folder for NAME.csv, NAME.png and NAME.json.",
 )
 @engine_options
-@kernel_option
 @jobs_option
 @click.option("--fresh", is_flag=True, help="Run even what the store has already.")
 @json_option
@@ -151,9 +149,7 @@ def run(
     quick: bool,
     full: bool,
     output: Path,
-    engine: str,
-    bess_dir: Path | None,
-    kernel: str | None,
+    engine: EngineChoice,
     jobs: int | None,
     fresh: bool,
     as_json: bool,
@@ -170,7 +166,7 @@ def run(
     from ccbench import studies
 
     chosen = studies.get(name)
-    runs_on = engine_named(engine, bess_dir, kernel)
+    runs_on = engine.make()
     result_folders.prepare(output, "study")
     with progress("{task.percentage:.0f} %") as bar:
         task = bar.add_task(name, total=1.0)

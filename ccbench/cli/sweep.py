@@ -14,7 +14,6 @@ from ccbench.cli._console import in_hours, made_by, print_json, print_pairs, pri
 from ccbench.cli._options import (
     check_folder_of,
     completes,
-    engine_named,
     engine_options,
     jobs_option,
     json_option,
@@ -25,6 +24,7 @@ from ccbench.cli._options import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ccbench.cli._options import EngineChoice
     from ccbench.sweeps import CaseEstimate, Sweep, SweepPlan
 
 __all__ = ["sweep"]
@@ -141,8 +141,7 @@ def sweep(
     jobs: int | None,
     scheduler: str | None,
     dry_run: bool,
-    engine: str,
-    bess_dir: Path | None,
+    engine: EngineChoice,
     as_json: bool,
 ) -> None:
     """Run all combinations of a scenario's settings.
@@ -172,7 +171,7 @@ def sweep(
 
         plots.check_path(plot)
         figures.check_figure(chosen)
-    runner = engine_named(engine, bess_dir)
+    runner = engine.make()
     if dry_run:
         _print_plan(chosen.plan(engine=runner), jobs, as_json=as_json)
         return

@@ -3,23 +3,29 @@
 
 :func:`repeat` runs one scenario with several seeds and returns means with their intervals.
 :func:`gather` brings the runs together that one result needs. :func:`cluster` gives
-:func:`run_many` the machines of a dask cluster.
+:func:`run_many` the machines of a dask cluster. Engines describe themselves: see
+:mod:`ccbench.emulate.engine`.
 """
 
 from __future__ import annotations
 
-from ccbench.base.cores import cores
-from ccbench.emulate._cluster import cluster
-from ccbench.emulate._gather import Gathered, RunMany, gather
-from ccbench.emulate._load import work_mbit
-from ccbench.emulate._machine import Machine
-from ccbench.emulate._repeat import repeat
-from ccbench.emulate._run import DEFAULT_STORE, resolve, run
-from ccbench.emulate._run_many import run_many
-from ccbench.emulate._work import expected_s, measured_s
-from ccbench.emulate.engine import Check, Engine, get_engine
-from ccbench.emulate.resources import Needs
-from ccbench.emulate.store import Store
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ccbench.base.cores import cores
+    from ccbench.emulate._cluster import cluster
+    from ccbench.emulate._gather import Gathered, RunMany, gather
+    from ccbench.emulate._load import work_mbit
+    from ccbench.emulate._machine import Machine
+    from ccbench.emulate._repeat import repeat
+    from ccbench.emulate._run import DEFAULT_STORE, run
+    from ccbench.emulate._run_many import run_many
+    from ccbench.emulate._work import expected_s, measured_s
+    from ccbench.emulate.engine import Check, Engine
+    from ccbench.emulate.registry import get_engine, resolve
+    from ccbench.emulate.resources import Needs
+    from ccbench.emulate.store import Store
 
 __all__ = [
     "DEFAULT_STORE",
@@ -42,3 +48,32 @@ __all__ = [
     "run_many",
     "work_mbit",
 ]
+
+# Imported when they are first used: the command line's --help needs only the engines' descriptions.
+_HOMES = {
+    "Check": "ccbench.emulate.engine",
+    "DEFAULT_STORE": "ccbench.emulate._run",
+    "Engine": "ccbench.emulate.engine",
+    "Gathered": "ccbench.emulate._gather",
+    "Machine": "ccbench.emulate._machine",
+    "Needs": "ccbench.emulate.resources",
+    "RunMany": "ccbench.emulate._gather",
+    "Store": "ccbench.emulate.store",
+    "cluster": "ccbench.emulate._cluster",
+    "cores": "ccbench.base.cores",
+    "expected_s": "ccbench.emulate._work",
+    "gather": "ccbench.emulate._gather",
+    "get_engine": "ccbench.emulate.registry",
+    "measured_s": "ccbench.emulate._work",
+    "repeat": "ccbench.emulate._repeat",
+    "resolve": "ccbench.emulate.registry",
+    "run": "ccbench.emulate._run",
+    "run_many": "ccbench.emulate._run_many",
+    "work_mbit": "ccbench.emulate._load",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

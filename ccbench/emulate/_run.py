@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 from ccbench.base import validation
 from ccbench.emulate import _speed
 from ccbench.emulate._machine import Machine
-from ccbench.emulate.engine import Engine, get_engine
+from ccbench.emulate.registry import resolve
 from ccbench.emulate.resources import check_room
 from ccbench.emulate.store import Store
 from ccbench.experiment.scenario import Scenario
 
 if TYPE_CHECKING:
-    from ccbench.emulate.engine import Progress
+    from ccbench.emulate.engine import Engine, Progress
     from ccbench.run.run import Run
 
-__all__ = ["DEFAULT_STORE", "check_is_scenario", "make", "resolve", "run"]
+__all__ = ["DEFAULT_STORE", "check_is_scenario", "make", "run"]
 
 #: The store in the user's cache folder.
-DEFAULT_STORE = Store()
+DEFAULT_STORE: Store = Store()
 
 
 def check_is_scenario(field: str, value: object) -> None:
@@ -119,8 +119,3 @@ def _timed(scenario: Scenario, engine: Engine, on_progress: Progress | None) -> 
     result = engine.run(scenario, on_progress=on_progress)
     _speed.learn(engine.name, engine.needs(scenario).work, time.monotonic() - began_s)
     return result
-
-
-def resolve(engine: str | Engine) -> Engine:
-    """Return the engine that is meant."""
-    return get_engine(engine) if isinstance(engine, str) else engine

@@ -18,8 +18,9 @@ from ccbench.base.cores import cores
 from ccbench.base.errors import EngineError, InputError
 from ccbench.emulate._cluster import WorkersKilled, losses_explained
 from ccbench.emulate._machine import Machine
-from ccbench.emulate._run import DEFAULT_STORE, check_is_scenario, make, resolve
+from ccbench.emulate._run import DEFAULT_STORE, check_is_scenario, make
 from ccbench.emulate._worker import Task
+from ccbench.emulate.registry import resolve
 from ccbench.emulate.resources import Room, check_room, size
 from ccbench.experiment.scenario import Scenario
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.base.errors import CcbenchError, EngineError, MissingRequirement
 from ccbench.emulate._run import run
-from ccbench.emulate.engine import ENGINES, get_engine
+from ccbench.emulate.registry import ENGINES, get_engine
 
 if TYPE_CHECKING:
     from ccbench.emulate.engine import Engine
@@ -44,8 +44,8 @@ class Task:
     @classmethod
     def of(cls, engine: Engine) -> Task:
         """Return the task for an engine as this process has it."""
-        kind = type(engine)
-        known = ENGINES.get(engine.name) == (kind.__module__, kind.__qualname__)
+        info = ENGINES.get(engine.name)
+        known = info is not None and info.load() is type(engine)
         return cls(
             engine=engine.name if known else engine,
             engine_version=engine.version(),

@@ -1,29 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Engines: what can run a scenario."""
+"""Engines: the interface of a program that runs scenarios, and the description of an engine.
+
+An engine of ccbench is a package in ``ccbench/emulate``: its ``__init__.py`` sets ``ENGINES`` to
+the :class:`EngineInfo` of each engine in it, where :mod:`ccbench.emulate.registry` finds them. An
+engine of your own needs no description: pass the object wherever an engine is expected.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
-from ccbench.base import validation
 from ccbench.run import run_files
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from typing_extensions import Self
+
+    from ccbench.emulate.realtime.recording import Recording
     from ccbench.emulate.resources import Needs
+    from ccbench.experiment.bottleneck import Bottleneck
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
 
 __all__ = [
-    "ENGINES",
     "Check",
     "Engine",
+    "EngineInfo",
+    "EngineOption",
+    "LinkEngine",
     "Progress",
-    "get_engine",
     "run_identity",
     "run_provenance",
 ]
@@ -73,7 +83,19 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """The name that :func:`get_engine` knows it by."""
+        """The engine's name: the one in its :class:`EngineInfo`, if it has one."""
+
+    @classmethod
+    def of_version(cls, version: str) -> Self:
+        """Return the engine of that version (:meth:`version`), as a cluster's worker needs it.
+
+        What it lacks is built, which may take minutes.
+
+        Raises
+        ------
+        MissingRequirement
+            If this machine has no engine of that version and cannot build it.
+        """
 
     def version(self) -> str:
         """Return what identifies everything in the engine that can change a result."""
@@ -89,6 +111,12 @@ class Engine(Protocol):
         """Return JSON-able values that say what this engine is, for files of results.
 
         Among them are ``ccbench`` (its version), ``engine`` (the name) and ``engine_version``.
+        """
+
+    def check_cca(self, cca: str, field: str = "cca") -> None:
+        """Raise an InputError that names `field` if flows cannot have this congestion control.
+
+        Raises a MissingRequirement if the engine itself is not installed.
         """
 
     def check(self, scenario: Scenario) -> None:
@@ -122,6 +150,134 @@ class Engine(Protocol):
         """Return what the engine needs of this machine, and whether it is there."""
 
 
+@runtime_checkable
+class LinkEngine(Engine, Protocol):
+    """An engine that can also put any program behind an emulated link, which reaches servers."""
+
+    def link_checks(self) -> list[Check]:
+        """Return what :meth:`record` needs of this machine, and whether it is there."""
+
+    def nearest_link(self, bottleneck: Bottleneck) -> Bottleneck:
+        """Return the link of this engine that stands for a bottleneck.
+
+        Engines differ in how they count a queue's places.
+
+        Raises
+        ------
+        InputError
+            If a command cannot be behind it.
+        """
+
+    def record(
+        self,
+        command: Sequence[str],
+        bottleneck: Bottleneck,
+        rtt_ms: float,
+        *,
+        direction: str = "down",
+        output: IO[bytes] | None = None,
+    ) -> Recording:
+        """Run a command behind a link, and record the link's queue.
+
+        Parameters
+        ----------
+        command : sequence of str
+            Program and arguments. It has this process's standard input.
+        bottleneck : Bottleneck
+            A drop-tail queue and its link.
+        rtt_ms : float
+            Added to every round trip, in milliseconds.
+        direction : str
+            What passes the bottleneck: ``"down"``, the packets that the command receives, or
+            ``"up"``, those that it sends.
+        output : file, optional
+            For the command's standard output and error; by default this process's.
+
+        Raises
+        ------
+        InputError
+            If the engine cannot be this link.
+        MissingRequirement
+            If something is not installed or not allowed.
+        EngineError
+            If the command was not started, or the record of its packets is not complete.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineOption:
+    """An option of an engine: on the command line, and a keyword argument of its class.
+
+    Parameters
+    ----------
+    flag : str
+        The option of the commands that run scenarios, such as ``"--bess-dir"``.
+    parameter : str
+        The keyword argument.
+    kind : type
+        ``str``, ``int``, ``float``, or ``Path`` for a folder.
+    metavar, help : str
+        For ``--help``; the engines that have the option and its default are added.
+    default : str
+        The value without the option, in words.
+    environment : str
+        The environment variable that the engine reads where the option is left out; empty if there
+        is none.
+    read : callable, optional
+        Makes the argument of the option's value. It raises an
+        :class:`~ccbench.base.errors.InputError` that names the flag.
+    """
+
+    flag: str
+    parameter: str
+    kind: type[str | int | float | Path]
+    metavar: str
+    help: str
+    default: str
+    environment: str = ""
+    read: Callable[[Any], Any] = lambda value: value
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineInfo:
+    """Description of an engine, which imports nothing that only its runs need.
+
+    Parameters
+    ----------
+    name : str
+        The name in ``--engine NAME``.
+    summary : str
+        What it is, in a few words without a full stop.
+    load : callable
+        Imports and returns its class.
+    page : str
+        Its page in ``docs/``.
+    install : str
+        What to install, for the table of engines.
+    is_real_time : bool
+        Whether a run takes as long as the scenario.
+    is_repeatable : bool
+        Whether the same scenario always gives the same bytes.
+    needs_root : bool
+        Whether only root can run it.
+    has_links : bool
+        Whether its class is a :class:`LinkEngine`, whose links reach servers.
+    options : tuple of EngineOption
+        Its own options.
+    """
+
+    name: str
+    summary: str
+    load: Callable[[], type[Engine]]
+    page: str
+    install: str
+    is_real_time: bool
+    is_repeatable: bool
+    needs_root: bool
+    has_links: bool
+    options: tuple[EngineOption, ...] = ()
+
+
 def run_identity(engine: str, *parts: str) -> str:
     """Return the identity of a run: the SHA-256 in hexadecimal of what decides what it looks like.
 
@@ -149,44 +305,3 @@ def run_provenance(engine: Engine, scenario: Scenario) -> dict[str, Any]:
         "scenario_key": scenario.key(),
         "seed": scenario.seed,
     }
-
-
-#: Where each engine is. They are imported when they are asked for, as they need different packages.
-ENGINES = {
-    "kernel": ("ccbench.emulate.kernel.engine", "KernelEngine"),
-    "kernel-http": ("ccbench.emulate.kernel.http", "HttpKernelEngine"),
-    "mahimahi": ("ccbench.emulate.mahimahi.engine", "MahimahiEngine"),
-    "bess": ("ccbench.emulate.bess.engine", "BessEngine"),
-}
-
-
-def get_engine(name: str, version: str | None = None) -> Engine:
-    """Return the engine of that name.
-
-    Parameters
-    ----------
-    name : str
-        One of :data:`ENGINES`.
-    version : str, optional
-        The version that it must have (:meth:`Engine.version`). What it lacks is built, which may
-        take minutes. Left out: the one that this machine uses.
-
-    Raises
-    ------
-    InputError
-        If there is none of that name.
-    MissingRequirement
-        If this machine has no engine of that version and cannot build it.
-
-    Examples
-    --------
-    >>> get_engine("kernel").name
-    'kernel'
-    """
-    if name not in ENGINES:
-        allowed = f"one of {', '.join(ENGINES)}"
-        raise validation.bad("engine", name, allowed, 'write for example engine = "kernel"')
-    module, cls = ENGINES[name]
-    kind = getattr(importlib.import_module(module), cls)
-    engine: Engine = kind() if version is None else kind.of_version(version)
-    return engine

@@ -3,21 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from ccbench import Bottleneck
 from ccbench.base.errors import InputError
-from ccbench.emulate.bess import command as bess
-from ccbench.emulate.mahimahi import command as mahimahi
+from ccbench.emulate.registry import ENGINES, resolve_link
 from ccbench.experiment.wifi import Wifi
 
-if TYPE_CHECKING:
-    from types import ModuleType
 
-
-@pytest.mark.parametrize("engine", [bess, mahimahi], ids=["bess", "mahimahi"])
+@pytest.mark.parametrize("engine", [one.name for one in ENGINES.values() if one.has_links])
 @pytest.mark.parametrize(
     ("link", "message"),
     [
@@ -25,7 +21,14 @@ if TYPE_CHECKING:
         ({"bandwidth_mbps": 12, "queue_bdp": 2}, "^queue_bdp is 2.0; .*: write queue_packets$"),
     ],
 )
-def test_link(engine: ModuleType, link: dict[str, Any], message: str) -> None:
+def test_link(engine: str, link: dict[str, Any], message: str) -> None:
     """A Wi-Fi link, and a queue as long as a scenario would say, are refused by name."""
     with pytest.raises(InputError, match=message):
-        engine.record(["true"], Bottleneck(**link), 40)
+        resolve_link(engine).record(["true"], Bottleneck(**link), 40)
+
+
+def test_direction() -> None:
+    """A direction that the engine's links do not have is refused."""
+    link = Bottleneck(bandwidth_mbps=12, queue_packets=63)
+    with pytest.raises(InputError, match=r"^direction is 'up'; it must be 'down'"):
+        resolve_link("bess").record(["true"], link, 40, direction="up")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from ccbench.base.errors import InputError
 from ccbench.emulate.engine import run_identity
 from ccbench.emulate.kernel.needs import needs
+from ccbench.emulate.registry import ENGINES
 from ccbench.run.run import Run
 from ccbench.run.tables import FLOW_COLUMNS, QUEUE_COLUMNS, STATE_DTYPE
 
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
+    from typing_extensions import Self
 
-    from ccbench.emulate import Check, Needs
+    from ccbench.emulate import Check, Engine, Needs
+    from ccbench.emulate.engine import EngineInfo
     from ccbench.experiment.scenario import Scenario
     from ccbench.raygen import SearchResult
 
@@ -116,6 +120,11 @@ class ArithmeticEngine:
     def __init__(self) -> None:
         self.ran: list[Scenario] = []
 
+    @classmethod
+    def of_version(cls, version: str) -> Self:  # noqa: ARG003 - there is but one
+        """Return the only version that there is."""
+        return cls()
+
     def version(self) -> str:
         """Return the version of the arithmetic."""
         return "1"
@@ -127,6 +136,9 @@ class ArithmeticEngine:
     def identity(self, scenario: Scenario) -> str:
         """Return that of the runs that it makes."""
         return identity_of(scenario)
+
+    def check_cca(self, cca: str, field: str = "cca") -> None:
+        """Leave it to :meth:`check`."""
 
     def check(self, scenario: Scenario) -> None:
         """Know two CCAs."""
@@ -178,6 +190,12 @@ class NoisyEngine(ArithmeticEngine):
         draws = np.random.default_rng(scenario.seed).normal(size=mbps.size)
         weights = mbps * np.exp(noise * self.deviation * draws)
         return run_with_rates(scenario, mbps.sum() * weights / weights.sum())
+
+
+def stand_in(engine: Engine) -> EngineInfo:
+    """Return the description of the virtual kernel, with another engine in its place."""
+    make: Any = lambda: engine  # noqa: E731 - an annotated function
+    return replace(ENGINES["kernel"], load=lambda: make)
 
 
 @pytest.fixture

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from ccbench.classify.setting import Setting
     from ccbench.classify.web.manners import Manners
     from ccbench.classify.web.site import Site
+    from ccbench.emulate.engine import LinkEngine
     from ccbench.emulate.realtime.recording import Recording
 
-    #: Runs a command behind a link: :func:`ccbench.emulate.mahimahi.command.record`, or its like.
+    #: Runs a command behind a link: ``record`` of a :class:`ccbench.emulate.engine.LinkEngine`.
     Recorder = Callable[..., Recording]
 
 __all__ = [
@@ -132,10 +133,10 @@ class Answers:
         )
 
 
-def checks() -> list[Check]:
-    """Return what asking a server needs besides an emulated link, and whether it is there."""
+def checks(engine: LinkEngine) -> list[Check]:
+    """Return what asking servers through an engine's links needs, and whether it is there."""
     missing = {} if shutil.which("h2load") else {"h2load": "nghttp2-client"}
-    return [Check.of_programs("programs that ask servers", missing)]
+    return [*engine.link_checks(), Check.of_programs("programs that ask servers", missing)]
 
 
 def added_rtt_ms(setting: Setting, rtt_ms: float) -> int:
@@ -170,7 +171,7 @@ def download(site: Site, setting: Setting, manners: Manners, record: Recorder) -
     manners : Manners
         How.
     record : callable
-        What runs a command behind a link, such as :func:`ccbench.emulate.mahimahi.command.record`.
+        What runs a command behind a link, as :meth:`ccbench.emulate.engine.LinkEngine.record` does.
 
     Returns
     -------

@@ -14,11 +14,12 @@ from urllib.parse import SplitResult, urlsplit
 from ccbench.base import validation
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ccbench.base.errors import InputError
 
-__all__ = ["INSTEAD_OF_LOOPBACK", "Target", "is_loopback", "read_list"]
+__all__ = ["INSTEAD_OF_LOOPBACK", "Target", "is_loopback", "read_list", "read_targets"]
 
 _PORTS = {"http": 80, "https": 443}
 #: Labels of letters, digits and hyphens with dots between them, or an IPv4 address.
@@ -28,6 +29,8 @@ _LONGEST_HOST, _LONGEST_NAME = 253, 80
 INSTEAD_OF_LOOPBACK = (
     "let the server listen on this machine's address in its network (`hostname -I`), and name that"
 )
+#: Of files that have records of queues.
+_SUFFIXES = (".csv", ".log", ".pcap", ".pcapng", ".parquet", ".json")
 _ALLOWED = "a host such as example.com, or a URL such as https://example.com/large-file"
 
 
@@ -176,6 +179,50 @@ def read_list(path: Path) -> list[Target]:
     if not targets:
         raise validation.bad("hosts", str(path), "a file with a host on each line", "name some")
     return targets
+
+
+def read_targets(names: Sequence[str], hosts: Path | None = None) -> list[Target]:
+    """Return the servers that names and a list mean, each once.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Hosts or URLs.
+    hosts : Path, optional
+        A list of more, as for :func:`read_list`.
+
+    Raises
+    ------
+    InputError
+        If there is none, or one cannot be a server that an emulated link leads to.
+
+    Examples
+    --------
+    >>> [target.url for target in read_targets(["example.com", "https://example.com/"])]
+    ['https://example.com/']
+    """
+    for name in names:
+        _check_not_file(name)
+    targets = [Target.named(name) for name in names]
+    if hosts is not None:
+        targets += read_list(hosts)
+    if not targets:
+        raise validation.bad("names", [], "a server or a file", "name one, such as example.com")
+    for target in targets:
+        if target.is_loopback:
+            allowed = "one that a link leads to, not this machine's loopback"
+            raise validation.bad("server", target.name, allowed, INSTEAD_OF_LOOPBACK)
+    return list({target.url: target for target in reversed(targets)}.values())[::-1]
+
+
+def _check_not_file(name: str) -> None:
+    """Refuse what is more likely a missing file than a server."""
+    host = re.split(r"[/:]", name, maxsplit=1)[0]
+    has_dot = "." in host.strip(".") or host == "localhost"
+    if "://" not in name and name and (not has_dot or name.endswith(_SUFFIXES)):
+        is_path = name.startswith(("/", "."))
+        step = "mend the path" if is_path else f"a server of that name is written https://{name}"
+        raise validation.bad("file", name, "there", step)
 
 
 def _ascii_host(name: str, parts: SplitResult) -> str:

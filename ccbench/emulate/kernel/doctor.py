@@ -8,6 +8,7 @@ import platform
 import shutil
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ccbench.base.cache import cache_dir
 from ccbench.base.durable import existing
@@ -15,6 +16,9 @@ from ccbench.base.errors import CcbenchError, InputError
 from ccbench.emulate.engine import Check
 from ccbench.emulate.kernel.boot.ending import MEMORY_FOLDER
 from ccbench.emulate.kernel.source import build, toolchain
+
+if TYPE_CHECKING:
+    from ccbench.emulate.kernel.source.build import KernelBuild
 
 __all__ = ["checks"]
 
@@ -28,9 +32,15 @@ _RECORDS_MB = 512
 _BUILD_MB = 2048
 
 
-def checks() -> list[Check]:
-    """Return the checks; modules that have changed are compiled for them, which takes seconds."""
-    built = _built()
+def checks(kernel: KernelBuild | None = None) -> list[Check]:
+    """Return the checks; modules that have changed are compiled for them, which takes seconds.
+
+    Parameters
+    ----------
+    kernel : KernelBuild, optional
+        The kernel to run; left out, the one that was built last.
+    """
+    built = _built(kernel)
     found = [_system()]
     if not built.ok:
         found += [_programs(), _room("room to build", existing(cache_dir()), _BUILD_MB)]
@@ -56,9 +66,9 @@ def _programs() -> Check:
     return Check.of_programs("programs to build with", toolchain.missing())
 
 
-def _built() -> Check:
+def _built(kernel: KernelBuild | None) -> Check:
     try:
-        kernel = build.installed()
+        kernel = kernel or build.installed()
     except InputError as error:  # the cache cannot be where it is; the message says what to do
         detail, _, remedy = str(error).partition(": ")
         return Check(name="virtual kernel", ok=False, detail=detail, remedy=remedy)

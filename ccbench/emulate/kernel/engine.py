@@ -14,7 +14,7 @@ from ccbench.base.code_digests import code_digest
 from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import run_identity, run_provenance
-from ccbench.emulate.kernel import doctor
+from ccbench.emulate.kernel import INFO, doctor
 from ccbench.emulate.kernel.boot import parameters
 from ccbench.emulate.kernel.boot.boot import boot
 from ccbench.emulate.kernel.boot.inputs import guest_input
@@ -55,7 +55,7 @@ class KernelEngine:
     >>> run = KernelEngine().run(Scenario.load("examples/bbr-vs-cubic.toml"))  # doctest: +SKIP
     """
 
-    name = "kernel"
+    name = INFO.name
 
     #: The modules that lead from a scenario into the guest and from there to a run.
     code: ClassVar[tuple[str, ...]] = (
@@ -148,16 +148,17 @@ class KernelEngine:
             "machine": platform.machine(),
         }
 
-    def hint(self, cca: str) -> str:
-        """Say what to do about a congestion control that the kernel does not have."""
-        hint = validation.choice_hint(cca, self.kernel.ccas)
-        return f"{hint} (one of your own: name its folder in {OWN_MODULES})"
+    def check_cca(self, cca: str, field: str = "cca") -> None:
+        """Raise an InputError that names `field` if the kernel has no such congestion control."""
+        if cca not in self.kernel.ccas:
+            allowed = f"one of {', '.join(self.kernel.ccas)}"
+            raise validation.bad(field, cca, allowed, self._hint(cca))
 
     def check(self, scenario: Scenario) -> None:
         """Raise an InputError if the kernel does not have what the scenario names."""
         for i, flow in enumerate(scenario.flows):
             if not flow.is_udp and flow.cca not in self.kernel.ccas:
-                hint = self.hint(flow.cca)
+                hint = self._hint(flow.cca)
                 allowed = ", ".join(self.kernel.ccas)
                 message = (
                     f"cca = {flow.cca!r} (flows[{i}]): the virtual kernel has {allowed}: {hint}"
@@ -189,7 +190,12 @@ class KernelEngine:
 
     def doctor(self) -> list[Check]:
         """Return what the virtual kernel needs of this machine, and whether it is there."""
-        return doctor.checks()
+        return doctor.checks(self._given)
+
+    def _hint(self, cca: str) -> str:
+        """Return the next step if the kernel does not have a congestion control."""
+        hint = validation.choice_hint(cca, self.kernel.ccas)
+        return f"{hint} (one of your own: name its folder in {OWN_MODULES})"
 
 
 def _check_encoding(scenario: Scenario, i: int) -> None:

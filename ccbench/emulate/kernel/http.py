@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ccbench.base import validation
 from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.emulate.engine import Check
-from ccbench.emulate.kernel import web
+from ccbench.emulate.kernel import HTTP_INFO, web
 from ccbench.emulate.kernel.boot import plan
 from ccbench.emulate.kernel.boot.inputs import guest_input
 from ccbench.emulate.kernel.engine import KernelEngine
@@ -60,7 +60,7 @@ class HttpKernelEngine(KernelEngine):
     'kernel-http'
     """
 
-    name = "kernel-http"
+    name = HTTP_INFO.name
     code = (*KernelEngine.code, "ccbench.emulate.kernel.web")
 
     @classmethod

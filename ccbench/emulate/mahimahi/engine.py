@@ -3,46 +3,39 @@
 
 from __future__ import annotations
 
-import platform
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
-from ccbench.base.code_digests import code_digest
-from ccbench.base.errors import MissingRequirement
-from ccbench.emulate._workspace import workspace
-from ccbench.emulate.engine import run_identity, run_provenance
-from ccbench.emulate.mahimahi import doctor
+from ccbench.base import validation
+from ccbench.emulate.mahimahi import INFO, doctor, files
 from ccbench.emulate.mahimahi.delay import LARGEST_JITTER_MS
+from ccbench.emulate.mahimahi.link_log import LinkLog
+from ccbench.emulate.mahimahi.rate import link_trace
 from ccbench.emulate.mahimahi.records import read_run
-from ccbench.emulate.mahimahi.shells import check_path
-from ccbench.emulate.realtime.host import (
-    check_noise,
-    check_scenario,
-    ordinary_user,
-    provenance,
-    require,
-)
-from ccbench.emulate.realtime.needs import needs
-from ccbench.emulate.realtime.supervisor import run_world
+from ccbench.emulate.mahimahi.replay import replay
+from ccbench.emulate.mahimahi.shells import ANSWERS, DIRECTIONS, check_path, shells
+from ccbench.emulate.realtime.engine import RealTimeEngine
+from ccbench.emulate.realtime.host import forwarding_check
+from ccbench.emulate.realtime.namespaces import HERE
+from ccbench.emulate.realtime.recording import Recording
 
 if TYPE_CHECKING:
-    from ccbench.emulate.engine import Check, Progress
-    from ccbench.emulate.resources import Needs
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from ccbench.emulate.engine import Check
+    from ccbench.experiment.bottleneck import Bottleneck
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
 
 __all__ = ["MahimahiEngine"]
 
-#: The modules that make a run of a scenario, and its tables of what that has left.
-_CODE = ("ccbench.emulate.mahimahi.world", "ccbench.emulate.mahimahi.records")
 
-#: A packet's lines in mm-link's log, and its records, in bytes.
-_RECORDS_BYTES = 100
-
-
-class MahimahiEngine:
+class MahimahiEngine(RealTimeEngine):
     """Runs scenarios on the TCP stack of this machine, in real time, through Mahimahi's shells.
 
-    Every run has network, mount and process namespaces of its own.
+    A command behind a link reaches the machine itself at ``$MAHIMAHI_BASE``. Round trips of links
+    are even whole numbers of milliseconds.
 
     Parameters
     ----------
@@ -58,65 +51,68 @@ class MahimahiEngine:
     >>> run = MahimahiEngine().run(scenario)  # doctest: +SKIP
     """
 
-    name = "mahimahi"
+    name = INFO.name
+    package = "ccbench.emulate.mahimahi"
+    program = "Mahimahi"
+    shared = "the same kernel and the same mahimahi package"
+    packet_record_bytes = 100  # lines in mm-link's log, and the packets that were watched
+    shortest_rtt_ms = 2
+    directions = DIRECTIONS
+    status_file = files.STATUS
 
-    def __init__(self, user: str | None = None) -> None:
-        self.user = ordinary_user(user)
-
-    @classmethod
-    def of_version(cls, version: str) -> MahimahiEngine:
-        """Return the engine of that version.
-
-        Raises
-        ------
-        MissingRequirement
-            If that is another one.
-        """
-        engine = cls()
-        if engine.version() != version:
-            raise MissingRequirement(
-                f"Mahimahi here is {engine.version()}, but {version} is needed: use machines with "
-                "the same kernel and the same mahimahi package"
-            )
-        return engine
-
-    def version(self) -> str:
-        """Return what identifies everything that can change a result."""
-        return f"{code_digest(*_CODE)[:12]}-{platform.release()}-{doctor.programs_digest()}"
-
-    def identity(self, scenario: Scenario) -> str:
-        """Return the digest of all that decides what a run of `scenario` looks like."""
-        return run_identity(self.name, self.version(), scenario.key())
-
-    def provenance(self) -> dict[str, object]:
-        """Return what this engine is; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
-        return provenance(self.name, self.version())
-
-    def check(self, scenario: Scenario) -> None:
-        """Raise an InputError if Mahimahi or this kernel cannot do what the scenario says."""
-        check_scenario(scenario, self.name)
-        check_path(scenario.bottlenecks[0], scenario.rtt_ms)
-        check_noise(scenario.noise, self.name, LARGEST_JITTER_MS)
-        require(self.doctor())
-
-    def needs(self, scenario: Scenario) -> Needs:
-        """Return what a run takes; see :meth:`ccbench.emulate.engine.Engine.needs`."""
-        return needs(scenario, _RECORDS_BYTES)
-
-    def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
-        """Run a scenario; see :meth:`ccbench.emulate.engine.Engine.run`."""
-        self.check(scenario)
-        with workspace() as folder:
-            folder.chmod(0o711)  # the shells' user finds its way through
-            run_world(
-                "ccbench.emulate.mahimahi.world",
-                scenario,
-                folder,
-                self.user,
-                on_progress=on_progress,
-            )
-            return read_run(scenario, folder, run_provenance(self, scenario))
+    def programs(self) -> str:
+        """Return the digest of Mahimahi's programs."""
+        return doctor.programs_digest()
 
     def doctor(self) -> list[Check]:
         """Return what Mahimahi needs of this machine, and whether it is there."""
         return doctor.checks(self.user)
+
+    def link_checks(self) -> list[Check]:
+        """Return what :meth:`record` needs of this machine, and whether it is there."""
+        return [*self.doctor(), forwarding_check()]
+
+    def check_path(self, bottleneck: Bottleneck, rtt_ms: float) -> None:
+        """Raise an InputError if Mahimahi cannot be this path."""
+        check_path(bottleneck, rtt_ms)
+
+    def check_link(self, bottleneck: Bottleneck) -> None:
+        """Raise an InputError if no command can be behind this link, or it cannot be recorded."""
+        super().check_link(bottleneck)
+        validation.one_of("qdisc", bottleneck.qdisc, ("droptail",))
+
+    def jitter_ms(self) -> float:
+        """Return the path's own jitter in either direction, in milliseconds."""
+        return LARGEST_JITTER_MS
+
+    def world_arguments(self, _core: int, /) -> tuple[str, ...]:
+        """Return the arguments of the module ``world`` after the folder."""
+        return (self.user,)
+
+    def read_run(self, scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) -> Run:
+        """Read the run whose records are in a folder."""
+        return read_run(scenario, folder, provenance)
+
+    def prepare_link(
+        self, folder: Path, bottleneck: Bottleneck, rtt_ms: float, direction: str, _core: int, /
+    ) -> None:
+        """Write the shells' command lines and traces to a session's folder."""
+        trace, _ = link_trace(bottleneck, at_least_ms=0)
+        trace.to_file(folder / files.LINK_TRACE)
+        ANSWERS.to_file(folder / files.ANSWERS_TRACE)
+        nested = shells(
+            bottleneck,
+            rtt_ms,
+            link=HERE / files.LINK_TRACE,
+            answers=HERE / files.ANSWERS_TRACE,
+            log=HERE / files.LINK_LOG,
+            direction=direction,
+        )
+        (folder / files.SHELLS).write_text(json.dumps(nested), encoding="utf-8")
+
+    def read_command(self, folder: Path, _bottleneck: Bottleneck, /, **about: Any) -> Recording:
+        """Read mm-link's log of the link from a session's folder."""
+        log = LinkLog.read(folder / files.LINK_LOG)
+        times_ms = log.lines["time_ms"]
+        duration_s = times_ms.iloc[-1] / 1e3 if len(times_ms) else 0.0
+        return Recording(duration_s=duration_s, queue=replay(log), **about)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ccbench.experiment.scenario import Scenario
 
 __all__ = [
-    "available_ccas",
+    "check_cca",
     "check_noise",
     "check_scenario",
     "forwarding_check",
@@ -38,10 +38,20 @@ __all__ = [
 _MOST_FLOWS = 1_000
 
 
-def available_ccas() -> tuple[str, ...]:
-    """Return the congestion controls that the kernel of this machine has loaded."""
+def check_cca(cca: str, field: str = "cca") -> None:
+    """Check that this machine's kernel has a congestion control.
+
+    Raises
+    ------
+    InputError
+        If it does not have it. It names `field`.
+    """
     path = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-    return tuple(sorted(path.read_text(encoding="utf-8").split()))
+    available = sorted(path.read_text(encoding="utf-8").split())
+    if cca not in available:
+        allowed = f"one that this machine's kernel has: {', '.join(available)}"
+        step = f"choose one, or load it (sudo modprobe tcp_{cca})"
+        raise validation.bad(field, cca, allowed, step)
 
 
 def check_scenario(scenario: Scenario, engine: str) -> None:
@@ -61,16 +71,13 @@ def check_scenario(scenario: Scenario, engine: str) -> None:
     for field, value, allowed in _of_virtual_time(scenario):
         step = "use the engine kernel"
         raise validation.bad(field, value, f"{allowed} with the engine {engine}", step)
-    available = available_ccas()
     for i, flow in enumerate(scenario.flows):
         with validation.within(f"flows[{i}]."):
             if flow.extra_rtt_ms:
                 allowed = f"0 with the engine {engine}, where all flows share one path"
                 raise validation.bad("extra_rtt_ms", flow.extra_rtt_ms, allowed, "remove it")
-            if not flow.is_udp and flow.cca not in available:
-                allowed = f"one that this machine's kernel has: {', '.join(available)}"
-                step = f"choose one, or load it (sudo modprobe tcp_{flow.cca})"
-                raise validation.bad("cca", flow.cca, allowed, step)
+            if not flow.is_udp:
+                check_cca(flow.cca)
 
 
 def check_noise(noise: Noise, engine: str, most_ms: float) -> None:

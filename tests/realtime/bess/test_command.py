@@ -20,7 +20,7 @@ import pytest
 
 from ccbench import Bottleneck
 from ccbench.base.errors import InputError, MissingRequirement
-from ccbench.emulate.bess.command import checks, record
+from ccbench.emulate.bess.engine import BessEngine
 from ccbench.emulate.realtime.recording import Recording
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ _RECORD = """
 import json, os, sys
 from pathlib import Path
 from ccbench import Bottleneck
-from ccbench.emulate.bess.command import record
+from ccbench.emulate.bess.engine import BessEngine
 from ccbench.emulate.bess import records as of_bess
 from ccbench.emulate.realtime import records
 from ccbench.base.errors import CcbenchError
@@ -70,7 +70,7 @@ of_bess.LARGEST_RATE_ERROR, records.LATE_MS = 0.5, 500
 folder, link, rtt_ms = Path(sys.argv[1]), json.loads(sys.argv[2]), float(sys.argv[3])
 print(os.getpid(), flush=True)
 try:
-    recording = record(sys.argv[4:], Bottleneck(**link), rtt_ms)
+    recording = BessEngine().record(sys.argv[4:], Bottleneck(**link), rtt_ms)
 except CcbenchError as error:
     sys.exit(str(error))
 folder.mkdir()
@@ -99,7 +99,11 @@ for _ in range(50):
 
 @pytest.fixture(scope="module", autouse=True)
 def _can(bess: Path) -> None:
-    missing = [one.name for one in checks(bess) if not one.ok and one.name != "forwarding"]
+    missing = [
+        one.name
+        for one in BessEngine(bess).link_checks()
+        if not one.ok and one.name != "forwarding"
+    ]
     if missing:
         pytest.skip(f"this machine lacks {', '.join(missing)}")
 
@@ -347,17 +351,17 @@ class TestFailure:
     def test_bad_input(self, bess: Path, link: dict[str, Any], rtt_ms: float, message: str) -> None:
         """What BESS cannot be is refused with the setting and what it can be."""
         with pytest.raises(InputError, match=message):
-            record(["true"], Bottleneck(**{**_LINK, **link}), rtt_ms, directory=bess)
+            BessEngine(bess).record(["true"], Bottleneck(**{**_LINK, **link}), rtt_ms)
 
     def test_no_command(self, bess: Path) -> None:
         """So is nothing to run."""
         with pytest.raises(InputError, match="command is"):
-            record([], Bottleneck(**_LINK), 40, directory=bess)
+            BessEngine(bess).record([], Bottleneck(**_LINK), 40)
 
     def test_no_bess(self, tmp_path: Path) -> None:
         """A folder without BESS is refused with what it lacks."""
         with pytest.raises(MissingRequirement, match="has no core/bessd"):
-            record(["true"], Bottleneck(**_LINK), 40, directory=tmp_path)
+            BessEngine(tmp_path).record(["true"], Bottleneck(**_LINK), 40)
 
 
 def test_others(tmp_path: Path, bess: Path) -> None:

@@ -21,7 +21,6 @@ from ccbench import Bottleneck
 from ccbench.base.errors import InputError
 from ccbench.cli.main import program
 from ccbench.emulate._workspace import workspace
-from ccbench.emulate.mahimahi.command import record
 from ccbench.emulate.mahimahi.engine import MahimahiEngine
 from ccbench.run import table_files
 from tests.documentation import DOCS, blocks, commands
@@ -264,4 +263,4 @@ class TestBadInput:
         """Only what can be read back from the log is recorded."""
         link = Bottleneck(bandwidth_mbps=12, queue_packets=10, qdisc="codel")
         with pytest.raises(InputError, match="qdisc is 'codel'; it must be 'droptail'"):
-            record(["true"], link, 40)
+            MahimahiEngine().record(["true"], link, 40)

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
@@ -12,7 +10,8 @@ from click.testing import CliRunner, Result
 
 from ccbench.cli import main as cli
 from ccbench.cli._status import ExitStatus
-from ccbench.emulate.engine import ENGINES
+from ccbench.emulate.registry import ENGINES
+from tests.unit.conftest import stand_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,8 +78,7 @@ def noisy(noisy_engine: NoisyEngine, monkeypatch: pytest.MonkeyPatch) -> NoisyEn
 
 def take_the_place(engine: Made, monkeypatch: pytest.MonkeyPatch) -> Made:
     """Let the commands use this engine instead of the virtual kernel."""
-    monkeypatch.setitem(sys.modules, "arithmetic", SimpleNamespace(make=lambda: engine))
-    monkeypatch.setitem(ENGINES, "kernel", ("arithmetic", "make"))
+    monkeypatch.setitem(ENGINES, "kernel", stand_in(engine))
     return engine
 
 

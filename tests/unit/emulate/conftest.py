@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ccbench.base import code_digests
-from ccbench.base.errors import EngineError, InputError
+from ccbench.base.errors import EngineError, InputError, MissingRequirement
 from ccbench.emulate import Check, Store
 from ccbench.emulate.engine import run_identity
 from ccbench.emulate.resources import Needs
@@ -22,6 +22,8 @@ from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from typing_extensions import Self
 
     from ccbench.emulate.engine import Progress
     from ccbench.run.run import Run
@@ -61,6 +63,11 @@ class GuestEngine:
     make_run: Callable[..., Run]
     name: str = "arithmetic"
 
+    @classmethod
+    def of_version(cls, version: str) -> Self:
+        """Be none that a worker can make."""
+        raise MissingRequirement(version)
+
     def version(self) -> str:
         """Return the version that the runs of `make_run` bear."""
         return "1"
@@ -72,6 +79,9 @@ class GuestEngine:
     def identity(self, scenario: Scenario) -> str:
         """Return that of the runs of `make_run`."""
         return run_identity(self.name, self.version(), scenario.key())
+
+    def check_cca(self, cca: str, field: str = "cca") -> None:
+        """Know every congestion control."""
 
     def check(self, scenario: Scenario) -> None:
         """Refuse one scenario."""

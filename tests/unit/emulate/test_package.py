@@ -11,8 +11,8 @@ import pytest
 import ccbench
 from ccbench.base.errors import EngineError, InputError
 from ccbench.emulate import get_engine, run, run_many
-from ccbench.emulate.engine import ENGINES
 from ccbench.emulate.realtime.host import lacking
+from ccbench.emulate.registry import ENGINES
 from ccbench.experiment.scenario import Scenario
 from tests.unit.emulate.conftest import BASE
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ccbench.base.errors import CcbenchError
+from ccbench.base.errors import CcbenchError, MissingRequirement
 from ccbench.raygen import (
     SearchConfig,
 )
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
 
@@ -36,6 +38,11 @@ class Wrapped:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
+
+    @classmethod
+    def of_version(cls, version: str) -> Self:
+        """Be none that a worker can make."""
+        raise MissingRequirement(version)
 
     def run(self, scenario: Scenario, **options: Any) -> Run:
         """Run what is wrapped."""

@@ -6,12 +6,10 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import sys
 from dataclasses import dataclass
 from functools import cached_property
 from html import unescape
 from html.parser import HTMLParser
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -21,13 +19,13 @@ from click.testing import CliRunner
 from ccbench.base.errors import CcbenchError, EngineError, InputError, MissingRequirement
 from ccbench.base.sealed import sealed, unsealed
 from ccbench.cli import main as cli
-from ccbench.emulate.engine import ENGINES
+from ccbench.emulate.registry import ENGINES
 from ccbench.experiment.scenario import Scenario
 from ccbench.harm import measure
 from ccbench.raygen import DEFAULT_SPACE, Choice, Space, search
 from ccbench.raygen.html import report
 from ccbench.raygen.regions import regions
-from tests.unit.conftest import ArithmeticEngine
+from tests.unit.conftest import ArithmeticEngine, stand_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -428,8 +426,7 @@ class TestCommand:
     @pytest.fixture(autouse=True)
     def _arithmetic(self, engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> None:
         """Let the command use arithmetic instead of the virtual kernel."""
-        monkeypatch.setitem(sys.modules, "arithmetic", SimpleNamespace(make=lambda: engine))
-        monkeypatch.setitem(ENGINES, "kernel", ("arithmetic", "make"))
+        monkeypatch.setitem(ENGINES, "kernel", stand_in(engine))
 
     def test_writes_where_told(self, made: Any, tmp_path: Path) -> None:
         """The command says where the page and the figures are."""

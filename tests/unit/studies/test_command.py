@@ -16,10 +16,11 @@ from ccbench.base.sealed import unsealed
 from ccbench.cli import main as cli
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.study import _balanced
-from ccbench.emulate.engine import ENGINES
+from ccbench.emulate.registry import ENGINES
 from ccbench.studies import (
     catalogue,
 )
+from tests.unit.conftest import stand_in
 from tests.unit.studies.conftest import SEARCH_STUDY, STUDY
 
 if TYPE_CHECKING:
@@ -36,8 +37,7 @@ def ccbench(*args: object) -> Result:
 @pytest.fixture
 def registered(engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> ArithmeticEngine:
     """Register the studies above and let the commands use arithmetic."""
-    monkeypatch.setitem(sys.modules, "arithmetic", SimpleNamespace(make=lambda: engine))
-    monkeypatch.setitem(ENGINES, "kernel", ("arithmetic", "make"))
+    monkeypatch.setitem(ENGINES, "kernel", stand_in(engine))
     known = {study.name: study.info for study in (STUDY, SEARCH_STUDY)}
     monkeypatch.setattr(catalogue, "_entries", lambda: known)
     monkeypatch.setattr(catalogue, "_module", "ccbench.studies.of_tests.{}".format)

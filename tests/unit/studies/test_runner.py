@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -13,7 +11,8 @@ import pytest
 from ccbench import Scenario, raygen, studies
 from ccbench.base.errors import EngineError, InputError
 from ccbench.base.sealed import check_files, unsealed
-from ccbench.emulate.engine import ENGINES
+from ccbench.emulate.registry import ENGINES
+from tests.unit.conftest import stand_in
 from tests.unit.studies.conftest import (
     LINK_MBPS,
     SEARCH_STUDY,
@@ -52,8 +51,7 @@ class TestRunStudy:
         """References run on the installed kernel whatever is asked for; their rows come first."""
         installed = type(engine)()
         installed.version = lambda: "2"  # type: ignore[method-assign]
-        monkeypatch.setitem(sys.modules, "arithmetic", SimpleNamespace(make=lambda: installed))
-        monkeypatch.setitem(ENGINES, "kernel", ("arithmetic", "make"))
+        monkeypatch.setitem(ENGINES, "kernel", stand_in(installed))
 
         def references(*, quick: bool) -> tuple[Scenario, ...]:
             return tuple(replace(one, seed=7) for one in scenarios(quick=quick) if one.seed == 1)

@@ -11,6 +11,8 @@ from click.testing import CliRunner
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training_set import TrainingSet
 from ccbench.cli.main import program
+from ccbench.emulate.bess.engine import BessEngine
+from ccbench.emulate.mahimahi.engine import MahimahiEngine
 from tests.unit.classify.web.conftest import download, serving
 
 if TYPE_CHECKING:
@@ -43,17 +45,17 @@ class TestCommand:
         asked = []
 
         def record(
-            _command: Any, link: Any, _rtt_ms: float, *, output: Any, **how: Any
+            engine: Any, _command: Any, link: Any, _rtt_ms: float, *, output: Any
         ) -> Recording:
             output.write(b"status codes: 50 2xx\nconnections opened: 1")
-            asked.append((link.queue_packets, how))
+            asked.append((link.queue_packets, getattr(engine, "directory", None)))
             return download(SETTINGS[0])
 
-        other = {"mahimahi": "bess", "bess": "mahimahi"}[engine]
-        monkeypatch.setattr(f"ccbench.emulate.{engine}.command.record", record)
-        monkeypatch.setattr(f"ccbench.emulate.{engine}.command.checks", lambda *_: [])
-        monkeypatch.setattr(f"ccbench.emulate.{other}.command.checks", pytest.fail)
-        monkeypatch.setattr("ccbench.classify.web.download.checks", list)
+        for one in (MahimahiEngine, BessEngine):
+            is_chosen = one.name == engine
+            monkeypatch.setattr(one, "record", record if is_chosen else pytest.fail)
+            monkeypatch.setattr(one, "link_checks", lambda _: [])
+        monkeypatch.setattr("ccbench.classify.web.download.checks", lambda one: one.link_checks())
         names = [f"--setting={setting.name}" for setting in (SETTINGS[0], SETTINGS[2])]
         where = ["--bess-dir", str(tmp_path)] if engine == "bess" else []
         with serving() as (url, _):
@@ -71,7 +73,7 @@ class TestCommand:
             )
         assert result.exit_code in {0, 1}, result.stderr
         assert [count for count, _ in asked] == packets
-        assert all(how == ({"directory": tmp_path} if where else {}) for _, how in asked)
+        assert {directory for _, directory in asked} == {tmp_path if where else None}
         (row,) = (tmp_path / "kept").glob("*/result.json")
         assert json.loads(row.read_text(encoding="utf-8"))["provenance"]["engine"] == engine
 

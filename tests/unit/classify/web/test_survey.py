@@ -14,15 +14,51 @@ from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.web.folder import ServerFolder
 from ccbench.classify.web.manners import Manners
-from ccbench.classify.web.survey import FIGURE, survey
+from ccbench.classify.web.survey import FIGURE, Survey
 from ccbench.classify.web.target import Target
 from tests.unit.classify.web.conftest import download, serving
+from tests.unit.conftest import ArithmeticEngine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from ccbench.emulate import Check
     from ccbench.emulate.realtime.recording import Recording
+    from ccbench.experiment.bottleneck import Bottleneck
+
+
+class Links(ArithmeticEngine):
+    """An engine of one's own, whose links are functions of the tests."""
+
+    name = "made up"
+
+    def __init__(self, record: Callable[..., Recording]) -> None:
+        super().__init__()
+        self._record = record
+
+    def provenance(self) -> dict[str, object]:
+        """Return the name alone."""
+        return {"engine": self.name}
+
+    def link_checks(self) -> list[Check]:
+        """Need nothing."""
+        return []
+
+    def nearest_link(self, bottleneck: Bottleneck) -> Bottleneck:
+        """Have every link."""
+        return bottleneck
+
+    def record(self, *command: Any, direction: str = "down", **how: Any) -> Recording:
+        """Record as the function does."""
+        assert direction == "down"
+        return self._record(*command, **how)
+
+
+@pytest.fixture(autouse=True)
+def _h2load(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do without h2load, which would make the downloads."""
+    monkeypatch.setattr("ccbench.classify.web.download.checks", lambda one: one.link_checks())
 
 
 class TestSurvey:
@@ -30,19 +66,19 @@ class TestSurvey:
 
     @staticmethod
     def run(
-        folder: Path, urls: list[str], record: Callable[..., Recording], **options: Any
+        folder: Path,
+        urls: list[str],
+        record: Callable[..., Recording],
+        *,
+        retry: bool = False,
+        **options: Any,
     ) -> list[dict[str, Any]]:
         """Survey servers in two settings."""
-        return list(
-            survey(
-                [Target.named(url) for url in urls],
-                TrainingSet.load(PACKAGED),
-                record,
-                folder,
-                provenance={"engine": "made up"},
-                **{"settings": SETTINGS[:2], "manners": Manners(pause_s=0), **options},
-            )
+        survey = Survey(
+            targets=[Target.named(url) for url in urls],
+            **{"settings": SETTINGS[:2], "manners": Manners(pause_s=0), **options},
         )
+        return list(survey.run(folder, engine=Links(record), retry=retry))
 
     def test_resumes(self, tmp_path: Path) -> None:
         """What was downloaded is not asked for again, whenever the survey was interrupted."""
@@ -118,7 +154,8 @@ class TestSurvey:
         assert row["votes"] == f"{votes} of 2"
         assert row["megabytes"] == pytest.approx(2 * 0.95 * 5 / 8 * 21, rel=0.01)
         assert [trace["setting"] for trace in row["traces"]] == [one.name for one in SETTINGS[:2]]
-        assert row["provenance"] == {"engine": "made up"}
+        assert row["provenance"]["engine"] == "made up"
+        assert "kernel" == row["provenance"]["training"]["engine"]
         assert row["engine"] == "made up"
 
     def test_gives_up(self, tmp_path: Path) -> None:
@@ -212,3 +249,10 @@ class TestSurvey:
         (folder / "result.json").write_text("[]", encoding="utf-8")
         with pytest.raises(InputError, match="remove it"):
             self.run(tmp_path, ["nobody.invalid"], lambda: None)  # type: ignore[arg-type,return-value] # nobody is asked
+
+    def test_no_links(self, tmp_path: Path) -> None:
+        """An engine without links to servers is refused with those that have them."""
+        survey = Survey(targets=[Target.named("example.com")])
+        with pytest.raises(InputError, match=r"engine is 'kernel'; .*: bess, mahimahi: choose"):
+            next(survey.run(tmp_path, engine="kernel"))
+        assert list(tmp_path.iterdir()) == []

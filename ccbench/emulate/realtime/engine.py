@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The common part of the engines in real time: this machine's TCP, over an emulated path."""
+
+from __future__ import annotations
+
+import platform
+from abc import ABC, abstractmethod
+from contextlib import nullcontext
+from typing import IO, TYPE_CHECKING, Any, ClassVar
+
+from ccbench.base import validation
+from ccbench.base.code_digests import code_digest
+from ccbench.base.errors import MissingRequirement
+from ccbench.emulate._workspace import workspace
+from ccbench.emulate.engine import run_identity, run_provenance
+from ccbench.emulate.realtime.command import (
+    check_command,
+    check_link,
+    exit_status,
+    run_session,
+)
+from ccbench.emulate.realtime.host import (
+    check_cca,
+    check_noise,
+    check_scenario,
+    ordinary_user,
+    provenance,
+    require,
+)
+from ccbench.emulate.realtime.needs import needs
+from ccbench.emulate.realtime.supervisor import run_world
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from typing_extensions import Self
+
+    from ccbench.emulate.engine import Check, Progress
+    from ccbench.emulate.realtime.recording import Recording
+    from ccbench.emulate.resources import Needs
+    from ccbench.experiment.bottleneck import Bottleneck
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
+
+__all__ = ["RealTimeEngine"]
+
+_LONGEST_RTT_MS = 10_000
+
+
+class RealTimeEngine(ABC):
+    """An engine in real time: runs scenarios, and any program behind a link.
+
+    Every run has network, mount and process namespaces of its own. A subclass says what makes the
+    path: the modules ``world`` and ``session`` of its package are the first processes of these
+    namespaces, for a scenario and for a command.
+
+    Parameters
+    ----------
+    user : str, optional
+        The user that runs programs which refuse root. By default the one that the environment
+        variable ``CCBENCH_USER`` names, or who has called sudo, or ``nobody``.
+    """
+
+    name: ClassVar[str]
+    #: The package with ``world``, ``session`` and ``records``.
+    package: ClassVar[str]
+    #: The program that makes the path, and what machines must share to have the same version.
+    program: ClassVar[str]
+    shared: ClassVar[str]
+    #: All records of one packet, in bytes.
+    packet_record_bytes: ClassVar[int]
+    #: The least delay of a command's link, and the directions that its bottleneck can have.
+    shortest_rtt_ms: ClassVar[int]
+    directions: ClassVar[tuple[str, ...]] = ("down",)
+    #: The file in a session's folder that has the command's exit status.
+    status_file: ClassVar[str]
+
+    def __init__(self, user: str | None = None) -> None:
+        self.user = ordinary_user(user)
+
+    @classmethod
+    def of_version(cls, version: str) -> Self:
+        """Return the engine of that version.
+
+        Raises
+        ------
+        MissingRequirement
+            If this machine has another one.
+        """
+        engine = cls()
+        if engine.version() != version:
+            raise MissingRequirement(
+                f"{cls.program} here is {engine.version()}, but {version} is needed: use machines "
+                f"with {cls.shared}"
+            )
+        return engine
+
+    def version(self) -> str:
+        """Return what identifies everything that can change a result."""
+        code = code_digest(f"{self.package}.world", f"{self.package}.records")[:12]
+        return f"{code}-{platform.release()}-{self.programs()}"
+
+    def identity(self, scenario: Scenario) -> str:
+        """Return the digest of all that decides what a run of `scenario` looks like."""
+        return run_identity(self.name, self.version(), scenario.key())
+
+    def provenance(self) -> dict[str, object]:
+        """Return what this engine is; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
+        return provenance(self.name, self.version())
+
+    def check_cca(self, cca: str, field: str = "cca") -> None:
+        """Raise an InputError that names `field` if this machine lacks a congestion control."""
+        check_cca(cca, field)
+
+    def check(self, scenario: Scenario) -> None:
+        """Raise an InputError if the path or this machine's kernel cannot do what it says."""
+        check_scenario(scenario, self.name)
+        self.check_path(scenario.bottlenecks[0], scenario.rtt_ms)
+        check_noise(scenario.noise, self.name, self.jitter_ms())
+        require(self.doctor())
+        self.check_installed(scenario.rtt_ms)
+
+    def needs(self, scenario: Scenario) -> Needs:
+        """Return what a run takes; see :meth:`ccbench.emulate.engine.Engine.needs`."""
+        return needs(scenario, self.packet_record_bytes)
+
+    def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
+        """Run a scenario; see :meth:`ccbench.emulate.engine.Engine.run`."""
+        self.check(scenario)
+
+        def waiting() -> None:
+            if on_progress is not None:
+                on_progress(0.0)
+
+        with self.own_core(waiting) as core, workspace() as folder:
+            folder.chmod(0o711)  # the ordinary user finds its way through
+            arguments = self.world_arguments(core)
+            run_world(
+                f"{self.package}.world", scenario, folder, *arguments, on_progress=on_progress
+            )
+            return self.read_run(scenario, folder, run_provenance(self, scenario))
+
+    def record(
+        self,
+        command: Sequence[str],
+        bottleneck: Bottleneck,
+        rtt_ms: float,
+        *,
+        direction: str = "down",
+        output: IO[bytes] | None = None,
+    ) -> Recording:
+        """Run a command behind a link, and record the link's queue.
+
+        The command is an ordinary user's and has this process's standard input. It reaches
+        whomever this machine reaches, but not the machine's own addresses of the kind 127.0.0.1.
+
+        Parameters
+        ----------
+        command, bottleneck, rtt_ms, direction, output
+            As for :meth:`ccbench.emulate.engine.LinkEngine.record`.
+
+        Raises
+        ------
+        InputError
+            If the engine cannot be this link.
+        MissingRequirement
+            If something is not installed or not allowed.
+        EngineError
+            If the command was not started, or the record of its packets is not complete.
+
+        Examples
+        --------
+        As root, on a machine that forwards packets:
+
+        .. code-block:: python
+
+            link = Bottleneck(bandwidth_mbps=12, queue_packets=63)
+            recording = engine.record(["curl", "-O", "https://example.com/file"], link, 80)
+            recording.queue["backlog_packets"].max()
+        """
+        check_command(command)
+        self.check_link(bottleneck)
+        validation.one_of("direction", direction, self.directions)
+        delays = validation.Range(self.shortest_rtt_ms, _LONGEST_RTT_MS)
+        rtt_ms = validation.number("rtt_ms", rtt_ms, delays, example=80)
+        self.check_path(bottleneck, rtt_ms)
+        require(self.link_checks())
+        self.check_installed(rtt_ms)
+        with self.own_core(lambda: None) as core, workspace() as folder:
+            folder.chmod(0o711)
+            self.prepare_link(folder, bottleneck, rtt_ms, direction, core)
+            session = f"{self.package}.session"
+            was_interrupted = run_session(session, folder, self.user, command, output)
+            status = exit_status(folder, self.status_file, interrupted=was_interrupted)
+            return self.read_command(
+                folder,
+                bottleneck,
+                status=status,
+                was_interrupted=was_interrupted,
+                provenance={
+                    **self.provenance(),
+                    "bottleneck": bottleneck.to_dict(),
+                    "rtt_ms": rtt_ms,
+                    "direction": direction,
+                    "command": list(command),
+                },
+            )
+
+    def nearest_link(self, bottleneck: Bottleneck) -> Bottleneck:
+        """Return the link of this engine that stands for a bottleneck.
+
+        Raises
+        ------
+        InputError
+            If a command cannot be behind it.
+        """
+        self.check_link(bottleneck)
+        return bottleneck
+
+    def check_link(self, bottleneck: Bottleneck) -> None:
+        """Raise an InputError if no command can be behind this link."""
+        check_link(bottleneck)
+
+    def check_installed(self, rtt_ms: float) -> None:  # noqa: B027 - most builds have any
+        """Raise an InputError if what is installed here cannot have this delay."""
+
+    def own_core(
+        self,
+        waiting: Callable[[], None],  # noqa: ARG002 - there is nothing to wait for
+    ) -> AbstractContextManager[int]:
+        """Hold a core for the path's program alone, once one is free; -1 if it needs none."""
+        return nullcontext(-1)
+
+    @abstractmethod
+    def programs(self) -> str:
+        """Return the digest of the path's programs."""
+
+    @abstractmethod
+    def doctor(self) -> list[Check]:
+        """Return what the engine needs of this machine, and whether it is there."""
+
+    @abstractmethod
+    def link_checks(self) -> list[Check]:
+        """Return what :meth:`record` needs of this machine, and whether it is there."""
+
+    @abstractmethod
+    def check_path(self, bottleneck: Bottleneck, rtt_ms: float, /) -> None:
+        """Raise an InputError if the programs cannot be this path."""
+
+    @abstractmethod
+    def jitter_ms(self) -> float:
+        """Return the path's own jitter in either direction, in milliseconds."""
+
+    @abstractmethod
+    def world_arguments(self, core: int, /) -> tuple[str, ...]:
+        """Return the arguments of the module ``world`` after the folder."""
+
+    @abstractmethod
+    def read_run(self, scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) -> Run:
+        """Read the run whose records are in a folder."""
+
+    @abstractmethod
+    def prepare_link(
+        self, folder: Path, bottleneck: Bottleneck, rtt_ms: float, direction: str, core: int, /
+    ) -> None:
+        """Write what the module ``session`` reads to its folder."""
+
+    @abstractmethod
+    def read_command(self, folder: Path, bottleneck: Bottleneck, /, **about: Any) -> Recording:
+        """Read the record of a command's link from a session's folder.
+
+        Parameters
+        ----------
+        folder : Path
+            Of the session.
+        bottleneck : Bottleneck
+            Of the link.
+        **about
+            ``status``, ``was_interrupted`` and ``provenance`` of the Recording.
+        """

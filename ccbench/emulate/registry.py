@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engines by name: all packages of :mod:`ccbench.emulate` that describe one."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import TYPE_CHECKING
+
+import ccbench.emulate
+from ccbench.base import validation
+from ccbench.emulate.engine import Engine, LinkEngine
+
+if TYPE_CHECKING:
+    from ccbench.emulate.engine import EngineInfo
+
+__all__ = ["ENGINES", "get_engine", "info_of", "resolve", "resolve_link"]
+
+
+def _described() -> dict[str, EngineInfo]:
+    """Return the engines' descriptions by name, those in virtual time first."""
+    found: list[EngineInfo] = []
+    for module in pkgutil.iter_modules(ccbench.emulate.__path__, "ccbench.emulate."):
+        if module.ispkg:
+            found += getattr(importlib.import_module(module.name), "ENGINES", ())
+    found.sort(key=lambda info: (info.is_real_time, info.name))
+    return {info.name: info for info in found}
+
+
+#: The engines by name.
+ENGINES = _described()
+
+
+def info_of(name: str) -> EngineInfo:
+    """Return the description of an engine.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+
+    Examples
+    --------
+    >>> info_of("kernel").is_repeatable
+    True
+    """
+    if name not in ENGINES:
+        allowed = f"one of {', '.join(ENGINES)}"
+        raise validation.bad("engine", name, allowed, 'write for example engine = "kernel"')
+    return ENGINES[name]
+
+
+def get_engine(name: str, version: str | None = None) -> Engine:
+    """Return the engine of that name.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`ENGINES`.
+    version : str, optional
+        The version that it must have (:meth:`~ccbench.emulate.engine.Engine.version`). What it
+        lacks is built, which may take minutes. Left out: the one that this machine uses.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    MissingRequirement
+        If this machine has no engine of that version and cannot build it.
+
+    Examples
+    --------
+    >>> get_engine("kernel").name
+    'kernel'
+    """
+    kind = info_of(name).load()
+    return kind() if version is None else kind.of_version(version)
+
+
+def resolve(engine: str | Engine) -> Engine:
+    """Return the engine of a name; an engine object is returned as it is."""
+    return get_engine(engine) if isinstance(engine, str) else engine
+
+
+def resolve_link(engine: str | Engine) -> LinkEngine:
+    """Return the engine, whose links must reach servers.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name, or it has no links.
+    """
+    found = resolve(engine)
+    if not isinstance(found, LinkEngine):
+        names = ", ".join(info.name for info in ENGINES.values() if info.has_links)
+        allowed = f"one whose links reach servers: {names}"
+        raise validation.bad("engine", found.name, allowed, "choose one of these")
+    return found
