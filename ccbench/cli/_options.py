@@ -39,6 +39,7 @@ __all__ = [
     "link_engine_options",
     "noise_options",
     "plain_value",
+    "qdisc_names",
     "qdisc_options",
     "quantity",
     "queue_option",
@@ -103,10 +104,13 @@ def _ccas() -> Iterable[str]:
     return () if kernel is None else kernel.ccas
 
 
-def _qdiscs() -> Iterable[str]:
+def qdisc_names() -> Iterable[str]:
+    """Return the queueing disciplines that can be a bottleneck's queue."""
+    from ccbench.emulate.kernel.source.build import ready
     from ccbench.experiment.qdiscs import QDISCS
 
-    return QDISCS
+    kernel = ready()
+    return QDISCS if kernel is None else kernel.queues
 
 
 def queue(text: str) -> dict[str, float | int]:
@@ -255,7 +259,7 @@ def qdisc_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options ``qdisc`` and ``qdisc_settings`` of a bottleneck's queue."""
     qdisc = click.option(
         "--qdisc",
-        shell_complete=completes(_qdiscs),
+        shell_complete=completes(qdisc_names),
         metavar="NAME",
         default="droptail",
         show_default=True,

@@ -12,13 +12,14 @@ import click
 
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_json, print_pairs, print_table
-from ccbench.cli._options import json_option
+from ccbench.cli._options import completes, json_option, qdisc_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ccbench.emulate.kernel.source.build import KernelBuild
     from ccbench.emulate.kernel.source.cached_kernels import Kept
+    from ccbench.experiment.qdiscs import Qdisc
 
 __all__ = ["kernel"]
 
@@ -62,14 +63,32 @@ def build(*, source: Path | None, hz: int, jobs: int | None) -> None:
 
 
 @kernel.command(short_help="Say what is built.")
+@click.option(
+    "--qdisc",
+    metavar="NAME",
+    shell_complete=completes(qdisc_names),
+    help="Describe this queueing discipline and its options instead.",
+)
 @json_option
-def info(*, as_json: bool) -> None:
+def info(*, qdisc: str | None, as_json: bool) -> None:
     """Say what is built: version, HZ, congestion controls, queueing disciplines, modules."""
     from ccbench.emulate.kernel.source.build import installed
 
     made = installed()
-    if as_json:
-        print_json({**asdict(made), "qdiscs": _queues(made)})
+    if qdisc is not None:
+        _print_qdisc(made.queue(qdisc), as_json=as_json)
+    elif as_json:
+        print_json(
+            {
+                "path": made.path,
+                "release": made.release,
+                "hz": made.hz,
+                "ccas": made.ccas,
+                "qdiscs": list(made.queues),
+                "modules": made.modules,
+                "version": made.version,
+            }
+        )
     else:
         _print(made)
 
@@ -132,11 +151,49 @@ def _megabytes(found: Sequence[Kept]) -> str:
     return f"{sum(one.size_bytes for one in found) / 1e6:.1f}"
 
 
-def _queues(made: KernelBuild) -> list[str]:
-    """Return what a scenario's `qdisc` may be; the kernel has more, which are no queue for this."""
-    from ccbench.experiment.qdiscs import QDISCS
+def _print_qdisc(qdisc: Qdisc, *, as_json: bool) -> None:
+    properties = {
+        "name": qdisc.name,
+        "summary": qdisc.summary,
+        "limit": qdisc.limit,
+        "drops": qdisc.drops.value,
+        "marks": qdisc.marks,
+    }
+    options = [
+        {
+            "option": name,
+            "unit": option.unit,
+            "allowed": option.allowed,
+            "default": option.default,
+            "required": option.is_required,
+            "summary": option.summary,
+        }
+        for name, option in qdisc.options.items()
+    ]
+    if as_json:
+        print_json({**properties, "options": options})
+        return
+    words = {**properties, "marks": "packets of ECN" if qdisc.marks else "nothing"}
+    print_pairs({key: str(value) for key, value in words.items()}, words=True)
+    if options:
+        print_table(
+            ["option", "unit", "allowed", "default", ""],
+            [
+                [
+                    str(row["option"]),
+                    str(row["unit"]),
+                    str(row["allowed"]),
+                    "required" if row["required"] else _default(row["default"]),
+                    str(row["summary"]),
+                ]
+                for row in options
+            ],
+            words=5,
+        )
 
-    return [name for name in QDISCS if name == "droptail" or name in made.qdiscs]
+
+def _default(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
 def _print(made: KernelBuild) -> None:
@@ -145,7 +202,7 @@ def _print(made: KernelBuild) -> None:
             "Linux": made.release,
             "HZ": str(made.hz),
             "congestion controls": ", ".join(made.ccas),
-            "queueing disciplines": ", ".join(_queues(made)),
+            "queueing disciplines": ", ".join(made.queues),
             "modules": ", ".join(made.modules),
             "version": made.version,
             "folder": str(made.path),

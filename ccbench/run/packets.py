@@ -59,7 +59,7 @@ def delivered(run: Run) -> pd.DataFrame:
     """
     links = run.scenario.bottlenecks
     for link in links:
-        if _drops(link) is Drops.ANY:
+        if _drops(run, link) is Drops.ANY:
             message = f"qdisc = {link.qdisc!r} drops packets from the middle, so that delays of"
             step = "choose another qdisc, or no metric of delay"
             raise InputError(f"{message} single packets are not known: {step}")
@@ -198,7 +198,7 @@ class _Log:
         self.dequeued_bytes = rows["bytes"].to_numpy()[is_dequeue]
 
         is_drop = event == _DROP
-        arrivals, drops = _dropped_before_older(self, is_drop, _drops(link))
+        arrivals, drops = _dropped_before_older(self, is_drop, _drops(run, link))
         came, left = self.is_enqueue.copy(), is_dequeue | is_drop
         came[arrivals] = left[drops] = False
         # Of what is left of each flow the k-th to leave is the k-th that came.
@@ -210,9 +210,12 @@ class _Log:
         self.enqueue_of: IntArray = position[arrival[is_dequeue[left]]]
 
 
-def _drops(link: Bottleneck) -> Drops:
-    """Return which packet a link's qdisc drops at an arrival: that one, if nothing else is said."""
-    return QDISCS[link.qdisc].drops if link.qdisc in QDISCS else Drops.ARRIVAL
+def _drops(run: Run, link: Bottleneck) -> Drops:
+    """Return the packet that a link's qdisc drops at an arrival: that one, if nothing says more."""
+    if link.qdisc in QDISCS:
+        return QDISCS[link.qdisc].drops
+    recorded = run.provenance.get("drops", {}).get(link.qdisc, Drops.ARRIVAL.name)
+    return Drops[recorded.upper()]
 
 
 def _dropped_before_older(

@@ -6,27 +6,22 @@
 #include <linux/types.h>
 
 /* Inside TCA_OPTIONS; every one is a __u32 and may be left out. */
-enum {
-	TCA_ABC_UNSPEC,
-	TCA_ABC_LIMIT,		/* packets that may wait, in each queue */
-	TCA_ABC_ETA,		/* target utilisation, 2^-16 */
-	TCA_ABC_DELTA,		/* in which a queue is to drain, us */
-	TCA_ABC_DELAY_THRESHOLD,	/* queueing delay that is left alone, us */
-	TCA_ABC_WINDOW,		/* over which rates are measured, us */
-	TCA_ABC_TOKEN_LIMIT,	/* 2^-16 packets */
-	TCA_ABC_RATE,		/* of the link, kbit/s; 0: not given */
-	TCA_ABC_RATE_SOURCE,	/* enum abc_rate_source, unless TCA_ABC_RATE gives it */
-	TCA_ABC_ENCODING,	/* enum abc_encoding */
-	TCA_ABC_FEEDBACK,	/* enum abc_feedback */
-	TCA_ABC_LOOKAHEAD,	/* how far ahead the device tells its rate, us */
-	TCA_ABC_TWO_QUEUES,	/* a queue of their own for packets that are not ABC's: 0 or 1 */
-	TCA_ABC_FLOWS,		/* largest flows of each queue that are told apart */
-	TCA_ABC_HEADROOM,	/* what such a flow may want besides its rate, 2^-16 of it */
-	TCA_ABC_WEIGHT_INTERVAL,	/* between two settings of the queues' weights, us */
-	__TCA_ABC_MAX
-};
-
-#define TCA_ABC_MAX	(__TCA_ABC_MAX - 1)
+#define TCA_ABC_LIMIT		1	/* packets that may wait, in each queue */
+#define TCA_ABC_ETA		2	/* target utilisation, 2^-16 */
+#define TCA_ABC_DELTA		3	/* in which a queue is to drain, us */
+#define TCA_ABC_DELAY_THRESHOLD	4	/* queueing delay that is left alone, us */
+#define TCA_ABC_WINDOW		5	/* over which rates are measured, us */
+#define TCA_ABC_TOKEN_LIMIT	6	/* 2^-16 packets */
+#define TCA_ABC_RATE		7	/* of the link, kbit/s; 0: not given */
+#define TCA_ABC_RATE_SOURCE	8	/* enum abc_rate_source, unless TCA_ABC_RATE gives it */
+#define TCA_ABC_ENCODING	9	/* enum abc_encoding */
+#define TCA_ABC_FEEDBACK	10	/* enum abc_feedback */
+#define TCA_ABC_LOOKAHEAD	11	/* how far ahead the device tells its rate, us */
+#define TCA_ABC_TWO_QUEUES	12	/* one for packets that are not ABC's, too: 0 or 1 */
+#define TCA_ABC_FLOWS		13	/* largest flows of each queue that are told apart */
+#define TCA_ABC_HEADROOM	14	/* what such a flow may want besides its rate, 2^-16 of it */
+#define TCA_ABC_WEIGHT_INTERVAL	15	/* between two settings of the queues' weights, us */
+#define TCA_ABC_MAX		15
 
 enum abc_rate_source {
 	ABC_RATE_DEVICE,	/* as the device tells it; estimated where it does not */

@@ -33,6 +33,7 @@
 #include <net/netns/generic.h>
 
 #include "abc_compat.h"
+#include "ccbench_describe.h"
 #include "tcp_abc.h"
 #include "tcp_abc_info.h"
 
@@ -366,5 +367,7 @@ static void __exit abc_unregister(void)
 module_init(abc_register);
 module_exit(abc_unregister);
 
+CCBENCH_CCA(abc, CCA_NEEDS_RECEIVER CCA_QDISC(abc, encoding, proxied),
+	    "Accel-Brake Control, with CE as the brake");
 MODULE_DESCRIPTION("Accel-Brake Control, the TCP sender and receiver");
 MODULE_LICENSE("GPL");

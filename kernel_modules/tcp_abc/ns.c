@@ -30,6 +30,7 @@
 #include <net/inet_hashtables.h>
 
 #include "abc_compat.h"
+#include "ccbench_describe.h"
 #include "tcp_abc.h"
 
 /* Of a connection over IPv6, or whose other end takes no part (main.c). */
@@ -276,5 +277,7 @@ static void __exit abc_ns_unregister(void)
 module_init(abc_ns_register);
 module_exit(abc_ns_unregister);
 
+CCBENCH_CCA(abc_ns, CCA_NEEDS_RECEIVER CCA_QDISC(abc, encoding, full),
+	    "Accel-Brake Control, with ECT(1) and ECT(0) as marks");
 MODULE_DESCRIPTION("Accel-Brake Control with the full encoding");
 MODULE_LICENSE("GPL");

@@ -16,7 +16,6 @@ from ccbench.base.errors import EngineError, InputError
 from ccbench.emulate.kernel.boot import inputs as inputs_module
 from ccbench.emulate.kernel.boot import plan as plan_module
 from ccbench.emulate.kernel.boot import rtnetlink
-from ccbench.experiment import qdiscs
 from ccbench.experiment.wifi import Wifi
 from ccbench.harm import jain_index
 from tests.kernel.conftest import attributes, events, read_back, run
@@ -373,7 +372,7 @@ class TestPackets:
 
     def test_segmentation(self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine) -> None:
         """At a host's own qdisc, what is sent as one is taken apart, and each part marked."""
-        host = rtnetlink.set_qdisc(2, "abc", 1000, {"rate_mbps": 12}, 24)
+        host = rtnetlink.set_qdisc(2, engine.kernel.queue("abc"), 1000, {"rate_mbps": 12}, 24)
         plan = plan_module.plan
         step = f"netlink host-qdisc {host.hex()}\nnetns\n"
 
@@ -427,7 +426,7 @@ class TestOptions:
 
     def test_every_option(self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine) -> None:
         """Each option, asked back from the kernel, has the value that was given."""
-        table = qdiscs.QDISCS["abc"].options
+        table = engine.kernel.queue("abc").options
         assert set(self.OPTIONS) == set(table)
         actual = read_back(engine, monkeypatch, "abc", self.OPTIONS)
         for name, value in self.OPTIONS.items():

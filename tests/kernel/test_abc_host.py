@@ -13,7 +13,6 @@ import pytest
 
 from ccbench.emulate.kernel.boot import rtnetlink
 from ccbench.emulate.kernel.source.build import installed
-from ccbench.experiment import qdiscs
 from tests.kernel import test_abc
 from tests.kernel.conftest import ask, attributes
 
@@ -25,7 +24,6 @@ pytestmark = pytest.mark.kernel
 LOOPBACK = 1
 ETA, RATE_MBPS = 0.9, 6
 
-TABLE = qdiscs.QDISCS["abc"].options
 OPTIONS = test_abc.TestOptions.OPTIONS
 #: Attributes, and values that no option may have: those next to what is allowed, and others.
 REFUSED = {
@@ -80,12 +78,14 @@ DELETE = request(37, 5)
 
 def qdisc(options: Mapping[str, float | str]) -> str:
     """Return a step that sets the loopback device's qdisc."""
-    return f"netlink {rtnetlink.set_qdisc(LOOPBACK, 'abc', 1000, options, 10).hex()}"
+    abc = installed().queue("abc")
+    return f"netlink {rtnetlink.set_qdisc(LOOPBACK, abc, 1000, options, 10).hex()}"
 
 
 def refused(name: str, value: int) -> str:
     """Return a step that sets one option of a qdisc to a value as it is."""
-    message = bytearray(rtnetlink.set_qdisc(LOOPBACK, "abc", 1000, {name: OPTIONS[name]}, 10))
+    abc = installed().queue("abc")
+    message = bytearray(rtnetlink.set_qdisc(LOOPBACK, abc, 1000, {name: OPTIONS[name]}, 10))
     message[-4:] = struct.pack("=I", value)
     return f"netlink {message.hex()}"
 
@@ -214,8 +214,8 @@ class TestQdisc:
         described = attributes(bytes.fromhex(after(lines, "answer")[0][0])[36:])
         options = attributes(described[2])
         for name, value in OPTIONS.items():
-            (got,) = struct.unpack("=I", options[TABLE[name].attribute])
-            assert got == TABLE[name].scaled(name, value), name
+            (got,) = struct.unpack("=I", options[installed().queue("abc").options[name].attribute])
+            assert got == installed().queue("abc").options[name].scaled(name, value), name
         assert struct.unpack("=I", options[1]) == (1000,)
 
     def test_out_of_range(self, lines: list[str]) -> None:

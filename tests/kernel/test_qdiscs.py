@@ -116,6 +116,18 @@ class TestQdiscs:
             # The kernel keeps times in units of its own.
             assert got == pytest.approx(table[name].scaled(name, value), rel=0.01, abs=1), name
 
+    @pytest.mark.parametrize("qdisc", OPTIONS)
+    def test_defaults(
+        self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch, qdisc: str
+    ) -> None:
+        """Left out, an option has the default of its description, if that has one."""
+        actual = read_back(engine, monkeypatch, qdisc, {})
+        for name, option in qdiscs.QDISCS[qdisc].options.items():
+            if option.default is not None:
+                (got,) = struct.unpack("=I", actual[option.attribute])
+                expected = option.scaled(name, option.default)
+                assert got == pytest.approx(expected, rel=0.01, abs=1), name
+
     @pytest.mark.parametrize("qdisc", STRUCTURES)
     def test_structure(
         self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch, qdisc: str
@@ -123,7 +135,7 @@ class TestQdiscs:
         """So has the structure of a qdisc that takes its options as one."""
         options = STRUCTURES[qdisc]
         assert set(options) == set(qdiscs.QDISCS[qdisc].options)
-        sent = qdisc_options(rtnetlink.set_qdisc(2, qdisc, 123, options, 10))
+        sent = qdisc_options(rtnetlink.set_qdisc(2, qdiscs.QDISCS[qdisc], 123, options, 10))
         assert read_back(engine, monkeypatch, qdisc, options)[1] == sent[1]
 
     def test_red_average(self) -> None:

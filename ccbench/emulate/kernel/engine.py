@@ -15,7 +15,7 @@ from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import run_identity, run_provenance
 from ccbench.emulate.kernel import INFO, doctor
-from ccbench.emulate.kernel.boot import parameters
+from ccbench.emulate.kernel.boot import parameters, queues
 from ccbench.emulate.kernel.boot.boot import boot
 from ccbench.emulate.kernel.boot.inputs import guest_input
 from ccbench.emulate.kernel.boot.results import read_tables
@@ -61,6 +61,7 @@ class KernelEngine:
     code: ClassVar[tuple[str, ...]] = (
         "ccbench.experiment.scenario",
         "ccbench.emulate.kernel.boot.inputs",
+        *qdiscs.MODULES,
         _READER,
     )
 
@@ -164,10 +165,7 @@ class KernelEngine:
                     f"cca = {flow.cca!r} (flows[{i}]): the virtual kernel has {allowed}: {hint}"
                 )
                 raise InputError(message)
-        for i, bottleneck in enumerate(scenario.bottlenecks):
-            with validation.within(f"bottlenecks[{i}]."):
-                qdiscs.check_qdisc_options(bottleneck.qdisc, dict(bottleneck.qdisc_options))
-            _check_encoding(scenario, i)
+        queues.check(scenario, self.kernel)
         parameters.check(scenario, self.kernel)
 
     def needs(self, scenario: Scenario) -> Needs:
@@ -182,7 +180,10 @@ class KernelEngine:
         with workspace() as directory:
             boot(self.kernel, directory, given=given, on_progress=on_progress)
             tables = read_tables(directory, given)
-        return Run(scenario=scenario, provenance=run_provenance(self, scenario), **tables)
+        provenance = run_provenance(self, scenario)
+        if drops := queues.drops(scenario, self.kernel):
+            provenance["drops"] = drops
+        return Run(scenario=scenario, provenance=provenance, **tables)
 
     def guest_input(self, scenario: Scenario) -> GuestInput:
         """Return what the guest is given for a scenario."""
@@ -196,23 +197,6 @@ class KernelEngine:
         """Return the next step if the kernel does not have a congestion control."""
         hint = validation.choice_hint(cca, self.kernel.ccas)
         return f"{hint} (one of your own: name its folder in {OWN_MODULES})"
-
-
-def _check_encoding(scenario: Scenario, i: int) -> None:
-    """Raise an InputError if ABC flows would take a bottleneck's marks for something else."""
-    bottleneck = scenario.bottlenecks[i]
-    if bottleneck.qdisc != "abc":
-        return
-    encoding = dict(bottleneck.qdisc_options).get("encoding", "proxied")
-    other = "abc" if encoding == "full" else "abc_ns"
-    for j, flow in enumerate(scenario.flows):
-        if flow.cca == other:
-            message = (
-                f"cca = {other!r} (flows[{j}]) reads other marks than bottlenecks[{i}], whose "
-                f"qdisc_options.encoding is {encoding!r}, makes: use abc with 'proxied', abc_ns "
-                "with 'full'"
-            )
-            raise InputError(message)
 
 
 def _kernel_in_use() -> str:

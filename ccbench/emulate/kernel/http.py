@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HttpKernelEngine"]
 
-#: What works only if the receiver echoes marks as these do.
-_NEED_A_RECEIVER = ("abc", "abc_ns", "dctcp")
-
 #: Every flow is a process in the guest.
 _MOST_FLOWS = 64
 
@@ -110,8 +107,8 @@ class HttpKernelEngine(KernelEngine):
         Raises
         ------
         InputError
-            Also for bulk flows whose round trip is longer than the scenario's, for dctcp and abc,
-            and for more under way than the client asks for.
+            Also for bulk flows whose round trip is longer than the scenario's, for CCAs
+            that need a receiver, and for more under way than the client asks for.
         MissingRequirement
             If a program is not installed.
         """
@@ -143,7 +140,7 @@ class HttpKernelEngine(KernelEngine):
                     '"default" or "delayed" for a flow from the web server',
                     "change it, or use the engine kernel",
                 )
-            if flow.cca in _NEED_A_RECEIVER:
+            if self.kernel.cca(flow.cca).needs_receiver:
                 raise InputError(
                     f"cca = {flow.cca!r} (flows[{i}]): it needs a receiver that takes part, which "
                     "the web server's client is not: use the engine kernel"

@@ -9,69 +9,100 @@ import pytest
 
 from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.boot.rtnetlink import set_qdisc
-from ccbench.experiment.qdiscs import QDISCS, check_qdisc_options
+from ccbench.experiment.qdiscs import QDISCS, Value
 
-#: Every option that is a number, and has no range of its own but what the kernel has room for.
+#: Every option that is a number.
 NUMBERS = [
     (qdisc, name)
     for qdisc, kind in QDISCS.items()
     for name, option in kind.options.items()
-    if option.allowed is None and not option.choices
+    if not option.choices
 ]
-
-
-def options_with(qdisc: str, name: str, value: float) -> dict[str, float | str | bool]:
-    """Return options with that one, and with the one that the qdisc cannot do without."""
-    needs = QDISCS[qdisc].needs
-    return {**({needs: 5} if needs else {}), name: value}
+#: Options without which a qdisc does not work.
+REQUIRED = {
+    qdisc: {name: 5.0 for name, option in kind.options.items() if option.is_required}
+    for qdisc, kind in QDISCS.items()
+}
 
 
 class TestNumbers:
     @pytest.mark.parametrize(("qdisc", "name"), NUMBERS)
     def test_limits(self, qdisc: str, name: str) -> None:
-        """What is allowed can be encoded, up to the largest; what is not is refused by name."""
-        option = QDISCS[qdisc].options[name]
-        most = option.largest / option.scale
-        options = options_with(qdisc, name, most)
-        check_qdisc_options(qdisc, options)
+        """A value in the range can be encoded; one outside is refused by name."""
+        kind = QDISCS[qdisc]
+        most = kind.options[name].range.high
+        options = {**REQUIRED[qdisc], name: most}
+        kind.check(options)
         if name != "min_packets":  # which has to be below another option
-            assert set_qdisc(2, qdisc, 1_000_000, options, 100)
+            assert set_qdisc(2, kind, 1_000_000, options, 100)
         for value in (-1, most * 1.001, 1e300, 10**400):
-            with pytest.raises(InputError, match=rf"^qdisc_options\.{name} is .*from 0 to "):
-                check_qdisc_options(qdisc, options_with(qdisc, name, value))
+            with pytest.raises(InputError, match=rf"^qdisc_options\.{name} is .*at least 0 and at"):
+                kind.check({**REQUIRED[qdisc], name: value})
 
     @pytest.mark.parametrize(("qdisc", "name"), NUMBERS)
     def test_fractions(self, qdisc: str, name: str) -> None:
-        """What is counted is never rounded: half a packet is refused, half a millisecond is not."""
-        option = QDISCS[qdisc].options[name]
-        options = options_with(qdisc, name, 0.5)
-        if option.scale == 1:
+        """Counts are never rounded: half a packet is refused, half a millisecond is not."""
+        kind = QDISCS[qdisc]
+        options = {**REQUIRED[qdisc], name: 0.5}
+        if kind.options[name].is_whole:
             with pytest.raises(InputError, match=rf"^qdisc_options\.{name} is 0\.5; .*a whole num"):
-                check_qdisc_options(qdisc, options)
+                kind.check(options)
         else:
-            check_qdisc_options(qdisc, options)
+            kind.check(options)
 
     def test_whole(self) -> None:
         """A whole number may be written with a point."""
-        as_whole, as_float = (set_qdisc(2, "fq", 9, {"quantum": n}, 10) for n in (3000, 3000.0))
+        fq = QDISCS["fq"]
+        as_whole, as_float = (set_qdisc(2, fq, 9, {"quantum": n}, 10) for n in (3000, 3000.0))
         assert as_whole == as_float
 
     def test_certain_drop(self) -> None:
         """RED's probability may be 1, the most that the kernel can express."""
-        message = set_qdisc(2, "red", 100, {"probability": 1}, 10)
+        message = set_qdisc(2, QDISCS["red"], 100, {"probability": 1}, 10)
         assert message.endswith(struct.pack("=I", 2**32 - 1))
 
-    @pytest.mark.parametrize("value", ["many", "5"])
-    def test_text(self, value: str) -> None:
-        """Text is no number."""
-        with pytest.raises(InputError, match=r"^qdisc_options\.quantum is '"):
-            check_qdisc_options("fq", {"quantum": value})
+    @pytest.mark.parametrize("value", ["many", "5", True])
+    def test_text(self, value: Value) -> None:
+        """Text and truth values are no numbers."""
+        with pytest.raises(InputError, match=r"^qdisc_options\.quantum is "):
+            QDISCS["fq"].check({"quantum": value})
+
+    def test_flag(self) -> None:
+        """A flag may be written as a truth value, 0 or 1, and as no other number."""
+        codel = QDISCS["codel"]
+        assert set_qdisc(2, codel, 9, {"ecn": True}, 1) == set_qdisc(2, codel, 9, {"ecn": 1}, 1)
+        with pytest.raises(InputError, match=r"^qdisc_options\.ecn is 2; .* at most 1"):
+            codel.check({"ecn": 2})
+
+
+class TestDescriptors:
+    @pytest.mark.parametrize("qdisc", QDISCS)
+    def test_words(self, qdisc: str) -> None:
+        """Qdiscs and options have a summary of one line, and defaults that they may have."""
+        kind = QDISCS[qdisc]
+        assert kind.limit in {"packets", "bytes", *kind.options}
+        for summary in (kind.summary, *(option.summary for option in kind.options.values())):
+            assert summary
+            assert "\n" not in summary
+        defaults = {n: o.default for n, o in kind.options.items() if o.default is not None}
+        kind.check({**REQUIRED[qdisc], **defaults})
+
+    @pytest.mark.parametrize("qdisc", QDISCS)
+    def test_attributes(self, qdisc: str) -> None:
+        """No two options are the same attribute."""
+        numbers = [o.attribute for o in QDISCS[qdisc].options.values() if o.attribute]
+        assert len(numbers) == len(set(numbers))
+
+    def test_required(self) -> None:
+        """A token bucket without a rate is refused."""
+        with pytest.raises(InputError, match=r"^qdisc_options\.rate_mbps is missing"):
+            QDISCS["tbf"].check({})
 
 
 class TestMessages:
     def test_length(self) -> None:
         """A message begins with its length, which is a multiple of what the kernel aligns to."""
         for qdisc, kind in QDISCS.items():
-            message = set_qdisc(3, qdisc, 64, {kind.needs: 5} if kind.needs else {}, 10)
+            message = set_qdisc(3, kind, 64, REQUIRED[qdisc], 10)
             assert struct.unpack_from("=I", message) == (len(message),)
             assert len(message) % 4 == 0

@@ -172,12 +172,18 @@ def guest_input(
         Whose modules are loaded.
     programs : Programs, optional
         Programs besides the init, which carry the bulk flows; left out, there are none.
+
+    Raises
+    ------
+    InputError
+        If the kernel does not have the qdisc of a bottleneck.
     """
     modules = [module for module in kernel.modules if module not in _OWN_MODULES]
+    qdiscs = [kernel.queue(bottleneck.qdisc) for bottleneck in scenario.bottlenecks]
     further_mb = programs.memory_mb if programs else 0
     return GuestInput(
         files={
-            "plan": plan(scenario, modules, programs).encode(),
+            "plan": plan(scenario, modules, qdiscs, programs).encode(),
             "link.bin": protocol.describe_link(scenario),
             "flows.bin": protocol.describe_flows(scenario, served=programs is not None),
             **(programs.files if programs else {}),

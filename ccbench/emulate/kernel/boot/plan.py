@@ -13,6 +13,7 @@ from ccbench.emulate.kernel.boot.parameters import module_options
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from ccbench.experiment.qdiscs import Qdisc
     from ccbench.experiment.scenario import Scenario
 
 __all__ = ["HERE", "LEAD_NS", "SENDER", "Programs", "guest_memory_mb", "plan", "under_way"]
@@ -75,7 +76,12 @@ class Programs:
     memory_mb: int = 0
 
 
-def plan(scenario: Scenario, modules: Iterable[str], programs: Programs | None = None) -> str:
+def plan(
+    scenario: Scenario,
+    modules: Iterable[str],
+    qdiscs: Sequence[Qdisc],
+    programs: Programs | None = None,
+) -> str:
     """Return the plan for a scenario.
 
     Parameters
@@ -83,13 +89,20 @@ def plan(scenario: Scenario, modules: Iterable[str], programs: Programs | None =
     scenario : Scenario
     modules : iterable of str
         Names of the modules to load besides ccbench's own.
+    qdiscs : sequence of Qdisc
+        That of each bottleneck.
     programs : Programs, optional
         Steps for programs besides the init; left out, there are none.
     """
-    return "".join(f"{step}\n" for step in _steps(scenario, modules, programs))
+    return "".join(f"{step}\n" for step in _steps(scenario, modules, qdiscs, programs))
 
 
-def _steps(scenario: Scenario, modules: Iterable[str], programs: Programs | None) -> Iterator[str]:
+def _steps(
+    scenario: Scenario,
+    modules: Iterable[str],
+    qdiscs: Sequence[Qdisc],
+    programs: Programs | None,
+) -> Iterator[str]:
     # Where a crash happened is said at the level of information (crash.py).
     yield _sysctl("kernel.printk", "8")
     yield f"module /modules/ccbench_link.ko out={HERE}"
@@ -101,21 +114,19 @@ def _steps(scenario: Scenario, modules: Iterable[str], programs: Programs | None
     yield _sysctl("vm.watermark_boost_factor", "0")
 
     yield f"feed /proc/ccbench/link {_RUN}/link.bin"
-    for index, bottleneck in enumerate(scenario.bottlenecks):
+    for index, (bottleneck, qdisc) in enumerate(zip(scenario.bottlenecks, qdiscs, strict=True)):
         interface = _HOST_INTERFACE + index
         assert bottleneck.queue_packets is not None  # a scenario has resolved queue_bdp
-        qdisc = rtnetlink.set_qdisc(
+        request = rtnetlink.set_qdisc(
             interface,
-            bottleneck.qdisc,
+            qdisc,
             bottleneck.queue_packets,
             dict(bottleneck.qdisc_options),
             bottleneck.mean_mbps,
         )
         yield _netlink(f"bottleneck{index}-up", rtnetlink.set_up(interface))
-        # A second request changes what the first has made: hhf of early 6.1 takes a limit of
-        # heavy hitters only then.
-        for _ in range(2 if bottleneck.qdisc == "hhf" else 1):
-            yield _netlink(f"bottleneck{index}-{bottleneck.qdisc}", qdisc)
+        for _ in range(qdisc.requests):
+            yield _netlink(f"bottleneck{index}-{qdisc.name}", request)
     last_receiver = _FIRST_RECEIVER + (scenario.flow_count - 1) // _FLOWS_PER_ADDRESS
     receivers = [_RECEIVER.format(i) for i in range(_FIRST_RECEIVER, last_receiver + 1)]
     hosts: tuple[tuple[str, list[str], Sequence[str]], ...] = (

@@ -9,14 +9,12 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from ccbench.experiment.qdiscs import QDISCS
-from ccbench.experiment.qdiscs.attributes import attribute
-from ccbench.experiment.qdiscs.kinds import Link
+from ccbench.experiment.qdiscs import Link, attribute
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ccbench.experiment.qdiscs.option import Value
+    from ccbench.experiment.qdiscs import Qdisc, Value
 
 __all__ = ["add_address", "set_qdisc", "set_up"]
 
@@ -58,7 +56,7 @@ def add_address(interface: int, address: str, prefix: int) -> bytes:
 
 
 def set_qdisc(
-    interface: int, qdisc: str, queue_packets: int, options: Mapping[str, Value], mbps: float
+    interface: int, qdisc: Qdisc, queue_packets: int, options: Mapping[str, Value], mbps: float
 ) -> bytes:
     """Return the request that makes a qdisc the root of an interface.
 
@@ -66,19 +64,17 @@ def set_qdisc(
     ----------
     interface : int
         Index of the interface.
-    qdisc : str
-        A name in :data:`~ccbench.experiment.qdiscs.QDISCS`.
+    qdisc : Qdisc
     queue_packets : int
         Limit in packets, for the qdiscs that have one.
     options : mapping
-        As :func:`~ccbench.experiment.qdiscs.check_qdisc_options` accepts them.
+        As :meth:`~ccbench.experiment.qdiscs.Qdisc.check` accepts them.
     mbps : float
         Rate of the link behind the queue: RED has to know it.
     """
-    kind = QDISCS[qdisc]
-    encoded = kind.encode(Link(queue_packets, mbps), options)
+    encoded = qdisc.encode(Link(queue_packets, mbps), options)
     header = struct.pack("=BxxxiIII", 0, interface, _ROOT_HANDLE, _TC_H_ROOT, 0)
-    name = attribute(_TCA_KIND, kind.name.encode() + b"\0")
+    name = attribute(_TCA_KIND, qdisc.kernel_name.encode() + b"\0")
     # Options are attributes of their own, or one structure.
-    body = attribute(_TCA_OPTIONS | (_NLA_F_NESTED if kind.nested else 0), encoded)
+    body = attribute(_TCA_OPTIONS | (_NLA_F_NESTED if qdisc.is_nested else 0), encoded)
     return _message(_RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, header + name + body)

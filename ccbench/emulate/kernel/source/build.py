@@ -25,7 +25,7 @@ import os
 import re
 import shutil
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,8 +37,9 @@ from ccbench.base.durable import LEFTOVER, new_folder, remove
 from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
 from ccbench.base.locks import locked
 from ccbench.emulate.kernel.command import Builder
-from ccbench.emulate.kernel.source import guest_sources, names, toolchain
+from ccbench.emulate.kernel.source import descriptions, guest_sources, names, toolchain
 from ccbench.emulate.kernel.source import linux as kernel_sources
+from ccbench.emulate.kernel.source.descriptions import LINUX_CCAS, Cca, Descriptions
 from ccbench.emulate.kernel.source.tree import (
     CFLAGS,
     KernelTree,
@@ -47,9 +48,10 @@ from ccbench.emulate.kernel.source.tree import (
     damaged,
     load_tree,
 )
+from ccbench.experiment.qdiscs import QDISCS, Qdisc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from ccbench.emulate.kernel.source.guest_sources import Sources
 
@@ -101,12 +103,14 @@ class KernelBuild:
     ccas : tuple of str
         Names of the congestion control algorithms, of kernel and modules, sorted.
     qdiscs : tuple of str
-        Names of the qdiscs that can be a bottleneck's queue, of kernel and modules, sorted.
+        Names of the qdiscs in which packets can wait, of kernel and modules, sorted.
     modules : tuple of str
         Names of our modules, sorted.
     version : str
         16 hexadecimal digits that change with everything that can change results: the kernel's
         source and configuration, HZ, our changes, our modules and our init.
+    descriptions : Descriptions, optional
+        The qdiscs and congestion controls that modules describe.
     """
 
     path: Path
@@ -116,6 +120,35 @@ class KernelBuild:
     qdiscs: tuple[str, ...]
     modules: tuple[str, ...]
     version: str
+    descriptions: Descriptions = field(default=Descriptions(), compare=False)
+
+    @property
+    def queues(self) -> Mapping[str, Qdisc]:
+        """The qdiscs that can be a bottleneck's queue, by the names that scenarios use."""
+        described = {**self.descriptions.qdiscs, **QDISCS}
+        usable = (name for name, qdisc in described.items() if qdisc.kernel_name in self.qdiscs)
+        return {name: described[name] for name in sorted(usable)}
+
+    def queue(self, name: str) -> Qdisc:
+        """Return a qdisc that can be a bottleneck's queue.
+
+        Raises
+        ------
+        InputError
+            If there is none of this name.
+        """
+        queues = self.queues
+        if name not in queues:
+            hint = validation.choice_hint(name, queues)
+            raise InputError(
+                f"qdisc = {name!r}: allowed are {', '.join(queues)}: {hint} (one of your own: name "
+                f"its folder in {guest_sources.OWN_MODULES}, and describe it in its module)"
+            )
+        return queues[name]
+
+    def cca(self, name: str) -> Cca:
+        """Return the properties of a congestion control; none if nothing describes it."""
+        return {**self.descriptions.ccas, **LINUX_CCAS}.get(name) or Cca(name=name)
 
     @property
     def linux(self) -> Path:
@@ -283,6 +316,9 @@ def _with_guest(
                 tree.path, sources, folder, _builder(cache, f"modules-{path.name}", jobs)
             )
             ours = list(sources.module_texts())
+            made = sorted((folder / "root" / "modules").glob("*.ko"))
+            entries = [line for module in made for line in descriptions.lines(module)]
+            descriptions.described(entries)  # or an error
             os.link(tree.path / "linux", folder / "linux")
             description = {
                 "release": tree.release,
@@ -290,6 +326,7 @@ def _with_guest(
                 "ccas": sorted({*tree.ccas, *names.ccas(ours)}),
                 "qdiscs": sorted({*tree.qdiscs, *names.qdiscs(ours)}),
                 "modules": modules,
+                "descriptions": entries,
                 "version": path.name,
                 "source": tree.source_name,
             }
@@ -345,6 +382,7 @@ def load_build(path: Path) -> KernelBuild:
             qdiscs=tuple(known["qdiscs"]),
             modules=tuple(known["modules"]),
             version=known["version"],
+            descriptions=descriptions.described(known["descriptions"]),
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
         raise damaged(path, error) from error

@@ -207,7 +207,7 @@ def compile_guest(tree: Path, sources: Sources, folder: Path, builder: Builder) 
         folders = sorted(file.parent.name for file in work.glob("*/Kbuild"))
         # All modules in one go: they find each other's symbols, and make starts up only once.
         (work / "Kbuild").write_text(
-            f"subdir-ccflags-y := -g -ffile-prefix-map={work}={COMPILED_IN}\n"
+            f"subdir-ccflags-y := -g -ffile-prefix-map={work}={COMPILED_IN} -I{work}/include\n"
             f"obj-m := {' '.join(f'{name}/' for name in folders)}\n"
         )
         try:

@@ -30,7 +30,7 @@ KERNEL = KernelBuild(
     release="6.12.1",
     hz=1000,
     ccas=("bbr", "cubic", "rapid", "reno"),
-    qdiscs=("codel", "droptail"),
+    qdiscs=("codel", "pfifo"),
     modules=("ccbench_flows", "ccbench_link", "tcp_rapid"),
     version="0123456789abcdef",
 )

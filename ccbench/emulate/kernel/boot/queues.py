@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of a scenario's queues against the descriptors of the kernel's qdiscs and CCAs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.base import validation
+from ccbench.base.errors import InputError
+from ccbench.experiment.qdiscs import QDISCS
+
+if TYPE_CHECKING:
+    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.experiment.scenario import Scenario
+
+__all__ = ["check", "drops"]
+
+
+def check(scenario: Scenario, kernel: KernelBuild) -> None:
+    """Raise an InputError if the kernel cannot have a scenario's queues.
+
+    Raises
+    ------
+    InputError
+        If there is no such qdisc, it does not take the options, or a congestion control needs other
+        options.
+    """
+    for i, bottleneck in enumerate(scenario.bottlenecks):
+        with validation.within(f"bottlenecks[{i}]."):
+            kernel.queue(bottleneck.qdisc).check(dict(bottleneck.qdisc_options))
+    for i, flow in enumerate(scenario.flows):
+        if not flow.is_udp and (needed := kernel.cca(flow.cca).qdisc_option) is not None:
+            _check_option(scenario, kernel, i, needed)
+
+
+def drops(scenario: Scenario, kernel: KernelBuild) -> dict[str, str]:
+    """Return the packet that each qdisc of a module drops, by the qdisc's name.
+
+    Runs record it: :mod:`ccbench.run.packets` knows no modules.
+    """
+    names = {bottleneck.qdisc for bottleneck in scenario.bottlenecks} - QDISCS.keys()
+    return {name: kernel.queue(name).drops.name.lower() for name in sorted(names)}
+
+
+def _check_option(
+    scenario: Scenario, kernel: KernelBuild, flow: int, needed: tuple[str, str, str]
+) -> None:
+    """Raise an InputError if a bottleneck's option is not as the flow's CCA needs it."""
+    qdisc, option, value = needed
+    for i, bottleneck in enumerate(scenario.bottlenecks):
+        if bottleneck.qdisc != qdisc:
+            continue
+        default = kernel.queue(qdisc).options[option].default
+        actual = dict(bottleneck.qdisc_options).get(option, default)
+        if actual != value:
+            cca = scenario.flows[flow].cca
+            raise InputError(
+                f"bottlenecks[{i}].qdisc_options.{option} is {actual!r}; it must be {value!r} for "
+                f"cca = {cca!r} (flows[{flow}]): change it, or choose another congestion control"
+            )

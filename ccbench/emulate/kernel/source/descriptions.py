@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Descriptions that modules have of their own qdiscs and congestion controls.
+
+``kernel_modules/include/ccbench_describe.h`` has the macros that write them into a module's
+``.modinfo``. Each is a line: names, properties (``name`` or ``name=value``), a colon, and words for
+people. ::
+
+    ccbench_qdisc=abc limit=1 marks: Accel-Brake Control
+    ccbench_option=abc eta attribute=2 scale=65536 low=0.001 high=1: target utilisation
+    ccbench_cca=abc receiver qdisc=abc.encoding.proxied: Accel-Brake Control
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ccbench.base.errors import InputError
+from ccbench.experiment.qdiscs import AttributeQdisc, Drops, Option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+__all__ = ["LINUX_CCAS", "Cca", "Descriptions", "described", "lines"]
+
+_ENTRY = re.compile(rb"\0(ccbench_(?:qdisc|option|cca)=[^\0]*)")
+_LINE = re.compile(r"ccbench_(qdisc|option|cca)=(.*?): +(\S.*)")
+_NAME = re.compile(r"[a-z0-9_]{1,15}")
+
+
+_HELP = "see ccbench_describe.h and docs/your-own-qdisc.md"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cca:
+    """Properties of a congestion control.
+
+    Parameters
+    ----------
+    name : str
+        Its name in Linux.
+    summary : str
+        What it is, in one line.
+    needs_receiver : bool
+        Whether the receiver has to take part, by its own echo of marks.
+    qdisc_option : tuple of (str, str, str), optional
+        Qdisc, option and value: where a bottleneck has the qdisc, the option must have this value.
+    """
+
+    name: str
+    summary: str = ""
+    needs_receiver: bool = False
+    qdisc_option: tuple[str, str, str] | None = None
+
+
+#: Linux's own congestion controls that have such properties.
+LINUX_CCAS: Mapping[str, Cca] = {
+    "dctcp": Cca(name="dctcp", summary="Data Center TCP (RFC 8257)", needs_receiver=True)
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Descriptions:
+    """The qdiscs and congestion controls that modules describe, by name."""
+
+    qdiscs: Mapping[str, AttributeQdisc] = field(default_factory=dict)
+    ccas: Mapping[str, Cca] = field(default_factory=dict)
+
+
+def lines(module: Path) -> tuple[str, ...]:
+    """Return the lines of description in a compiled module, sorted."""
+    found = _ENTRY.findall(b"\0" + module.read_bytes())
+    return tuple(sorted(line.decode(errors="replace") for line in found))
+
+
+def described(entries: Iterable[str]) -> Descriptions:
+    """Return the descriptions in lines of modules.
+
+    Raises
+    ------
+    InputError
+        If a line cannot be read, or belongs to a qdisc that is not described.
+
+    Examples
+    --------
+    >>> early = described(
+    ...     [
+    ...         "ccbench_qdisc=early limit=1 marks: drop-tail with a random early mark",
+    ...         "ccbench_option=early least attribute=2 unit=packets default=5: no mark below",
+    ...     ]
+    ... ).qdiscs["early"]
+    >>> early.marks, early.options["least"].allowed
+    (True, '0 to 4294967295')
+    """
+    qdiscs: dict[str, AttributeQdisc] = {}
+    ccas: dict[str, Cca] = {}
+    options: dict[str, dict[str, Option]] = {}
+    for entry in entries:
+        try:
+            kind, owner, option, values = _parsed(entry)
+        except ValueError as error:
+            raise InputError(f"{entry}: {error}: correct the module; {_HELP}") from None
+        if kind == "qdisc":
+            qdiscs[owner] = AttributeQdisc(name=owner, **values)
+        elif kind == "cca":
+            ccas[owner] = Cca(name=owner, **values)
+        else:
+            options.setdefault(owner, {})[option] = Option(**values)
+    for owner, those in options.items():
+        if owner not in qdiscs:
+            raise InputError(
+                f"ccbench_option={owner}: no module describes the qdisc {owner}: add "
+                f"CCBENCH_QDISC({owner}, ...); {_HELP}"
+            )
+        in_order = sorted(those.items(), key=lambda item: item[1].attribute)
+        qdiscs[owner] = replace(qdiscs[owner], options=dict(in_order))
+    return Descriptions(qdiscs=qdiscs, ccas=ccas)
+
+
+def _parsed(entry: str) -> tuple[str, str, str, dict[str, Any]]:
+    """Return kind, name, name of the option if it is one, and the fields of the descriptor.
+
+    Raises
+    ------
+    ValueError
+        With the reason, if the line cannot be read.
+    """
+    match = _LINE.fullmatch(entry)
+    if match is None:
+        raise ValueError("it must end with a colon and a summary")
+    kind, head, summary = match.groups()
+    owner, *properties = head.split() or [""]
+    option = properties.pop(0) if kind == "option" and properties else ""
+    if not _NAME.fullmatch(owner):
+        raise ValueError("its name must be 1 to 15 lower-case letters, digits and _")
+    values: dict[str, Any] = {"summary": summary}
+    for word in properties:
+        key, _, text = word.partition("=")
+        if key not in _FIELDS[kind]:
+            raise ValueError(f"{key} must be one of {', '.join(_FIELDS[kind])}")
+        name, read = _FIELDS[kind][key]
+        try:
+            values[name] = read(text)
+        except (KeyError, ValueError):
+            step = "write a literal or a macro, not an enumerator" if text else "give it a value"
+            raise ValueError(f"the value of {key} cannot be read: {step}") from None
+    return kind, owner, option, values
+
+
+def _number(text: str) -> float:
+    return int(text) if text.isdecimal() else float(text)
+
+
+def _default(text: str) -> float | str:
+    return text if text.isidentifier() else _number(text)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split("|"))
+
+
+def _true(_: str) -> bool:
+    return True
+
+
+def _qdisc_option(text: str) -> tuple[str, str, str]:
+    qdisc, option, value = text.split(".")
+    return qdisc, option, value
+
+
+#: For each property the field of the descriptor, and the function that reads its value.
+_FIELDS: Mapping[str, Mapping[str, tuple[str, Callable[[str], Any]]]] = {
+    "qdisc": {
+        "limit": ("limit_attribute", int),
+        "drops": ("drops", lambda text: Drops[text.upper()]),
+        "marks": ("marks", _true),
+    },
+    "option": {
+        "attribute": ("attribute", int),
+        "unit": ("unit", str),
+        "scale": ("scale", _number),
+        "low": ("low", _number),
+        "high": ("high", _number),
+        "default": ("default", _default),
+        "choices": ("choices", _words),
+        "flag": ("is_flag", _true),
+        "required": ("is_required", _true),
+    },
+    "cca": {"receiver": ("needs_receiver", _true), "qdisc": ("qdisc_option", _qdisc_option)},
+}

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Descriptors of qdiscs: properties, options, and their encoding for Linux."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from ccbench.base.errors import InputError
+from ccbench.experiment.qdiscs._attributes import attribute, u32
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ccbench.experiment.qdiscs._option import Option, Value
+
+__all__ = ["AttributeQdisc", "Drops", "Link", "Qdisc", "StructureQdisc"]
+
+
+class Drops(Enum):
+    """The packet that a qdisc drops at the instant of an arrival, to keep its queue short.
+
+    Drops between arrivals, as CoDel's, are of packets at the head of their flow.
+    """
+
+    ARRIVAL = "the arriving packet"
+    OLDEST = "the oldest packet of some flow"
+    NEWEST = "the newest packet of some flow"
+    ANY = "any packet of some flow"
+
+
+class Link(NamedTuple):
+    """The bottleneck that a qdisc is the queue of: room in packets, rate of the link in Mbit/s."""
+
+    queue_packets: int
+    mbps: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Qdisc(ABC):
+    """A queueing discipline.
+
+    Parameters
+    ----------
+    name : str
+        Its name in scenarios.
+    summary : str
+        What it does, in one line.
+    kernel_name : str
+        The name by which Linux knows it; left out, it is `name`.
+    options : mapping of str to Option
+    limit : str
+        Unit in which the kernel limits the queue: ``"packets"``; ``"bytes"``, as many as full
+        packets have; or the option that sets the limit in place of a scenario's `queue_packets`.
+    drops : Drops
+    marks : bool
+        Whether it can mark packets (ECN) in place of dropping them.
+    requests : int
+        How often the request with the options has to be sent.
+    """
+
+    name: str
+    summary: str
+    kernel_name: str = ""
+    options: Mapping[str, Option] = field(default_factory=dict)
+    limit: str = "packets"
+    drops: Drops = Drops.ARRIVAL
+    marks: bool = False
+    requests: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernel_name", self.kernel_name or self.name)
+
+    @property
+    @abstractmethod
+    def is_nested(self) -> bool:
+        """Whether the encoded options are attributes rather than one structure."""
+
+    @abstractmethod
+    def encode(self, link: Link, options: Mapping[str, Value]) -> bytes:
+        """Return the options and the limit of the queue as the kernel takes them."""
+
+    def check(self, options: Mapping[str, Value]) -> None:
+        """Raise an InputError if the qdisc cannot have these options.
+
+        Raises
+        ------
+        InputError
+            If there is no such option, it cannot have this value, or one is missing.
+        """
+        for name, value in options.items():
+            if name not in self.options:
+                names = ", ".join(self.options) or "none"
+                raise InputError(
+                    f"qdisc_options.{name}: {self.name} takes {names}: remove it or choose one of "
+                    "these"
+                )
+            self.options[name].scaled(name, value)
+        for name, option in self.options.items():
+            if option.is_required and name not in options:
+                message = f"qdisc_options.{name} is missing: add it, as {self.name} needs it"
+                raise InputError(message)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttributeQdisc(Qdisc):
+    """A qdisc whose options are netlink attributes.
+
+    Parameters
+    ----------
+    limit_attribute : int
+        The attribute of the limit in packets; 0 if there is none.
+    """
+
+    limit_attribute: int
+
+    @property
+    def is_nested(self) -> bool:
+        return True
+
+    def encode(self, link: Link, options: Mapping[str, Value]) -> bytes:
+        limit = attribute(self.limit_attribute, u32(link.queue_packets))
+        encoded = [
+            attribute(self.options[name].attribute, u32(self.options[name].scaled(name, value)))
+            for name, value in options.items()
+        ]
+        return b"".join([limit if self.limit_attribute else b"", *encoded])
+
+
+@dataclass(frozen=True, kw_only=True)
+class StructureQdisc(Qdisc):
+    """A qdisc that takes all its options in one structure.
+
+    Parameters
+    ----------
+    pack : callable
+        Returns the structure. It is given the link, and all options in the kernel's units, with
+        defaults for those that the scenario does not have.
+    """
+
+    pack: Callable[[Link, Mapping[str, int]], bytes]
+
+    @property
+    def is_nested(self) -> bool:
+        return bool(self.options)
+
+    def encode(self, link: Link, options: Mapping[str, Value]) -> bytes:
+        scaled = {
+            name: option.scaled(name, options.get(name, option.default))
+            for name, option in self.options.items()
+        }
+        return self.pack(link, scaled)

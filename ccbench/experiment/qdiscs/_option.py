@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of qdiscs: units, ranges, defaults, and values in the kernel's units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ccbench.base import validation
+from ccbench.base.validation import Range
+
+__all__ = ["LARGEST_U32", "Option", "Value", "flag", "milliseconds"]
+
+Value: TypeAlias = "int | float | str | bool"
+
+LARGEST_U32 = 2**32 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """An option of a qdisc.
+
+    Parameters
+    ----------
+    summary : str
+        Its meaning, in one line.
+    attribute : int
+        The netlink attribute that carries it; 0 if it is a field of a structure.
+    unit : str
+        Unit of its values in scenarios; empty for a plain number.
+    scale : float
+        Factor from this unit to the kernel's. With a factor of 1 values are whole numbers.
+    low, high : float
+        The smallest and the largest value, in `unit`; without `high`, the largest that the kernel
+        has room for.
+    default : float or str, optional
+        The value where a scenario has none; None if the kernel chooses it.
+    choices : tuple of str
+        The words that it can be, which the kernel numbers from 0; empty for a number.
+    is_flag : bool
+        Whether it is true or false (1 or 0).
+    is_required : bool
+        Whether a scenario must have it.
+    """
+
+    summary: str
+    attribute: int = 0
+    unit: str = ""
+    scale: float = 1
+    low: float = 0
+    high: float | None = None
+    default: float | str | None = None
+    choices: tuple[str, ...] = ()
+    is_flag: bool = False
+    is_required: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its values are whole numbers."""
+        return not self.choices and self.scale == 1
+
+    @property
+    def range(self) -> Range:
+        """The numbers that it can be."""
+        largest = LARGEST_U32 if self.is_whole else LARGEST_U32 / self.scale
+        return Range(self.low, largest if self.high is None else self.high)
+
+    @property
+    def allowed(self) -> str:
+        """The values that it can be, in words.
+
+        Examples
+        --------
+        >>> milliseconds(1, "target delay").allowed, flag(4, "mark").allowed
+        ('0 to 4294967.295', '0 or 1')
+        >>> Option(summary="rate", choices=("known", "estimated")).allowed
+        'known, estimated'
+        """
+        if self.choices:
+            return ", ".join(self.choices)
+        return "0 or 1" if self.is_flag else f"{self.range.low:.10g} to {self.range.high:.10g}"
+
+    def scaled(self, name: str, value: Value | None) -> int:
+        """Return a value in the kernel's unit.
+
+        Raises
+        ------
+        InputError
+            If the option cannot have this value.
+        """
+        field = f"qdisc_options.{name}"
+        if self.choices:
+            validation.one_of(field, value, self.choices)
+            return self.choices.index(str(value))
+        if self.is_flag and isinstance(value, bool):
+            return int(value)
+        example = max(self.low, 1 if self.default is None else float(self.default))
+        if self.is_whole:
+            number = int(value) if isinstance(value, float) and value.is_integer() else value
+            return validation.whole(field, number, self.range, example=round(example))
+        number = validation.number(field, value, self.range, example=example)
+        return min(round(number * self.scale), LARGEST_U32)
+
+
+def milliseconds(
+    attribute: int, summary: str, *, default: float | None = None, low: float = 0
+) -> Option:
+    """Return an option that is a time in milliseconds, in the kernel in microseconds."""
+    return Option(
+        summary=summary, attribute=attribute, unit="ms", scale=1000, low=low, default=default
+    )
+
+
+def flag(attribute: int, summary: str, *, default: float | None = 0) -> Option:
+    """Return an option that is true or false."""
+    return Option(summary=summary, attribute=attribute, high=1, is_flag=True, default=default)

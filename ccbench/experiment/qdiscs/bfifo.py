@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FIFO queue of a number of bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.experiment.flow import MTU_BYTES
+from ccbench.experiment.qdiscs._attributes import u32
+from ccbench.experiment.qdiscs._descriptor import Link, StructureQdisc
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["QDISCS"]
+
+
+def _pack(link: Link, _: Mapping[str, int]) -> bytes:
+    return u32(link.queue_packets * MTU_BYTES)
+
+
+QDISCS = (
+    StructureQdisc(name="bfifo", summary="FIFO with a limit in bytes", pack=_pack, limit="bytes"),
+)

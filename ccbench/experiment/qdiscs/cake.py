@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Common Applications Kept Enhanced."""
+
+from __future__ import annotations
+
+from ccbench.experiment.qdiscs._descriptor import AttributeQdisc, Drops
+from ccbench.experiment.qdiscs._option import Option, milliseconds
+
+__all__ = ["QDISCS"]
+
+QDISCS = (
+    AttributeQdisc(
+        name="cake",
+        summary="CAKE: fairness of hosts and flows, with a CoDel for each flow",
+        limit_attribute=0,
+        limit="memory",
+        drops=Drops.OLDEST,
+        marks=True,
+        options={
+            "rtt_ms": milliseconds(7, "CoDel's interval: a typical RTT", default=100),
+            "target_ms": milliseconds(8, "queueing delay to stay below", default=5),
+            "flow_mode": Option(
+                attribute=5,
+                summary="0 one queue, 1 by source, 2 by destination, 3 by pair of hosts, 4 by flow,"
+                " 5 to 7 by flow and fair to sources, destinations or both",
+                default=7,
+            ),
+            "diffserv_mode": Option(
+                attribute=3,
+                summary="priorities: 0 three, 1 four, 2 eight, 3 none, 4 by precedence",
+                default=0,
+            ),
+            "memory": Option(attribute=10, unit="bytes", summary="memory of all packets"),
+            "ack_filter": Option(
+                attribute=16,
+                summary="drop ACKs that later ones replace: 0 none, 1 some, 2 all",
+                default=0,
+            ),
+        },
+    ),
+)

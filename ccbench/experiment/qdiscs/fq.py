@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fair queueing with pacing."""
+
+from __future__ import annotations
+
+from ccbench.experiment.qdiscs._descriptor import AttributeQdisc
+from ccbench.experiment.qdiscs._option import Option, flag, milliseconds
+
+__all__ = ["QDISCS"]
+
+QDISCS = (
+    AttributeQdisc(
+        name="fq",
+        summary="fair queueing: a queue for each flow, served in turn, with pacing",
+        limit_attribute=1,
+        marks=True,
+        options={
+            "flow_limit": Option(
+                attribute=2, unit="packets", summary="room for each flow", default=100
+            ),
+            "quantum": Option(attribute=3, unit="bytes", summary="bytes of a flow in each turn"),
+            "initial_quantum": Option(
+                attribute=4, unit="bytes", summary="bytes of a new flow in its first turn"
+            ),
+            "pacing": flag(5, "send each flow at its pacing rate at most", default=1),
+            "flow_max_rate_mbps": Option(
+                attribute=7, unit="Mbit/s", scale=1e6 / 8, summary="highest rate of each flow"
+            ),
+            "horizon_ms": milliseconds(
+                14, "longest time that pacing may delay a packet", default=10_000
+            ),
+            "ce_threshold_ms": milliseconds(12, "mark all packets that waited longer"),
+        },
+    ),
+)

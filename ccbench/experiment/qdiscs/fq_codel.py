@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fair queueing with CoDel (RFC 8290)."""
+
+from __future__ import annotations
+
+from ccbench.experiment.qdiscs._descriptor import AttributeQdisc, Drops
+from ccbench.experiment.qdiscs._option import Option, flag, milliseconds
+
+__all__ = ["QDISCS"]
+
+QDISCS = (
+    AttributeQdisc(
+        name="fq_codel",
+        summary="fair queueing, with CoDel in the queue of each flow (RFC 8290)",
+        limit_attribute=2,
+        drops=Drops.OLDEST,
+        marks=True,
+        options={
+            "target_ms": milliseconds(1, "queueing delay to stay below", default=5),
+            "interval_ms": milliseconds(3, "time above the target until a drop", default=100),
+            "ecn": flag(4, "mark packets of ECN in place of dropping them", default=1),
+            "flows": Option(attribute=5, summary="number of queues", default=1024),
+            "quantum": Option(attribute=6, unit="bytes", summary="bytes of a flow in each turn"),
+            "ce_threshold_ms": milliseconds(7, "mark all packets that waited longer"),
+            "drop_batch": Option(
+                attribute=8,
+                unit="packets",
+                summary="packets to drop at once from a full queue",
+                default=64,
+            ),
+            "memory_limit": Option(
+                attribute=9, unit="bytes", summary="memory of all packets", default=2**25
+            ),
+        },
+    ),
+)

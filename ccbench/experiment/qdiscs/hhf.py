@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Heavy-Hitter Filter."""
+
+from __future__ import annotations
+
+from ccbench.experiment.qdiscs._descriptor import AttributeQdisc, Drops
+from ccbench.experiment.qdiscs._option import Option, milliseconds
+
+__all__ = ["QDISCS"]
+
+QDISCS = (
+    AttributeQdisc(
+        name="hhf",
+        summary="Heavy-Hitter Filter: small flows first, large ones by weight",
+        limit_attribute=1,
+        drops=Drops.OLDEST,
+        # Early 6.1 takes a limit of heavy hitters only from a change of what there is.
+        requests=2,
+        options={
+            "quantum": Option(attribute=2, unit="bytes", summary="bytes of a queue in each turn"),
+            "hh_limit": Option(attribute=3, summary="most heavy hitters", default=2048),
+            "reset_timeout_ms": milliseconds(4, "time between resets of the counters", default=40),
+            "admit_bytes": Option(
+                attribute=5,
+                unit="bytes",
+                summary="size from which a flow is a heavy hitter",
+                default=131_072,
+            ),
+            "evict_timeout_ms": milliseconds(
+                6, "idle time after which a heavy hitter is forgotten", default=1000
+            ),
+            "non_hh_weight": Option(
+                attribute=7, summary="turns of small flows for one of heavy hitters", default=2
+            ),
+        },
+    ),
+)

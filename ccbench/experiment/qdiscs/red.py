@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random Early Detection, and CHOKe, which takes the same structure."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import TYPE_CHECKING
+
+from ccbench.base.errors import InputError
+from ccbench.experiment.flow import MTU_BYTES
+from ccbench.experiment.qdiscs._attributes import attribute, u32
+from ccbench.experiment.qdiscs._descriptor import Drops, Link, StructureQdisc
+from ccbench.experiment.qdiscs._option import LARGEST_U32, Option, flag
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["QDISCS"]
+
+_ECN = 1
+_ADAPTIVE = 4
+#: Weight of a new sample in the average as a power of 1/2: 0.002, as Floyd recommends.
+_WEIGHT_LOG = 9
+_MOST_PACKETS = LARGEST_U32 // MTU_BYTES
+
+
+def _pack_red(link: Link, options: Mapping[str, int]) -> bytes:
+    """Encode RED, whose lengths are in bytes; in its options they are in packets."""
+    return _pack(link, options, MTU_BYTES)
+
+
+def _pack_choke(link: Link, options: Mapping[str, int]) -> bytes:
+    """Encode CHOKe, whose lengths are in packets."""
+    return _pack(link, options, 1)
+
+
+def _pack(link: Link, options: Mapping[str, int], unit: int) -> bytes:
+    longest = options["max_packets"] or max(2, link.queue_packets // 4)
+    shortest = options["min_packets"] or max(1, longest // 3)
+    if shortest >= longest:
+        message = (
+            f"qdisc_options.min_packets = {shortest}: must be below max_packets, which is {longest}"
+            ": lower it"
+        )
+        raise InputError(message)
+    longest, shortest = unit * longest, unit * shortest
+    # The average has to fit into 32 bits with its fraction.
+    weight_log = max(1, min(_WEIGHT_LOG, 31 - longest.bit_length()))
+    # After an idle time the average decays as if small packets had come all the while: a table has
+    # how often it halves in 0 to 255 cells of time, each about as long as 1/weight packets.
+    packet_us = MTU_BYTES * 8 / link.mbps
+    cell_log = min(31, max(0, round(math.log2(packet_us) + weight_log)))
+    halvings = -math.log2(1 - 2**-weight_log) * 2**cell_log / packet_us
+    table = bytes(min(31, round(cell * halvings)) for cell in range(256))
+    flags = _ECN * bool(options["ecn"]) | _ADAPTIVE * bool(options.get("adaptive"))
+    limit = unit * link.queue_packets
+    parameters = struct.pack("=IIIBBBB", limit, shortest, longest, weight_log, 0, cell_log, flags)
+    return (
+        attribute(1, parameters) + attribute(2, table) + attribute(3, u32(options["probability"]))
+    )
+
+
+_OPTIONS = {
+    "max_packets": Option(
+        unit="packets",
+        high=_MOST_PACKETS,
+        summary="mean queue above which every packet is dropped; 0: a quarter of the queue",
+        default=0,
+    ),
+    "min_packets": Option(
+        unit="packets",
+        high=_MOST_PACKETS,
+        summary="mean queue above which some are; 0: a third of max_packets",
+        default=0,
+    ),
+    "probability": Option(
+        scale=2**32, high=1, summary="probability of a drop just below max_packets", default=0.02
+    ),
+    "ecn": flag(0, "mark packets of ECN in place of dropping them"),
+}
+
+QDISCS = (
+    StructureQdisc(
+        name="red",
+        summary="Random Early Detection: random drops, by the mean queue",
+        pack=_pack_red,
+        limit="bytes",
+        marks=True,
+        options={
+            **_OPTIONS,
+            "adaptive": flag(0, "adapt the probability to keep the mean queue in the middle"),
+        },
+    ),
+    StructureQdisc(
+        name="choke",
+        summary="CHOKe: RED that drops an arriving packet together with one of its flow",
+        pack=_pack_choke,
+        drops=Drops.ANY,
+        marks=True,
+        options=_OPTIONS,
+    ),
+)

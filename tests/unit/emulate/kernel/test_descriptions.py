@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Descriptions of qdiscs and congestion controls in compiled modules. Nothing is compiled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench.base.errors import InputError
+from ccbench.emulate.kernel.source.descriptions import described, lines
+from ccbench.experiment.qdiscs import Drops, Link
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EARLY = [
+    "ccbench_option=early share attribute=3 scale=65536 low=0 high=1 default=0.5: a share",
+    "ccbench_option=early least attribute=2 unit=packets required: a number",
+    "ccbench_option=early mode attribute=4 choices=slow|fast default=slow: a word",
+    "ccbench_option=early on attribute=5 flag high=1 default=0: a switch",
+    "ccbench_qdisc=early limit=1 drops=oldest marks: marks early: as a test",
+]
+
+
+class TestLines:
+    def test_binary(self, tmp_path: Path) -> None:
+        """Lines are found among everything else that a module has, and no others."""
+        wanted = [line.encode() for line in EARLY]
+        other = b"\0parm=ccbench_option:no\0license=GPL\0not ccbench_qdisc=x: y\0"
+        (tmp_path / "early.ko").write_bytes(b"\x7fELF\0" + other + b"\0".join(wanted) + b"\0\xff")
+        assert lines(tmp_path / "early.ko") == tuple(sorted(EARLY))
+
+
+class TestQdiscs:
+    def test_properties(self) -> None:
+        """A qdisc has the properties of its line, and its options in the order of attributes."""
+        early = described(EARLY).qdiscs["early"]
+        assert (early.drops, early.marks, early.limit_attribute) == (Drops.OLDEST, True, 1)
+        assert early.summary == "marks early: as a test"
+        assert list(early.options) == ["least", "share", "mode", "on"]
+        assert early.options["share"].default == 0.5
+        assert early.options["mode"].allowed == "slow, fast"
+
+    def test_encoding(self) -> None:
+        """Options become attributes, in the units of the kernel."""
+        early = described(EARLY).qdiscs["early"]
+        encoded = early.encode(Link(99, 10), {"least": 7, "mode": "fast", "on": True, "share": 0.5})
+        words = (
+            8 | 1 << 16,
+            99,
+            8 | 2 << 16,
+            7,
+            8 | 4 << 16,
+            1,
+            8 | 5 << 16,
+            1,
+            8 | 3 << 16,
+            2**15,
+        )
+        assert encoded == b"".join(word.to_bytes(4, "little") for word in words)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({}, r"\.least is missing"),
+            ({"least": 1.5}, r"\.least is 1\.5; it must be a whole number"),
+            ({"least": 1, "share": 2}, r"\.share is 2; it must be .* at most 1"),
+            ({"least": 1, "mode": "quick"}, r"\.mode is 'quick'; .*'slow' or 'fast'"),
+            ({"least": 1, "on": 2}, r"\.on is 2; .*at most 1"),
+            ({"lest": 1}, r"\.lest: early takes least, share, mode, on"),
+        ],
+    )
+    def test_options(self, options: dict[str, float | str], message: str) -> None:
+        """Options that do not fit the description are refused by name."""
+        with pytest.raises(InputError, match=f"^qdisc_options{message}"):
+            described(EARLY).qdiscs["early"].check(options)
+
+    @pytest.mark.parametrize(
+        ("line", "message"),
+        [
+            ("ccbench_qdisc=early limit=1", "a colon and a summary"),
+            ("ccbench_qdisc=Early limit=1: x", "lower-case"),
+            ("ccbench_qdisc=early limit=TCA_LIMIT: x", "not an enumerator"),
+            ("ccbench_qdisc=early limit=1 drops=some: x", "value of drops"),
+            ("ccbench_qdisc=early limit=1 quick: x", "quick must be one of limit, drops, marks"),
+            ("ccbench_option=late one attribute=2: x", r"add CCBENCH_QDISC\(late"),
+        ],
+    )
+    def test_damaged(self, line: str, message: str) -> None:
+        """A line that cannot be read is an error with its reason."""
+        with pytest.raises(InputError, match=message):
+            described([line])
+
+
+class TestCcas:
+    def test_properties(self) -> None:
+        """A congestion control has the properties of its line."""
+        ccas = described(["ccbench_cca=mine receiver qdisc=early.mode.fast: mine"]).ccas
+        assert ccas["mine"].needs_receiver
+        assert ccas["mine"].qdisc_option == ("early", "mode", "fast")
