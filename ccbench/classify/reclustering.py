@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clustering of many observed servers, before and after, with its figures (Ware, section 2.5).
+
+:mod:`.relabel` has the method; :func:`recluster` applies it to folders of results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ccbench.classify.observed import read_groups, read_servers, server_folders, thresholds
+from ccbench.classify.relabel import MIN_SHARE, group_clusters, relabelled, unknown_servers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
+    from ccbench.classify.relabel import GroupClusters, Server, UnknownServers
+    from ccbench.classify.setting import Setting
+
+    #: Shows the progress of a step: the items, their number, and the step's name.
+    Track = Callable[[Iterable[Any], int, str], Iterable[Any]]
+
+__all__ = ["Reclustering", "recluster"]
+
+#: Servers without a verdict, and traces that are none.
+_NO_VERDICT, _INVALID = "no verdict", "invalid"
+#: Figures show no more clusters than these, the largest.
+_MOST_DRAWN = 8
+
+
+def recluster(
+    folders: Sequence[Path],
+    *,
+    groups: Path | None = None,
+    min_share: float = MIN_SHARE,
+    cut: float | None = None,
+    track: Track = lambda items, _total, _step: items,
+) -> Reclustering:
+    """Cluster the traces of observed servers, and relabel the unknown ones.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        Folders that :meth:`ccbench.classify.web.survey.Survey.run` has written, or those of single
+        servers.
+    groups : Path, optional
+        A CSV file with the columns ``target`` and ``group``, as for
+        :func:`ccbench.classify.observed.read_groups`; left out, the groups of the results.
+    min_share : float
+        The part of a cluster that must have a label to give it to the rest.
+    cut : float, optional
+        The distance between clusters, in packets per point. By default the mean of the CCAs' limits
+        for each setting, beyond which a trace is unknown.
+    track : callable, optional
+        Is given the items of each step, their number and the step's name; returns the items.
+
+    Raises
+    ------
+    InputError
+        If a folder has no results, or one cannot be read.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        recluster([Path("servers")]).counts("all")
+    """
+    found = server_folders(folders)
+    of_groups = None if groups is None else read_groups(groups)
+    cuts = thresholds(found) if cut is None else {}
+    servers = read_servers(track(found, len(found), "reading servers"), of_groups)
+    if cut is not None:
+        cuts = {trace.setting: cut for server in servers for trace in server.traces}
+    sets = len({(s.group, t.setting) for s in servers if s.is_valid for t in s.traces})
+    clusters = group_clusters(servers, cuts, min_share=min_share)
+    clustered = tuple(track(clusters, sets, "clustering traces"))
+    after = relabelled(servers, clustered)
+    return Reclustering(
+        before=servers,
+        after=after,
+        clustered=clustered,
+        unknown=unknown_servers(after, cuts),
+        cuts=cuts,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reclustering:
+    """Servers before and after their traces were clustered.
+
+    Parameters
+    ----------
+    before, after : sequence of Server
+        The servers with the labels of their results, and with those of their clusters.
+    clustered : sequence of GroupClusters
+        The clusters of each group and setting.
+    unknown : UnknownServers, optional
+        The clusters of the servers that are still unknown; None if there is none.
+    cuts : mapping of Setting to float
+        The distance between clusters, in packets per point.
+    """
+
+    before: Sequence[Server]
+    after: Sequence[Server]
+    clustered: Sequence[GroupClusters]
+    unknown: UnknownServers | None
+    cuts: Mapping[Setting, float]
+
+    def counts(self, group: str) -> dict[str, tuple[int, int]]:
+        """Return how many servers of a group have each label, before and after."""
+        before, after = (
+            Counter(one.label or _NO_VERDICT for one in servers if one.group == group)
+            for servers in (self.before, self.after)
+        )
+        # CCAs first, then those that have none.
+        order = sorted(before | after, key=lambda name: (name in {"unknown", _NO_VERDICT}, name))
+        return {name: (before[name], after[name]) for name in order}
+
+    def groups(self) -> list[str]:
+        """Return the groups' names, sorted."""
+        return sorted({server.group for server in self.before})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-able values."""
+        numbered = {} if self.unknown is None else self.unknown.labels
+        return {
+            "groups": {
+                group: {name: {"before": b, "after": a} for name, (b, a) in counts.items()}
+                for group, counts in ((one, self.counts(one)) for one in self.groups())
+            },
+            "servers": [
+                {
+                    "target": old.target,
+                    "group": old.group,
+                    "before": old.label,
+                    "after": new.label,
+                    "unknown": numbered.get(i),
+                    "traces": [
+                        {"setting": t.setting.name, "before": t.label, "after": u.label}
+                        for t, u in zip(old.traces, new.traces, strict=True)
+                    ],
+                }
+                for i, (old, new) in enumerate(zip(self.before, self.after, strict=True))
+            ],
+            "clusters": [row for group in self.clustered for row in self.rows(group)],
+            "unknown": self.unknown_rows(),
+        }
+
+    def rows(self, group: GroupClusters) -> list[dict[str, Any]]:
+        """Return the clusters of a group and setting."""
+        where = group.traces
+        return [
+            {
+                "group": group.group,
+                "setting": group.setting.name,
+                "cut": group.clustering.cut,
+                "label": label,
+                "size": one.size,
+                "medoid": self.before[where[one.medoid][0]].target,
+                "labels": dict(Counter(self.label_of(where[m]) for m in one.members).most_common()),
+                "targets": [self.before[where[member][0]].target for member in one.members],
+            }
+            for one, label in zip(group.clustering.clusters, group.labels, strict=True)
+        ]
+
+    def label_of(self, where: tuple[int, int]) -> str:
+        """Return the label that a trace had."""
+        server, trace = where
+        return self.before[server].traces[trace].label or _INVALID
+
+    def name_of(self, where: tuple[int, int]) -> str:
+        """Return the server of a trace, and what became of its label."""
+        server, trace = where
+        old, new = self.label_of(where), self.after[server].traces[trace].label or _INVALID
+        return f"{self.before[server].target} ({old if old == new else f'{old}, now {new}'})"
+
+    def unknown_rows(self) -> list[dict[str, Any]]:
+        """Return the clusters of unknown servers."""
+        if self.unknown is None:
+            return []
+        servers, numbered = self.unknown.servers, self.unknown.labels
+        return [
+            {
+                "label": numbered[servers[one.medoid]],
+                "size": one.size,
+                "medoid": self.after[servers[one.medoid]].target,
+                "targets": [self.after[servers[member]].target for member in one.members],
+            }
+            for one in self.unknown.clustering.clusters
+        ]
+
+    def figures(self) -> Iterator[tuple[str, Figure]]:
+        """Yield the dendrogram and the medoids of each group and setting, and of unknown servers.
+
+        Yields
+        ------
+        str
+            A file name without its suffix.
+        Figure
+            The figure.
+        """
+        yield from _group_figures(self)
+        yield from _unknown_figures(self)
+
+
+def _group_figures(report: Reclustering) -> Iterator[tuple[str, Figure]]:
+    from ccbench.classify.clusters_plot import (  # noqa: PLC0415 - matplotlib
+        Panel,
+        dendrogram_figure,
+        medoids_figure,
+    )
+
+    for group in report.clustered:
+        where, clusters = group.traces, group.clustering.clusters
+        points = [report.before[i].traces[j].points for i, j in where]
+        names = [report.name_of(place) for place in where]
+        title = f"{group.group}, {group.setting.name}"
+        name = f"{_file_name(group.group)}-{group.setting.name}"
+        dendrogram = dendrogram_figure(group.clustering, names, group.labels, title=title)
+        yield f"{name}-dendrogram", dendrogram
+        rows = [
+            [
+                Panel(
+                    title=f"{label} (N = {one.size}): {names[one.medoid]}",
+                    medoid=points[one.medoid],
+                    others=[points[member] for member in one.members],
+                )
+            ]
+            for one, label in zip(clusters, group.labels, strict=True)
+        ]
+        yield f"{name}-medoids", medoids_figure(rows[:_MOST_DRAWN], title=title)
+
+
+def _file_name(group: str) -> str:
+    """Return a name that no other group has, and that is a file's."""
+    safe = re.sub(r"[^\w.-]+", "-", group)[:80]
+    digest = hashlib.sha256(group.encode()).hexdigest()[:8]
+    return safe if safe == group else f"{safe}-{digest}"
+
+
+def _unknown_figures(report: Reclustering) -> Iterator[tuple[str, Figure]]:
+    from ccbench.classify.clusters_plot import (  # noqa: PLC0415 - matplotlib
+        Panel,
+        dendrogram_figure,
+        medoids_figure,
+    )
+
+    if report.unknown is None:
+        return
+    servers = [report.after[i] for i in report.unknown.servers]
+    clusters = report.unknown.clustering.clusters[:_MOST_DRAWN]
+    labels = [row["label"] for row in report.unknown_rows()]
+    numbered = report.unknown.labels
+    yield (
+        "unknown-dendrogram",
+        dendrogram_figure(
+            report.unknown.clustering,
+            [f"{report.after[i].target} ({numbered[i]})" for i in report.unknown.servers],
+            labels,
+            unit="multiples of each setting's cut, mean over settings",
+            title="unknown servers",
+        ),
+    )
+    traces = [
+        {trace.setting: trace.points for trace in server.traces if trace.label is not None}
+        for server in servers
+    ]
+    settings = [one for one in report.cuts if any(one in some for some in traces)]
+    rows = [
+        [
+            Panel(
+                title=f"{label} (N = {one.size}): {servers[one.medoid].target}, {setting.name}",
+                medoid=traces[one.medoid][setting],
+                others=[traces[i][setting] for i in one.members if setting in traces[i]],
+            )
+            if setting in traces[one.medoid]
+            else None
+            for setting in settings
+        ]
+        for one, label in zip(clusters, labels, strict=False)
+    ]
+    yield "unknown-medoids", medoids_figure(rows)
