@@ -17,22 +17,49 @@ from ccbench.cli._options import (
     alpha_option,
     beta_option,
     check_ccas,
+    completes,
     duration_option,
     jobs_option,
     json_option,
     noise_options,
     scheduler_option,
     seed_option,
+    setting,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ccbench.cli._options import NoiseChoice
     from ccbench.raygen import Plan, SearchResult
 
 __all__ = ["raygen"]
 
 
-@click.command()
+class _Command(click.Command):
+    """A command whose help ends with the strategies and their settings."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of strategies."""
+        from ccbench.raygen import strategies
+
+        with formatter.section("Strategies"):
+            for name in strategies.names():
+                strategy = strategies.get(name)
+                formatter.write_dl([(name, strategy.summary)])
+                with formatter.indentation():
+                    for one in strategy.settings:
+                        formatter.write_text(one.describe())
+        super().format_epilog(ctx, formatter)
+
+
+def _strategies() -> Iterable[str]:
+    from ccbench.raygen import strategies
+
+    return strategies.names()
+
+
+@click.command(cls=_Command)
 @alpha_option
 @beta_option
 @click.option(
@@ -51,10 +78,19 @@ __all__ = ["raygen"]
 )
 @click.option(
     "--strategy",
+    shell_complete=completes(_strategies),
     metavar="NAME",
     default="genetic",
     show_default=True,
-    help="What chooses the networks: genetic, random, sweep or surrogate.",
+    help="Search strategy, one of those below.",
+)
+@click.option(
+    "--strategy-option",
+    "strategy_options",
+    type=setting,
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A setting of the strategy, see below; may be repeated.",
 )
 @click.option(
     "--space",
@@ -62,15 +98,6 @@ __all__ = ["raygen"]
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="What to vary, in which ranges: see examples/raygen/space.toml.  [default: as above]",
-)
-@click.option(
-    "--stratified", is_flag=True, help="Let the first networks leave out no part of any range."
-)
-@click.option(
-    "--corners", is_flag=True, help="Begin with corners of the space: up to half of the first."
-)
-@click.option(
-    "--crowding", is_flag=True, help="Keep unlike networks apart in the genetic search (niching)."
 )
 @click.option(
     "--repeat",
@@ -102,9 +129,6 @@ __all__ = ["raygen"]
 def raygen(
     *,
     space_file: Path | None,
-    stratified: bool,
-    corners: bool,
-    crowding: bool,
     duration: float,
     noise: NoiseChoice,
     jobs: int | None,
@@ -119,9 +143,6 @@ def raygen(
     The search goes over bandwidth (25 to 400 Mbit/s), round-trip time (10 to 320 ms), queue length
     (0.25 to 5 BDP) and numbers of flows (1 to 5 of each), or over what --space says. Every finished
     run is kept: the same command goes on where it was interrupted.
-
-    The networks are chosen by a genetic algorithm, at random, from an exponentially spaced grid, or
-    by a model of harm that learns from each generation (surrogate).
     """
     if scheduler is not None and jobs is not None:
         message = "--jobs is for this machine, --scheduler for a cluster: give one of the two"
@@ -139,9 +160,6 @@ def raygen(
     config = library.SearchConfig(
         duration_s=duration,
         space=library.DEFAULT_SPACE if space_file is None else library.Space.load(space_file),
-        initial="stratified" if stratified else "random",
-        corners=corners,
-        niching="crowding" if crowding else "none",
         noise=tuple(levels.items()),
         **settings,
     )

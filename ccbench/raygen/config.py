@@ -1,44 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of a search."""
+"""Settings of a search."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
 
 from ccbench.base import dataclass_dicts, validation
 from ccbench.base.random_streams import derived_seed, repetition_seeds
+from ccbench.base.settings import read_settings
 from ccbench.experiment.noise import Noise, read_noise
+from ccbench.raygen import strategies
 from ccbench.raygen.experiments import experiment
 from ccbench.raygen.gene import Choice, shown
-from ccbench.raygen.genetic import Genetic, Niching
 from ccbench.raygen.quantities import quantity_words
-from ccbench.raygen.random_search import RandomSearch
 from ccbench.raygen.selection import CLAIMED, again
 from ccbench.raygen.space import DEFAULT_SPACE, Chromosome, Space
-from ccbench.raygen.surrogate import Surrogate
-from ccbench.raygen.sweep import Sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from ccbench.base.settings import Value
     from ccbench.emulate import Engine
     from ccbench.harm import Experiment
-    from ccbench.raygen.strategy import Initial, Strategy
+    from ccbench.raygen.strategy import BaseStrategy, Strategy
 
-__all__ = ["STRATEGIES", "SearchConfig"]
+__all__ = ["SearchConfig"]
 
-#: What can choose scenarios, and which settings it has besides those that all have.
-STRATEGIES: Mapping[str, tuple[Callable[..., Strategy], tuple[str, ...]]] = MappingProxyType(
-    {
-        "genetic": (Genetic, ("initial", "corners", "niching")),
-        "random": (RandomSearch, ()),
-        "sweep": (Sweep, ()),
-        "surrogate": (Surrogate, ("initial", "corners")),
-    }
-)
+#: What the names of strategies of users begin with.
+_OWN = "own:"
 _MOST_SEEDS = validation.Range(1, 1000)
 _SEEDS = validation.Range(0, 2**62)
 #: Genes that say nothing about what the beta flows alone meet.
@@ -65,16 +56,11 @@ class SearchConfig:
     space : Space
         Where to search.
     strategy : str
-        What chooses the scenarios: ``"genetic"``, ``"random"``, ``"sweep"`` or ``"surrogate"``, see
-        :class:`~ccbench.raygen.Genetic`, :class:`~ccbench.raygen.RandomSearch`,
-        :class:`~ccbench.raygen.Sweep` and :class:`~ccbench.raygen.Surrogate`.
-    initial : str
-        How the genetic algorithm and the surrogate draw their first generation: ``"random"`` or
-        ``"stratified"``.
-    corners : bool
-        Whether up to half of that are corners of the space.
-    niching : str
-        ``"crowding"`` lets the genetic algorithm keep apart what is unlike each other; ``"none"``.
+        Name of a strategy of :mod:`ccbench.raygen.strategies`; or ``"own:"`` and the name of one
+        that is passed to :func:`~ccbench.raygen.search`.
+    strategy_options : tuple of (str, value)
+        Settings of the strategy that are not the default; also given as a mapping. ``ccbench raygen
+        --help`` lists them.
     repeat : int
         Number of seeds that each scenario is run with at first; its fitness is the mean relative
         harm. A repetition is a solo run and a competing run. The most harmful scenarios of the
@@ -105,10 +91,8 @@ class SearchConfig:
     duration_s: float = 180.0
     seed: int = 1
     space: Space = DEFAULT_SPACE
-    strategy: Literal["genetic", "random", "sweep", "surrogate"] = "genetic"
-    initial: Initial = "random"
-    corners: bool = False
-    niching: Niching = "none"
+    strategy: str = "genetic"
+    strategy_options: tuple[tuple[str, Value], ...] = ()
     repeat: int = 1
     confirm: int = 5
     noise: tuple[tuple[str, float], ...] = ()
@@ -117,29 +101,36 @@ class SearchConfig:
         space: object = self.space
         if not isinstance(space, Space):
             raise validation.bad("space", self.space, "a Space", "read one with Space.load")
-        if str(self.strategy) not in STRATEGIES:
-            allowed = f"one of {', '.join(STRATEGIES)}"
-            step = validation.choice_hint(str(self.strategy), STRATEGIES)
-            raise validation.bad("strategy", self.strategy, allowed, step)
         validation.whole("seed", self.seed, _SEEDS, example=1)
         validation.whole("repeat", self.repeat, _MOST_SEEDS, example=3)
         validation.whole("confirm", self.confirm, _MOST_SEEDS, example=3)
         object.__setattr__(self, "noise", _noise_levels(self.noise))
-        self.new_strategy()
+        object.__setattr__(self, "strategy_options", self._changed_options())
+        if not self._is_own:
+            self.new_strategy()
         self.extremes()
 
     @property
     def planned(self) -> int:
         """Number of scenarios that the strategy makes of the budget."""
-        return self.new_strategy().planned
+        return self.budget if self._is_own else sum(self.new_strategy().sizes)
 
     @property
-    def most_runs(self) -> int:
-        """The most runs that it takes: two for each seed of each scenario, and of each claim.
+    def begins_at_random(self) -> bool:
+        """Whether the first generation is known to be a random sample of the space."""
+        return not self._is_own and self.new_strategy().begins_at_random
+
+    def most_runs(self, sizes: Sequence[int] | None = None) -> int:
+        """Return the most runs that it takes: two per seed of each scenario, and of each claim.
 
         Scenarios that are alike in some way share runs.
+
+        Parameters
+        ----------
+        sizes : sequence of int, optional
+            Number of scenarios of each generation; left out, those of :meth:`new_strategy`.
         """
-        sizes = self.new_strategy().sizes
+        sizes = self.new_strategy().sizes if sizes is None else sizes
         claims = min(CLAIMED, sum(sizes)) * self.confirm
         return 2 * (sum(sizes) * self.repeat + sum(map(again, sizes)) + claims)
 
@@ -173,23 +164,69 @@ class SearchConfig:
         """
         return repetition_seeds(derived_seed(self.seed, "claim", number), self.confirm)
 
-    def new_strategy(self) -> Strategy:
-        """Return the strategy with these settings, at its beginning."""
-        make, own = STRATEGIES[self.strategy]
-        defaults = {field.name: field.default for field in fields(self)}
-        for name in ("initial", "corners", "niching"):
-            value = getattr(self, name)
-            if name not in own and value != defaults[name]:
-                having = " or ".join(s for s, (_, others) in STRATEGIES.items() if name in others)
-                allowed = f"left out for strategy {self.strategy!r}"
-                raise validation.bad(name, value, allowed, f"take strategy {having} for it")
-        return make(
-            self.space,
-            budget=self.budget,
-            population=self.population,
-            seed=self.seed,
-            **{name: getattr(self, name) for name in own},
+    def new_strategy(self) -> BaseStrategy:
+        """Return the strategy with these settings, at its beginning.
+
+        Raises
+        ------
+        InputError
+            If it is one of the user's own.
+        """
+        if self._is_own:
+            step = "pass the object itself, search(..., strategy=...)"
+            raise validation.bad("strategy", self.strategy, "one of this package here", step)
+        make: Callable[..., BaseStrategy] = strategies.get(self.strategy)
+        common = {"budget": self.budget, "population": self.population, "seed": self.seed}
+        return make(self.space, **common, **self._options())
+
+    def with_own(self, strategy: Strategy) -> SearchConfig:
+        """Return the settings of a search with a strategy of the user's own."""
+        return replace(
+            self,
+            strategy=f"{_OWN}{validation.one_line('name of the strategy', strategy.name)}",
+            strategy_options=(),
+            budget=sum(strategy.sizes),
+            population=strategy.sizes[0],
         )
+
+    @property
+    def _is_own(self) -> bool:
+        return self.strategy.startswith(_OWN)
+
+    def _options(self) -> dict[str, Value]:
+        """Return all settings of the strategy."""
+        known = () if self._is_own else strategies.get(self.strategy).settings
+        return read_settings("strategy_options", self.strategy_options, known)
+
+    def _changed_options(self) -> tuple[tuple[str, Value], ...]:
+        """Return the settings of the strategy that are not the default.
+
+        Raises
+        ------
+        InputError
+            If the strategy does not exist, or not such a setting of it.
+        """
+        strategy: object = self.strategy
+        if not isinstance(strategy, str):
+            step = "pass an object to search(..., strategy=...)"
+            raise validation.bad("strategy", strategy, "the name of a strategy", step)
+        if self._is_own:
+            return ()
+        given = validation.pairs(
+            "strategy_options", self.strategy_options, "write for example {corners = true}"
+        )
+        defaults = {one.name: one.default for one in strategies.get(self.strategy).settings}
+        for name in given.keys() - defaults.keys():
+            having = [
+                other
+                for other in strategies.names()
+                if any(one.name == name for one in strategies.get(other).settings)
+            ]
+            if having:
+                allowed = f"left out for strategy {self.strategy!r}"
+                step = f"take strategy {' or '.join(having)} for it"
+                raise validation.bad(f"strategy_options.{name}", given[name], allowed, step)
+        return tuple((n, value) for n, value in self._options().items() if value != defaults[n])
 
     def experiment(self, chromosome: Chromosome, seed: int | None = None) -> Experiment:
         """Return the experiment that a chromosome of the space stands for.
@@ -282,7 +319,12 @@ class SearchConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as a dictionary of plain values (JSON-able)."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**values, "space": self.space.to_dict(), "noise": dict(self.noise)}
+        return {
+            **values,
+            "strategy_options": self._options(),
+            "space": self.space.to_dict(),
+            "noise": dict(self.noise),
+        }
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> SearchConfig:

@@ -81,6 +81,10 @@ class Gene(ABC):
         """Return a random neighbour, about `step` (a part of the gene's scale) from `value`."""
 
     @abstractmethod
+    def includes(self, value: Value) -> bool:
+        """Whether the gene can have this value."""
+
+    @abstractmethod
     def coordinates(self, value: Value) -> tuple[float, ...]:
         """Return where `value` lies, as numbers from 0 to 1 by which distances can be taken."""
 
@@ -189,6 +193,10 @@ class Number(Gene):
         """Return a random neighbour, normally distributed by `step` times the gene's scale."""
         (place,) = self.coordinates(value)
         return self.at(min(max(place + rng.gauss(0, step), 0.0), 1.0))
+
+    def includes(self, value: Value) -> bool:
+        """Whether it is a number from low to high."""
+        return isinstance(value, int | float) and self.low <= value <= self.high
 
     def coordinates(self, value: Value) -> tuple[float, ...]:
         """Return how far along the gene's scale `value` is, 0 to 1: the inverse of :meth:`at`."""
@@ -305,6 +313,10 @@ class Choice(Gene):
     def moved(self, value: Value, rng: Random, step: float) -> Value:
         """Return another value with the probability `step`: all are neighbours."""
         return rng.choice(self.values) if rng.random() < step else value
+
+    def includes(self, value: Value) -> bool:
+        """Whether it is one of the values."""
+        return value in self.values
 
     def coordinates(self, value: Value) -> tuple[float, ...]:
         """Return the place of a number in its order; a word has a coordinate of its own.

@@ -78,7 +78,7 @@ def plan(
         for seed in config.seeds(candidate.chromosome)
     ]
     known = list(dict.fromkeys(s for e in first for s in (e.solo, e.competing)))
-    runs = config.most_runs
+    runs = config.most_runs()
     # Later generations are taken to be like the first.
     mean_s = sum(scenario.duration_s for scenario in known) / len(known)
     mean_run_s = emulate.measured_s(known, resolved) / len(known)
@@ -86,7 +86,7 @@ def plan(
     left_s = runs * mean_run_s - emulate.measured_s(stored, resolved)
     return Plan(
         generations=strategy.sizes,
-        scenarios=strategy.planned,
+        scenarios=sum(strategy.sizes),
         runs=runs,
         stored=len(stored),
         virtual_hours=runs * mean_s / 3600,

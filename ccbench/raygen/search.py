@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,10 @@ from ccbench.raygen.config import SearchConfig
 from ccbench.raygen.evaluation import Evaluation
 from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, Folder
 from ccbench.raygen.measuring import Measured, measured
+from ccbench.raygen.progress import Progress, shown
 from ccbench.raygen.result import SearchResult, claims_table, experiments_table
 from ccbench.raygen.selection import CLAIMED, again, promising, safest
-from ccbench.raygen.show import shown
+from ccbench.raygen.strategy import Strategy, check_own, check_proposals
 from ccbench.raygen.work import Work
 
 if TYPE_CHECKING:
@@ -33,48 +34,16 @@ if TYPE_CHECKING:
     from ccbench.raygen.strategy import Candidate
     from ccbench.run.run import Run
 
-__all__ = ["Progress", "search"]
+__all__ = ["search"]
 
 #: The table of results is written when this many seconds have passed since it was written last.
 _WRITE_EVERY_S = 5.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Progress:
-    """How far a search has come: sent at its start and whenever a run is finished.
-
-    Attributes
-    ----------
-    done, planned, failed : int
-        Scenarios that were tried, that will be, and that were tried and failed.
-    generation, generations : int
-        The one being run, from 1, and how many there will be.
-    confirming : bool
-        Whether all were tried, and the most harmful are run again with fresh seeds.
-    fraction : float
-        Share of the expected work that is done, 0 to 1. It never falls.
-    left_s : float or None
-        Expected wall time that is left, in seconds; None until enough runs have shown how fast this
-        machine is.
-    best : Evaluation or None
-        The most harmful so far; one that failed only if all have. Its harm may fall, as it is
-        measured again.
-    """
-
-    done: int
-    planned: int
-    failed: int
-    generation: int
-    generations: int
-    confirming: bool
-    fraction: float
-    left_s: float | None
-    best: Evaluation | None
-
-
 def search(  # noqa: PLR0913 - all but the settings are about where and how it runs
     config: SearchConfig | None = None,
     *,
+    strategy: str | Strategy | None = None,
     engine: str | Engine = "kernel",
     store: Store | None = emulate.DEFAULT_STORE,
     executor: Executor | None = None,
@@ -97,6 +66,10 @@ def search(  # noqa: PLR0913 - all but the settings are about where and how it r
     ----------
     config : SearchConfig, optional
         What to search for. Left out, `settings` are those of a :class:`SearchConfig`.
+    strategy : str or Strategy, optional
+        A strategy of one's own, at its beginning, which takes the place of the one of `config`:
+        its `sizes` are the budget, its `name` is part of the search's identity. Without `config`
+        also the name of a strategy.
     engine, store, executor, jobs
         What runs the scenarios, where runs are kept, and how many run side by side: see
         :func:`ccbench.emulate.run_many`.
@@ -128,11 +101,19 @@ def search(  # noqa: PLR0913 - all but the settings are about where and how it r
     >>> len(result.experiments), len(result.claims)  # doctest: +SKIP
     (4, 4)
     """
+    if isinstance(strategy, str):
+        settings["strategy"] = strategy
+    elif strategy is not None:
+        check_own(strategy, settings)
     if config is None:
         config = SearchConfig(**settings)
     elif settings:
         given = ", ".join(settings)
         raise validation.bad("settings", given, "left out beside config", "put them into config")
+    if strategy is None or isinstance(strategy, str):
+        strategy = config.new_strategy()
+    else:
+        config = config.with_own(strategy)
     resolved = emulate.resolve(engine)
     config.check(resolved)
     provenance = resolved.provenance()
@@ -147,6 +128,7 @@ def search(  # noqa: PLR0913 - all but the settings are about where and how it r
     with shown(on_progress) as report:
         running = _Search(
             config=config,
+            strategy=strategy,
             run_many=run_many,
             work=Work(is_stored),
             folder=folder,
@@ -167,10 +149,11 @@ def search(  # noqa: PLR0913 - all but the settings are about where and how it r
 class _Search:
     """A search under way."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a search, all by keyword
         self,
         *,
         config: SearchConfig,
+        strategy: Strategy,
         run_many: RunMany,
         work: Work,
         folder: Folder | None,
@@ -181,10 +164,11 @@ class _Search:
         self._work = work
         self._folder = folder
         self._on_progress = on_progress
-        self._strategy = config.new_strategy()
+        self._strategy = strategy
+        self._planned = sum(strategy.sizes)
         self._generation = 0
         self._confirming = False
-        self._to_come = config.most_runs // 2
+        self._to_come = config.most_runs(strategy.sizes) // 2
         self._evaluations: dict[Candidate, Evaluation] = {}
         self._written_s = -math.inf
 
@@ -192,7 +176,8 @@ class _Search:
         """Search until the budget is used up, run the most harmful again, and return both."""
         self._write()
         while candidates := self._strategy.ask():
-            self._generation = candidates[0].generation
+            self._generation += 1
+            check_proposals(candidates, self._config.space, first=len(self._evaluations))
             self._try(candidates)
             generation = [self._evaluations[candidate] for candidate in candidates]
             if all(evaluation.error for evaluation in self._evaluations.values()):
@@ -285,10 +270,10 @@ class _Search:
         self._on_progress(
             Progress(
                 done=len(found),
-                planned=self._strategy.planned,
+                planned=self._planned,
                 failed=sum(bool(evaluation.error) for evaluation in found),
                 generation=self._generation,
-                generations=self._strategy.generations,
+                generations=len(self._strategy.sizes),
                 confirming=self._confirming,
                 fraction=self._work.fraction(),
                 left_s=self._work.left_s(),
@@ -302,7 +287,7 @@ class _Search:
             return
         table = experiments_table(self._config, self._evaluations.values())
         self._folder.write_table(RESULTS_CSV, table)
-        self._folder.write_state(done=len(self._evaluations), planned=self._strategy.planned)
+        self._folder.write_state(done=len(self._evaluations), planned=self._planned)
         self._written_s = time.monotonic()
 
 

@@ -139,6 +139,24 @@ class Space:
         """Return the chromosome's values by the names of the genes."""
         return {gene.name: value for gene, value in zip(self.genes, chromosome, strict=True)}
 
+    def check(self, chromosome: Chromosome) -> None:
+        """Make sure that a chromosome lies in the space.
+
+        Raises
+        ------
+        InputError
+            If a gene is missing, or does not have its value.
+        """
+        if len(chromosome) != len(self.genes):
+            allowed = f"of {len(self.genes)} values, one for each gene"
+            raise validation.bad(
+                "chromosome", chromosome, allowed, "keep to the order of the genes"
+            )
+        for gene, value in zip(self.genes, chromosome, strict=True):
+            if not gene.includes(value):
+                allowed = "a value of the gene"
+                raise validation.bad(gene.name, value, allowed, "take what its methods return")
+
     def chromosome(self, values: Mapping[Any, Any] | pd.Series[Any]) -> Chromosome:
         """Return the chromosome with these values: the inverse of :meth:`values`.
 

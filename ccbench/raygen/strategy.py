@@ -1,30 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every search strategy has in common: it proposes scenarios and learns how harmful they are.
+"""Search strategies: the protocol of all of them, and the base of those in this package.
 
 A strategy is kept apart from running scenarios: :meth:`Strategy.ask` returns a generation,
-:meth:`Strategy.tell` takes its fitness, in the same order. All randomness comes from streams of its
-own, so what it proposes depends on the seed and on the fitness, and on nothing else.
+:meth:`Strategy.tell` takes its fitness, in the same order. The proposals of a strategy depend on
+its seed and on the fitness, and on nothing else.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from ccbench.base import validation
 from ccbench.base.random_streams import standard_stream
+from ccbench.base.settings import Setting
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ccbench.raygen.space import Chromosome, Space
 
-__all__ = ["Candidate", "Initial", "Proposal", "Strategy", "batches", "check"]
+__all__ = [
+    "FIRST_GENERATION",
+    "BaseStrategy",
+    "Candidate",
+    "Proposal",
+    "Strategy",
+    "batches",
+    "check",
+    "check_own",
+    "check_proposals",
+]
 
-#: How a first generation is drawn.
-Initial: TypeAlias = Literal["random", "stratified"]
+#: Settings of the strategies whose first generation may be other than random.
+FIRST_GENERATION = (
+    Setting(
+        name="initial",
+        default="random",
+        choices=("random", "stratified"),
+        help="First generation; stratified: a Latin hypercube, with each part of each range.",
+    ),
+    Setting(
+        name="corners",
+        default=False,
+        help="Whether up to half of the first generation are corners of the space.",
+    ),
+)
 
 #: Budgets and populations: more would fill the memory before anything has run.
 _SIZES = validation.Range(1, 1_000_000)
@@ -35,7 +58,7 @@ Proposal: TypeAlias = "tuple[Chromosome, tuple[int, ...]]"
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A chromosome that was proposed.
+    """A proposed chromosome.
 
     Attributes
     ----------
@@ -55,18 +78,48 @@ class Candidate:
     parents: tuple[int, ...] = ()
 
 
-class Strategy(ABC):
-    """Proposes generation after generation, and keeps count.
+@runtime_checkable
+class Strategy(Protocol):
+    """Anything that proposes scenarios, generation after generation.
 
-    The budget counts every chromosome that is proposed, also one that equals an earlier one: the
-    copy costs no run, as the store has it.
+    :func:`ccbench.raygen.search` takes any object with these members;
+    :class:`~ccbench.raygen.BaseStrategy` has all but the choice of the chromosomes.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name in one line; with the settings, if it has any: a resumed search compares it."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of chromosomes of each generation."""
+
+    def ask(self) -> Sequence[Candidate]:
+        """Return the next generation; an empty one after the last."""
+
+    def tell(self, fitness: Sequence[float]) -> None:
+        """Take the relative harm of the last generation, in its order.
+
+        NaN stands for an experiment that failed: no other counts as less harmful.
+        """
+
+    def revise(self, fitness: Mapping[Candidate, float]) -> None:
+        """Take the relative harm of candidates of any generation that were measured again."""
+
+
+class BaseStrategy(ABC):
+    """Base of strategies: it numbers the candidates and has the first generation.
+
+    A derived class defines :meth:`propose`, and :meth:`learn` if it learns. The budget counts every
+    proposed chromosome, also one that equals an earlier one: the copy costs no run, as the store
+    has it.
 
     Parameters
     ----------
     space : Space
         Where to search.
     sizes : sequence of int
-        How many chromosomes each generation proposes.
+        Number of chromosomes of each generation.
     seed : int
         Of all random choices.
     initial : str
@@ -78,9 +131,22 @@ class Strategy(ABC):
 
     Attributes
     ----------
+    name : str
+        Its name; that of a strategy of this package is its module's.
+    summary : str
+        One line for people.
+    settings : tuple of Setting
+        Its own settings, which its class takes as keyword arguments after ``space``, ``budget``,
+        ``population`` and ``seed``.
     sizes : tuple of int
-        How many chromosomes each generation proposes.
+        Number of chromosomes of each generation.
+    begins_at_random : bool
+        Whether the first generation is a random sample of the space.
     """
+
+    name: ClassVar[str]
+    summary: ClassVar[str] = ""
+    settings: ClassVar[tuple[Setting, ...]] = ()
 
     def __init__(
         self,
@@ -88,37 +154,29 @@ class Strategy(ABC):
         sizes: Sequence[int],
         seed: int,
         *,
-        initial: Initial = "random",
+        initial: str = "random",
         corners: bool = False,
     ) -> None:
-        validation.one_of("initial", initial, get_args(Initial))
+        for setting, value in zip(FIRST_GENERATION, (initial, corners), strict=True):
+            setting.checked(setting.name, value)
         self.sizes = tuple(sizes)
-        self._space = space
+        self.space = space
+        self.rng = standard_stream(seed, "proposals", type(self).__name__)
+        self.begins_at_random = initial == "random" and not corners
         self._initial = initial
-        self._corners = validation.flag("corners", corners)
+        self._corners = corners
         self._first_rng = standard_stream(seed, "first generation")
-        self._rng = standard_stream(seed, "proposals", type(self).__name__)
         self._pending: tuple[Candidate, ...] = ()
         self._asked = 0
         self._generation = 0
-
-    @property
-    def generations(self) -> int:
-        """How many generations there will be."""
-        return len(self.sizes)
-
-    @property
-    def planned(self) -> int:
-        """How many chromosomes they propose in all."""
-        return sum(self.sizes)
 
     def ask(self) -> tuple[Candidate, ...]:
         """Return the next generation's new chromosomes; none if the budget is used up."""
         if self._pending:
             raise RuntimeError("ask() was called before tell() for the generation before")
-        if self._generation == self.generations:
+        if self._generation == len(self.sizes):
             return ()
-        proposals = self._propose(self.sizes[self._generation])
+        proposals = self.propose(self.sizes[self._generation])
         self._generation += 1
         self._pending = tuple(
             Candidate(
@@ -130,48 +188,41 @@ class Strategy(ABC):
         return self._pending
 
     def tell(self, fitness: Sequence[float]) -> None:
-        """Take the fitness of the chromosomes that :meth:`ask` returned, in their order.
-
-        NaN stands for an experiment that failed: no other counts as less harmful.
-        """
-        measured = list(zip(self._pending, fitness, strict=True))
+        """Take the fitness of the last generation, see :meth:`Strategy.tell`."""
+        measured = dict(zip(self._pending, fitness, strict=True))
         self._pending = ()
-        self._learn(measured)
+        self.learn(measured)
 
-    @abstractmethod
     def revise(self, fitness: Mapping[Candidate, float]) -> None:
-        """Take the fitness of candidates of all generations that were measured again.
-
-        As in :meth:`tell`, NaN stands for an experiment that failed.
-        """
+        """Take a new fitness of earlier candidates: :meth:`learn`, unless it is overridden."""
+        self.learn(fitness)
 
     @abstractmethod
-    def _propose(self, size: int) -> Sequence[Proposal]:
-        """Return `size` chromosomes, from what was learned until now."""
+    def propose(self, size: int) -> Sequence[Proposal]:
+        """Return `size` chromosomes, each with the numbers of its parents."""
 
-    @abstractmethod
-    def _learn(self, measured: Sequence[tuple[Candidate, float]]) -> None:
-        """Take in what the latest generation showed."""
+    def learn(self, fitness: Mapping[Candidate, float]) -> None:  # noqa: B027 - some do not learn
+        """Learn from the fitness of some candidates; NaN if the experiment failed."""
 
-    def _first(self, size: int) -> list[Proposal]:
-        """Return a generation that nothing was learned for, as the first one.
+    def first(self, size: int) -> list[Proposal]:
+        """Return a generation for which nothing was learned, such as the first one.
 
         Strategies that begin in the same way begin with the same chromosomes if their seed is the
         same. So they can be compared by what they make of them, and need not run them again.
         """
-        corners = self._space.corners() if self._corners else []
+        corners = self.space.corners() if self._corners else []
         if len(corners) > size // 2:
             corners = self._first_rng.sample(corners, size // 2)
         left = size - len(corners)
         if self._initial == "stratified":
-            inside = self._space.stratified(self._first_rng, left)
+            inside = self.space.stratified(self._first_rng, left)
         else:
-            inside = self._random(left, self._first_rng)
+            inside = self.random(left, self._first_rng)
         return [(chromosome, ()) for chromosome in corners + inside]
 
-    def _random(self, size: int, rng: random.Random) -> list[Chromosome]:
+    def random(self, size: int, rng: random.Random) -> list[Chromosome]:
         """Return random chromosomes."""
-        return [self._space.random(rng) for _ in range(size)]
+        return [self.space.random(rng) for _ in range(size)]
 
 
 def check(budget: int, population: int) -> None:
@@ -187,6 +238,41 @@ def check(budget: int, population: int) -> None:
     if budget < population:
         allowed = f"at least the population, {population}"
         raise validation.bad("budget", budget, allowed, "raise it or take a smaller population")
+
+
+def check_own(strategy: object, settings: Iterable[str]) -> None:
+    """Refuse an object that is no strategy, and settings that a strategy of one's own replaces.
+
+    Raises
+    ------
+    InputError
+        In these cases.
+    """
+    if not isinstance(strategy, Strategy):
+        members = "name, sizes, ask, tell and revise"
+        step = "derive it from raygen.BaseStrategy, and pass an object of the class"
+        raise validation.bad("strategy", strategy, f"an object with {members}", step)
+    if not strategy.sizes or min(strategy.sizes) < 1:
+        allowed = "the sizes of one or more generations"
+        raise validation.bad("sizes of the strategy", strategy.sizes, allowed, "correct them")
+    for name in {"budget", "population", "strategy_options"} & {*settings}:
+        allowed = "left out beside a strategy of your own"
+        raise validation.bad("setting", name, allowed, "its sizes are the budget")
+
+
+def check_proposals(candidates: Sequence[Candidate], space: Space, *, first: int) -> None:
+    """Refuse candidates that are not numbered in order or lie outside the space.
+
+    Raises
+    ------
+    InputError
+        In these cases.
+    """
+    for number, candidate in enumerate(candidates, start=first):
+        if candidate.number != number:
+            step = "correct the strategy"
+            raise validation.bad("number of a candidate", candidate.number, str(number), step)
+        space.check(candidate.chromosome)
 
 
 def batches(total: int, *, first: int, then: int) -> list[int]:

@@ -105,8 +105,7 @@ def _levels(result: SearchResult, baselines: Mapping[str, SearchResult]) -> dict
             f"best of {name}": float(other.experiments["relative_harm"].max())
             for name, other in baselines.items()
         }
-    config = result.config
-    if config.strategy == "sweep" or config.initial != "random" or config.corners:
+    if not result.config.begins_at_random:
         return {}
     table = result.experiments
     first = table.loc[table["generation"] == 1, "relative_harm"]

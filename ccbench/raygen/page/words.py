@@ -70,9 +70,7 @@ def facts(result: SearchResult) -> dict[str, str]:
         if gene.size > 1
     )
     failed = len(result.failed)
-    own = [f"{config.initial} start"] if config.initial != "random" else []
-    own += ["corners"] if config.corners else []
-    own += [config.niching] if config.niching != "none" else []
+    own = (name if value is True else f"{name} {value}" for name, value in config.strategy_options)
     copies = len(result.experiments) - result.networks
     facts = {
         "strategy": ", ".join([config.strategy, f"population {config.population}", *own]),

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ccbench.raygen import SearchResult
-    from ccbench.studies.ware.raygen import Strategy
 
 __all__ = ["conclude"]
 
@@ -97,9 +96,7 @@ def conclude(results: Sequence[SearchResult], *, where: str, soon: str, improves
     )
 
 
-def _soon(
-    results: Sequence[SearchResult], strategy: Strategy, seed: int, sweep: SearchResult
-) -> float:
+def _soon(results: Sequence[SearchResult], strategy: str, seed: int, sweep: SearchResult) -> float:
     """Return the best of the first experiments as a percentage of the sweep's, if that is harm."""
     found = float(of(results, strategy, seed).experiments["relative_harm"].head(_SOON).max())
     return 100 * found / best(sweep) if best(sweep) > 0 else math.nan

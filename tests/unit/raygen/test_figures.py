@@ -130,7 +130,12 @@ class TestProgressFigure:
         )
 
     @pytest.mark.parametrize(
-        "settings", [{"strategy": "sweep"}, {"initial": "stratified"}, {"corners": True}]
+        "settings",
+        [
+            {"strategy": "sweep"},
+            {"strategy_options": {"initial": "stratified"}},
+            {"strategy_options": {"corners": True}},
+        ],
     )
     def test_no_random_generation(self, settings: dict[str, Any]) -> None:
         """A search that does not begin at random has nothing random to compare with."""

@@ -78,7 +78,12 @@ class TestFolder:
         "change",
         [
             *({"seed": 2}, {"budget": 12}, {"alpha": "even"}, {"duration_s": 5.0}),
-            *({"strategy": "random"}, {"repeat": 2}, {"confirm": 2}, {"initial": "stratified"}),
+            *(
+                {"strategy": "random"},
+                {"repeat": 2},
+                {"confirm": 2},
+                {"strategy_options": {"initial": "stratified"}},
+            ),
         ],
     )
     def test_another_search(self, engine: Engine, tmp_path: Path, change: dict[str, Any]) -> None:
@@ -86,7 +91,7 @@ class TestFolder:
         folder = tmp_path / "results"
         search(small(), engine=engine, output_dir=folder)
         before = {path: path.read_bytes() for path in folder.iterdir()}
-        (name,) = change
+        (name,) = change.get("strategy_options", change)
         with pytest.raises(InputError, match=rf"^output folder is .* differs in {name}: choose"):
             search(small(**change), engine=engine, output_dir=folder)
         assert {path: path.read_bytes() for path in folder.iterdir()} == before

@@ -12,12 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ccbench.raygen import DEFAULT_SPACE, Choice, Genetic, Number, RandomSearch, Space
+from ccbench.raygen import DEFAULT_SPACE, Choice, Number, Space
 from ccbench.raygen.diversity import distances
 from ccbench.raygen.importance import importance
 from ccbench.raygen.quantities import NUMBERS, WORDS
 from ccbench.raygen.regions import Region, regions
 from ccbench.raygen.rule import Between, Condition, OneOf, spanning
+from ccbench.raygen.strategies.genetic import Genetic
+from ccbench.raygen.strategies.random import RandomSearch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

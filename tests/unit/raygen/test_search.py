@@ -65,7 +65,7 @@ class TestSearch:
         counting = Wrapped(engine)
         config = small(budget=40, population=4)
         search(config, engine=counting)
-        assert len(set(counting.ran)) == len(counting.ran) < config.most_runs
+        assert len(set(counting.ran)) == len(counting.ran) < config.most_runs()
         again = Wrapped(engine)
         search(config, engine=again)
         assert again.ran == []

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import os
 import random
+import sys
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -20,20 +23,25 @@ from ccbench.raygen import (
     Choice,
     Chromosome,
     SearchConfig,
+    SearchResult,
     Space,
     Strategy,
     search,
+    strategies,
 )
+from tests.documentation import DOCS
 from tests.unit.conftest import assert_same
+from tests.unit.raygen.conftest import small
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from ccbench.emulate import Engine
     from ccbench.raygen import Progress
     from tests.unit.conftest import ArithmeticEngine
 
-STRATEGIES = ["genetic", "random", "sweep", "surrogate"]
+STRATEGIES = strategies.names()
 
 every_strategy = pytest.mark.parametrize("name", STRATEGIES)
 
@@ -58,7 +66,7 @@ def _config(name: Any = "genetic", **changes: Any) -> SearchConfig:
 
 def _generations(
     strategy: Strategy, fitness: Callable[[Chromosome], float] = _distance
-) -> list[tuple[Candidate, ...]]:
+) -> list[Sequence[Candidate]]:
     generations = []
     while candidates := strategy.ask():
         strategy.tell([fitness(candidate.chromosome) for candidate in candidates])
@@ -78,12 +86,12 @@ class TestEveryStrategy:
         """It proposes what it has planned, in as many generations, and no more than the budget."""
         strategy = _config(name, budget=budget, population=population).new_strategy()
         generations = _generations(strategy)
-        assert strategy.generations == len(generations)
-        assert strategy.planned == sum(map(len, generations)) <= budget
+        assert strategy.sizes == tuple(map(len, generations))
+        assert sum(strategy.sizes) <= budget
 
     def test_stays_in_the_space(self, name: str) -> None:
         """Every gene of every chromosome is a value of the gene."""
-        for candidate in sum(_generations(_config(name).new_strategy()), ()):
+        for candidate in itertools.chain(*_generations(_config(name).new_strategy())):
             for gene, value in zip(DEFAULT_SPACE.genes, candidate.chromosome, strict=True):
                 assert value == gene.at(*gene.coordinates(value))
 
@@ -133,7 +141,7 @@ class TestEveryStrategy:
         """Where nothing is fitter than anything else, the search still runs to its end."""
         strategy = _config(name).new_strategy()
         generations = _generations(strategy, fitness=lambda _: 0.0)
-        assert strategy.generations == len(generations)
+        assert len(strategy.sizes) == len(generations)
 
     def test_generations_take_turns(self, name: str) -> None:
         """A generation cannot be asked for before the fitness of the last one is told."""
@@ -188,7 +196,7 @@ class TestEveryStrategy:
         first, last = fast[:20], fast[-20:]
         if name in {"genetic", "surrogate"}:  # those that learn
             assert sum(last) < sum(first)
-        assert strategy.planned == len(proposed)
+        assert sum(strategy.sizes) == len(proposed)
 
     def test_choices(self, name: str) -> None:
         """Genes without an order are varied like all others, and the good choice is found."""
@@ -217,7 +225,7 @@ class TestBeginning:
     @pytest.mark.parametrize("name", ["genetic", "surrogate"])
     def test_stratified(self, name: str) -> None:
         """A stratified first generation has a scenario in each of as many bands of bandwidths."""
-        first = _config(name, initial="stratified").new_strategy().ask()
+        first = _config(name, strategy_options={"initial": "stratified"}).new_strategy().ask()
         places = sorted(DEFAULT_SPACE.coordinates(c.chromosome)[0] for c in first)
         assert all(i / 20 - 1e-2 <= place <= (i + 1) / 20 + 1e-2 for i, place in enumerate(places))
 
@@ -225,7 +233,9 @@ class TestBeginning:
     @pytest.mark.parametrize(("population", "expected"), [(20, 10), (100, 32)])
     def test_corners(self, name: str, population: int, expected: int) -> None:
         """Corners of the space come first: all of them, or half of the first generation."""
-        config = _config(name, corners=True, population=population, budget=100)
+        config = _config(
+            name, strategy_options={"corners": True}, population=population, budget=100
+        )
         first = [candidate.chromosome for candidate in config.new_strategy().ask()]
         corners = set(DEFAULT_SPACE.corners())
         assert expected == len(corners & set(first[:expected])) == len(corners & set(first))
@@ -233,15 +243,30 @@ class TestBeginning:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"initial": "stratifed"}, r"^initial is 'stratifed'; .*: did you mean 'stratified'"),
-            ({"initial": "stratified", "name": "sweep"}, "^initial is .* left out for strategy"),
-            ({"corners": True, "name": "random"}, "take strategy genetic or surrogate for it"),
             (
-                {"niching": "crowding", "name": "surrogate"},
-                "^niching is .* take strategy genetic for it",
+                {"strategy_options": {"initial": "stratifed"}},
+                r"^strategy_options\.initial is 'stratifed'; .*: did you mean 'stratified'",
             ),
-            ({"niching": "crowd"}, r"^niching is 'crowd'; .*: did you mean 'crowding'"),
-            ({"corners": 1}, "^corners is 1; it must be true or false"),
+            (
+                {"strategy_options": {"initial": "stratified"}, "name": "sweep"},
+                r"^strategy_options\.initial is .* left out for strategy 'sweep'",
+            ),
+            (
+                {"strategy_options": {"corners": True}, "name": "random"},
+                "take strategy genetic or surrogate for it",
+            ),
+            (
+                {"strategy_options": {"niching": "crowding"}, "name": "surrogate"},
+                "take strategy genetic for it",
+            ),
+            (
+                {"strategy_options": {"niching": "crowd"}},
+                r"niching is 'crowd'; .*: did you mean 'crowding'",
+            ),
+            ({"strategy_options": {"corners": 1}}, r"\.corners is 1; it must be true or false"),
+            ({"strategy_options": {"nich": 1}}, "^strategy_options: nich is not a setting; did"),
+            ({"strategy_options": 7}, "^strategy_options is 7; it must be a table"),
+            ({"name": 7}, "^strategy is 7; it must be the name of a strategy"),
             ({"repeat": 0}, "^repeat is 0; it must be a whole number at least 1"),
             ({"confirm": 0}, "^confirm is 0; it must be a whole number at least 1"),
         ],
@@ -250,6 +275,118 @@ class TestBeginning:
         """A beginning that the strategy does not have is refused."""
         with pytest.raises(InputError, match=message):
             _config(**change)
+
+
+def _example() -> str:
+    """Return the example of the page, without the search at its end."""
+    section = (DOCS / "raygen.md").read_text(encoding="utf-8").split("## A strategy of your own")[1]
+    code = section.split("```python\n")[1].split("```")[0]
+    return code[: code.index("raygen.search(")]
+
+
+class TestOwn:
+    @staticmethod
+    def _climber(**changes: Any) -> Any:
+        namespace: dict[str, Any] = {}
+        exec(_example(), namespace)  # noqa: S102 - the page's own code
+        settings = {"space": DEFAULT_SPACE, "sizes": [6, 4, 4], "seed": 1} | changes
+        return namespace["HillClimbing"](**settings)
+
+    def test_example(self, engine: Engine, tmp_path: Path) -> None:
+        """The example of the page runs, is named in search.json, and goes on in its folder."""
+        config = small()
+        first = search(
+            config, strategy=self._climber(), engine=engine, store=None, output_dir=tmp_path
+        )
+        assert (6, 4, 4) == tuple(first.experiments["generation"].value_counts().sort_index())
+        assert "own:hill climbing, steps of 0.1" == first.config.strategy
+        assert_same(first, SearchResult.load(tmp_path))
+        again = search(
+            config, strategy=self._climber(), engine=engine, store=None, output_dir=tmp_path
+        )
+        assert_same(first, again)
+
+    def test_another_strategy_is_refused(self, engine: Engine, tmp_path: Path) -> None:
+        """A folder is not continued by a strategy of another name or other generations."""
+        search(small(), strategy=self._climber(), engine=engine, output_dir=tmp_path)
+        other = self._climber()
+        type(other).name = "hill climbing, steps of 0.2"
+        for strategy, name in ((other, "strategy"), (self._climber(sizes=[6, 4]), "budget")):
+            with pytest.raises(InputError, match=f"differs in {name}"):
+                search(small(), strategy=strategy, engine=engine, output_dir=tmp_path)
+
+    def test_outside_the_space(self, engine: Engine) -> None:
+        """Proposals outside the space, too short ones, and wrong numbers are refused."""
+        climber = self._climber()
+        for chromosome, message in (
+            ((1.0, 40.0, 1.0, 1, 1), r"^bandwidth_mbps is 1\.0; it must be a value of the gene"),
+            ((40.0, 40.0), "^chromosome is .* of 5 values, one for each gene"),
+        ):
+            climber.propose = lambda size, value=chromosome: [(value, ())] * size
+            with pytest.raises(InputError, match=message):
+                search(small(), strategy=climber, engine=engine, store=None)
+            climber = self._climber()
+        climber.ask = lambda: [
+            Candidate(number=1, generation=1, chromosome=(40.0, 40.0, 1.0, 1, 1))
+        ]
+        with pytest.raises(InputError, match=r"^number of a candidate is 1; it must be 0"):
+            search(small(), strategy=climber, engine=engine, store=None)
+
+    @pytest.mark.parametrize(
+        ("strategy", "settings", "message"),
+        [
+            (object(), {}, "^strategy is .*; it must be an object with name, sizes, ask, tell and"),
+            (None, {"budget": 9}, "^setting is 'budget'; it must be left out beside a strategy of"),
+            (None, {"strategy": "own:x"}, r"^strategy is 'own:x'; .*: pass the object itself"),
+        ],
+    )
+    def test_bad_input(
+        self, engine: Engine, strategy: Any, settings: dict[str, Any], message: str
+    ) -> None:
+        """Objects without the protocol and contradicting settings are refused in one line."""
+        settings = {"alpha": "greedy", "beta": "even", "duration_s": 4} | settings
+        settings = {"strategy": strategy or self._climber()} | settings
+        with pytest.raises(InputError, match=message):
+            search(engine=engine, store=None, **settings)
+
+    def test_module_is_enough(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        """A module in the package's folder is a strategy: for searches, options and help."""
+        (tmp_path / "hill.py").write_text(
+            "from ccbench.base.settings import Setting\n"
+            "from ccbench.raygen.strategies.random import RandomSearch\n"
+            "class STRATEGY(RandomSearch):\n"
+            "    name, summary = 'hill', 'uphill only'\n"
+            "    settings = (Setting(name='step', default=0.1, help='Length of a step.'),)\n"
+            "    def __init__(self, space, *, step, **common):\n"
+            "        super().__init__(space, **common)\n"
+        )
+        monkeypatch.setattr(strategies, "__path__", [*strategies.__path__, str(tmp_path)])
+        monkeypatch.delitem(sys.modules, f"{strategies.__name__}.hill", raising=False)
+        config = _config("hill", strategy_options={"step": 0.2})
+        assert {"step": 0.2} == config.to_dict()["strategy_options"]
+        shown = " ".join(CliRunner().invoke(program, ["raygen", "--help"]).output.split())
+        assert "hill uphill only step=0.1 (a number): Length of a step." in shown
+        with pytest.raises(
+            InputError, match=r"^strategy_options\.step is .* left out for strategy"
+        ):
+            _config(strategy_options={"step": 0.2})
+
+
+def test_table() -> None:
+    """The page has the row of each strategy, and of no other."""
+    page = (DOCS / "raygen.md").read_text(encoding="utf-8")
+    rows = [
+        f"| `{name}` | {of.summary} | {', '.join(f'`{one.name}`' for one in of.settings)} |"
+        for name, of in ((name, strategies.get(name)) for name in STRATEGIES)
+    ]
+    head = "| `--strategy` | networks | settings |\n| --- | --- | --- |\n"
+    start, end = page.index(head), page.index("\n\n", page.index(head))
+    table = "\n".join(rows)
+    if os.environ.get("CCBENCH_REWRITE_PAGES"):
+        written = page[:start] + head + table + page[end:]
+        (DOCS / "raygen.md").write_text(written, encoding="utf-8")
+    else:
+        assert table == page[start + len(head) : end]
 
 
 @every_strategy

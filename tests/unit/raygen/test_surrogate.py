@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ccbench.raygen import DEFAULT_SPACE, Number, RandomSearch, Space, Surrogate
+from ccbench.raygen import DEFAULT_SPACE, Number, Space
 from ccbench.raygen.predictor import Predictor
-from ccbench.raygen.surrogate import most_promising
+from ccbench.raygen.strategies.random import RandomSearch
+from ccbench.raygen.strategies.surrogate import Surrogate, most_promising
 
 if TYPE_CHECKING:
     from ccbench.raygen import Chromosome, Strategy

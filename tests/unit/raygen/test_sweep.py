@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ccbench.raygen import DEFAULT_SPACE, Choice, Number, Space, Sweep
-from ccbench.raygen.sweep import grid
+from ccbench.raygen import DEFAULT_SPACE, Choice, Number, Space
+from ccbench.raygen.strategies.sweep import Sweep, grid
 
 if TYPE_CHECKING:
     from ccbench.raygen import Chromosome

@@ -24,10 +24,10 @@ def size(study: Study | SearchStudy | SimulationStudy, *, quick: bool) -> tuple[
     """Return how many runs a study is, at most, and how long they are together; all differ."""
     if isinstance(study, SearchStudy):
         searches = study.searches(quick=quick, full=False)
-        assert all(2 * one.planned <= one.most_runs for one in searches)
+        assert all(2 * one.planned <= one.most_runs() for one in searches)
         return (
-            sum(one.most_runs for one in searches),
-            sum(one.most_runs * one.duration_s for one in searches),
+            sum(one.most_runs() for one in searches),
+            sum(one.most_runs() * one.duration_s for one in searches),
         )
     parts: tuple[Case, ...] | tuple[Scenario, ...]
     if isinstance(study, SimulationStudy):

@@ -65,7 +65,7 @@ def rivals(
     more = {"genetic": genetic, "surrogate": surrogate, "random": 0.0}
     return [
         found(
-            reno_against_westwood(strategy, seed),  # type: ignore[arg-type] # they are strategies
+            reno_against_westwood(strategy, seed),
             HARMS + more[strategy],
             fresh=(fresh or {}).get(strategy, 0.1 + more[strategy]),
         )
@@ -164,7 +164,7 @@ class TestDistances:
             "ware-5.14",
             [
                 found(
-                    reno_against_westwood(strategy),  # type: ignore[arg-type] # they are strategies
+                    reno_against_westwood(strategy),
                     HARMS[:20],
                     chromosomes=spread(parts[strategy]),
                 )
@@ -184,7 +184,7 @@ class TestDistances:
             "ware-5.14",
             [
                 found(
-                    reno_against_westwood(strategy),  # type: ignore[arg-type] # they are strategies
+                    reno_against_westwood(strategy),
                     [0.2, 0.1],
                     chromosomes=[(25.0, rtt_ms, 1.0, 1, 1) for rtt_ms in ends[strategy]],
                 )

@@ -133,7 +133,7 @@ class TestRunSearchStudy:
         """A second time everything comes out of the store, unless asked for fresh."""
         studies.run_study(SEARCH_STUDY, engine=engine)
         once = len(engine.ran)
-        most = sum(config.most_runs for config in searches(quick=False, full=False))
+        most = sum(config.most_runs() for config in searches(quick=False, full=False))
         assert 0 < once == len(set(engine.ran)) <= most
         studies.run_study(SEARCH_STUDY, engine=engine)
         assert once == len(engine.ran)

@@ -12,19 +12,17 @@ import math
 from typing import TYPE_CHECKING
 
 from ccbench.raygen.gene import Choice
-from ccbench.raygen.strategy import Strategy, batches, check
+from ccbench.raygen.strategy import BaseStrategy, batches, check
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from ccbench.raygen.gene import Value
     from ccbench.raygen.space import Space
-    from ccbench.raygen.strategy import Candidate, Proposal
+    from ccbench.raygen.strategy import Proposal
 
-__all__ = ["Sweep", "grid"]
+__all__ = ["STRATEGY", "Sweep", "grid"]
 
 
-class Sweep(Strategy):
+class Sweep(BaseStrategy):
     """Proposes every point of a grid once, in random order.
 
     The order is random so that a sweep that is cut short has still been everywhere.
@@ -50,25 +48,24 @@ class Sweep(Strategy):
     Five levels of each of five genes:
 
     >>> from ccbench.raygen import DEFAULT_SPACE
-    >>> Sweep(DEFAULT_SPACE, budget=3500, population=60, seed=1).planned
+    >>> sum(Sweep(DEFAULT_SPACE, budget=3500, population=60, seed=1).sizes)
     3125
     """
+
+    name = "sweep"
+    summary = "a grid, evenly spaced on the scales of the genes, in random order"
 
     def __init__(self, space: Space, *, budget: int, population: int, seed: int) -> None:
         check(budget, population)
         points = list(itertools.product(*grid(space, budget)))
         super().__init__(space, batches(len(points), first=population, then=population), seed)
-        self._rng.shuffle(points)
+        self.begins_at_random = False
+        self.rng.shuffle(points)
         self._points = iter(points)
 
-    def _propose(self, size: int) -> list[Proposal]:
+    def propose(self, size: int) -> list[Proposal]:
+        """Return the next `size` points of the grid."""
         return [(point, ()) for point in itertools.islice(self._points, size)]
-
-    def revise(self, fitness: Mapping[Candidate, float]) -> None:
-        """Learn nothing."""
-
-    def _learn(self, measured: Sequence[tuple[Candidate, float]]) -> None:
-        pass
 
 
 def grid(space: Space, budget: int) -> list[tuple[Value, ...]]:
@@ -96,3 +93,6 @@ def grid(space: Space, budget: int) -> list[tuple[Value, ...]]:
                 counts = finer
                 grew = True
     return [gene.levels(count) for gene, count in zip(space.genes, counts, strict=True)]
+
+
+STRATEGY = Sweep

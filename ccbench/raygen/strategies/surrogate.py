@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search guided by a model of harm (active learning): what runs next is what promises most.
+"""Search guided by a model of harm (active learning): the most promising scenarios run next.
 
 After a random generation, a :class:`~ccbench.raygen.predictor.Predictor` learns from all that was
 measured and predicts harm, with its uncertainty, at many scenarios that were not run. Those with
@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ccbench.raygen.predictor import Predictor
-from ccbench.raygen.strategy import Strategy, batches, check
+from ccbench.raygen.strategy import FIRST_GENERATION, BaseStrategy, batches, check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     import numpy.typing as npt
 
     from ccbench.raygen.space import Chromosome, Space
-    from ccbench.raygen.strategy import Candidate, Initial, Proposal
+    from ccbench.raygen.strategy import Candidate, Proposal
 
-__all__ = ["Surrogate", "most_promising"]
+__all__ = ["STRATEGY", "Surrogate", "most_promising"]
 
 #: The upper confidence bound is so many standard deviations above the mean: 0 would only repeat
 #: what did harm before, many would only look where nobody was.
@@ -40,7 +40,7 @@ _MOVED = 0.5
 _STEP = 0.1
 
 
-class Surrogate(Strategy):
+class Surrogate(BaseStrategy):
     """Proposes what may do most harm, by a model that learns from each generation.
 
     Parameters
@@ -55,7 +55,7 @@ class Surrogate(Strategy):
     seed : int
         Of all random choices.
     initial, corners
-        How the first generation is drawn, see :class:`Strategy`.
+        How the first generation is drawn, see :class:`~ccbench.raygen.BaseStrategy`.
 
     Raises
     ------
@@ -75,6 +75,13 @@ class Surrogate(Strategy):
     True
     """
 
+    name = "surrogate"
+    summary = (
+        "a Gaussian process learns harm from all runs; the most promising candidates, by its mean "
+        "and its uncertainty, run next"
+    )
+    settings = FIRST_GENERATION
+
     def __init__(  # noqa: PLR0913 - settings, all by keyword
         self,
         space: Space,
@@ -82,7 +89,7 @@ class Surrogate(Strategy):
         budget: int,
         population: int,
         seed: int,
-        initial: Initial = "random",
+        initial: str = "random",
         corners: bool = False,
     ) -> None:
         check(budget, population)
@@ -91,11 +98,8 @@ class Surrogate(Strategy):
         self._measured: dict[Chromosome, float] = {}
         self._failed: set[Chromosome] = set()
 
-    def _learn(self, measured: Sequence[tuple[Candidate, float]]) -> None:
-        self.revise(dict(measured))
-
-    def revise(self, fitness: Mapping[Candidate, float]) -> None:
-        """Replace what the model learns of these candidates."""
+    def learn(self, fitness: Mapping[Candidate, float]) -> None:
+        """Fit the model to the present fitness of these candidates, too."""
         for candidate, value in fitness.items():
             if math.isnan(value):
                 self._failed.add(candidate.chromosome)
@@ -103,9 +107,10 @@ class Surrogate(Strategy):
             else:
                 self._measured[candidate.chromosome] = value
 
-    def _propose(self, size: int) -> list[Proposal]:
+    def propose(self, size: int) -> list[Proposal]:
+        """Return the most promising chromosomes; at first those of :meth:`first`."""
         if not self._measured:
-            return self._first(size)
+            return self.first(size)
         # The model would go where it knows nothing, and failures tell it nothing: to it they are
         # as harmless as anything that was seen.
         least = min(self._measured.values())
@@ -113,15 +118,15 @@ class Surrogate(Strategy):
         # Of equal ones the first stays, so the order is always the same.
         pool = [new for new in dict.fromkeys(self._imagined()) if new not in known]
         if len(pool) <= size:  # next to nothing is left in the space
-            return [(new, ()) for new in pool + self._random(size - len(pool), self._rng)]
-        predictor = Predictor(self._space, known)
+            return [(new, ()) for new in pool + self.random(size - len(pool), self.rng)]
+        predictor = Predictor(self.space, known)
         mean, covariance = predictor.predict(pool)
         chosen = most_promising(mean, covariance, noise=predictor.noise, n=size)
         return [(pool[i], ()) for i in chosen]
 
     def _imagined(self) -> Iterator[Chromosome]:
         """Yield scenarios that might be run next."""
-        yield from self._random(_STRANGERS, self._rng)
+        yield from self.random(_STRANGERS, self.rng)
         by_harm = sorted(self._measured, key=self._measured.__getitem__, reverse=True)
         for best in by_harm[:_BEST]:
             for _ in range(_VARIANTS):
@@ -129,9 +134,9 @@ class Surrogate(Strategy):
 
     def _variant(self, chromosome: Chromosome) -> Chromosome:
         values = list(chromosome)
-        for i, gene in enumerate(self._space.genes):
-            if self._rng.random() < _MOVED:
-                values[i] = gene.moved(values[i], self._rng, _STEP)
+        for i, gene in enumerate(self.space.genes):
+            if self.rng.random() < _MOVED:
+                values[i] = gene.moved(values[i], self.rng, _STEP)
         return tuple(values)
 
 
@@ -176,3 +181,6 @@ def most_promising(
         shared = covariance[:, i]
         covariance -= np.outer(shared, shared) / (shared[i] + noise)
     return chosen
+
+
+STRATEGY = Surrogate

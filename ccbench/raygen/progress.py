@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows how far a search has come."""
+"""Progress of a search, and the bar that shows it."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ccbench.base.progress_bars import progress
@@ -11,9 +12,42 @@ from ccbench.base.progress_bars import progress
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ccbench.raygen.search import Progress
+    from ccbench.raygen.evaluation import Evaluation
 
-__all__ = ["shown"]
+__all__ = ["Progress", "shown"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """Progress of a search: sent at its start and whenever a run is finished.
+
+    Attributes
+    ----------
+    done, planned, failed : int
+        Scenarios that were tried, that will be, and that were tried and failed.
+    generation, generations : int
+        The one being run, from 1, and how many there will be.
+    confirming : bool
+        Whether all were tried, and the most harmful are run again with fresh seeds.
+    fraction : float
+        Share of the expected work that is done, 0 to 1. It never falls.
+    left_s : float or None
+        Expected wall time that is left, in seconds; None until enough runs have shown how fast this
+        machine is.
+    best : Evaluation or None
+        The most harmful so far; one that failed only if all have. Its harm may fall, as it is
+        measured again.
+    """
+
+    done: int
+    planned: int
+    failed: int
+    generation: int
+    generations: int
+    confirming: bool
+    fraction: float
+    left_s: float | None
+    best: Evaluation | None
 
 
 @contextmanager

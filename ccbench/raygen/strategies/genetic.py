@@ -16,26 +16,43 @@ Fitness
     with the luck of one measurement would keep better children from their place.
 Where blending happens
     On the scale of the gene, with a fresh coin and a fresh weight for each gene.
+
+Use of DEAP
+-----------
+DEAP's ``Fitness`` compares individuals, its ``Toolbox`` holds the operators, and its ``selBest``
+selects the parents. Other parts of DEAP do not fit the algorithm:
+
+- ``cxBlend`` blends all genes and ``cxUniform`` swaps them, both as plain numbers; here a coin
+  decides for each gene, and genes have logarithmic scales, whole numbers or words. There is no
+  mutation of mixed genes either. DEAP's operators draw from Python's global generator, so that the
+  proposals would depend on other code.
+- ``varAnd`` mates neighbours with one probability per pair, ``eaMuPlusLambda`` calls ``evaluate``
+  itself, once for each individual. Here runs are side by side, a search stops and resumes between
+  them, and the fittest are measured again after each generation.
+- ``HallOfFame`` keeps copies with the fitness of their first measurement, which favours luck
+  (:mod:`ccbench.raygen.selection`).
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from deap import base, tools
 
 from ccbench.base import validation
-from ccbench.raygen.strategy import Strategy, check
+from ccbench.base.settings import Setting
+from ccbench.raygen.strategy import FIRST_GENERATION, BaseStrategy, check
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Mapping, Sequence
 
     from ccbench.raygen.space import Chromosome, Space
-    from ccbench.raygen.strategy import Candidate, Initial, Proposal
+    from ccbench.raygen.strategy import Candidate, Proposal
 
-__all__ = ["Genetic", "Niching", "cross", "mutate"]
+__all__ = ["STRATEGY", "Genetic", "cross", "mutate"]
 
 #: Probability that a pair of parents crosses a gene: "we flip a coin".
 CROSSOVER = 0.5
@@ -44,8 +61,12 @@ MUTATION = 0.3
 #: ... and that it then takes a random value for a gene.
 GENE_MUTATION = 0.4
 
-#: What keeps the population apart.
-Niching: TypeAlias = Literal["none", "crowding"]
+_NICHING = Setting(
+    name="niching",
+    default="none",
+    choices=("none", "crowding"),
+    help="Crowding keeps unlike networks apart: a child competes with the more similar parent.",
+)
 
 #: Half of the population mates, in pairs.
 _POPULATION_STEP = 4
@@ -67,7 +88,7 @@ class _Individual:
         self.fitness = _Fitness((-math.inf if math.isnan(fitness) else fitness,))
 
 
-class Genetic(Strategy):
+class Genetic(BaseStrategy):
     """Proposes generations: parents are the fitter half, and they live on with their children.
 
     Parameters
@@ -81,7 +102,7 @@ class Genetic(Strategy):
     seed : int
         Of all random choices.
     initial, corners
-        How the first generation is drawn, see :class:`Strategy`.
+        How the first generation is drawn, see :class:`~ccbench.raygen.BaseStrategy`.
     niching : str
         ``"none"``; or ``"crowding"``, which keeps apart what is unlike each other: everybody mates,
         and a child takes the place of the more similar one of its parents if it is as fit as that
@@ -100,9 +121,19 @@ class Genetic(Strategy):
     >>> search = Genetic(DEFAULT_SPACE, budget=300, population=60, seed=1)
     >>> while candidates := search.ask():
     ...     search.tell([candidate.chromosome[0] for candidate in candidates])
-    >>> search.generations, search.planned
+    >>> len(search.sizes), sum(search.sizes)
     (9, 300)
     """
+
+    name = "genetic"
+    summary = (
+        "RayGen's own (section 5.4): the fitter half of the population mates in pairs; genes are "
+        "blended, and mutate"
+    )
+    settings = (
+        *FIRST_GENERATION,
+        _NICHING,
+    )
 
     def __init__(  # noqa: PLR0913 - settings, all by keyword
         self,
@@ -111,9 +142,9 @@ class Genetic(Strategy):
         budget: int,
         population: int,
         seed: int,
-        initial: Initial = "random",
+        initial: str = "random",
         corners: bool = False,
-        niching: Niching = "none",
+        niching: str = "none",
     ) -> None:
         at_least = validation.Range(_POPULATION_STEP)
         validation.whole("population", population, at_least, example=60)
@@ -123,8 +154,7 @@ class Genetic(Strategy):
             step = f"take {lower} or {lower + _POPULATION_STEP}"
             raise validation.bad("population", population, allowed, step)
         check(budget, population)
-        validation.one_of("niching", niching, get_args(Niching))
-        self._crowding = niching == "crowding"
+        self._crowding = _NICHING.checked("niching", niching) == "crowding"
         parents = population if self._crowding else population // 2
         # Section 5.4: a generation that would exceed the budget is not begun.
         sizes = [population] + [parents] * ((budget - population) // parents)
@@ -133,16 +163,18 @@ class Genetic(Strategy):
         # Of DEAP's own operators only those that draw no random numbers: they would take them from
         # Python's global generator.
         self._toolbox.register("select", tools.selBest, k=parents)
-        self._toolbox.register("mate", cross, space, rng=self._rng)
-        self._toolbox.register("mutate", mutate, space, rng=self._rng)
+        self._toolbox.register("mate", cross, space, rng=self.rng)
+        self._toolbox.register("mutate", mutate, space, rng=self.rng)
         self._parents: list[_Individual] = []
         self._population: list[_Individual] = []
 
-    def _propose(self, size: int) -> list[Proposal]:
-        return self._children() if self._population else self._first(size)
+    def propose(self, size: int) -> list[Proposal]:
+        """Return the children of the population; at first :meth:`first`."""
+        return self._children() if self._population else self.first(size)
 
-    def _learn(self, measured: Sequence[tuple[Candidate, float]]) -> None:
-        newborn = [_Individual(candidate, fitness) for candidate, fitness in measured]
+    def learn(self, fitness: Mapping[Candidate, float]) -> None:
+        """Take in the latest generation."""
+        newborn = [_Individual(candidate, value) for candidate, value in fitness.items()]
         if self._crowding and self._parents:
             self._population = self._replaced(newborn)
         else:
@@ -163,11 +195,11 @@ class Genetic(Strategy):
         """Let the fitter half, or with crowding all, mate: two children of each random pair."""
         self._parents = self._toolbox.select(self._population)
         parents = [individual.candidate for individual in self._parents]
-        self._rng.shuffle(parents)
+        self.rng.shuffle(parents)
         children: list[Proposal] = []
         for first, second in zip(parents[::2], parents[1::2], strict=True):
             for child in self._toolbox.mate(first.chromosome, second.chromosome):
-                mutates = self._rng.random() < MUTATION
+                mutates = self.rng.random() < MUTATION
                 chromosome = self._toolbox.mutate(child) if mutates else child
                 children.append((chromosome, (first.number, second.number)))
         return children
@@ -182,18 +214,16 @@ class Genetic(Strategy):
             crossed = self._distance(first, other) + self._distance(second, one)
             if crossed < straight:
                 first, second = second, first
-            population += [max(pair, key=_fitness) for pair in ((one, first), (other, second))]
+            population += [
+                max(pair, key=attrgetter("fitness")) for pair in ((one, first), (other, second))
+            ]
         return population
 
     def _distance(self, one: _Individual, other: _Individual) -> float:
         return math.dist(
-            self._space.coordinates(one.candidate.chromosome),
-            self._space.coordinates(other.candidate.chromosome),
+            self.space.coordinates(one.candidate.chromosome),
+            self.space.coordinates(other.candidate.chromosome),
         )
-
-
-def _fitness(individual: _Individual) -> float:
-    return float(individual.fitness.values[0])
 
 
 def cross(
@@ -219,3 +249,6 @@ def mutate(space: Space, chromosome: Chromosome, *, rng: random.Random) -> Chrom
         gene.random(rng) if rng.random() < GENE_MUTATION else value
         for gene, value in zip(space.genes, chromosome, strict=True)
     )
+
+
+STRATEGY = Genetic

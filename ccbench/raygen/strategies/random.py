@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random search: what every other strategy has to beat (Ware section 5.5)."""
+"""Random search: the baseline of all other strategies (Ware section 5.5)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ccbench.raygen.strategy import Strategy, batches, check
+from ccbench.raygen.strategy import BaseStrategy, batches, check
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from ccbench.raygen.space import Space
-    from ccbench.raygen.strategy import Candidate, Proposal
+    from ccbench.raygen.strategy import Proposal
 
-__all__ = ["RandomSearch"]
+__all__ = ["STRATEGY", "RandomSearch"]
 
 
-class RandomSearch(Strategy):
+class RandomSearch(BaseStrategy):
     """Proposes random chromosomes only, and learns nothing.
 
     Parameters
@@ -46,15 +44,16 @@ class RandomSearch(Strategy):
     40
     """
 
+    name = "random"
+    summary = "random networks: the baseline of all others"
+
     def __init__(self, space: Space, *, budget: int, population: int, seed: int) -> None:
         check(budget, population)
         super().__init__(space, batches(budget, first=population, then=population), seed)
 
-    def _propose(self, size: int) -> list[Proposal]:
-        return self._first(size)
+    def propose(self, size: int) -> list[Proposal]:
+        """Return `size` random chromosomes."""
+        return self.first(size)
 
-    def revise(self, fitness: Mapping[Candidate, float]) -> None:
-        """Learn nothing."""
 
-    def _learn(self, measured: Sequence[tuple[Candidate, float]]) -> None:
-        pass
+STRATEGY = RandomSearch

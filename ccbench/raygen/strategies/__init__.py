@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Search strategies: one module each, found by its name.
+
+A module sets ``STRATEGY`` to a class derived from
+:class:`~ccbench.raygen.strategy.BaseStrategy`, whose attributes ``name`` (the module's), `summary`
+and `settings` describe it. There is no other list of strategies.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import TYPE_CHECKING
+
+from ccbench.base import validation
+
+if TYPE_CHECKING:
+    from ccbench.raygen.strategy import BaseStrategy
+
+__all__ = ["get", "names"]
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all strategies.
+
+    Examples
+    --------
+    >>> names()
+    ('genetic', 'random', 'surrogate', 'sweep')
+    """
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__)))
+
+
+def get(name: str) -> type[BaseStrategy]:
+    """Return the strategy of this name.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+
+    Examples
+    --------
+    >>> get("sweep").summary
+    'a grid, evenly spaced on the scales of the genes, in random order'
+    """
+    known = names()
+    if name not in known:
+        allowed = f"one of {', '.join(known)}"
+        raise validation.bad("strategy", name, allowed, validation.choice_hint(name, known))
+    strategy: type[BaseStrategy] = importlib.import_module(f"{__name__}.{name}").STRATEGY
+    return strategy
