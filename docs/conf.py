@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import ccbench
+from ccbench.emulate.registry import ENGINES
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -42,9 +43,37 @@ numpydoc_class_members_toctree = False
 numpydoc_show_class_members = False
 
 
+def engines_table() -> str:
+    """Return the table of engines, from their descriptions."""
+    heads = ("engine", "time", "byte-identical repetition", "root", "links to servers")
+    rows = [[*heads, "installation", "own options"], ["---"] * (len(heads) + 2)]
+    for info in ENGINES.values():
+        said = (info.is_repeatable, info.needs_root, info.has_links)
+        options = ", ".join(f"`{option.flag}`" for option in info.options)
+        rows.append(
+            [
+                f"[`{info.name}`]({info.page}): {info.summary}",
+                "real" if info.is_real_time else "virtual",
+                *("yes" if one else "no" for one in said),
+                info.install,
+                options or "-",
+            ]
+        )
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def fill(_app: Sphinx, _page: str, source: list[str]) -> None:
+    """Put the table of engines in its place."""
+    source[0] = source[0].replace("<!-- engines -->", engines_table())
+
+
 def setup(app: Sphinx) -> None:
-    """Omit methods that scikit-learn adds to estimators: they refer to pages of its site."""
+    """Fill in the table of engines, and omit the methods that scikit-learn adds to estimators.
+
+    These refer to pages of its site.
+    """
     app.connect(
         "autodoc-skip-member",
         lambda *event: True if re.fullmatch("set_.*_request", event[2]) else None,
     )
+    app.connect("source-read", fill)

@@ -12,7 +12,6 @@ import ccbench
 from ccbench.base.errors import EngineError, InputError
 from ccbench.emulate import get_engine, run, run_many
 from ccbench.emulate.realtime.host import lacking
-from ccbench.emulate.registry import ENGINES
 from ccbench.experiment.scenario import Scenario
 from tests.unit.emulate.conftest import BASE
 
@@ -76,11 +75,6 @@ class TestGetEngine:
         """An engine that does not exist is an input error that lists those that do."""
         with pytest.raises(InputError, match="engine is 'ns-3'; it must be one of kernel"):
             get_engine("ns-3")
-
-    def test_known(self) -> None:
-        """Each engine bears the name that it is known by."""
-        for name in ENGINES:
-            assert get_engine(name).name == name
 
 
 class TestEngineError:
