@@ -26,7 +26,7 @@ settings, noise is above the threshold 2 in 0.01 % of windows.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +35,7 @@ from scipy import fft
 
 from ccbench.base import validation
 from ccbench.base.arrays import numbers
+from ccbench.base.checked_fields import check_fields, number, set_field
 from ccbench.base.validation import Range
 from ccbench.elasticity.pulse import PULSE_HZ
 
@@ -130,21 +131,15 @@ class Detector:
     array([3. , 0.5])
     """
 
-    pulse_hz: float = PULSE_HZ
+    pulse_hz: float = field(default=PULSE_HZ, metadata=number(_POSITIVE, example=PULSE_HZ))
     margin_hz: float = MARGIN_HZ
-    window_s: float = WINDOW_S
-    threshold: float = THRESHOLD
-    step_s: float = STEP_S
+    window_s: float = field(default=WINDOW_S, metadata=number(_POSITIVE, example=WINDOW_S))
+    threshold: float = field(default=THRESHOLD, metadata=number(Range(1), example=THRESHOLD))
+    step_s: float = field(default=STEP_S, metadata=number(_POSITIVE, example=STEP_S))
 
     def __post_init__(self) -> None:
-        number = validation.number
-        values = {
-            "pulse_hz": number("pulse_hz", self.pulse_hz, _POSITIVE, example=PULSE_HZ),
-            "step_s": number("step_s", self.step_s, _POSITIVE, example=STEP_S),
-            "window_s": number("window_s", self.window_s, _POSITIVE, example=WINDOW_S),
-            "threshold": number("threshold", self.threshold, Range(1), example=THRESHOLD),
-        }
-        pulse_hz, step_s, window_s, _ = values.values()
+        check_fields(self)
+        pulse_hz, step_s, window_s = self.pulse_hz, self.step_s, self.window_s
         if 1 / step_s < 4 * pulse_hz:
             allowed = f"at most {1 / (4 * pulse_hz):g}, to see twice pulse_hz = {pulse_hz:g}"
             raise validation.bad("step_s", step_s, allowed, "sample more often")
@@ -156,9 +151,8 @@ class Detector:
         least, most = 1 / window_s, pulse_hz / 2
         allowed_margin = Range(least, most, low_open=True, high_open=True)
         example = (least + most) / 2
-        values["margin_hz"] = number("margin_hz", self.margin_hz, allowed_margin, example=example)
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        margin_hz = validation.number("margin_hz", self.margin_hz, allowed_margin, example=example)
+        set_field(self, "margin_hz", margin_hz)
         if not len(self.compared):
             allowed = f"one that leaves a frequency between {pulse_hz:g} and {2 * pulse_hz:g} Hz"
             raise validation.bad("margin_hz", self.margin_hz, allowed, "lengthen window_s")

@@ -25,6 +25,7 @@ import numpy as np
 
 from ccbench.base import validation
 from ccbench.base.arrays import broadcastable, numbers
+from ccbench.base.checked_fields import set_field
 from ccbench.base.validation import Range
 from ccbench.elasticity.detector import MARGIN_HZ, STEP_S, THRESHOLD, WINDOW_S, Detector, spectrum
 
@@ -109,7 +110,7 @@ class Watcher:
             frequency = validation.number(name, getattr(self, name), _POSITIVE, example=5)
             with validation.within(f"{name} = {frequency:g}: "):
                 Detector(pulse_hz=frequency, **{other: getattr(self, other) for other in names})
-            object.__setattr__(self, name, frequency)
+            set_field(self, name, frequency)
         apart = round(abs(self.competitive_hz - self.delay_hz) * self.window_s)
         if apart < 1:
             allowed = f"at least {1 / self.window_s:g} away from {self.competitive_hz:g}"

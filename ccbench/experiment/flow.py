@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base import dataclass_dicts, validation
+from ccbench.base.checked_fields import check_fields, checked, number, set_field, whole
 from ccbench.base.errors import InputError
 from ccbench.base.validation import Range
 from ccbench.experiment import arrivals
@@ -47,9 +48,38 @@ MAX_BITRATES = 16
 _SECONDS = Range(0, 1e6)
 _PHASE = Range(0.001, 1e6)
 _RATE = Range(0.001, 100_000)
-_EXTRA_RTT = Range(0, 10_000)
-_FIRST_BOTTLENECK = Range(0, 7)
-_CCA_NAME = "a Linux name: 1 to 15 lower-case letters, digits, - and _"
+_LAST_POSITION = 7
+
+#: Settings that some kinds need and that have no meaning for the others.
+_KIND_SETTINGS = tuple(dict.fromkeys(name for names in KINDS.values() for name in names))
+
+
+def _cca(name: str, value: object) -> str:
+    form = "a Linux name: 1 to 15 lower-case letters, digits, - and _"
+    return (
+        ""
+        if value == ""
+        else validation.text(name, value, "[a-z0-9_-]{1,15}", form, example="cubic")
+    )
+
+
+def _bitrates(name: str, value: object) -> tuple[float, ...]:
+    """Check the bitrates of a video, which ascend; other flows have none."""
+    if value == ():
+        return ()
+    if not isinstance(value, tuple | list):
+        raise _bad_bitrates(value)
+    rates = tuple(
+        validation.number(f"{name}[{i}]", rate, _RATE, example=5) for i, rate in enumerate(value)
+    )
+    if not 1 <= len(rates) <= MAX_BITRATES or sorted(set(rates)) != list(rates):
+        raise _bad_bitrates(value)
+    return rates
+
+
+def _bad_bitrates(value: object) -> InputError:
+    allowed = f"a list of 1 to {MAX_BITRATES} rates in ascending order"
+    return validation.bad("bitrates_mbps", value, allowed, "write for example [1, 2.5, 5]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,62 +159,39 @@ class Flow:
     ''
     """
 
-    cca: str = ""
+    cca: str = field(default="", metadata=checked(_cca))
     kind: str = "bulk"
-    count: int = 1
-    start_s: float = 0.0
-    stop_s: float | None = None
-    size_bytes: int | None = None
-    rate_mbps: float | None = None
-    on_s: float | None = None
-    off_s: float | None = None
-    bitrates_mbps: tuple[float, ...] = ()
-    segment_s: float | None = None
-    buffer_s: float | None = None
-    packet_bytes: int = MTU_BYTES
-    extra_rtt_ms: float = 0.0
-    first_bottleneck: int = 0
+    count: int = field(default=1, metadata=whole(Range(1, MAX_FLOWS), example=1))
+    start_s: float = field(default=0.0, metadata=number(_SECONDS, example=10))
+    stop_s: float | None = field(default=None, metadata=number(_SECONDS, example=30, optional=True))
+    size_bytes: int | None = field(
+        default=None, metadata=whole(Range(1, 2**53), example=100_000, optional=True)
+    )
+    rate_mbps: float | None = field(default=None, metadata=number(_RATE, example=5, optional=True))
+    on_s: float | None = field(default=None, metadata=number(_PHASE, example=5, optional=True))
+    off_s: float | None = field(default=None, metadata=number(_PHASE, example=5, optional=True))
+    bitrates_mbps: tuple[float, ...] = field(default=(), metadata=checked(_bitrates))
+    segment_s: float | None = field(default=None, metadata=number(_PHASE, example=5, optional=True))
+    buffer_s: float | None = field(default=None, metadata=number(_PHASE, example=5, optional=True))
+    packet_bytes: int = field(default=MTU_BYTES, metadata=whole(Range(64, MTU_BYTES), example=1500))
+    extra_rtt_ms: float = field(default=0.0, metadata=number(Range(0, 10_000), example=20))
+    first_bottleneck: int = field(default=0, metadata=whole(Range(0, _LAST_POSITION), example=1))
     last_bottleneck: int | None = None
     acks: str = "default"
     arrivals: Arrivals = ()
     connections: int | None = None
-    label: str = field(default="", compare=False)
+    label: str = field(default="", compare=False, metadata=checked(validation.one_line))
 
     def __post_init__(self) -> None:
-        number, whole = validation.number, validation.whole
         if self.kind not in tuple(KINDS):
             allowed = f"one of {', '.join(KINDS)}"
             raise validation.bad("kind", self.kind, allowed, 'write for example kind = "bulk"')
         validation.one_of("acks", self.acks, ACKS)
-        packet = Range(64, MTU_BYTES)
-        values: dict[str, object] = {
-            "cca": self._checked_cca(),
-            "count": whole("count", self.count, Range(1, MAX_FLOWS), example=1),
-            "start_s": number("start_s", self.start_s, _SECONDS, example=10),
-            "packet_bytes": whole("packet_bytes", self.packet_bytes, packet, example=1500),
-            "extra_rtt_ms": number("extra_rtt_ms", self.extra_rtt_ms, _EXTRA_RTT, example=20),
-            "first_bottleneck": whole(
-                "first_bottleneck", self.first_bottleneck, _FIRST_BOTTLENECK, example=1
-            ),
-            "arrivals": arrivals.checked(self.arrivals),
-            "label": validation.one_line("label", self.label),
-        }
-        if self.last_bottleneck is not None:
-            first = whole("first_bottleneck", self.first_bottleneck, _FIRST_BOTTLENECK, example=1)
-            behind = Range(first, _FIRST_BOTTLENECK.high)
-            values["last_bottleneck"] = whole(
-                "last_bottleneck", self.last_bottleneck, behind, example=first
-            )
-        if self.connections is not None:
-            most = Range(1, max(1, len(self.arrivals)))
-            values["connections"] = whole("connections", self.connections, most, example=1)
-        if self.stop_s is not None:
-            values["stop_s"] = number("stop_s", self.stop_s, _SECONDS, example=30)
-        values["bitrates_mbps"] = self._checked_bitrates()
-        for name in ("size_bytes", "rate_mbps", "on_s", "off_s", "segment_s", "buffer_s"):
-            values[name] = self._checked_setting(name)
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        set_field(self, "arrivals", arrivals.checked(self.arrivals))
+        self._check_kind()
+        check_fields(self)
+        if not self.is_udp and not self.cca:
+            set_field(self, "cca", "cubic")
         self._check_combination()
 
     @property
@@ -221,70 +228,50 @@ class Flow:
 
         return dataclass_dicts.build(cls, data, {"arrivals": read_arrivals})
 
-    def _checked_cca(self) -> str:
+    def _check_kind(self) -> None:
+        """Check that the settings of this kind, and of no other kind, are there."""
+        for name in _KIND_SETTINGS:
+            value = getattr(self, name)
+            if name not in KINDS[self.kind]:
+                self._must_be_default(name, f"for kind {self.kind!r}")
+            elif name == "size_bytes" and self.arrivals:
+                self._must_be_default(name, "with arrivals")
+            elif name == "bitrates_mbps" and not value:
+                raise _bad_bitrates(value)
+            elif value is None:
+                raise InputError(f"{name} is missing: add it, as kind {self.kind!r} needs it")
         if self.is_udp:
-            self._must_be_default("cca", "", f"for kind {self.kind!r}, which is UDP")
-            return ""
-        if self.cca == "":
-            return "cubic"
-        return validation.text("cca", self.cca, r"[a-z0-9_-]{1,15}", _CCA_NAME, example="cubic")
-
-    def _checked_setting(self, name: str) -> float | None:
-        """Check a setting that some kinds need and that has no meaning for the others."""
-        value = getattr(self, name)
-        if name not in KINDS[self.kind]:
-            self._must_be_default(name, None, f"for kind {self.kind!r}")
-            return None
-        if name == "size_bytes" and self.arrivals:
-            self._must_be_default(name, None, "with arrivals")
-            return None
-        if value is None:
-            raise InputError(f"{name} is missing: add it, as kind {self.kind!r} needs it")
-        if name == "size_bytes":
-            return validation.whole(name, value, Range(1, 2**53), example=100_000)
-        return validation.number(name, value, _RATE if name == "rate_mbps" else _PHASE, example=5)
-
-    def _checked_bitrates(self) -> tuple[float, ...]:
-        """Check the bitrates of a video, which ascend."""
-        if self.kind != "video":
-            self._must_be_default("bitrates_mbps", (), f"for kind {self.kind!r}")
-            return ()
-        allowed = f"a list of 1 to {MAX_BITRATES} rates in ascending order"
-        bad = validation.bad(
-            "bitrates_mbps", self.bitrates_mbps, allowed, "write for example [1, 2.5, 5]"
-        )
-        if not isinstance(self.bitrates_mbps, tuple | list):
-            raise bad
-        rates = tuple(
-            validation.number(f"bitrates_mbps[{i}]", rate, _RATE, example=5)
-            for i, rate in enumerate(self.bitrates_mbps)
-        )
-        if not 1 <= len(rates) <= MAX_BITRATES or sorted(set(rates)) != list(rates):
-            raise bad
-        return rates
+            self._must_be_default("cca", f"for kind {self.kind!r}, which is UDP")
 
     def _check_combination(self) -> None:
+        """Check settings that depend on others."""
+        if self.last_bottleneck is not None:
+            first = self.first_bottleneck
+            allowed_positions = Range(first, _LAST_POSITION)
+            last = validation.whole(
+                "last_bottleneck", self.last_bottleneck, allowed_positions, example=first
+            )
+            set_field(self, "last_bottleneck", last)
+        if self.connections is not None:
+            most = Range(1, max(1, len(self.arrivals)))
+            count = validation.whole("connections", self.connections, most, example=1)
+            set_field(self, "connections", count)
+            if not self.arrivals:
+                self._must_be_default("connections", "without arrivals")
         if self.stop_s is not None and self.stop_s <= self.start_s:
             allowed, step = f"above start_s = {self.start_s:g}", "stop later, or remove it"
             raise validation.bad("stop_s", self.stop_s, allowed, step)
-        if self.kind == "video":
-            assert self.segment_s is not None
-            assert self.buffer_s is not None
-            if self.buffer_s < self.segment_s:
-                allowed, step = f"at least segment_s = {self.segment_s:g}", "hold a whole segment"
-                raise validation.bad("buffer_s", self.buffer_s, allowed, step)
-        other = "acks" if self.is_udp else "packet_bytes"
-        self._must_be_default(other, getattr(Flow, other), f"for kind {self.kind!r}")
+        if self.kind == "video" and (self.buffer_s or 0) < (self.segment_s or 0):
+            allowed, step = f"at least segment_s = {self.segment_s:g}", "hold a whole segment"
+            raise validation.bad("buffer_s", self.buffer_s, allowed, step)
+        self._must_be_default("acks" if self.is_udp else "packet_bytes", f"for kind {self.kind!r}")
         if self.kind != "bytes":
-            self._must_be_default("arrivals", (), f"for kind {self.kind!r}")
-        if not self.arrivals:
-            self._must_be_default("connections", None, "without arrivals")
+            self._must_be_default("arrivals", f"for kind {self.kind!r}")
         if self.arrivals:
-            self._must_be_default("count", 1, "with arrivals")
-            self._must_be_default("start_s", 0.0, "with arrivals")
-            self._must_be_default("stop_s", None, "with arrivals")
+            for name in ("count", "start_s", "stop_s"):
+                self._must_be_default(name, "with arrivals")
 
-    def _must_be_default(self, name: str, default: object, reason: str) -> None:
+    def _must_be_default(self, name: str, reason: str) -> None:
         value = getattr(self, name)
-        if value != default:
+        if value != getattr(Flow, name):
             raise validation.bad(name, value, f"left out {reason}", f"remove {name}")

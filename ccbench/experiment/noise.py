@@ -9,16 +9,16 @@ traffic phase effects in packet-switched gateways", 1992). A scenario says how m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ccbench.base import dataclass_dicts, validation
+from ccbench.base.checked_fields import check_fields, number
 from ccbench.base.validation import Range
 
 __all__ = ["NO_NOISE", "Noise", "read_noise", "typical"]
 
-_MILLISECONDS = Range(0, 1_000)
-_SHARE = Range(0, 0.5)
+_TIME = number(Range(0, 1_000), example=0.1)
 
 #: Jitter of a testbed in either direction, and the shortest round trip that it was measured at.
 _TYPICAL_JITTER_MS = 0.7
@@ -59,24 +59,18 @@ class Noise:
     'none'
     """
 
-    forward_jitter_ms: float = 0.0
-    reverse_jitter_ms: float = 0.0
-    sender_jitter_ms: float = 0.0
-    start_spread_ms: float = 0.0
-    background_share: float = 0.0
+    forward_jitter_ms: float = field(default=0.0, metadata=_TIME)
+    reverse_jitter_ms: float = field(default=0.0, metadata=_TIME)
+    sender_jitter_ms: float = field(default=0.0, metadata=_TIME)
+    start_spread_ms: float = field(default=0.0, metadata=_TIME)
+    background_share: float = field(default=0.0, metadata=number(Range(0, 0.5), example=0.005))
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            allowed = _SHARE if field.name == "background_share" else _MILLISECONDS
-            example = 0.005 if field.name == "background_share" else 0.1
-            value = validation.number(
-                field.name, getattr(self, field.name), allowed, example=example
-            )
-            object.__setattr__(self, field.name, value)
+        check_fields(self)
 
     def __bool__(self) -> bool:
         """Whether there is any."""
-        return any(getattr(self, field.name) for field in fields(self))
+        return any(getattr(self, kind.name) for kind in fields(self))
 
     def scaled(self, factor: float) -> Noise:
         """Return this noise with each kind multiplied by `factor`.

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ccbench.base import dataclass_dicts, durable, toml_files, validation
+from ccbench.base.checked_fields import check_fields, checked, number, set_field, whole
 from ccbench.base.random_streams import stream
 from ccbench.base.validation import Range
+from ccbench.experiment import kernel_settings
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import MAX_FLOWS, MTU_BYTES, Flow
 from ccbench.experiment.noise import NO_NOISE, Noise, read_noise
@@ -35,15 +37,38 @@ __all__ = ["MSS_BYTES", "MTU_BYTES", "Bottleneck", "Flow", "Noise", "Scenario", 
 MSS_BYTES = MTU_BYTES - 52
 
 MAX_BOTTLENECKS = 8
-_RTT = Range(0.001, 10_000)
-_DURATION = Range(0.001, 1e6)
-_BATCH = Range(0, 1_000)
-_INTERVAL = Range(1, 1e9)
-
-#: How the kernel writes a module's parameters that are true or false.
-_KERNEL_BOOLS = {True: "Y", False: "N"}
 
 _Part = TypeVar("_Part", Flow, Bottleneck)
+
+
+def _parts_of(cls: type) -> Callable[[str, object], tuple[Any, ...]]:
+    """Return the check of a tuple of one `cls` or more."""
+
+    def check(name: str, parts: object) -> tuple[Any, ...]:
+        if not isinstance(parts, tuple | list) or not parts:
+            allowed = f"a list of one {cls.__name__} or more"
+            step = f"add one; in TOML it is a table headed [[{name}]]"
+            raise validation.bad(name, parts, allowed, step)
+        for i, part in enumerate(parts):
+            if not isinstance(part, cls):
+                raise validation.bad(f"{name}[{i}]", part, f"a {cls.__name__}", "make one")
+        return tuple(parts)
+
+    return check
+
+
+def _noise(name: str, value: object) -> Noise:
+    if isinstance(value, Noise):
+        return value
+    step = "write for example Noise(reverse_jitter_ms=0.1)"
+    raise validation.bad(name, value, "a Noise", step)
+
+
+def _queue_log(name: str, value: object) -> bool | str:
+    if isinstance(value, bool) or value == "summary":
+        return value
+    allowed, step = 'true, false or "summary"', 'write for example queue_log = "summary"'
+    raise validation.bad(name, value, allowed, step)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,40 +135,26 @@ class Scenario:
     333
     """
 
-    flows: tuple[Flow, ...]
-    bottlenecks: tuple[Bottleneck, ...]
-    rtt_ms: float
-    duration_s: float
-    seed: int = 1
-    noise: Noise = NO_NOISE
-    ack_batch_ms: float = 0.0
-    sample_interval_ms: float = 100.0
-    queue_log: bool | str = True
-    ecn: bool = False
-    sysctls: tuple[tuple[str, str], ...] = ()
-    module_parameters: tuple[tuple[str, str], ...] = ()
-    name: str = field(default="", compare=False)
+    flows: tuple[Flow, ...] = field(metadata=checked(_parts_of(Flow)))
+    bottlenecks: tuple[Bottleneck, ...] = field(metadata=checked(_parts_of(Bottleneck)))
+    rtt_ms: float = field(metadata=number(Range(0.001, 10_000), example=40))
+    duration_s: float = field(metadata=number(Range(0.001, 1e6), example=60))
+    seed: int = field(default=1, metadata=whole(Range(0, 2**63 - 1), example=1))
+    noise: Noise = field(default=NO_NOISE, metadata=checked(_noise))
+    ack_batch_ms: float = field(default=0.0, metadata=number(Range(0, 1_000), example=1))
+    sample_interval_ms: float = field(default=100.0, metadata=number(Range(1, 1e9), example=100))
+    queue_log: bool | str = field(default=True, metadata=checked(_queue_log))
+    ecn: bool = field(default=False, metadata=checked(validation.flag))
+    sysctls: tuple[tuple[str, str], ...] = field(
+        default=(), metadata=checked(kernel_settings.sysctls)
+    )
+    module_parameters: tuple[tuple[str, str], ...] = field(
+        default=(), metadata=checked(kernel_settings.module_parameters)
+    )
+    name: str = field(default="", compare=False, metadata=checked(validation.one_line))
 
     def __post_init__(self) -> None:
-        number, whole = validation.number, validation.whole
-        interval = self.sample_interval_ms
-        values: dict[str, object] = {
-            "flows": _checked_parts("flows", self.flows, Flow),
-            "bottlenecks": _checked_parts("bottlenecks", self.bottlenecks, Bottleneck),
-            "rtt_ms": number("rtt_ms", self.rtt_ms, _RTT, example=40),
-            "duration_s": number("duration_s", self.duration_s, _DURATION, example=60),
-            "seed": whole("seed", self.seed, Range(0, 2**63 - 1), example=1),
-            "noise": _checked_noise(self.noise),
-            "ack_batch_ms": number("ack_batch_ms", self.ack_batch_ms, _BATCH, example=1),
-            "sample_interval_ms": number("sample_interval_ms", interval, _INTERVAL, example=100),
-            "queue_log": _checked_queue_log(self.queue_log),
-            "ecn": validation.flag("ecn", self.ecn),
-            "sysctls": _checked_sysctls(self.sysctls),
-            "module_parameters": _checked_module_parameters(self.module_parameters),
-            "name": validation.one_line("name", self.name),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        check_fields(self)
         if len(self.bottlenecks) > MAX_BOTTLENECKS:
             allowed, step = f"1 to {MAX_BOTTLENECKS} of them", "remove some"
             raise validation.bad("bottlenecks", len(self.bottlenecks), allowed, step)
@@ -160,7 +171,7 @@ class Scenario:
                     allowed = f"at most {len(self.bottlenecks) - 1}, the last one's position"
                     raise validation.bad(f"flows[{i}].{name}", position, allowed, step)
         sized = tuple(map(self._with_queue_packets, range(len(self.bottlenecks))))
-        object.__setattr__(self, "bottlenecks", sized)
+        set_field(self, "bottlenecks", sized)
 
     @property
     def flow_count(self) -> int:
@@ -328,8 +339,10 @@ class Scenario:
             "flows": read_flows,
             "bottlenecks": read_bottlenecks,
             "noise": read_noise,
-            "sysctls": lambda value: _read_settings("sysctls", value),
-            "module_parameters": lambda value: _read_settings("module_parameters", value),
+            "sysctls": lambda value: kernel_settings.flattened("sysctls", value),
+            "module_parameters": lambda value: kernel_settings.flattened(
+                "module_parameters", value
+            ),
         }
         return dataclass_dicts.build(cls, data, readers)
 
@@ -411,17 +424,6 @@ class Scenario:
             return replace(bottleneck, queue_bdp=None, queue_packets=packets)
 
 
-def _checked_parts(name: str, parts: object, cls: type) -> tuple[Any, ...]:
-    allowed = f"a list of one {cls.__name__} or more"
-    step = f"add one; in TOML it is a table headed [[{name}]]"
-    if not isinstance(parts, tuple | list) or not parts:
-        raise validation.bad(name, parts, allowed, step)
-    for i, part in enumerate(parts):
-        if not isinstance(part, cls):
-            raise validation.bad(f"{name}[{i}]", part, f"a {cls.__name__}", "make one")
-    return tuple(parts)
-
-
 def _read_parts(
     name: str, value: object, read: Callable[[Mapping[str, object]], _Part]
 ) -> list[_Part]:
@@ -434,73 +436,3 @@ def _read_parts(
         with validation.within(f"{name}[{i}]."):
             parts.append(read(item))
     return parts
-
-
-def _checked_noise(noise: object) -> Noise:
-    if isinstance(noise, Noise):
-        return noise
-    step = "write for example Noise(reverse_jitter_ms=0.1)"
-    raise validation.bad("noise", noise, "a Noise", step)
-
-
-def _checked_queue_log(queue_log: object) -> bool | str:
-    if isinstance(queue_log, bool) or queue_log == "summary":
-        return queue_log
-    allowed, step = 'true, false or "summary"', 'write for example queue_log = "summary"'
-    raise validation.bad("queue_log", queue_log, allowed, step)
-
-
-def _checked_sysctls(sysctls: Any) -> tuple[tuple[str, str], ...]:
-    form = "the dotted name of a setting below net."
-    step = 'write for example {"net.ipv4.tcp_sack" = "0"}'
-    checked = {}
-    for key, value in validation.pairs("sysctls", sysctls, step).items():
-        pattern = r"net(\.[A-Za-z0-9_-]+)+"
-        name = validation.text("sysctls", key, pattern, form, example="net.ipv4.tcp_sack")
-        words = str(value) if _is_whole(value) else value
-        allowed = "a whole number or one line of text"
-        checked[name] = validation.text(f"sysctls.{name}", words, r"[^\r\n]*", allowed, example="0")
-    return tuple(sorted(checked.items()))
-
-
-def _checked_module_parameters(parameters: Any) -> tuple[tuple[str, str], ...]:
-    field, example = "module_parameters", "tcp_rapid.tolerance"
-    step = f'write for example {{"{example}" = 64}}'
-    checked = {}
-    for key, value in validation.pairs(field, parameters, step).items():
-        form = "a module's name, a dot and a parameter's name"
-        name = validation.text(field, key, r"[a-z0-9_]+\.[A-Za-z0-9_]+", form, example=example)
-        # The kernel takes parameters apart at spaces and quotes.
-        form = "1 to 200 characters without spaces and quotes"
-        words = str(value) if _is_whole(value) else value
-        words = _KERNEL_BOOLS[value] if isinstance(value, bool) else words
-        checked[name] = validation.text(
-            f"{field}.{name}", words, r"[!#-~]{1,200}", form, example="64"
-        )
-    return tuple(sorted(checked.items()))
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _read_settings(field: str, value: object) -> object:
-    """Flatten the table: TOML reads an unquoted ``net.ipv4.tcp_sack = 0`` as one in another."""
-    try:
-        return _flattened(value)
-    except RecursionError:
-        allowed = "a table of names and values"
-        raise validation.bad(field, value, allowed, "shorten its dotted names") from None
-
-
-def _flattened(value: object) -> object:
-    if not isinstance(value, Mapping):
-        return value
-    flat: dict[str, object] = {}
-    for name, item in value.items():
-        inner = _flattened(item)
-        if isinstance(inner, dict):
-            flat.update({f"{name}.{rest}": setting for rest, setting in inner.items()})
-        else:
-            flat[name] = inner
-    return flat

@@ -13,6 +13,7 @@ from operator import le, sub
 from pathlib import Path
 
 from ccbench.base import durable, validation
+from ccbench.base.checked_fields import set_field
 from ccbench.base.validation import Range
 
 __all__ = ["Trace", "name_of"]
@@ -71,7 +72,7 @@ class Trace:
             i = next(i for i, (before, time) in enumerate(pairwise(times), 1) if time < before)
             name, form = f"opportunities_ms[{i}]", f"at least {times[i - 1]}, the time before it"
             raise validation.bad(name, times[i], form, "sort the times")
-        object.__setattr__(self, "opportunities_ms", times)
+        set_field(self, "opportunities_ms", times)
 
     @property
     def mean_mbps(self) -> float:

@@ -8,12 +8,13 @@ TOML as a table, or as a CSV file of ``ccbench traffic``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ccbench.base import dataclass_dicts, random_streams, validation
+from ccbench.base.checked_fields import check_fields, number, set_field, whole
 from ccbench.base.errors import InputError
 from ccbench.base.validation import Range
 from ccbench.experiment import flow_sizes
@@ -65,23 +66,16 @@ class FlowMix:
     """
 
     sizes: str | float | FlowSizes = "heavy-tailed"
-    load_mbps: float
-    start_s: float = 0.0
+    load_mbps: float = field(metadata=number(_LOAD, example=48))
+    start_s: float = field(default=0.0, metadata=number(_SECONDS, example=0))
     stop_s: float
-    seed: int = 1
+    seed: int = field(default=1, metadata=whole(_SEED, example=1))
 
     def __post_init__(self) -> None:
-        number = validation.number
-        start_s = number("start_s", self.start_s, _SECONDS, example=0)
-        later = Range(start_s, _SECONDS.high, low_open=True)
-        values = {
-            "load_mbps": number("load_mbps", self.load_mbps, _LOAD, example=48),
-            "start_s": start_s,
-            "stop_s": number("stop_s", self.stop_s, later, example=start_s + 60),
-            "seed": validation.whole("seed", self.seed, _SEED, example=1),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        check_fields(self)
+        later = Range(self.start_s, _SECONDS.high, low_open=True)
+        example = self.start_s + 60
+        set_field(self, "stop_s", validation.number("stop_s", self.stop_s, later, example=example))
         if self.expected_flows > 0.99 * MOST_FLOWS:
             allowed = f"one with fewer than {MOST_FLOWS} flows; this has {self.expected_flows:.0f}"
             raise validation.bad("load_mbps", self.load_mbps, allowed, "lower it or stop earlier")

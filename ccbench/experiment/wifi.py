@@ -3,19 +3,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base import dataclass_dicts, validation
+from ccbench.base.checked_fields import check_fields, checked, number, whole
 from ccbench.base.validation import Range
 from ccbench.experiment.flow import MTU_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 __all__ = ["Wifi"]
 
 _FRAME_BITS = 8 * MTU_BYTES
+
+
+def _numbers(allowed: Range, example: float) -> Callable[[str, object], tuple[float, ...]]:
+    """Return the check of a list of numbers."""
+
+    def check(name: str, values: object) -> tuple[float, ...]:
+        step = f"write {name} = [{example}]"
+        several = validation.several(name, values, "a list of numbers", step)
+        return tuple(
+            validation.number(f"{name}[{i}]", value, allowed, example=example)
+            for i, value in enumerate(several)
+        )
+
+    return check
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,24 +68,16 @@ class Wifi:
     55.6
     """
 
-    bitrates_mbps: tuple[float, ...]
-    step_s: float = 2.0
-    max_frames: int = 32
-    overhead_ms: tuple[float, ...] = (0.3, 2.0)
-    stations: int = 1
+    bitrates_mbps: tuple[float, ...] = field(metadata=checked(_numbers(Range(0.1, 10_000), 65)))
+    step_s: float = field(default=2.0, metadata=number(Range(0.001, 1e6), example=2))
+    max_frames: int = field(default=32, metadata=whole(Range(1, 256), example=32))
+    overhead_ms: tuple[float, ...] = field(
+        default=(0.3, 2.0), metadata=checked(_numbers(Range(0, 1000), 1))
+    )
+    stations: int = field(default=1, metadata=whole(Range(1, 256), example=1))
 
     def __post_init__(self) -> None:
-        number, whole = validation.number, validation.whole
-        rate, overhead, frames = Range(0.1, 10_000), Range(0, 1000), Range(1, 256)
-        values = {
-            "bitrates_mbps": _numbers("bitrates_mbps", self.bitrates_mbps, rate, 65),
-            "step_s": number("step_s", self.step_s, Range(0.001, 1e6), example=2),
-            "max_frames": whole("max_frames", self.max_frames, frames, example=32),
-            "overhead_ms": _numbers("overhead_ms", self.overhead_ms, overhead, 1),
-            "stations": whole("stations", self.stations, Range(1, 256), example=1),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        check_fields(self)
         if not self.bitrates_mbps:
             step = "write for example bitrates_mbps = [65]"
             raise validation.bad("bitrates_mbps", [], "one or more numbers", step)
@@ -122,12 +129,3 @@ class Wifi:
     def from_dict(cls, data: Mapping[str, object]) -> Wifi:
         """Make one from a dictionary."""
         return dataclass_dicts.build(cls, data, {})
-
-
-def _numbers(field: str, values: Any, allowed: Range, example: float) -> tuple[float, ...]:
-    step = f"write {field} = [{example}]"
-    several = validation.several(field, values, "a list of numbers", step)
-    return tuple(
-        validation.number(f"{field}[{i}]", value, allowed, example=example)
-        for i, value in enumerate(several)
-    )

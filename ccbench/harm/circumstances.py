@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ccbench.base import dataclass_dicts, toml_files, validation
+from ccbench.base.checked_fields import set_field
 from ccbench.base.errors import InputError
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
@@ -115,7 +116,7 @@ class Workload:
             if not metric.exists_for(self.flow):
                 allowed = f"metrics that flows of kind {self.flow.kind!r} have"
                 raise validation.bad("metrics", metric.name, allowed, "remove it")
-        object.__setattr__(self, "metrics", tuple(metric.name for metric in metrics))
+        set_field(self, "metrics", tuple(metric.name for metric in metrics))
 
     def check_duration(self, duration_s: float) -> None:
         """Make sure that a run is long enough for all its flows to start.

@@ -39,7 +39,7 @@ equations", 1970. The roots of the linear equation: R. Corless et al., "On the L
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,6 +47,7 @@ from scipy.special import lambertw
 
 from ccbench.base import validation
 from ccbench.base.arrays import broadcastable, numbers
+from ccbench.base.checked_fields import check_fields, number, whole
 from ccbench.base.validation import Range
 from ccbench.experiment.flow import MAX_FLOWS, MTU_BYTES
 
@@ -198,32 +199,18 @@ class AbcModel:
     66.7
     """
 
-    bandwidth_mbps: float
-    rtt_ms: float
-    flows: int = 1
-    eta: float = 0.98
-    delta_ms: float = 133.0
-    delay_threshold_ms: float = 0.0
-    increase_interval_ms: float | None = None
+    bandwidth_mbps: float = field(metadata=number(_BANDWIDTH, example=24))
+    rtt_ms: float = field(metadata=number(_RTT, example=100))
+    flows: int = field(default=1, metadata=whole(_FLOWS, example=1))
+    eta: float = field(default=0.98, metadata=number(_ETA, example=0.98))
+    delta_ms: float = field(default=133.0, metadata=number(_DELTA, example=133))
+    delay_threshold_ms: float = field(default=0.0, metadata=number(_THRESHOLD, example=20))
+    increase_interval_ms: float | None = field(
+        default=None, metadata=number(_INTERVAL, example=100, optional=True)
+    )
 
     def __post_init__(self) -> None:
-        number = validation.number
-        values: dict[str, object] = {
-            "bandwidth_mbps": number("bandwidth_mbps", self.bandwidth_mbps, _BANDWIDTH, example=24),
-            "rtt_ms": number("rtt_ms", self.rtt_ms, _RTT, example=100),
-            "flows": validation.whole("flows", self.flows, _FLOWS, example=1),
-            "eta": number("eta", self.eta, _ETA, example=0.98),
-            "delta_ms": number("delta_ms", self.delta_ms, _DELTA, example=133),
-            "delay_threshold_ms": number(
-                "delay_threshold_ms", self.delay_threshold_ms, _THRESHOLD, example=20
-            ),
-        }
-        if self.increase_interval_ms is not None:
-            values["increase_interval_ms"] = number(
-                "increase_interval_ms", self.increase_interval_ms, _INTERVAL, example=100
-            )
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        check_fields(self)
 
     @property
     def surplus(self) -> float:

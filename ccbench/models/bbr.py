@@ -41,10 +41,11 @@ R. Ware's thesis, chapter 3; the equations bear its numbers.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
 from ccbench.base import validation
+from ccbench.base.checked_fields import check_fields, number, set_field, whole
 from ccbench.base.validation import Range
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import MAX_FLOWS, MTU_BYTES, Flow
@@ -132,8 +133,8 @@ class BbrModel:
     rtt_ms: float
     queue_packets: int | None = None
     queue_bdp: float | None = None
-    bbr_flows: int = 1
-    cap_gain: float = CAP_GAIN
+    bbr_flows: int = field(default=1, metadata=whole(_FLOWS, example=1))
+    cap_gain: float = field(default=CAP_GAIN, metadata=number(_GAIN, example=CAP_GAIN))
 
     def __post_init__(self) -> None:
         # A scenario knows the limits of a network and how many packets its queue holds: the model
@@ -156,11 +157,10 @@ class BbrModel:
             "rtt_ms": scenario.rtt_ms,
             "queue_packets": bottleneck.queue_packets,
             "queue_bdp": None,
-            "bbr_flows": validation.whole("bbr_flows", self.bbr_flows, _FLOWS, example=1),
-            "cap_gain": validation.number("cap_gain", self.cap_gain, _GAIN, example=CAP_GAIN),
         }
         for name, value in values.items():
-            object.__setattr__(self, name, value)
+            set_field(self, name, value)
+        check_fields(self)
 
     @property
     def bdp_packets(self) -> float:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,6 +12,7 @@ import numpy as np
 from scipy import special
 
 from ccbench.base import validation
+from ccbench.base.checked_fields import check_fields, number, set_field
 from ccbench.base.validation import Range
 
 if TYPE_CHECKING:
@@ -73,18 +74,16 @@ class PowerLaw:
     12500.0
     """
 
-    low_bytes: float
+    low_bytes: float = field(metadata=number(BYTES, example=10_000))
     high_bytes: float
-    tail_index: float = 0.0
+    tail_index: float = field(default=0.0, metadata=number(_INDEX, example=1.1))
 
     def __post_init__(self) -> None:
-        number = validation.number
-        low = number("low_bytes", self.low_bytes, BYTES, example=10_000)
-        high = number("high_bytes", self.high_bytes, Range(low, BYTES.high), example=low)
-        index = number("tail_index", self.tail_index, _INDEX, example=1.1)
-        names = "low_bytes", "high_bytes", "tail_index"
-        for name, value in zip(names, (low, high, index), strict=True):
-            object.__setattr__(self, name, value)
+        check_fields(self)
+        low = self.low_bytes
+        allowed = Range(low, BYTES.high)
+        high = validation.number("high_bytes", self.high_bytes, allowed, example=low)
+        set_field(self, "high_bytes", high)
 
     @property
     def mean_bytes(self) -> float:
@@ -138,23 +137,16 @@ class LogNormal:
     16487
     """
 
-    low_bytes: float
+    low_bytes: float = field(metadata=number(BYTES, example=1))
     high_bytes: float
-    median_bytes: float
-    sigma: float
+    median_bytes: float = field(metadata=number(BYTES, example=10_000))
+    sigma: float = field(metadata=number(_SIGMA, example=1.3))
 
     def __post_init__(self) -> None:
-        number = validation.number
-        low = number("low_bytes", self.low_bytes, BYTES, example=1)
-        above = Range(low, BYTES.high, low_open=True)
-        values = {
-            "low_bytes": low,
-            "high_bytes": number("high_bytes", self.high_bytes, above, example=133_000),
-            "median_bytes": number("median_bytes", self.median_bytes, BYTES, example=10_000),
-            "sigma": number("sigma", self.sigma, _SIGMA, example=1.3),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        check_fields(self)
+        above = Range(self.low_bytes, BYTES.high, low_open=True)
+        high = validation.number("high_bytes", self.high_bytes, above, example=133_000)
+        set_field(self, "high_bytes", high)
 
     @property
     def mean_bytes(self) -> float:

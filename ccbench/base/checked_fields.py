@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of the fields of frozen dataclasses, declared with the fields.
+
+A check is a field's metadata; :func:`check_fields` runs them all and replaces each value by its
+normal form. dataclasses have no converters of their own; those of attrs would need a dependency,
+turn the types of parameters into ``Any``, and make ``dataclasses.replace`` fail.
+
+Examples
+--------
+>>> @dataclasses.dataclass(frozen=True)
+... class Path:
+...     rtt_ms: float = dataclasses.field(metadata=number(validation.Range(0), example=40))
+...
+...     def __post_init__(self) -> None:
+...         check_fields(self)
+>>> Path(rtt_ms=40)
+Path(rtt_ms=40.0)
+>>> Path(rtt_ms=-1)
+Traceback (most recent call last):
+...
+ccbench.base.errors.InputError: rtt_ms is -1; it must be a number at least 0: ...
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ccbench.base import validation
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    from ccbench.base.validation import Range
+
+__all__ = ["check_fields", "checked", "number", "set_field", "whole"]
+
+_CHECK = "check"
+
+Metadata = Mapping[str, Callable[[str, Any], object]]
+
+
+def checked(check: Callable[[str, Any], object], *, optional: bool = False) -> Metadata:
+    """Return the metadata of a field with a check.
+
+    Parameters
+    ----------
+    check : callable
+        Takes the field's name and value; returns the value in its normal form or raises
+        :class:`~ccbench.base.errors.InputError`.
+    optional : bool
+        Whether None is allowed too.
+    """
+    if optional:
+        return {_CHECK: lambda name, value: None if value is None else check(name, value)}
+    return {_CHECK: check}
+
+
+def number(allowed: Range, *, example: float, optional: bool = False) -> Metadata:
+    """Return the metadata of a field that is a number within `allowed`."""
+    return checked(
+        lambda name, value: validation.number(name, value, allowed, example=example),
+        optional=optional,
+    )
+
+
+def whole(allowed: Range, *, example: int, optional: bool = False) -> Metadata:
+    """Return the metadata of a field that is a whole number within `allowed`."""
+    return checked(
+        lambda name, value: validation.whole(name, value, allowed, example=example),
+        optional=optional,
+    )
+
+
+def check_fields(instance: DataclassInstance) -> None:
+    """Run the checks of a dataclass's fields, in their order: to be called by ``__post_init__``.
+
+    Raises
+    ------
+    InputError
+        For the first field whose value is not allowed.
+    """
+    for field in dataclasses.fields(instance):
+        if check := field.metadata.get(_CHECK):
+            set_field(instance, field.name, check(field.name, getattr(instance, field.name)))
+
+
+def set_field(instance: DataclassInstance, name: str, value: object) -> None:
+    """Set a field of a frozen dataclass that is being made."""
+    object.__setattr__(instance, name, value)
