@@ -5,34 +5,27 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ccbench import _native
-from ccbench.base import durable
-from ccbench.base.cache import cache_dir, unwritable
 from ccbench.base.code_digests import code_digest
-from ccbench.base.errors import DamagedRun, InputError
+from ccbench.base.folder_store import FolderStore
 from ccbench.datacenter.simulation import Simulation
 from ccbench.datacenter.simulation.result import FORMAT
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ccbench.datacenter.simulation.core import CoreInput
 
 __all__ = ["SimulationStore", "core_version", "simulation_key"]
-
-_log = logging.getLogger(__name__)
 
 #: What makes the tables of a result of the core's answer.
 _READER = "ccbench.datacenter.simulation.tables"
 
 
 @dataclass(frozen=True)
-class SimulationStore:
+class SimulationStore(FolderStore):
     """Simulations by what they are simulations of.
 
     Any number of processes may use a store at once; if two simulate the same, one result is kept.
@@ -55,27 +48,14 @@ class SimulationStore:
     True
     """
 
-    root: Path | None = None
-
-    @property
-    def folder(self) -> Path:
-        """The store's folder."""
-        return self.root if self.root is not None else cache_dir() / "simulations"
+    noun: ClassVar[str] = "simulation"
 
     def get(self, key: str) -> Simulation | None:
         """Return the result under a key of :func:`simulation_key`, or None.
 
         A damaged one is removed with a warning in the log.
         """
-        path = self._path(key)
-        if not path.is_dir():
-            return None
-        try:
-            return Simulation.load(path)
-        except DamagedRun as error:
-            _log.warning("removed a damaged simulation from the store: %s", error)
-            durable.remove(path)
-            return None
+        return self.read(key, Simulation.load)
 
     def put(self, key: str, result: Simulation) -> None:
         """Store a result as a whole or not at all.
@@ -85,13 +65,7 @@ class SimulationStore:
         CcbenchError
             If the store cannot be written.
         """
-        try:
-            result.save(self._path(key))
-        except (OSError, InputError) as error:
-            raise unwritable(self.folder, error) from error
-
-    def _path(self, key: str) -> Path:
-        return self.folder / key[:2] / key
+        self.write(key, result.save)
 
 
 def simulation_key(given: CoreInput) -> str:

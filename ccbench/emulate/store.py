@@ -3,20 +3,20 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 import tempfile
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from filelock import FileLock, Timeout
 
 from ccbench.base import durable
-from ccbench.base.cache import ELSEWHERE, cache_dir, unwritable
-from ccbench.base.errors import DamagedRun, InputError
+from ccbench.base.cache import ELSEWHERE, unwritable
+from ccbench.base.folder_store import FolderStore
 from ccbench.base.os_errors import reason, remedy
 from ccbench.emulate.engine import Check
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ccbench.run.run import Run
 
 __all__ = ["Store", "Usage"]
-
-_log = logging.getLogger(__name__)
 
 #: How often to look whether another process is done with a run, in seconds.
 _POLL_S = 0.1
@@ -46,7 +44,7 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class Store:
+class Store(FolderStore):
     """Runs by their identity (:meth:`ccbench.emulate.engine.Engine.identity`).
 
     Any number of processes may use a store at once.
@@ -66,12 +64,7 @@ class Store:
     1
     """
 
-    root: Path | None = None
-
-    @property
-    def folder(self) -> Path:
-        """The store's folder."""
-        return self.root if self.root is not None else cache_dir() / "runs"
+    noun: ClassVar[str] = "run"
 
     def check(self) -> Check:
         """Check that runs can be kept, by writing a little where they would be."""
@@ -86,10 +79,6 @@ class Store:
             return Check(name="store of runs", ok=False, detail=detail, remedy=step)
         return Check(name="store of runs", ok=True, detail=f"{free_mb} MB free in {self.folder}")
 
-    def path_for(self, identity: str) -> Path:
-        """Return the folder of the run of this identity."""
-        return self.folder / identity[:2] / identity
-
     def has(self, scenario: Scenario, engine: Engine) -> bool:
         """Whether a run of `scenario` on `engine` is there, maybe damaged."""
         return self._path(scenario, engine).is_dir()
@@ -100,17 +89,13 @@ class Store:
         A damaged one is removed with a warning in the log. The run's scenario is `scenario`, with
         its name and labels, whatever they were when it was stored.
         """
-        path = self._path(scenario, engine)
-        if not path.is_dir():
+        identity = engine.identity(scenario)
+        if not self.path_for(identity).is_dir():
             return None
         from ccbench.run.run import Run  # noqa: PLC0415 - pandas, for those who only ask what is there
 
-        try:
-            return replace(Run.load(path), scenario=scenario)
-        except DamagedRun as error:
-            _log.warning("removed a damaged run from the store: %s", error)
-            durable.remove(path)
-            return None
+        stored = self.read(identity, Run.load)
+        return None if stored is None else replace(stored, scenario=scenario)
 
     def put(self, run: Run, *, overwrite: bool = False) -> Path:
         """Keep a run and return its folder.
@@ -127,12 +112,7 @@ class Store:
         CcbenchError
             If the store cannot be written.
         """
-        path = self.path_for(run.provenance["identity"])
-        try:
-            run.save(path, replace=overwrite)
-        except (OSError, InputError) as error:
-            raise unwritable(self.folder, error) from error
-        return path
+        return self.write(run.provenance["identity"], partial(run.save, replace=overwrite))
 
     @contextmanager
     def claim(

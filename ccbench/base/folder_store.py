@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Content-addressed store of folders: none is made twice."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from ccbench.base import durable
+from ccbench.base.cache import cache_dir, unwritable
+from ccbench.base.errors import DamagedRun, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+__all__ = ["FolderStore"]
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class FolderStore:
+    """Folders by their keys, each the SHA-256 of everything that decides its content.
+
+    Any number of processes may use a store at once; if two write the same folder, one is kept.
+
+    Parameters
+    ----------
+    root : Path, optional
+        Its folder. Left out: one in the cache folder (:func:`ccbench.base.cache.cache_dir`).
+
+    Attributes
+    ----------
+    noun : str
+        Name of an entry, for messages; in the plural that of the folder in the cache.
+    """
+
+    noun: ClassVar[str]
+
+    root: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The store's folder."""
+        return self.root if self.root is not None else cache_dir() / f"{self.noun}s"
+
+    def path_for(self, key: str) -> Path:
+        """Return the folder under this key."""
+        return self.folder / key[:2] / key
+
+    def read(self, key: str, load: Callable[[Path], T]) -> T | None:
+        """Return the folder under this key as `load` reads it, or None if there is none.
+
+        A damaged one is removed with a warning in the log.
+        """
+        path = self.path_for(key)
+        if not path.is_dir():
+            return None
+        try:
+            return load(path)
+        except DamagedRun as error:
+            _log.warning("removed a damaged %s from the store: %s", self.noun, error)
+            durable.remove(path)
+            return None
+
+    def write(self, key: str, save: Callable[[Path], object]) -> Path:
+        """Let `save` write the folder under this key, and return its path.
+
+        Raises
+        ------
+        CcbenchError
+            If the store cannot be written.
+        """
+        path = self.path_for(key)
+        try:
+            save(path)
+        except (OSError, InputError) as error:
+            raise unwritable(self.folder, error) from error
+        return path
