@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +15,9 @@ from ccbench.cli._console import print_pairs, print_table
 from ccbench.cli._options import check_ccas, check_folder_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from ccbench.classify.setting import Setting
-    from ccbench.classify.training import Sample, Variation
     from ccbench.classify.training_set import TrainingSet
 
 __all__ = ["classify_train"]
@@ -103,63 +101,40 @@ def classify_train(
     else:
         known = TrainingSet.load(training or PACKAGED)
     if recorded:
-        known = extended(known, _recorded(recorded, settings, known.settings))
+        from ccbench.classify.samples import recorded_samples
+
+        if len(settings) > 1:
+            given, step = [setting.name for setting in settings], "add one after the other"
+            raise validation.bad("--setting", given, "one, with --recorded", step)
+        setting = next(iter(settings), None)
+        known = extended(known, recorded_samples(_files(recorded), setting, known.settings))
     known.save(output)
     _print(known, output)
 
 
 def _observed(ccas: Sequence[str], settings: Sequence[Setting], samples: int) -> TrainingSet:
     """Let the virtual kernel make a training set."""
-    from ccbench.classify.training import TESTED_VARIATIONS, VARIATIONS, collect
-    from ccbench.classify.training_set import train
-    from ccbench.emulate import get_engine
+    from ccbench.classify.samples import train_on_runs
 
-    engine = get_engine("kernel")
-    sets = ((VARIATIONS, range(1, samples + 1)), (TESTED_VARIATIONS, (0,)))
-    total = len(ccas) * len(settings) * sum(len(kinds) * len(seeds) for kinds, seeds in sets)
     with progress("{task.completed:.0f} of {task.total:.0f} runs") as bar:
-        task = bar.add_task("observing", total=total)
+        task = bar.add_task("observing", total=1)
 
-        def observed(variations: Sequence[Variation], seeds: Sequence[int]) -> Iterator[Sample]:
-            with closing(collect(ccas, settings, variations, seeds, engine=engine)) as runs:
-                for sample in runs:
-                    bar.advance(task)
-                    yield sample
+        def show(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
 
-        learnt, tested = (tuple(observed(variations, tuple(s))) for variations, s in sets)
-    return train(learnt, tested, engine.provenance())
+        return train_on_runs(ccas, settings, samples, on_progress=show)
 
 
-def _recorded(
-    recorded: Sequence[str], settings: Sequence[Setting], known: Sequence[Setting]
-) -> list[Sample]:
-    """Read what was recorded of CCAs."""
-    from ccbench.classify.occupancy import occupancy
-    from ccbench.classify.recording import read_all
-    from ccbench.classify.training import Sample, Variation
-    from ccbench.classify.vote import UNKNOWN
-
-    if len(settings) > 1:
-        given = [setting.name for setting in settings]
-        raise validation.bad("--setting", given, "one, with --recorded", "add one after the other")
+def _files(recorded: Sequence[str]) -> dict[str, list[Path]]:
+    """Return the files of each congestion control."""
     files: dict[str, list[Path]] = {}
     for text in recorded:
         cca, _, path = text.partition("=")
-        if not cca or not path or cca == UNKNOWN:
+        if not cca or not path:
             allowed = "the name of a congestion control and a file, such as new=queue.csv"
             raise validation.bad("--recorded", text, allowed, "write it like that")
         files.setdefault(cca, []).append(Path(path))
-    return [
-        Sample(
-            cca=cca,
-            setting=one.setting,
-            variation=Variation(name="recorded"),
-            seed=number,
-            trace=occupancy(one.events),
-        )
-        for cca, paths in files.items()
-        for number, one in enumerate(read_all(paths, next(iter(settings), None), known))
-    ]
+    return files
 
 
 def _print(known: TrainingSet, output: Path) -> None:

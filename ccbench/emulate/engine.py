@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
+from ccbench.base.errors import MissingRequirement
 from ccbench.run import run_files
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ __all__ = [
     "EngineOption",
     "LinkEngine",
     "Progress",
+    "require",
     "run_identity",
     "run_provenance",
 ]
@@ -73,6 +75,13 @@ class Check:
             detail=f"not installed: {', '.join(missing)}" if missing else "all installed",
             remedy=f"sudo apt-get install -y {packages}",
         )
+
+
+def require(checks: Iterable[Check]) -> None:
+    """Raise a MissingRequirement that names all checks that fail."""
+    missing = [f"{one.name}: {one.detail}: {one.remedy}" for one in checks if not one.ok]
+    if missing:
+        raise MissingRequirement("; ".join(missing))
 
 
 class Engine(Protocol):

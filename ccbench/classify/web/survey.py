@@ -16,7 +16,7 @@ from ccbench.classify.web.download import ASKED_S, UTILISATION, check_utilisatio
 from ccbench.classify.web.folder import RESULT, ServerFolder
 from ccbench.classify.web.manners import Manners
 from ccbench.classify.web.server import classify_server
-from ccbench.emulate.realtime.host import require
+from ccbench.emulate.engine import require
 from ccbench.emulate.registry import resolve_link
 from ccbench.run import plots
 

@@ -12,7 +12,7 @@ from ccbench.base import validation
 from ccbench.base.code_digests import code_digest
 from ccbench.base.errors import MissingRequirement
 from ccbench.emulate._workspace import workspace
-from ccbench.emulate.engine import run_identity, run_provenance
+from ccbench.emulate.engine import require, run_identity, run_provenance
 from ccbench.emulate.realtime.command import (
     check_command,
     check_link,
@@ -25,7 +25,6 @@ from ccbench.emulate.realtime.host import (
     check_scenario,
     ordinary_user,
     provenance,
-    require,
 )
 from ccbench.emulate.realtime.needs import needs
 from ccbench.emulate.realtime.supervisor import run_world

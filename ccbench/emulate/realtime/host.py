@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench.base import validation
-from ccbench.base.errors import MissingRequirement
 from ccbench.emulate.engine import Check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from ccbench.experiment.noise import Noise
     from ccbench.experiment.scenario import Scenario
@@ -29,7 +28,6 @@ __all__ = [
     "lacking",
     "ordinary_user",
     "provenance",
-    "require",
     "root_check",
     "user_check",
 ]
@@ -160,13 +158,6 @@ def lacking(programs: Mapping[str, str]) -> dict[str, str]:
         for name, package in programs.items()
         if shutil.which(name, path=folders) is None
     }
-
-
-def require(found: Iterable[Check]) -> None:
-    """Raise a MissingRequirement that names all checks that fail."""
-    missing = [f"{one.name}: {one.detail}: {one.remedy}" for one in found if not one.ok]
-    if missing:
-        raise MissingRequirement("; ".join(missing))
 
 
 def forwarding_check() -> Check:

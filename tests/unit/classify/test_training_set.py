@@ -190,7 +190,7 @@ class TestExtended:
         [
             (("--recorded", "x"), "--recorded is 'x'"),
             (("--recorded", "=x"), "--recorded is '=x'"),
-            (("--recorded", "unknown=x"), "--recorded is 'unknown=x'"),
+            (("--recorded", "unknown=x"), "cca is 'unknown'; it must be the name of a"),
             (("-o", "nowhere/x.parquet"), "mkdir -p nowhere"),
             (("--training", "x"), "--training is 'x'"),
             (("--recorded", "x=nowhere"), "nowhere"),
