@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import shutil
 import stat
@@ -123,7 +122,7 @@ def _begin(path: Path, temporary: Path, make: Callable[[], None]) -> int | None:
         with _named(path, temporary):
             make()
         try:
-            lock = locked(temporary, fcntl.LOCK_SH)
+            lock = locked(temporary, shared=True)
         except FileNotFoundError:
             continue  # somebody has taken it for a leftover
         except OSError:
@@ -152,7 +151,7 @@ def _named(path: Path, temporary: Path) -> Iterator[None]:
 def _remove_if_left(leftover: Path) -> None:
     """Remove what nobody writes to any more."""
     with suppress(OSError):  # somebody does, or has just finished
-        lock = locked(leftover, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock = locked(leftover, wait=False)
         try:
             # Others may have removed what we locked, and its owner made another of that name.
             if not os.path.samestat(os.fstat(lock), leftover.stat()):

@@ -1,38 +1,88 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks on files and folders, which their owners lose when they end, however they do."""
+"""Locks between processes, released when the process that holds them ends, however it ends.
+
+All are of ``flock``. :func:`locked` locks a file or folder that is in use itself; :func:`lock_file`
+and :func:`exclusive` lock a file whose only purpose is the lock. Each lock is an open descriptor:
+closing it releases the lock.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["locked"]
+__all__ = ["exclusive", "lock_file", "locked"]
 
 
-def locked(path: Path, operation: int) -> int:
-    """Lock a file or a folder; return the descriptor that has the lock until it is closed.
+def locked(path: Path, *, shared: bool = False, wait: bool = True) -> int:
+    """Lock an existing file or folder and return the descriptor that holds the lock.
 
     Parameters
     ----------
     path : Path
-        What is there already.
-    operation : int
-        As ``fcntl.flock`` takes it.
+        The file or folder.
+    shared : bool
+        Whether others may hold shared locks at the same time.
+    wait : bool
+        Whether to wait for others to release theirs.
 
     Raises
     ------
     BlockingIOError
-        If others have it and the operation does not wait.
+        If others hold a lock and `wait` is false.
     OSError
-        If it is not there, or its file system has no locks.
+        If `path` does not exist, or its file system has no locks.
     """
-    descriptor = os.open(path, os.O_RDONLY)
+    return _lock(os.open(path, os.O_RDONLY), shared=shared, wait=wait)
+
+
+def lock_file(path: Path, *, wait: bool = True) -> int:
+    """Make a lock file if it is missing, lock it, and return the descriptor that holds the lock.
+
+    Only the holder may remove the file, and only before releasing the lock.
+
+    Parameters
+    ----------
+    path : Path
+        The lock file; its folder must exist.
+    wait : bool
+        Whether to wait for others to release it.
+
+    Raises
+    ------
+    BlockingIOError
+        If others hold it and `wait` is false.
+    OSError
+        If the file cannot be made, or its file system has no locks.
+    """
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = _lock(file, shared=False, wait=wait)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor
+        os.close(descriptor)  # its last holder has removed it
+
+
+@contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Hold a lock file during the block; wait until others have released it."""
+    descriptor = lock_file(path)
     try:
-        fcntl.flock(descriptor, operation)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, *, shared: bool, wait: bool) -> int:
+    operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    try:
+        fcntl.flock(descriptor, operation if wait else operation | fcntl.LOCK_NB)
     except BaseException:
         os.close(descriptor)
         raise

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders that a run works in, which are gone afterwards, whatever happens."""
+"""Temporary folders of runs, removed at the end even of killed processes."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -24,24 +23,26 @@ __all__ = ["hold", "workspace"]
 def workspace() -> Iterator[Path]:
     """Make a folder for one run and remove it at the end.
 
-    Its owner holds a lock on it, and so may others (:func:`hold`). Those of processes that were
-    killed have none, and are removed by the next run.
+    Its owner holds a lock on it, and so may other processes (:func:`hold`). Folders of killed
+    processes have no lock, and are removed by the next run.
 
     Raises
     ------
     CcbenchError
-        If somebody else has made the folder that they lie in.
+        If another user owns the folder above it.
     """
     parent = Path(tempfile.gettempdir()) / f"ccbench-{os.getuid()}"
     parent.mkdir(mode=0o700, exist_ok=True)
     if parent.is_symlink() or parent.stat().st_uid != os.getuid():
-        message = f"{parent} belongs to somebody else: set TMPDIR to a folder of your own"
+        message = f"{parent} belongs to another user: set TMPDIR to a folder of your own"
         raise CcbenchError(message)
-    # One at a time, so that nobody sweeps away a folder that is not locked yet.
-    with _alone(parent, wait=True):
+    parent_lock = locked(parent)  # so that no other process removes a folder that has no lock yet
+    try:
         _sweep(parent)
         folder = Path(tempfile.mkdtemp(dir=parent))
         lock = hold(folder)
+    finally:
+        os.close(parent_lock)
     try:
         yield folder
     finally:
@@ -51,28 +52,16 @@ def workspace() -> Iterator[Path]:
 
 def hold(folder: Path) -> int:
     """Keep a run's folder, even if its owner is killed, until the descriptor is closed."""
-    return locked(folder, fcntl.LOCK_SH)
-
-
-@contextmanager
-def _alone(folder: Path, *, wait: bool = False) -> Iterator[None]:
-    """Have a folder that nobody else holds.
-
-    Raises
-    ------
-    BlockingIOError
-        If somebody does and we do not wait.
-    """
-    descriptor = locked(folder, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    try:
-        yield
-    finally:
-        os.close(descriptor)
+    return locked(folder, shared=True)
 
 
 def _sweep(parent: Path) -> None:
-    """Remove the folders that nobody holds."""
+    """Remove the folders that no process holds."""
     for folder in parent.iterdir():
-        # The owner of a folder may just be using or removing it. What is no folder is not ours.
-        with suppress(BlockingIOError, FileNotFoundError, NotADirectoryError), _alone(folder):
-            shutil.rmtree(folder)
+        # A folder's owner may be using or removing it. Files are not of ours.
+        with suppress(BlockingIOError, FileNotFoundError, NotADirectoryError):
+            lock = locked(folder, wait=False)
+            try:
+                shutil.rmtree(folder)
+            finally:
+                os.close(lock)

@@ -3,25 +3,25 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
-
-from filelock import FileLock, Timeout
 
 from ccbench.base import durable
 from ccbench.base.cache import ELSEWHERE, unwritable
 from ccbench.base.folder_store import FolderStore
+from ccbench.base.locks import lock_file
 from ccbench.base.os_errors import reason, remedy
 from ccbench.emulate.engine import Check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from ccbench.emulate.engine import Engine
     from ccbench.experiment.scenario import Scenario
@@ -136,12 +136,12 @@ class Store(FolderStore):
             If the store cannot be written.
         """
         path = self._path(scenario, engine)
-        lock = FileLock(path.with_name(f".{path.name}.lock"))
+        file = path.with_name(f".{path.name}.lock")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             while True:
-                with suppress(Timeout):
-                    lock.acquire(timeout=0)
+                with suppress(BlockingIOError):
+                    lock = lock_file(file, wait=False)
                     break
                 waiting()
                 time.sleep(_POLL_S)
@@ -150,10 +150,8 @@ class Store(FolderStore):
         try:
             yield
         finally:
-            # Somebody who waits for it now, and somebody who makes the file anew, may both get it:
-            # then the run is made twice, and no harm is done.
-            Path(lock.lock_file).unlink(missing_ok=True)
-            lock.release()
+            file.unlink(missing_ok=True)
+            os.close(lock)
 
     def usage(self) -> Usage:
         """Return how many runs the store holds and how large they are."""

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from filelock import FileLock
-
 from ccbench.base import validation
 from ccbench.base.cache import cache_dir
+from ccbench.base.locks import exclusive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -102,7 +101,7 @@ def visit(address: str, pause_s: float = 0.0) -> Iterator[None]:
     folder = cache_dir() / "servers"
     folder.mkdir(parents=True, exist_ok=True)
     last = folder / address
-    with FileLock(f"{last}.lock"):
+    with exclusive(folder / f"{address}.lock"):
         if last.exists():
             time.sleep(min(pause_s, max(0.0, last.stat().st_mtime + pause_s - time.time())))
         try:

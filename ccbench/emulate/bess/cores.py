@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
+from ccbench.base.locks import lock_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,16 +48,12 @@ def own_core(waiting: Callable[[], None] = lambda: None) -> Iterator[int]:
     try:
         yield core
     finally:
-        lock.release()
+        os.close(lock)
 
 
-def _first_free(cores: list[int]) -> tuple[FileLock | None, int]:
-    """Return a core that is free, and its lock, which is ours now; None if there is none."""
+def _first_free(cores: list[int]) -> tuple[int | None, int]:
+    """Lock the first free core; return the lock's descriptor, None if no core is free, and it."""
     for core in cores:
-        lock = FileLock(_LOCK.format(core=core))
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            continue
-        return lock, core
+        with suppress(BlockingIOError):
+            return lock_file(Path(_LOCK.format(core=core)), wait=False), core
     return None, -1

@@ -13,10 +13,10 @@ import signal
 import subprocess
 import threading
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filelock import FileLock
-
+from ccbench.base.locks import exclusive
 from ccbench.emulate.mahimahi import files
 from ccbench.emulate.mahimahi.gates import Gates
 from ccbench.emulate.mahimahi.private import ROUTER_SYSCTLS, prepare
@@ -25,7 +25,6 @@ from ccbench.emulate.realtime.namespaces import HERE, set_sysctls
 
 if TYPE_CHECKING:
     import pwd
-    from pathlib import Path
 
 __all__: list[str] = []
 
@@ -37,7 +36,7 @@ _INNERMOST = ("sh", "-c", f'{" ".join(session.ORDINARY)} "$@"; echo $? >"$0"; sl
 _PATIENCE_S = 5.0
 
 #: Shells that start together in one network take the same addresses.
-_LOCK = "/run/ccbench.lock"
+_LOCK = Path("/run/ccbench.lock")
 
 
 def run(folder: Path, user: pwd.struct_passwd, lifeline: int, command: list[str]) -> None:
@@ -50,7 +49,7 @@ def run(folder: Path, user: pwd.struct_passwd, lifeline: int, command: list[str]
     os.chown(logs, user.pw_uid, user.pw_gid)
     gates = Gates(HERE / files.GATES, user)
     chain = gates.chain(nested, [*_INNERMOST, str(HERE / files.STATUS), *command])
-    with FileLock(_LOCK):
+    with exclusive(_LOCK):
         process = subprocess.Popen(chain, text=True, **session.identity(user))
         threading.Thread(target=_end_with, args=(lifeline, process), daemon=True).start()
         gates.open_all(process, len(nested), partial(set_sysctls, ROUTER_SYSCTLS))

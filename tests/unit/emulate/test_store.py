@@ -178,8 +178,8 @@ class TestStore:
     def test_claim_of_the_killed(self, store: Store) -> None:
         """A claim ends with its process, however that ends."""
         code = (
-            "import os, sys; from pathlib import Path; from filelock import FileLock\n"
-            "FileLock(sys.argv[1]).acquire(); os._exit(1)"
+            "import os, sys; from pathlib import Path; from ccbench.base.locks import lock_file\n"
+            "lock_file(Path(sys.argv[1])); os._exit(1)"
         )
         with store.claim(SCENARIO, ENGINE):
             (lock,) = store.folder.glob("??/.*.lock")

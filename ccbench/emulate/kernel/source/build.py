@@ -18,7 +18,6 @@ Folders appear complete or not at all, and one build runs at a time.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -29,13 +28,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
-
 from ccbench.base import safe_json, validation
 from ccbench.base.cache import cache_dir
 from ccbench.base.durable import LEFTOVER, new_folder, remove
 from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
-from ccbench.base.locks import locked
+from ccbench.base.locks import lock_file, locked
 from ccbench.emulate.kernel.command import Builder
 from ccbench.emulate.kernel.source import descriptions, guest_sources, names, toolchain
 from ccbench.emulate.kernel.source import linux as kernel_sources
@@ -350,7 +347,7 @@ def hold(kernel: KernelBuild) -> None:
     if kernel.path in _held:
         return
     try:
-        descriptor = locked(kernel.path, fcntl.LOCK_SH)
+        descriptor = locked(kernel.path, shared=True)
     except FileNotFoundError:
         descriptor = None
     except OSError:  # no such locks here: then nobody can remove it either
@@ -448,12 +445,11 @@ def only_one(cache: Path, report: Callable[[str, float], None]) -> Iterator[None
     """
     for folder in ("sources", "trees", "builds", "logs"):
         (cache / folder).mkdir(parents=True, exist_ok=True)
-    lock = FileLock(cache / "lock")
     try:
-        lock.acquire(timeout=0)
-    except Timeout:
+        lock = lock_file(cache / "lock", wait=False)
+    except BlockingIOError:
         report("waiting for another build", 0.0)
-        lock.acquire()
+        lock = lock_file(cache / "lock")
     try:
         # Nobody else builds now, so these are of builds that were killed.
         for folder in ("trees", "builds"):
@@ -463,7 +459,7 @@ def only_one(cache: Path, report: Callable[[str, float], None]) -> Iterator[None
             shutil.rmtree(leftover, ignore_errors=True)
         yield
     finally:
-        lock.release()
+        os.close(lock)
 
 
 def _nothing(_what: str, _part: float) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 from contextlib import suppress
@@ -167,7 +166,7 @@ def _state(one: Kept, current: Iterable[Path], newest: Mapping[tuple[str, str, i
 
 def _is_running(path: Path) -> bool:
     try:
-        os.close(locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB))
+        os.close(locked(path, wait=False))
     except FileNotFoundError:
         return False
     except OSError:  # locked; or nobody can know, where there are no locks
@@ -178,7 +177,7 @@ def _is_running(path: Path) -> bool:
 def _removed(one: Kept) -> bool:
     """Remove it, unless somebody has begun to use it."""
     try:
-        lock = locked(one.path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock = locked(one.path, wait=False)
     except OSError:
         return False
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -49,7 +48,7 @@ class TestKept:
             os.utime(built[text].path / "build.json", (made_s, made_s))
         built["current"] = building.build(kernel, hz=1000)
         (built["damaged"].path / "build.json").write_text("{")
-        held = locked(built["used"].path, fcntl.LOCK_SH)
+        held = locked(built["used"].path, shared=True)
         states = {one.path.name: one.state for one in kept() if one.kind == "build"}
         expected = {"used": "running", "old": "old", "damaged": "damaged"}
         expected |= {"other": "newest", "current": "current"}
