@@ -16,7 +16,7 @@ modules                                                         subject
 :mod:`.result`, :mod:`.folder`                                  results, in memory and as files
 :mod:`.regions`, :mod:`.rule`, :mod:`.importance`,              analysis
 :mod:`.diversity`, :mod:`.predictor`
-:mod:`.figures`, :mod:`.html`, :mod:`.page`                     figures and the report
+:mod:`ccbench.raygen.figures`, :mod:`.html`, :mod:`.page`       figures and the report
 =============================================================== ====================================
 
 Examples
