@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from ccbench.emulate.kernel.boot import plan as plan_module
 from ccbench.emulate.kernel.boot import rtnetlink
 from ccbench.experiment.wifi import Wifi
 from ccbench.harm import jain_index
+from tests.documentation import DOCS
 from tests.kernel.conftest import attributes, events, read_back, run
 
 if TYPE_CHECKING:
@@ -348,7 +350,10 @@ class TestEncodings:
     def test_mixed(self, engine: KernelEngine, cca: str, encoding: str) -> None:
         """A flow that would misunderstand a router is bad input."""
         scenario = path(Flow(cca=cca), links=(link(encoding=encoding),))
-        with pytest.raises(InputError, match=rf"{cca}.*bottlenecks\[0\].*{encoding}.*: use"):
+        with pytest.raises(
+            InputError,
+            match=rf"^bottlenecks\[0\]\.qdisc_options\.encoding is '{encoding}'; .*{cca}",
+        ):
             engine.check(scenario)
 
     def test_no_router(self) -> None:
@@ -432,6 +437,21 @@ class TestOptions:
         for name, value in self.OPTIONS.items():
             (got,) = struct.unpack("=I", actual[table[name].attribute])
             assert got == table[name].scaled(name, value), name
+
+    def test_defaults(self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine) -> None:
+        """Defaults of the description are those of the module and of the page."""
+        table = engine.kernel.queue("abc").options
+        actual = read_back(engine, monkeypatch, "abc", {})
+        page = (DOCS / "abc.md").read_text(encoding="utf-8")
+        shown = dict(re.findall(r"^\| `(\w+)` \| (\S*?) ?\|", page, re.MULTILINE))
+        for name, option in table.items():
+            if option.default is None:
+                assert shown[name] == ""
+                continue
+            default = shown[name].strip('`"').replace("false", "0")
+            assert default == str(option.default)
+            (got,) = struct.unpack("=I", actual[option.attribute])
+            assert got == pytest.approx(option.scaled(name, option.default), abs=1), name
 
     @pytest.mark.parametrize(
         ("name", "value", "allowed"),

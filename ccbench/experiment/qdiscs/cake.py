@@ -23,17 +23,20 @@ QDISCS = (
                 attribute=5,
                 summary="0 one queue, 1 by source, 2 by destination, 3 by pair of hosts, 4 by flow,"
                 " 5 to 7 by flow and fair to sources, destinations or both",
+                high=7,
                 default=7,
             ),
             "diffserv_mode": Option(
                 attribute=3,
                 summary="priorities: 0 three, 1 four, 2 eight, 3 none, 4 by precedence",
+                high=4,
                 default=0,
             ),
             "memory": Option(attribute=10, unit="bytes", summary="memory of all packets"),
             "ack_filter": Option(
                 attribute=16,
                 summary="drop ACKs that later ones replace: 0 none, 1 some, 2 all",
+                high=2,
                 default=0,
             ),
         },

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from ccbench.base.errors import InputError
+from ccbench.emulate.kernel.source.build import KernelBuild
 from ccbench.emulate.kernel.source.descriptions import described, lines
 from ccbench.experiment.qdiscs import Drops, Link
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 EARLY = [
     "ccbench_option=early share attribute=3 scale=65536 low=0 high=1 default=0.5: a share",
@@ -21,6 +19,20 @@ EARLY = [
     "ccbench_option=early on attribute=5 flag high=1 default=0: a switch",
     "ccbench_qdisc=early limit=1 drops=oldest marks: marks early: as a test",
 ]
+
+
+def build(*qdiscs: str) -> KernelBuild:
+    """Return a kernel that registers these qdiscs."""
+    return KernelBuild(
+        path=Path(),
+        release="6.12",
+        hz=1000,
+        ccas=(),
+        qdiscs=qdiscs,
+        modules=(),
+        version="0" * 16,
+        descriptions=described(EARLY),
+    )
 
 
 class TestLines:
@@ -91,6 +103,25 @@ class TestQdiscs:
         """A line that cannot be read is an error with its reason."""
         with pytest.raises(InputError, match=message):
             described([line])
+
+
+class TestBuild:
+    def test_queues(self) -> None:
+        """A build's queues are the described qdiscs that it registers, droptail among them."""
+        kernel = build("pfifo", "early", "netem")
+        assert list(kernel.queues) == ["droptail", "early", "pfifo"]
+
+    @pytest.mark.parametrize("name", ["ealry", "netem", "codel", "mine"])
+    def test_others(self, name: str) -> None:
+        """Another qdisc is refused with what there is, and the way to have one's own."""
+        message = rf"^qdisc = '{name}': allowed are droptail, early, pfifo: .*CCBENCH_MODULES"
+        with pytest.raises(InputError, match=message):
+            build("pfifo", "early", "netem", "mine").queue(name)
+
+    def test_typing_error(self) -> None:
+        """The message has the name that is meant."""
+        with pytest.raises(InputError, match=r"did you mean 'early'\?"):
+            build("pfifo", "early").queue("ealry")
 
 
 class TestCcas:
