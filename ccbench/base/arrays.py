@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of arrays of numbers, as :mod:`ccbench.base.validation` has them for single values."""
+"""Arrays of numbers: checks like those of :mod:`ccbench.base.validation`, and a moving average."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ccbench.base.validation import Range
 
-__all__ = ["broadcastable", "check_increasing", "numbers"]
+__all__ = ["broadcastable", "check_increasing", "check_row", "exponential_average", "numbers"]
 
 
 def numbers(
@@ -25,13 +25,13 @@ def numbers(
     Raises
     ------
     InputError
-        For the first value that is none.
+        For the first value that is not.
     """
-    found = np.asarray(values)
-    if found.dtype.kind in "iuf" and np.isfinite(found).all():
-        extremes = (found.min(), found.max()) if found.size else ()
+    array = np.asarray(values)
+    if array.dtype.kind in "iuf" and np.isfinite(array).all():
+        extremes = (array.min(), array.max()) if array.size else ()
         if all(extreme in allowed for extreme in extremes):
-            return found.astype(float)
+            return array.astype(float)
     for value in np.asarray(values, dtype=object).flat:
         validation.number(field, value, allowed, example=example)
     return np.asarray(values, dtype=float)
@@ -65,3 +65,37 @@ def broadcastable(**arrays: NDArray[np.float64]) -> tuple[int, ...]:
         fields = f"the shape of {', '.join(arrays)}"
         step = "give as many values of each, or one for all"
         raise validation.bad(fields, shapes, "one that NumPy can broadcast", step) from None
+
+
+def check_row(field: str, values: NDArray[np.float64], *, step: str, least: int = 0) -> None:
+    """Check that an array has one axis, of `least` values or more.
+
+    Raises
+    ------
+    InputError
+        If it has not.
+    """
+    if values.ndim != 1 or values.size < least:
+        allowed = f"(n,), n at least {least}" if least else "(n,)"
+        raise validation.bad(f"the shape of {field}", values.shape, allowed, step)
+
+
+def exponential_average(series: NDArray[Any], *, decay: float) -> NDArray[Any]:
+    """Return the exponentially weighted moving average of a series, beginning with its first value.
+
+    Parameters
+    ----------
+    series : numpy.ndarray
+        Values at equal intervals, at least one; the last axis is time.
+    decay : float
+        Weight of the average so far; a new value has `1 - decay`.
+
+    Examples
+    --------
+    >>> exponential_average(np.array([8.0, 0, 0, 0]), decay=0.5).tolist()
+    [8.0, 4.0, 2.0, 1.0]
+    """
+    from scipy.signal import lfilter  # noqa: PLC0415 - most of a second
+
+    average, _ = lfilter([1 - decay], [1, -decay], series, zi=decay * series[..., :1])
+    return np.asarray(average)

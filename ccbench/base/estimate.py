@@ -7,6 +7,10 @@ import math
 import statistics
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["CONFIDENCE", "Estimate"]
 
@@ -14,7 +18,7 @@ __all__ = ["CONFIDENCE", "Estimate"]
 CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Estimate:
     """The mean of independent measurements of one quantity.
 
@@ -23,12 +27,12 @@ class Estimate:
 
     Parameters
     ----------
-    values : tuple of float
-        The measurements, one for each repetition.
+    values : iterable of float
+        The measurements, one for each repetition; the attribute is a tuple.
 
     Examples
     --------
-    >>> harm = Estimate((0.10, 0.14, 0.06))
+    >>> harm = Estimate([0.10, 0.14, 0.06])
     >>> round(harm.mean, 3), round(harm.low, 3), round(harm.high, 3)
     (0.1, 0.001, 0.199)
     >>> print(harm)
@@ -36,6 +40,9 @@ class Estimate:
     """
 
     values: tuple[float, ...]
+
+    def __init__(self, values: Iterable[float]) -> None:
+        object.__setattr__(self, "values", tuple(map(float, values)))
 
     @property
     def repetitions(self) -> int:

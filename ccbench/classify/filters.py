@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ccbench.base import validation
+from ccbench.base.arrays import exponential_average
 from ccbench.classify.occupancy import STEP_S, occupancy
 from ccbench.classify.threshold import chosen_before
 
@@ -136,13 +137,10 @@ def smoothed(trace: npt.ArrayLike, time_constant_s: float) -> npt.NDArray[np.flo
     >>> smoothed([0, 1, 1, 1], 0.02).round(2)
     array([0.  , 0.63, 0.86, 0.95], dtype=float32)
     """
-    from scipy.signal import lfilter  # noqa: PLC0415 - most of a second, for those who smooth
-
     above_0 = validation.Range(0, low_open=True)
     time_constant_s = validation.number("time_constant_s", time_constant_s, above_0, example=0.1)
     points = _points(trace)
-    kept = math.exp(-STEP_S / time_constant_s)
-    average, _ = lfilter([1 - kept], [1, -kept], points, zi=[kept * points[0]])
+    average = exponential_average(points, decay=math.exp(-STEP_S / time_constant_s))
     return np.asarray(average, dtype=np.float32)
 
 

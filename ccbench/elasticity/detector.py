@@ -34,7 +34,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy import fft
 
 from ccbench.base import validation
-from ccbench.base.arrays import numbers
+from ccbench.base.arrays import check_row, numbers
 from ccbench.base.checked_fields import check_fields, number, set_field
 from ccbench.base.validation import Range
 from ccbench.elasticity.pulse import PULSE_HZ
@@ -42,7 +42,7 @@ from ccbench.elasticity.pulse import PULSE_HZ
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["MARGIN_HZ", "STEP_S", "THRESHOLD", "WINDOW_S", "Detector", "spectrum"]
+__all__ = ["MARGIN_HZ", "STEP_S", "THRESHOLD", "WINDOW_S", "Detector", "one_window", "spectrum"]
 
 #: What the compared frequencies keep away from f_p and its double, ε.
 MARGIN_HZ = 0.5
@@ -94,11 +94,27 @@ def spectrum(
     (5.0, 3.0)
     """
     step_s = validation.number("step_s", step_s, _POSITIVE, example=STEP_S)
-    found = numbers("samples", samples, Range(), example=24)
-    if found.ndim == 0 or found.shape[-1] < 2:  # noqa: PLR2004 - one sample has no spectrum
+    values = numbers("samples", samples, Range(), example=24)
+    if values.ndim == 0 or values.shape[-1] < 2:  # noqa: PLR2004 - one sample has no spectrum
         allowed = "(..., n), n at least 2"
-        raise validation.bad("the shape of samples", found.shape, allowed, "observe for longer")
-    return _spectrum(found, step_s)
+        raise validation.bad("the shape of samples", values.shape, allowed, "observe for longer")
+    return _spectrum(values, step_s)
+
+
+def one_window(field: str, rates: ArrayLike, samples: int) -> NDArray[np.float64]:
+    """Return rates as an array whose last axis is one window of `samples`.
+
+    Raises
+    ------
+    InputError
+        If a rate is no finite number, or the last axis has another length.
+    """
+    windows = numbers(field, rates, Range(), example=24)
+    if windows.ndim == 0 or windows.shape[-1] != samples:
+        allowed = f"(..., {samples}), one window"
+        step = "cut longer series with Detector.windows"
+        raise validation.bad(f"the shape of {field}", windows.shape, allowed, step)
+    return windows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,11 +216,7 @@ class Detector:
         InputError
             If a rate is no finite number, or they are not one window.
         """
-        windows = numbers("rates", rates, Range(), example=24)
-        if windows.ndim == 0 or windows.shape[-1] != self.samples:
-            allowed = f"(..., {self.samples}), which are {self.window_s:g} s of {self.step_s:g} s"
-            step = "use elasticity_over_time for longer ones"
-            raise validation.bad("the shape of rates", windows.shape, allowed, step)
+        windows = one_window("rates", rates, self.samples)
         _, amplitudes = _spectrum(windows, self.step_s)
         floor = _ROUNDING * np.abs(windows).max(axis=-1, keepdims=True)
         amplitudes = np.where(amplitudes > floor, amplitudes, 0.0)
@@ -252,8 +264,7 @@ class Detector:
         """
         series = numbers("rates", rates, Range(), example=24)
         every = validation.whole("every", every, Range(1, 10**9), example=10)
-        if series.ndim != 1:
-            raise validation.bad("the shape of rates", series.shape, "(n,)", "give one series")
+        check_row("rates", series, step="give one series")
         if len(series) < self.samples:
             return np.empty((0, self.samples))
         return np.asarray(sliding_window_view(series, self.samples)[::every])

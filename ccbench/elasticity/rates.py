@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ccbench.base import validation
-from ccbench.base.arrays import broadcastable, numbers
+from ccbench.base.arrays import broadcastable, check_row, numbers
 from ccbench.base.validation import Range
 
 if TYPE_CHECKING:
@@ -177,10 +177,7 @@ def window_rates_mbps(
 
 def _times(name: str, values: ArrayLike) -> NDArray[np.float64]:
     times = numbers(name, values, Range(), example=0.01)
-    if times.ndim != 1 or times.size < 2:  # noqa: PLR2004 - a rate is between two packets
-        raise validation.bad(
-            f"the shape of {name}", times.shape, "(n,), n at least 2", "add packets"
-        )
+    check_row(name, times, least=2, step="add packets: a rate is between two")
     if np.any(wrong := np.diff(times) < 0):
         allowed = f"at least the one before, {times[:-1][wrong][0]:g}"
         raise validation.bad(name, float(times[1:][wrong][0]), allowed, "sort the packets by it")

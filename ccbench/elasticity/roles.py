@@ -24,10 +24,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ccbench.base import validation
-from ccbench.base.arrays import broadcastable, numbers
+from ccbench.base.arrays import broadcastable, exponential_average, numbers
 from ccbench.base.checked_fields import set_field
 from ccbench.base.validation import Range
-from ccbench.elasticity.detector import MARGIN_HZ, STEP_S, THRESHOLD, WINDOW_S, Detector, spectrum
+from ccbench.elasticity.detector import (
+    MARGIN_HZ,
+    STEP_S,
+    THRESHOLD,
+    WINDOW_S,
+    Detector,
+    one_window,
+    spectrum,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -151,12 +159,8 @@ class Watcher:
         InputError
             If a rate is no finite number, or they are not one window.
         """
-        rates = numbers("receive_mbps", receive_mbps, Range(), example=24)
         samples = round(self.window_s / self.step_s)
-        if rates.ndim == 0 or rates.shape[-1] != samples:
-            step = "cut it with Detector.windows"
-            allowed = f"(..., {samples}), one window"
-            raise validation.bad("the shape of receive_mbps", rates.shape, allowed, step)
+        rates = one_window("receive_mbps", receive_mbps, samples)
         _, amplitudes = spectrum(rates, step_s=self.step_s)
         competitive, delay = (
             amplitudes[..., round(hz * self.window_s)]
@@ -361,12 +365,8 @@ def smoothed(rates: ArrayLike, *, weight: float) -> NDArray[np.float64]:
     >>> smoothed([8, 0, 0, 0], weight=0.5).tolist()
     [8.0, 4.0, 2.0, 1.0]
     """
-    from scipy.signal import lfilter  # noqa: PLC0415 - most of a second
-
     series = np.atleast_1d(numbers("rates", rates, Range(), example=24))
     weight = validation.number("weight", weight, Range(0, 1, low_open=True), example=0.03)
     if series.shape[-1] == 0:
         return series
-    rest = (1 - weight) * series[..., :1]
-    result, _ = lfilter([weight], [1, weight - 1], series, axis=-1, zi=rest)
-    return np.asarray(result)
+    return exponential_average(series, decay=1 - weight)

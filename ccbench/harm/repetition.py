@@ -180,7 +180,7 @@ class RepeatedHarm:
         0.5... ± 0.0...
         """
         validation.one_of("part", part, _HARM_PARTS)
-        return Estimate(tuple(getattr(harm, part) for harm in self._harms()))
+        return Estimate(getattr(harm, part) for harm in self._harms())
 
     def metric_estimate(self, metric: str, part: str) -> Estimate:
         """Return a part of :class:`~ccbench.harm.MetricHarm` over all repetitions.
@@ -203,7 +203,7 @@ class RepeatedHarm:
         validation.one_of("metric", metric, names)
         validation.one_of("part", part, _METRIC_PARTS)
         position = names.index(metric)
-        return Estimate(tuple(getattr(r.metrics[position], part) for r in self.repetitions))
+        return Estimate(getattr(r.metrics[position], part) for r in self.repetitions)
 
     def values(self) -> pd.DataFrame:
         """Return a row for each repetition: its seed and the parts of its harm.
@@ -244,7 +244,7 @@ class RepeatedHarm:
             **{part: self.estimate(part).mean for part in _HARM_PARTS},
             "n_alpha": self._harms()[0].n_alpha,
             "n_beta": self._harms()[0].n_beta,
-            "converged_at_s": Estimate(tuple(converged)).mean if converged else None,
+            "converged_at_s": Estimate(converged).mean if converged else None,
             "relative_low": self.relative.low,
             "relative_high": self.relative.high,
             "repetitions": len(self.repetitions),

@@ -116,7 +116,7 @@ def judge(table: pd.DataFrame, leeway: float = 0.0) -> pd.DataFrame:
     rows = []
     cases = table.groupby(_CASE)
     for case, group in cases:
-        excesses = {name: Estimate(tuple(group["harm"] - group[name])) for name in THRESHOLDS}
+        excesses = {name: Estimate(group["harm"] - group[name]) for name in THRESHOLDS}
         verdicts = _consistent(
             {name: _verdict(e, leeway, len(cases)) for name, e in excesses.items()}
         )

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ccbench.base import validation
-from ccbench.base.arrays import broadcastable, check_increasing, numbers
+from ccbench.base.arrays import broadcastable, check_increasing, check_row, numbers
 from ccbench.base.validation import Range
 
 if TYPE_CHECKING:
@@ -227,9 +227,7 @@ def smoothed_link_rate_mbps(  # noqa: PLR0913 - what was sent, and how it is ave
     [nan, 12.0, 12.0, 12.0]
     """
     times = np.atleast_1d(numbers("ack_times_ms", ack_times_ms, Range(), example=5))
-    if times.ndim != 1:
-        step = "call it once for each link"
-        raise validation.bad("the shape of ack_times_ms", times.shape, "(n,)", step)
+    check_row("ack_times_ms", times, step="call it once for each link")
     step = "sort the block ACKs by time; two cannot arrive at once"
     check_increasing("ack_times_ms", times, step)
     window_ms = validation.number("window_ms", window_ms, _POSITIVE, example=WINDOW_MS)

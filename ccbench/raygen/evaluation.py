@@ -62,7 +62,7 @@ class Evaluation:
     @cached_property
     def harm(self) -> Estimate:
         """Relative harm, a value for each seed; without any if the scenario failed."""
-        return Estimate(() if self.error else tuple(harm.relative for harm in self.harms))
+        return Estimate(() if self.error else (harm.relative for harm in self.harms))
 
     @property
     def relative(self) -> float:

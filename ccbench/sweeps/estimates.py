@@ -72,7 +72,7 @@ def estimates(sweep: Sweep, table: pd.DataFrame) -> tuple[CaseEstimate, ...]:
     """
     rows = len(table) // len(sweep.cases)
     return tuple(
-        CaseEstimate(case.values, metric, of, Estimate(tuple(map(float, values))))
+        CaseEstimate(case.values, metric, of, Estimate(values))
         for i, case in enumerate(sweep.cases)
         for metric in sweep.measured
         for of, values in _values(sweep, metric, table.iloc[i * rows : (i + 1) * rows])

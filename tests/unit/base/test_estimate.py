@@ -14,6 +14,11 @@ from ccbench.base.estimate import CONFIDENCE, Estimate
 class TestEstimate:
     """:class:`Estimate`."""
 
+    def test_any_iterable(self) -> None:
+        """Measurements may come as any iterable, and are kept as a tuple of floats."""
+        assert (1.0, 2.0) == Estimate(iter(np.array([1, 2]))).values
+        assert Estimate([1, 2]) == Estimate((1.0, 2.0))
+
     def test_interval_of_two(self) -> None:
         """For two values Student's quantile is that of the Cauchy distribution: tan(0.475 pi)."""
         expected = math.tan(math.pi * CONFIDENCE / 2) * 0.5
@@ -23,7 +28,7 @@ class TestEstimate:
     def test_coverage(self, count: int) -> None:
         """Of the intervals of normal samples, 95 % contain the true mean, few values or many."""
         samples = np.random.default_rng(1).normal(3, 2, (4000, count))
-        estimates = [Estimate(tuple(sample)) for sample in samples]
+        estimates = [Estimate(sample) for sample in samples]
         covered = np.mean([e.low <= 3 <= e.high for e in estimates])
         # Three standard deviations of a share of 4000.
         assert abs(covered - CONFIDENCE) < 3 * math.sqrt(CONFIDENCE * (1 - CONFIDENCE) / 4000)
