@@ -36,7 +36,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ccbench.base.errors import InputError, MissingRequirement
-from ccbench.datacenter.scheme import scheme
+from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.simulation import simulate
 from ccbench.datacenter.topology import Topology, clos, star
 from ccbench.datacenter.workload import HEADER_BYTES, PAYLOAD_BYTES, Workload, flow_table

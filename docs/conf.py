@@ -7,7 +7,9 @@ import re
 from typing import TYPE_CHECKING
 
 import ccbench
+from ccbench.datacenter.schemes import schemes
 from ccbench.emulate.registry import ENGINES
+from ccbench.raygen import strategies
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -62,13 +64,38 @@ def engines_table() -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
+def strategies_table() -> str:
+    """Return the table of search strategies, from their descriptions."""
+    rows = [["`--strategy`", "networks", "settings"], ["---"] * 3]
+    for name in strategies.names():
+        strategy = strategies.get(name)
+        settings = ", ".join(f"`{setting.name}`" for setting in strategy.settings)
+        rows.append([f"`{name}`", strategy.summary, settings or "-"])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def schemes_table() -> str:
+    """Return the table of data-centre schemes, from their descriptions."""
+    rows = [f"| `{scheme.name}` | {scheme.summary} |" for scheme in schemes().values()]
+    return "\n".join(["| `--scheme` | |", "| --- | --- |", *rows])
+
+
+_TABLES = {
+    "<!-- engines -->": engines_table,
+    "<!-- schemes -->": schemes_table,
+    "<!-- strategies -->": strategies_table,
+}
+
+
 def fill(_app: Sphinx, _page: str, source: list[str]) -> None:
-    """Put the table of engines in its place."""
-    source[0] = source[0].replace("<!-- engines -->", engines_table())
+    """Put the generated tables in their places."""
+    for place, table in _TABLES.items():
+        if place in source[0]:
+            source[0] = source[0].replace(place, table())
 
 
 def setup(app: Sphinx) -> None:
-    """Fill in the table of engines, and omit the methods that scikit-learn adds to estimators.
+    """Fill in the generated tables, and omit the methods that scikit-learn adds to estimators.
 
     These refer to pages of its site.
     """

@@ -12,9 +12,11 @@ import click
 
 from ccbench.base import result_folders
 from ccbench.cli._console import print_json, print_pairs, print_table
-from ccbench.cli._options import json_option, quantity, seed_option
+from ccbench.cli._options import completes, json_option, quantity, seed_option, setting
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.progress import Progress, TaskID
 
     from ccbench.datacenter.scheme import Scheme
@@ -63,7 +65,25 @@ def _clos(_context: click.Context, _option: click.Parameter, text: str) -> tuple
     return int(match[1]), int(match[2]), int(match[3])
 
 
-@click.command(short_help="Simulate a data centre packet by packet.")
+class _Command(click.Command):
+    """A command whose help ends with the schemes."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of schemes."""
+        from ccbench.datacenter.schemes import schemes
+
+        with formatter.section("Schemes"):
+            formatter.write_dl([(one.name, one.summary) for one in schemes().values()])
+        super().format_epilog(ctx, formatter)
+
+
+def _schemes() -> Iterable[str]:
+    from ccbench.datacenter.schemes import schemes
+
+    return schemes()
+
+
+@click.command(cls=_Command, short_help="Simulate a data centre packet by packet.")
 @click.option(
     "--workload",
     "sizes",
@@ -107,7 +127,17 @@ def _clos(_context: click.Context, _option: click.Parameter, text: str) -> tuple
     metavar="NAME,...",
     default="bfc,hpcc,dctcp,dcqcn,ideal-fq",
     show_default=True,
-    help="Schemes, by their names.",
+    shell_complete=completes(_schemes),
+    help="Schemes, of those below.",
+)
+@click.option(
+    "--scheme-option",
+    "options",
+    type=setting,
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A setting of all of them, such as queues=128; may be repeated. The documentation of "
+    "ccbench.datacenter.scheme lists the settings.",
 )
 @click.option(
     "--clos",
@@ -168,6 +198,7 @@ def simulate(
     incast: tuple[int, float] | None,
     incast_load: float,
     schemes: str,
+    options: tuple[tuple[str, Any], ...],
     size: tuple[int, int, int],
     bandwidth: float,
     delay: float,
@@ -184,13 +215,13 @@ def simulate(
     """
     from ccbench.base import validation
     from ccbench.datacenter import flow_sizes
-    from ccbench.datacenter.scheme import scheme
+    from ccbench.datacenter.schemes import scheme, with_options
     from ccbench.datacenter.simulation.result import check_folder
     from ccbench.datacenter.topology import clos
     from ccbench.datacenter.workload import Incast, Workload
 
     validation.one_of("--workload", sizes, flow_sizes.NAMES)
-    chosen = [scheme(name.strip()) for name in schemes.split(",")]
+    chosen = [with_options(scheme(name.strip()), options) for name in schemes.split(",")]
     if incast is not None and load < incast_load:
         step = "write a smaller --incast-load"
         raise validation.bad("load", load, f"at least the {incast_load:g} of incast", step)

@@ -40,7 +40,7 @@ class Case:
 
     Examples
     --------
-    >>> from ccbench.datacenter.scheme import scheme
+    >>> from ccbench.datacenter.schemes import scheme
     >>> from ccbench.datacenter.topology import star
     >>> from ccbench.datacenter.workload import Workload
     >>> star_of_4 = {"topology": star(servers=4), "workload": Workload(load=0.1)}
@@ -97,7 +97,7 @@ def run_cases(  # noqa: PLR0913 - choices that are independent, all by keyword
 
     Examples
     --------
-    >>> from ccbench.datacenter.scheme import scheme
+    >>> from ccbench.datacenter.schemes import scheme
     >>> from ccbench.datacenter.topology import star
     >>> from ccbench.datacenter.workload import Workload
     >>> case = Case(

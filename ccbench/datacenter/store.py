@@ -39,7 +39,7 @@ class SimulationStore(FolderStore):
     Examples
     --------
     >>> from pathlib import Path
-    >>> from ccbench.datacenter.scheme import scheme
+    >>> from ccbench.datacenter.schemes import scheme
     >>> from ccbench.datacenter.simulation.simulator import prepared
     >>> from ccbench.datacenter.topology import star
     >>> from ccbench.datacenter.workload import Workload

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench import Bottleneck, Flow, Run, Scenario, emulate, raygen, sweeps
-from ccbench.datacenter.scheme import scheme
+from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.simulation import simulate
 from ccbench.datacenter.topology import star
 from ccbench.datacenter.workload import flow_table

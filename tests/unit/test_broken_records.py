@@ -27,7 +27,7 @@ from ccbench.classify.recording import read
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.web.target import read_list
-from ccbench.datacenter.scheme import scheme
+from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.simulation import Simulation, simulate
 from ccbench.datacenter.topology import clos
 from ccbench.datacenter.workload import Workload

@@ -83,7 +83,7 @@ def simulate(  # noqa: PLR0913 - each is one setting of the experiment
 
     Examples
     --------
-    >>> from ccbench.datacenter.scheme import scheme
+    >>> from ccbench.datacenter.schemes import scheme
     >>> from ccbench.datacenter.topology import star
     >>> from ccbench.datacenter.workload import flow_table
     >>> flows = flow_table([(0.0, 0, 1, 1000, "background")])
@@ -107,7 +107,7 @@ def simulate(  # noqa: PLR0913 - each is one setting of the experiment
         "ccbench_version": version("ccbench"),
         "topology": _describe_topology(topology),
         "workload": asdict(workload) if isinstance(workload, Workload) else "flows",
-        "scheme": asdict(scheme),
+        "scheme": {k: v for k, v in asdict(scheme).items() if k != "summary"},
         "duration_s": float(duration_s),
         "drain_s": float(duration_s if drain_s is None else drain_s),
         "sample_interval_s": float(sample_interval_s),

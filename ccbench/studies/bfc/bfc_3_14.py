@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ccbench.datacenter.case import Case
-from ccbench.datacenter.scheme import scheme
+from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.workload import Mice, Workload
 from ccbench.studies.bfc.slowdown import BFC, NETWORK
 from ccbench.studies.bfc.sweep import BFC_128

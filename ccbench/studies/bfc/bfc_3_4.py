@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from ccbench.datacenter import flow_sizes
 from ccbench.datacenter.case import Case
-from ccbench.datacenter.scheme import scheme
+from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.topology import star
 from ccbench.datacenter.workload import Workload, payload_share
 from ccbench.studies.bfc.slowdown import by_seed

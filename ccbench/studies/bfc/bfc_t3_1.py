@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ccbench.datacenter import flow_sizes
 from ccbench.datacenter.case import Case
-from ccbench.datacenter.scheme import scheme
+from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.workload import HEADER_BYTES, PAYLOAD_BYTES, Workload, payload_share
 from ccbench.studies.bfc.slowdown import BFC, NETWORK, by_seed, value
 from ccbench.studies.catalogue import info

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from ccbench.base.estimate import Estimate
 from ccbench.datacenter.case import Case
-from ccbench.datacenter.scheme import scheme
+from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.topology import clos
 from ccbench.datacenter.workload import Incast, Workload
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from ccbench.datacenter.scheme import scheme
+from ccbench.datacenter.schemes import scheme
 from ccbench.studies.bfc.slowdown import BFC, EDGES, settled
 
 if TYPE_CHECKING:

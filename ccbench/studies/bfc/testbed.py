@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ccbench.datacenter.scheme import scheme
+from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.topology import Link, Topology
 
 __all__ = ["BFC", "NETWORK", "RECEIVERS", "SENDERS"]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ccbench.datacenter.scheme import scheme
+from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.simulation import simulate
 from ccbench.datacenter.topology import clos, star
 from ccbench.datacenter.workload import flow_table

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ccbench.datacenter.scheme import scheme
+from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.simulation import simulate
 from ccbench.datacenter.topology import star
 from tests.unit.datacenter.conftest import FULL_BYTES, long_flows, rates_gbps

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from ccbench.base.errors import InputError
-from ccbench.datacenter.scheme import SCHEMES, Scheme, scheme
+from ccbench.datacenter.scheme import Scheme
+from ccbench.datacenter.schemes import scheme, schemes
 from ccbench.datacenter.simulation import Simulation, simulate
 from ccbench.datacenter.topology import Link, Topology, clos, dumbbell, star
 from ccbench.datacenter.workload import HEADER_BYTES, flow_table
@@ -25,10 +26,10 @@ from tests.unit.datacenter.conftest import (
 )
 
 
-@pytest.fixture(scope="module", params=sorted(SCHEMES))
+@pytest.fixture(scope="module", params=sorted(schemes()))
 def bursty(request: pytest.FixtureRequest) -> Simulation:
     """Return bursts, incast and all, under each of the schemes."""
-    chosen = SCHEMES[request.param]
+    chosen = schemes()[request.param]
     return simulate(SMALL, BURSTY, chosen, duration_s=3e-4, seed=3, drain_s=5e-3)
 
 

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from ccbench.base.errors import DamagedRun, InputError
-from ccbench.datacenter.scheme import Scheme, scheme
+from ccbench.datacenter.scheme import Scheme
+from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.simulation import Simulation, simulate
 from ccbench.datacenter.topology import Link, Topology, clos, star
 from ccbench.datacenter.workload import Incast, Workload

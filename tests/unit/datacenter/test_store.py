@@ -13,7 +13,7 @@ from ccbench import _native
 from ccbench.base import code_digests
 from ccbench.base.errors import CcbenchError
 from ccbench.datacenter.case import Case, run_cases
-from ccbench.datacenter.scheme import scheme
+from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.simulation import simulate
 from ccbench.datacenter.simulation.simulator import prepared
 from ccbench.datacenter.store import SimulationStore, core_version, simulation_key

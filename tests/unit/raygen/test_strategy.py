@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import random
 import sys
 from typing import TYPE_CHECKING, Any, cast
@@ -370,23 +369,6 @@ class TestOwn:
             InputError, match=r"^strategy_options\.step is .* left out for strategy"
         ):
             _config(strategy_options={"step": 0.2})
-
-
-def test_table() -> None:
-    """The page has the row of each strategy, and of no other."""
-    page = (DOCS / "raygen.md").read_text(encoding="utf-8")
-    rows = [
-        f"| `{name}` | {of.summary} | {', '.join(f'`{one.name}`' for one in of.settings)} |"
-        for name, of in ((name, strategies.get(name)) for name in STRATEGIES)
-    ]
-    head = "| `--strategy` | networks | settings |\n| --- | --- | --- |\n"
-    start, end = page.index(head), page.index("\n\n", page.index(head))
-    table = "\n".join(rows)
-    if os.environ.get("CCBENCH_REWRITE_PAGES"):
-        written = page[:start] + head + table + page[end:]
-        (DOCS / "raygen.md").write_text(written, encoding="utf-8")
-    else:
-        assert table == page[start + len(head) : end]
 
 
 @every_strategy

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ideal-FQ: it never runs out of buffer; its windows are one BDP."""
+
+from dataclasses import replace
+
+from ccbench.datacenter.scheme import Scheme
+
+__all__ = ["SCHEMES"]
+
+_IDEAL = Scheme(
+    name="ideal-fq",
+    summary="a queue per flow, endless buffers, windows of one BDP",
+    control="window",
+    assignment="per-flow",
+    endless_buffer=True,
+)
+
+SCHEMES = (
+    _IDEAL,
+    replace(
+        _IDEAL,
+        name="ideal-srf",
+        summary="the same with the shortest remaining flow first",
+        shortest_first=True,
+    ),
+)
