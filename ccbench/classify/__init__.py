@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which congestion control algorithm is it? Answers from traces of queue occupancy.
+"""Classification of congestion control algorithms by traces of queue occupancy.
 
 A record of a queue comes in many forms (:mod:`.recording`; captures of packets: :mod:`.pcap_pair`);
-:mod:`.occupancy` makes a trace of it, :mod:`.filters` cleans that. :mod:`.dtw` says how unlike two
-traces are, :mod:`.classifier` finds the nearest of a training set (:mod:`.training_set`, made by
-:mod:`.training`), :mod:`.threshold` when that is too far, :mod:`.vote` what several settings say
-together, and :mod:`.verdict` all of that for one server. Unknown servers are thought over again
-when there are many (:mod:`.clusters`, :mod:`.relabel`). :mod:`ccbench.classify.web` asks servers.
+:mod:`.occupancy` makes a trace of it, :mod:`.filters` cleans that. :mod:`.dtw` is the distance of
+two traces, :mod:`.classifier` finds the nearest of a training set (:mod:`.training_set`, made of
+:mod:`.samples`), :mod:`.threshold` decides when that is too far, :mod:`.vote` combines several
+settings, and :mod:`.verdict` is all of that for one server. :mod:`ccbench.classify.web` asks
+servers; :mod:`.reclustering` labels the unknown ones among many.
 
-:func:`judge_files` does all of that for queues that were recorded, :class:`Survey` for servers.
+Start with :func:`judge_files` for recorded queues, and :class:`Survey` for servers.
 """
 
 import importlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of some traces are alike: agglomerative clustering (Ware, section 2.5.1).
+"""Agglomerative clustering of traces (Ware, section 2.5.1).
 
 Each thing is at first a cluster of its own. The two clusters that are nearest are made one, again
 and again, where the distance of two clusters is the mean of the distances between all pairs. What

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which CCA made the queues that are recorded in these files, in one call."""
+"""Classification of recorded queues, in one call."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `ccbench classify HOST -o FOLDER` has written about servers."""
+"""Results of `ccbench classify HOST -o FOLDER`, read again."""
 
 from __future__ import annotations
 

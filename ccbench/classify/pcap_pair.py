@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened at a queue, from captures of the packets before and after it.
+"""The events at a queue, from captures of the packets before and after it.
 
 A packet that was seen before the queue and not after it was dropped. The others waited: for the
 time between both, less what the way from one place to the other takes without waiting, which is the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far from its nearest trace an unknown CCA's is (Ware, section 2.3.3.4).
+"""The distance to the nearest trace beyond which a CCA is unknown (Ware, section 2.3.3.4).
 
 Traces of one CCA are near each other: the threshold is a quantile of their distances. Which one,
 unknown CCAs tell, and those that are known play them: each in turn is left out of the training set.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which CCA a server runs, from its traces, with the evidence (Ware, section 2.3.4)."""
+"""The CCA of a server, from its traces, with the evidence (Ware, section 2.3.4)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["TraceVerdict", "Verdict", "judge"]
 
 @dataclass(frozen=True, kw_only=True)
 class TraceVerdict:
-    """What one trace tells.
+    """The vote of one trace.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class TraceVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What all traces of a server tell.
+    """The CCA of a server, with the vote of each trace.
 
     Parameters
     ----------

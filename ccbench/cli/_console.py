@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How results are shown: on standard output, tables for people, one JSON document for machines."""
+"""Output of results: tables for people, one JSON document for programs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the exit status of ccbench means."""
+"""Exit statuses of ccbench."""
 
 from __future__ import annotations
 

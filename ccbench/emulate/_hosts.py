@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the end hosts of every engine have in common."""
+"""Settings of the end hosts of all engines."""
 
 from __future__ import annotations
 

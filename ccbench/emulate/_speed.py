@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast this machine has run scenarios before.
+"""The speed of earlier runs on this machine.
 
 Each engine has a small file in the cache folder, for each host that shares it. Losing one does no
 harm: the next run makes another.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker does: a process that an executor has, here or on another machine."""
+"""The task of a worker: a process of an executor, here or on another machine."""
 
 from __future__ import annotations
 

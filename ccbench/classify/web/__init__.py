@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Web servers: what they send through a bottleneck of ours shows which CCA they run.
+"""Web servers: the queue of their downloads through an emulated bottleneck shows their CCA.
 
-:mod:`.target` says whom we mean, :mod:`.site` asks once where that is, :mod:`.download` downloads
-through an emulated link, :mod:`.server` does it in every setting and judges, :mod:`.survey` does
-that with one server after the other, :mod:`.folder` keeps all of it, and :mod:`.manners` sees to it
-that nobody is troubled.
+A :class:`~.survey.Survey` of servers (:mod:`.target`) goes from one to the next: :mod:`.site` finds
+one, :mod:`.download` downloads through an engine's link, :mod:`.server` does so in every setting
+and judges, :mod:`.folder` stores the results, and :mod:`.manners` limits the load on servers.
 """

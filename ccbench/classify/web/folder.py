@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept of servers: a folder for each, with every download, the verdict and its figure."""
+"""The folder of a server, with every download, the verdict and its figure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How servers are asked: seldom, one thing at a time, and saying who asks."""
+"""Limits of asking servers: seldom, one thing at a time, and saying who asks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a server is, and what it has for us: asked once, within a bounded time."""
+"""The address, distance and page of a server: asked once, within a bounded time."""
 
 from __future__ import annotations
 

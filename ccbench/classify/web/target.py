@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whom we mean: a host or a URL, as somebody has written it."""
+"""Servers to be asked: hosts and URLs, as somebody has written them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What everybody on the path has counted: that no packet was lost where no record is.
+"""Packet counters of the path: they show that no packet was lost where there is no record.
 
 BESS's ports lose packets in silence if they are not emptied in time, and so do its hooks if they
 cannot write. But the hosts count what they send and receive, and the queue what it takes and drops.

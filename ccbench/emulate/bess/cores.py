@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose the cores are: a bessd keeps one busy, and a run's hosts have to stay away from all those.
+"""Assignment of cores: a bessd keeps one busy, which the hosts of runs must not use.
 
 On every machine, the upper half of the cores is for bessds, one at a time each, whoever's run it
 is; the other half is for the hosts of all runs.

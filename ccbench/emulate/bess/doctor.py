@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What BESS needs of a machine, and whether it is there."""
+"""Requirements of BESS on a machine."""
 
 from __future__ import annotations
 

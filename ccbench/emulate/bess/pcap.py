@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What BESS's TcpDump hook writes: packets as pcap, and what we keep of each."""
+"""Captures that BESS's TcpDump hook writes, as records of packets."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the virtual kernel needs of a machine, and whether it is there."""
+"""Requirements of the virtual kernel on a machine."""
 
 from __future__ import annotations
 

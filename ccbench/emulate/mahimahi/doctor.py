@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Mahimahi needs of a machine, and whether it is there."""
+"""Requirements of Mahimahi on a machine."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What mm-link writes about the packets of one direction.
+"""mm-link's log of the packets of one direction.
 
 After a header, a line is one of
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which packets leave a network namespace, and when: a process that listens at its way out.
+"""A process that records the packets that leave a network namespace, and their times.
 
 mm-link's log knows neither flows nor how late the real machine was. Both are told by the packets
 themselves, as they leave through a shell's ``ingress`` device, in the order in which the shell gets

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sends the data of one flow, over TCP or UDP."""
+"""The sender of one flow, over TCP or UDP."""
 
 from __future__ import annotations
 

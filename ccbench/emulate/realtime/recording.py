@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program did to the queue of an emulated link: in memory and in a folder."""
+"""The record of an emulated link behind which a program ran: in memory and in a folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _QUEUE, _ABOUT = "queue.parquet", "shell.json"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recording:
-    """What a command did to a queue.
+    """The record of a queue behind which a command ran.
 
     Parameters
     ----------

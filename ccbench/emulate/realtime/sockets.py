@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the sockets of both hosts agree on."""
+"""Settings that the sockets of both hosts share."""
 
 from __future__ import annotations
 
