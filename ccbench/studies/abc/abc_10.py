@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.base.estimate import Estimate
 from ccbench.experiment.scenario import Flow
-from ccbench.studies.abc.abc_4 import WIRED_MBPS, draw_courses, measure_steps, path
+from ccbench.studies.abc.two_links import WIRED_MBPS, draw_courses, measure_steps, path
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study

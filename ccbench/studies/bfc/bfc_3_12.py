@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.studies.bfc.slowdown import BFC, by_seed, case_of, traffic
-from ccbench.studies.bfc.sweep import BFC_128, SCHEMES, at, figure, measure, ratios, seeds
+from ccbench.studies.bfc.sweep import BFC_128, SCHEMES, at, figure, measure, ratio, seeds
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, quantity
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
@@ -47,18 +47,12 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             Comparison(
                 what="the same, HPCC by BFC, least at loads up to 70 %",
-                ours=by_seed(
-                    table,
-                    lambda rows: ratios(rows, "short_p99", "hpcc", bfc, _STABLE).min(),
-                ),
+                ours=ratio(table, "short_p99", "hpcc", bfc, _STABLE, statistic="min"),
                 published=at_least(1, _WHERE, text="BFC is lower"),
             ),
             Comparison(
                 what="mean slowdown of long flows, HPCC by BFC, least at loads up to 70 %",
-                ours=by_seed(
-                    table,
-                    lambda rows: ratios(rows, "long_mean", "hpcc", bfc, _STABLE).min(),
-                ),
+                ours=ratio(table, "long_mean", "hpcc", bfc, _STABLE, statistic="min"),
                 published=at_least(1, _WHERE, text="BFC has the higher throughput"),
             ),
             Comparison(
@@ -74,9 +68,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             Comparison(
                 what="the same, 32 queues by 128, least at loads from 90 %",
-                ours=by_seed(
-                    table, lambda rows: ratios(rows, "short_p99", bfc, more, (90, 95)).min()
-                ),
+                ours=ratio(table, "short_p99", bfc, more, (90, 95), statistic="min"),
                 published=at_least(1, _WHERE, text="better with 128"),
             ),
         ),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ccbench.studies.bfc.slowdown import BFC, INCAST, by_seed, case_of, traffic
-from ccbench.studies.bfc.sweep import BFC_128, SCHEMES, at, figure, measure, ratios, seeds
+from ccbench.studies.bfc.sweep import BFC_128, SCHEMES, at, figure, measure, ratio, seeds
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, exactly, percentage
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
@@ -56,10 +56,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what="p99 slowdown of short flows, HPCC by BFC, mean of degrees from 1000",
-                ours=by_seed(
-                    table,
-                    lambda rows: ratios(rows, "short_p99", "hpcc", bfc, _EXTREME).mean(),
-                ),
+                ours=ratio(table, "short_p99", "hpcc", bfc, _EXTREME, statistic="mean"),
                 published=at_most(1, _WHERE, text="BFC becomes worse than HPCC"),
             ),
             Comparison(
@@ -74,10 +71,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             Comparison(
                 what="mean slowdown of long flows, HPCC by BFC, mean of degrees from 1000",
-                ours=by_seed(
-                    table,
-                    lambda rows: ratios(rows, "long_mean", "hpcc", bfc, _EXTREME).mean(),
-                ),
+                ours=ratio(table, "long_mean", "hpcc", bfc, _EXTREME, statistic="mean"),
                 published=at_least(1, _WHERE, text="BFC retains some of its advantage"),
             ),
             Comparison(

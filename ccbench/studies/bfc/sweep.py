@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the studies share that change one setting: slowdown of short and of long flows."""
+"""Slowdown of short and of long flows over one setting: common parts of Figures 3-12 and 3-13."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from matplotlib.figure import Figure
 
 from ccbench.datacenter.schemes import scheme
-from ccbench.studies.bfc.slowdown import BFC, EDGES, settled
+from ccbench.studies.bfc.slowdown import BFC, EDGES, by_seed, settled
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ccbench.base.estimate import Estimate
     from ccbench.datacenter.case import Case
     from ccbench.datacenter.scheme import Scheme
     from ccbench.datacenter.simulation import Simulation
     from ccbench.studies.study import Rows
 
-__all__ = ["BFC_128", "SCHEMES", "at", "figure", "measure", "ratios", "seeds"]
+__all__ = ["BFC_128", "SCHEMES", "at", "figure", "measure", "ratio", "seeds"]
 
 BFC_128 = replace(BFC, name=f"{BFC.name}-128", queues=128)
 
@@ -62,11 +63,36 @@ def at(table: pd.DataFrame, column: str, name: str, where: tuple[float, float]) 
     return part.groupby("setting")[column].mean()
 
 
-def ratios(
-    table: pd.DataFrame, column: str, name: str, by: str, where: tuple[float, float]
-) -> pd.Series:
-    """Return :func:`at` for one scheme by that for another one."""
-    return at(table, column, name, where) / at(table, column, by, where)
+def ratio(  # noqa: PLR0913 - a table and what to take of it
+    table: pd.DataFrame,
+    column: str,
+    name: str,
+    by: str,
+    where: tuple[float, float],
+    *,
+    statistic: Literal["min", "mean"],
+) -> Estimate:
+    """Return :func:`at` for one scheme by that for another one, with a value for each seed.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Rows of :func:`measure`.
+    column : str
+        The slowdown.
+    name, by : str
+        The two schemes.
+    where : tuple of float
+        The first and the last setting.
+    statistic : {"min", "mean"}
+        Over the settings.
+    """
+
+    def of_seed(rows: pd.DataFrame) -> float:
+        ratios = at(rows, column, name, where) / at(rows, column, by, where)
+        return float(ratios.agg(statistic))
+
+    return by_seed(table, of_seed)
 
 
 def figure(table: pd.DataFrame, setting: str, *, log: bool) -> Figure:

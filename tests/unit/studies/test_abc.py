@@ -18,7 +18,17 @@ from ccbench.cli.main import program
 from ccbench.experiment import trace_library
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 from ccbench.experiment.trace import Trace
-from ccbench.studies.abc import abc_1, abc_3, abc_4, abc_9, abc_10, abc_11, abc_12, abc_13, abc_pk
+from ccbench.studies.abc import (
+    abc_1,
+    abc_3,
+    abc_9,
+    abc_10,
+    abc_11,
+    abc_12,
+    abc_13,
+    abc_pk,
+    two_links,
+)
 from ccbench.studies.abc.links import (
     ABC,
     ABC_20,
@@ -304,7 +314,7 @@ class TestConclusions:
                 "share_mbps": fair,
                 "wireless_is_bottleneck": wireless <= fair,
                 "percent_of_ideal": 100 * share,
-                "mean_ms": 60.0 if fair == abc_4.WIRED_MBPS / 2 else 20.0,
+                "mean_ms": 60.0 if fair == two_links.WIRED_MBPS / 2 else 20.0,
                 "p95_ms": 70.0,
                 "course": course,
             }
@@ -368,5 +378,5 @@ class TestConclusions:
 
 def test_cross_traffic_joins_later() -> None:
     """Cross traffic passes the wired link alone."""
-    scenario = abc_4.path((16, 4), 5, Flow(first_bottleneck=1))
+    scenario = two_links.path((16, 4), 5, Flow(first_bottleneck=1))
     assert [0, 1] == scenario.flow_table()["first_bottleneck"].tolist()
