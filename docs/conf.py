@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import ccbench
 from ccbench.datacenter.schemes import schemes
 from ccbench.emulate.registry import ENGINES
+from ccbench.experiment.qdiscs import QDISCS
 from ccbench.raygen import strategies
 
 if TYPE_CHECKING:
@@ -80,8 +81,29 @@ def schemes_table() -> str:
     return "\n".join(["| `--scheme` | |", "| --- | --- |", *rows])
 
 
+def qdiscs_tables() -> str:
+    """Return the table of Linux's qdiscs, and a section with the options of each."""
+    lines = ["| qdisc | | limit | drops at an arrival | marks |", "| --- | --- | --- | --- | --- |"]
+    for qdisc in QDISCS.values():
+        limit = f"`{qdisc.limit}`" if qdisc.limit in qdisc.options else qdisc.limit
+        marks = "yes" if qdisc.marks else "no"
+        cells = (f"`{qdisc.name}`", qdisc.summary, limit, qdisc.drops.value, marks)
+        lines.append(f"| {' | '.join(cells)} |")
+    heads = ("| option | | unit | values | default |", "| --- | --- | --- | --- | --- |")
+    for qdisc in QDISCS.values():
+        if qdisc.options:
+            lines += ["", f"### {qdisc.name}", "", *heads]
+        for name, option in qdisc.options.items():
+            default = "required" if option.is_required else option.default
+            shown = "-" if default is None else str(default)
+            cells = (f"`{name}`", option.summary, option.unit or "-", option.allowed, shown)
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 _TABLES = {
     "<!-- engines -->": engines_table,
+    "<!-- qdiscs -->": qdiscs_tables,
     "<!-- schemes -->": schemes_table,
     "<!-- strategies -->": strategies_table,
 }
