@@ -40,7 +40,7 @@ def steps(plan: str, *, before: str, step: str) -> str:
 class TestErrors:
     def test_unknown_cca(self, engine: KernelEngine) -> None:
         """A CCA that the kernel does not have is bad input, with the nearest name."""
-        with pytest.raises(InputError, match=r"cca = 'cubix' \(flows\[0\]\).*did you mean 'cubic'"):
+        with pytest.raises(InputError, match=r"flows\[0\].cca .*'cubix'.*did you mean 'cubic'"):
             engine.run(dumbbell(Flow(cca="cubix")))
 
     def test_unknown_qdisc(self, engine: KernelEngine) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ccbench.base import validation
 from ccbench.base.cache import cache_dir
 from ccbench.base.code_digests import code_digest
-from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
+from ccbench.base.errors import CcbenchError, MissingRequirement
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import run_identity, run_provenance
 from ccbench.emulate.kernel import INFO, doctor
@@ -152,19 +152,15 @@ class KernelEngine:
     def check_cca(self, cca: str, field: str = "cca") -> None:
         """Raise an InputError that names `field` if the kernel has no such congestion control."""
         if cca not in self.kernel.ccas:
-            allowed = f"one of {', '.join(self.kernel.ccas)}"
-            raise validation.bad(field, cca, allowed, self._hint(cca))
+            hint = validation.choice_hint(cca, self.kernel.ccas)
+            step = f"{hint} (one of your own: name its folder in {OWN_MODULES})"
+            raise validation.bad(field, cca, f"one of {', '.join(self.kernel.ccas)}", step)
 
     def check(self, scenario: Scenario) -> None:
         """Raise an InputError if the kernel does not have what the scenario names."""
         for i, flow in enumerate(scenario.flows):
-            if not flow.is_udp and flow.cca not in self.kernel.ccas:
-                hint = self._hint(flow.cca)
-                allowed = ", ".join(self.kernel.ccas)
-                message = (
-                    f"cca = {flow.cca!r} (flows[{i}]): the virtual kernel has {allowed}: {hint}"
-                )
-                raise InputError(message)
+            if not flow.is_udp:
+                self.check_cca(flow.cca, f"flows[{i}].cca")
         queues.check(scenario, self.kernel)
         parameters.check(scenario, self.kernel)
 
@@ -192,11 +188,6 @@ class KernelEngine:
     def doctor(self) -> list[Check]:
         """Return what the virtual kernel needs of this machine, and whether it is there."""
         return doctor.checks(self._given)
-
-    def _hint(self, cca: str) -> str:
-        """Return the next step if the kernel does not have a congestion control."""
-        hint = validation.choice_hint(cca, self.kernel.ccas)
-        return f"{hint} (one of your own: name its folder in {OWN_MODULES})"
 
 
 def _kernel_in_use() -> str:
