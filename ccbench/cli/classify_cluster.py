@@ -72,13 +72,15 @@ def classify_cluster(
     settings vote again. Servers that are still unknown are clustered: those in one cluster probably
     run the same. The results in FOLDER stay as they are.
     """
+    from ccbench.classify.observed import server_folders
     from ccbench.classify.reclustering import recluster
 
+    found = server_folders(folders)  # a wrong folder is refused before another one is made
     if output is not None:
         result_folders.prepare(output, "clustering of servers")
     with progress("{task.completed:.0f} of {task.total:.0f}") as bar:
         result = recluster(
-            folders,
+            found,
             groups=group_file,
             min_share=min_share,
             cut=cut,

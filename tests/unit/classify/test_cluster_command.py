@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from ccbench import Bottleneck
 from ccbench.base.sealed import sealed
+from ccbench.classify.reclustering import recluster
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import judge
@@ -24,6 +25,7 @@ from ccbench.emulate.realtime.recording import Recording
 from ccbench.run import tables
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 
@@ -101,6 +103,20 @@ def folder(tmp_path: Path) -> Path:
     write_server(results / "c", "unknown", [level(32, "unknown")], group="cdn")
     write_server(results / "d", "unknown", [level(5, "unknown")], group="cdn")
     return results
+
+
+def test_library(folder: Path) -> None:
+    """The function has what the command prints, and says how far each of its steps is."""
+    steps = []
+
+    def track(items: Iterable[Any], total: int, step: str) -> Iterable[Any]:
+        steps.append((step, total))
+        return items
+
+    result = recluster([folder], track=track)
+    assert {"cubic": (2, 3), "unknown": (2, 1)} == result.counts("cdn")
+    assert document(folder) == plain(result.to_dict())
+    assert [("reading servers", 4), ("clustering traces", 1)] == steps
 
 
 class TestCommand:
