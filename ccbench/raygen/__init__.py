@@ -14,8 +14,7 @@ modules                                                         subject
 :mod:`.selection`, :mod:`.ranking`                              further seeds, claims and confidence
 :mod:`.plan`, :mod:`.work`                                      expected time
 :mod:`.result`, :mod:`.folder`                                  results, in memory and as files
-:mod:`.regions`, :mod:`.rule`, :mod:`.importance`,              analysis
-:mod:`.diversity`, :mod:`.predictor`
+:mod:`.analysis`                                                regions, importance of genes, models
 :mod:`ccbench.raygen.figures`, :mod:`.html`, :mod:`.page`       figures and the report
 =============================================================== ====================================
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ccbench.base import validation
-from ccbench.raygen.diversity import ranked
+from ccbench.raygen.analysis.diversity import ranked
 from ccbench.raygen.evaluation import Evaluation
 from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, read_folder
 from ccbench.raygen.ranking import groups

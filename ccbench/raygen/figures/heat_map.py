@@ -15,10 +15,10 @@ from matplotlib.figure import Figure
 
 from ccbench.base import validation
 from ccbench.base.random_streams import standard_stream
-from ccbench.raygen.diversity import finished
+from ccbench.raygen.analysis.diversity import finished
+from ccbench.raygen.analysis.predictor import Predictor
 from ccbench.raygen.figures.gene_axis import GeneAxis
 from ccbench.raygen.figures.style import HARM, quantity_name
-from ccbench.raygen.predictor import Predictor
 
 if TYPE_CHECKING:
     import numpy.typing as npt

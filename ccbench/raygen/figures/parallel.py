@@ -13,7 +13,7 @@ from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ccbench.raygen.diversity import finished
+from ccbench.raygen.analysis.diversity import finished
 from ccbench.raygen.figures.gene_axis import GeneAxis
 from ccbench.raygen.figures.style import HARM, SHOWN, quantity_name
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from matplotlib.figure import Figure
 
-from ccbench.raygen.diversity import distances
+from ccbench.raygen.analysis.diversity import distances
 from ccbench.raygen.figures.style import ALPHA_COLOUR, COLOURS, HARM, SHOWN
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from ccbench.raygen.predictor import Predictor
+    from ccbench.raygen.analysis.predictor import Predictor
     from ccbench.raygen.result import SearchResult
 
 __all__ = ["FIGURES", "Picture", "Pictures", "course_pictures", "landscape_pictures"]

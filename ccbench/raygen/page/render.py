@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from ccbench.raygen.importance import importance
+from ccbench.raygen.analysis.importance import importance
+from ccbench.raygen.analysis.regions import regions
 from ccbench.raygen.page.pictures import FIGURES
 from ccbench.raygen.page.tables import all_columns, failure_columns, gene_column, worst_columns
 from ccbench.raygen.page.words import (
@@ -20,14 +21,13 @@ from ccbench.raygen.page.words import (
     unfinished,
     worst_words,
 )
-from ccbench.raygen.regions import regions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ccbench.raygen.analysis.predictor import Predictor
     from ccbench.raygen.page.cards import Card
     from ccbench.raygen.page.pictures import Picture
-    from ccbench.raygen.predictor import Predictor
     from ccbench.raygen.result import SearchResult
 
 __all__ = ["page_of"]

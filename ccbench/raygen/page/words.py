@@ -13,10 +13,10 @@ from ccbench.raygen.page.tables import title_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ccbench.raygen.analysis.predictor import Predictor
     from ccbench.raygen.config import SearchConfig
     from ccbench.raygen.gene import Gene
     from ccbench.raygen.page.cards import Card
-    from ccbench.raygen.predictor import Predictor
     from ccbench.raygen.result import SearchResult
 
 __all__ = [

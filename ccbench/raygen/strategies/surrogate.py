@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Search guided by a model of harm (active learning): the most promising scenarios run next.
 
-After a random generation, a :class:`~ccbench.raygen.predictor.Predictor` learns from all that was
-measured and predicts harm, with its uncertainty, at many scenarios that were not run. Those with
-the highest upper confidence bound are run next, and the model learns again.
+After a random generation, a :class:`~ccbench.raygen.analysis.predictor.Predictor` learns from all
+measurements and predicts harm, with its uncertainty, at many scenarios that were not run. Those
+with the highest upper confidence bound are run next, and the model learns again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ccbench.raygen.predictor import Predictor
+from ccbench.raygen.analysis.predictor import Predictor
 from ccbench.raygen.strategy import FIRST_GENERATION, BaseStrategy, batches, check
 
 if TYPE_CHECKING:

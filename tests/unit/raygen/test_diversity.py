@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from ccbench.raygen import DEFAULT_SPACE, Choice, Number, Space
-from ccbench.raygen.diversity import coordinates, distances
+from ccbench.raygen.analysis.diversity import coordinates, distances
 
 if TYPE_CHECKING:
     from ccbench.raygen import Chromosome

@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 
 from ccbench.raygen import DEFAULT_SPACE, Choice, Number, Space
-from ccbench.raygen.diversity import distances
-from ccbench.raygen.importance import importance
+from ccbench.raygen.analysis.diversity import distances
+from ccbench.raygen.analysis.importance import importance
+from ccbench.raygen.analysis.regions import Region, regions
+from ccbench.raygen.analysis.rule import Between, Condition, OneOf, spanning
 from ccbench.raygen.quantities import NUMBERS, WORDS
-from ccbench.raygen.regions import Region, regions
-from ccbench.raygen.rule import Between, Condition, OneOf, spanning
 from ccbench.raygen.strategies.genetic import Genetic
 from ccbench.raygen.strategies.random import RandomSearch
 
@@ -260,7 +260,7 @@ class TestRegions:
 
     def test_others_do_not_wait_for_it(self) -> None:
         """What it learns with is not imported before it learns."""
-        code = "import sys, ccbench.raygen.regions; sys.exit('sklearn' in sys.modules)"
+        code = "import sys, ccbench.raygen.analysis.regions; sys.exit('sklearn' in sys.modules)"
         assert 0 == subprocess.run([sys.executable, "-c", code], check=False).returncode
 
 

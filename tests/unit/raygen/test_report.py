@@ -23,8 +23,8 @@ from ccbench.emulate.registry import ENGINES
 from ccbench.experiment.scenario import Scenario
 from ccbench.harm import measure
 from ccbench.raygen import DEFAULT_SPACE, Choice, Space, search
+from ccbench.raygen.analysis.regions import regions
 from ccbench.raygen.html import report
-from ccbench.raygen.regions import regions
 from tests.unit.conftest import ArithmeticEngine, stand_in
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ccbench.raygen import DEFAULT_SPACE, Number, Space
-from ccbench.raygen.predictor import Predictor
+from ccbench.raygen.analysis.predictor import Predictor
 from ccbench.raygen.strategies.random import RandomSearch
 from ccbench.raygen.strategies.surrogate import Surrogate, most_promising
 
@@ -97,7 +97,7 @@ class TestPredictor:
 
     def test_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of many experiments a part is fitted, but where any of them was made it is known."""
-        monkeypatch.setattr("ccbench.raygen.predictor._MOST_FITTED", 50)
+        monkeypatch.setattr("ccbench.raygen.analysis.predictor._MOST_FITTED", 50)
         rng = random.Random(1)
         known = {c: _hill(c) for c in (DEFAULT_SPACE.random(rng) for _ in range(200))}
         mean, _ = Predictor(DEFAULT_SPACE, known).predict(list(known))

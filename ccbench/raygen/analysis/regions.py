@@ -18,18 +18,18 @@ import numpy as np
 import pandas as pd
 
 from ccbench.base.random_streams import standard_stream
-from ccbench.raygen.diversity import ranked
+from ccbench.raygen.analysis.diversity import ranked
+from ccbench.raygen.analysis.importance import FEWEST, forest, random_state
+from ccbench.raygen.analysis.rule import spanning
 from ccbench.raygen.gene import Choice
-from ccbench.raygen.importance import FEWEST, forest, random_state
-from ccbench.raygen.rule import spanning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy.typing as npt
 
+    from ccbench.raygen.analysis.rule import Condition, Side
     from ccbench.raygen.gene import Gene
-    from ccbench.raygen.rule import Condition, Side
     from ccbench.raygen.space import Chromosome, Space
 
 __all__ = ["Region", "regions"]

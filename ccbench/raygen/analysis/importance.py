@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ccbench.base.random_streams import derived_seed
-from ccbench.raygen.diversity import coordinates, finished
+from ccbench.raygen.analysis.diversity import coordinates, finished
 
 if TYPE_CHECKING:
     from ccbench.raygen.space import Space
