@@ -46,10 +46,11 @@ class Bottleneck:
         :class:`~ccbench.experiment.scenario.Scenario`, which knows the round-trip time, replaces it
         by `queue_packets`.
     qdisc : str
-        ``"droptail"`` (a FIFO of exactly `queue_packets`) or the name of a Linux queueing
-        discipline such as ``"fq_codel"``.
+        ``"droptail"`` (a FIFO of exactly `queue_packets`) or the name of another queueing
+        discipline, such as ``"fq_codel"`` (:mod:`ccbench.experiment.qdiscs`) or that of a module.
     qdisc_options : tuple of (str, value)
         Options of the queueing discipline; in TOML a table, ``qdisc_options = {target_ms = 5}``.
+        The engine, which knows the qdiscs of modules, checks names and values.
     loss : float
         Probability, 0 or more and below 1, that a packet is lost at random before it reaches the
         queue.

@@ -99,7 +99,7 @@ class GuestInput:
 
     @property
     def queue_log(self) -> bool | str:
-        """What is recorded of the queues; see :class:`~ccbench.experiment.scenario.Scenario`."""
+        """Records of the queues; see :class:`~ccbench.experiment.scenario.Scenario`."""
         return protocol.QUEUE_LOGS[int(self._link["queue_log"])]
 
     @property

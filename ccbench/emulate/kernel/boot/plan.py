@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the guest's init has to do for a scenario, one step a line."""
+"""The plan: the steps of the guest's init for a scenario, one a line."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ LEAD_NS = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Programs:
-    """What is to be done so that programs of the host run on the guest's hosts.
+    """Steps and files by which programs of the host run on the guest's hosts.
 
     Parameters
     ----------

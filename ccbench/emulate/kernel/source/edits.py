@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ccbench changes in the kernel's source: only in ``arch/um``, only what no option can do.
+"""Changes of the kernel's source: only in ``arch/um``, and only where no option serves.
 
 Nothing outside ``arch/um`` and its part for the host's processor, ``arch/x86/um``, is touched: the
 TCP stack, its algorithms and the qdiscs are the kernel's own.

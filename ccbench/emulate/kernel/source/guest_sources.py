@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is not Linux in the virtual kernel: modules and the init, compiled against a kernel tree."""
+"""Our additions to the virtual kernel: modules and the init, compiled against a kernel tree."""
 
 from __future__ import annotations
 

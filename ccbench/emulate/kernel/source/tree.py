@@ -81,7 +81,7 @@ class Recipe:
 
     @property
     def key(self) -> str:
-        """What to call the tree: 16 hexadecimal digits, others for any other recipe."""
+        """Name of the tree: 16 hexadecimal digits, others for any other recipe."""
         text = json.dumps(asdict(self), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
