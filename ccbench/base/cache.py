@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where ccbench keeps what it can make again: runs, kernels."""
+"""The cache folder, for files that can be made again: runs, kernels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cache_dir() -> Path:
 def unwritable(folder: Path, error: Exception) -> CcbenchError:
     """Return the error to raise when a store in the cache cannot be written."""
     if isinstance(error, OSError):
-        said = os_errors.explain(error, folder, elsewhere=ELSEWHERE)
+        reason = os_errors.explain(error, folder, elsewhere=ELSEWHERE)
     else:
-        said = f"{folder}: {error}: {ELSEWHERE}"
-    return CcbenchError(f"cannot write to the store {said}")
+        reason = f"{folder}: {error}: {ELSEWHERE}"
+    return CcbenchError(f"cannot write to the store {reason}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Digests of our own code: they change with what it does, not with how it is explained."""
+"""Digests of ccbench's own code that comments, docstrings and formatting do not change."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def imported(*modules: str) -> tuple[str, ...]:
 
 def _trees(modules: Iterable[str]) -> dict[str, ast.Module]:
     """Return the code of modules and of all that they import, by name."""
-    found: dict[str, ast.Module] = {}
-    left = list(modules)
-    while left:
-        name = left.pop()
-        if name not in found:
-            found[name] = _stripped(_source(name))
-            left += _imports(found[name])
-    return found
+    trees: dict[str, ast.Module] = {}
+    pending = list(modules)
+    while pending:
+        name = pending.pop()
+        if name not in trees:
+            trees[name] = _stripped(_source(name))
+            pending += _imports(trees[name])
+    return trees
 
 
 def normal_form(source: str) -> str:

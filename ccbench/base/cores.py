@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cores of this machine."""
+"""Number of processor cores."""
 
 from __future__ import annotations
 

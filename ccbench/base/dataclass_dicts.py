@@ -41,11 +41,11 @@ def build(cls: type[T], data: Mapping[str, object], readers: Readers) -> T:
     InputError
         If `data` has a key that is not a field, or lacks a field without default.
     """
-    known = {f.name: f for f in dataclasses.fields(cls)}
+    settings = {f.name: f for f in dataclasses.fields(cls)}
     for name in data:
-        if name not in known:
-            raise validation.unknown_key(str(name), known)
-    needed = [name for name, f in known.items() if f.default is dataclasses.MISSING]
+        if name not in settings:
+            raise validation.unknown_key(str(name), settings)
+    needed = [name for name, f in settings.items() if f.default is dataclasses.MISSING]
     for name in needed:
         if name not in data:
             raise InputError(f"{name} is missing: add it (needed here: {', '.join(needed)})")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that are there completely or not at all."""
+"""Files and folders that appear whole or not at all."""
 
 from __future__ import annotations
 

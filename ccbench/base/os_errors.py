@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences about what the operating system refuses: where, why, and what to do."""
+"""Messages for errors of the operating system: place, reason and next step."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def reason(error: OSError) -> str:
 def explain(
     error: OSError, path: str | Path | None = None, *, elsewhere: str = "choose another folder"
 ) -> str:
-    """Return where an error happened, its reason, and what to do about it if that is known.
+    """Return the place of an error, its reason, and the next step if there is one.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def explain(
 
 
 def remedy(error: OSError, elsewhere: str) -> str:
-    """Return what to do about an error: `elsewhere` is how to choose another place, if it has one.
+    """Return the next step after an error; `elsewhere` says how to choose another place.
 
     Examples
     --------

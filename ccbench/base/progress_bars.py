@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress bars, where a person is watching: in terminals and in notebooks."""
+"""Progress bars for terminals and notebooks."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _KEY_BYTES = 16
 
 
 def stream(seed: int, *label: str | int) -> np.random.Generator:
-    """Return the generator of one purpose.
+    """Return the generator of one purpose, at the beginning of its stream.
 
     Parameters
     ----------
@@ -39,11 +39,6 @@ def stream(seed: int, *label: str | int) -> np.random.Generator:
         The user's seed, 0 or more.
     label : str or int
         The purpose, and what tells several of a kind apart: a flow's number, a repetition.
-
-    Returns
-    -------
-    numpy.random.Generator
-        At the beginning of its stream.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders that users name for results: whose they are, and whether they can be written.
+"""Checks of the folders that users name for results.
 
 A folder says what it holds by the file that describes it (:data:`KINDS`). What adds files to a
 folder (:func:`prepare`) refuses one that holds something else; what replaces a folder as a whole
@@ -70,7 +70,7 @@ def prepare(folder: Path, kind: str | None) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        others = [one for one in kinds_in(folder) if one[0] != kind]
+        others = [entry for entry in kinds_in(folder) if entry[0] != kind]
     except OSError as error:
         allowed = "a folder that can be written"
         raise validation.bad("output folder", str(folder), allowed, explain(error)) from error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON that may have been damaged or made to do harm."""
+"""JSON from files that may be damaged or malicious."""
 
 from __future__ import annotations
 

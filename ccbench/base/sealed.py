@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON documents that bear a digest of themselves, so that what has changed them is noticed."""
+"""JSON documents that contain their own digest, so that changes are noticed."""
 
 from __future__ import annotations
 

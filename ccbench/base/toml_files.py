@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TOML in and out."""
+"""TOML: parse and write."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is the cross traffic elastic? Nimbus's answer, on rates over time and on runs.
+"""Elasticity of cross traffic, as Nimbus measures it: on rates over time and on runs.
 
 Traffic is elastic if it takes what others leave and gives way where they take more. A sender finds
 out by pulsing: it makes its own rate rise and fall at a known frequency, and looks whether the rate

@@ -287,7 +287,7 @@ class Detector:
         return self.elasticity(self.windows(rates, every=every))
 
     def is_elastic(self, elasticity: ArrayLike) -> NDArray[np.bool_]:
-        """Return whether cross traffic of this η is elastic: it is at the threshold or above.
+        """Tell whether cross traffic of this η is elastic: at the threshold or above.
 
         Examples
         --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sender of a run could have known of its cross traffic, with the truth beside it.
+"""A sender's view of its cross traffic in a run, beside the true cross traffic.
 
 Decisions:
 
@@ -60,7 +60,7 @@ _POSITIVE = Range(0, low_open=True)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Observation:
-    """What a sender sees of its cross traffic over time, and what there is.
+    """A sender's view of its cross traffic over time, and the true cross traffic.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class Observation:
 
 
 def elastic_flows(scenario: Scenario) -> pd.Series[bool]:
-    """Return which flows are elastic while they send, judging by what they are.
+    """Return the flows that are elastic while they send, by their kind and congestion control.
 
     Returns
     -------
@@ -201,7 +201,7 @@ def observe(  # noqa: PLR0913 - which packets, and how they are measured; by key
     rate_window_s: float | None = None,
     detector: Detector | None = None,
 ) -> Observation:
-    """Return what the sender of some flows of a run sees of its cross traffic.
+    """Return the view that the sender of some flows of a run has of its cross traffic.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ def _round_trip_s(run: Run, flows: tuple[int, ...]) -> float:
 
 
 def _packets(events: pd.DataFrame, flows: tuple[int, ...]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return what the queue has accepted, and of these flows what has left it for the link.
+    """Return the packets that the queue accepted, and those of these flows that left for the link.
 
     Returns
     -------
@@ -334,13 +334,13 @@ def _packets(events: pd.DataFrame, flows: tuple[int, ...]) -> tuple[pd.DataFrame
     refusing = np.roll(is_refused, 1)  # the drop that follows; the last row refuses nothing
     columns = ["time_ns", "flow", "bytes"]
     accepted = events.loc[(kind == enqueue) & ~is_refused, columns].reset_index(drop=True)
-    left = events.loc[(kind == dequeue) | ((kind == drop) & ~refusing), [*columns, "event"]]
+    departed = events.loc[(kind == dequeue) | ((kind == drop) & ~refusing), [*columns, "event"]]
 
     entered = accepted[accepted["flow"].isin(flows)].rename(columns={"time_ns": "enqueued_ns"})
     entered = entered.assign(order=entered.index, turn=entered.groupby("flow").cumcount())
-    left = left[left["flow"].isin(flows)].rename(columns={"time_ns": "dequeued_ns"})
-    left = left.assign(turn=left.groupby("flow").cumcount()).drop(columns="bytes")
-    both = left.merge(entered, on=["flow", "turn"])  # keeps the order of leaving
+    departed = departed[departed["flow"].isin(flows)].rename(columns={"time_ns": "dequeued_ns"})
+    departed = departed.assign(turn=departed.groupby("flow").cumcount()).drop(columns="bytes")
+    both = departed.merge(entered, on=["flow", "turn"])  # keeps the order of leaving
     both = both.loc[both["event"] == "dequeue", ["order", "enqueued_ns", "dequeued_ns", "bytes"]]
     return accepted, both.reset_index(drop=True)
 

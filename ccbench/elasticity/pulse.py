@@ -57,7 +57,7 @@ def pulse_mbps(
     size: float = PULSE_SIZE,
     frequency_hz: float = PULSE_HZ,
 ) -> NDArray[np.float64]:
-    """Return what a pulser adds to its rate over time, in Mbit/s (figure 6).
+    """Return a pulser's addition to its rate over time, in Mbit/s (figure 6).
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def least_rate_mbps(link_mbps: float, *, size: float = PULSE_SIZE) -> float:
 def burst_bytes(
     link_mbps: float, *, size: float = PULSE_SIZE, frequency_hz: float = PULSE_HZ
 ) -> float:
-    """Return what a pulse adds to the queue before it takes it away: T μ / 8π for pulses of μ/4.
+    """Return the bytes that a pulse adds to the queue at most: T μ / 8π for pulses of μ/4.
 
     Parameters and errors are those of :func:`pulse_mbps`.
 

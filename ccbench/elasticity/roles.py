@@ -67,7 +67,7 @@ _POSITIVE = Range(0, low_open=True)
 
 
 class Seen(IntEnum):
-    """What a watcher (:class:`Watcher`) sees: no pulser, or one in either mode.
+    """Answer of a watcher (:class:`Watcher`): no pulser, or a pulser in either mode.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class Watcher:
         return np.arange(math.floor(low + 1e-6) + 1, math.ceil(high - 1e-6))
 
     def sees(self, receive_mbps: ArrayLike) -> NDArray[np.int64]:
-        """Return what the spectrum of a receive rate tells, as :class:`Seen`.
+        """Classify the spectrum of a receive rate, as :class:`Seen`.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ def has_other_pulsers(
     pulse_hz: float = COMPETITIVE_HZ,
     step_s: float = STEP_S,
 ) -> NDArray[np.bool_]:
-    """Return whether a pulser is not the only one: the others vary more at f_p than it does itself.
+    """Tell whether a pulser has competitors: the others vary more at f_p than it does itself.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def election_probability(
     window_s: float = WINDOW_S,
     kappa: float = KAPPA,
 ) -> NDArray[np.float64]:
-    """Return how probably a flow that sees no pulser becomes one, at each decision (5).
+    """Return the probability that a flow without a pulser becomes one, at each decision (5).
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ def ewma_weight(
 def ewma_gain(
     frequency_hz: ArrayLike, *, weight: float, step_s: float = STEP_S
 ) -> NDArray[np.float64]:
-    """Return what a moving average leaves of oscillations: the factor of their amplitude.
+    """Return the gain of a moving average at a frequency: the factor of the amplitude.
 
     Parameters
     ----------

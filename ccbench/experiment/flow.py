@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows: what the senders of a scenario send."""
+"""Flows: the traffic of a scenario's senders."""
 
 from __future__ import annotations
 

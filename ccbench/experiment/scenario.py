@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios: what to run.
+"""Scenarios: experiments as data.
 
 A :class:`Scenario` is a value: it can be compared, hashed, written to a file and read back, and
 running the same scenario on the same engine gives the same result. Every rate counts IP bytes: a
@@ -255,11 +255,7 @@ class Scenario:
         return table
 
     def starts_s(self) -> npt.NDArray[np.float64]:
-        """Return when each single flow starts, with its part of the noise, in seconds.
-
-        Returns
-        -------
-        ndarray, shape (flow_count,)
+        """Return the start of each single flow in seconds, with its part of the noise.
 
         Examples
         --------

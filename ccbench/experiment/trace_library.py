@@ -58,8 +58,8 @@ def paths() -> dict[str, Path]:
             raise validation.bad("CCBENCH_TRACES", own, "a folder of trace files", step)
         folders.append(folder)  # later ones replace earlier ones
     files = (file for folder in folders for file in folder.iterdir())
-    found = {name_of(file): file for file in files if file.suffix in _SUFFIXES}
-    return dict(sorted(found.items()))
+    by_name = {name_of(file): file for file in files if file.suffix in _SUFFIXES}
+    return dict(sorted(by_name.items()))
 
 
 def find(name: str, base_dir: str | Path = ".") -> Trace:
@@ -85,18 +85,18 @@ def find(name: str, base_dir: str | Path = ".") -> Trace:
     path = Path(base_dir) / name
     if path.exists():
         return Trace.from_file(path)
-    known = paths()
-    if name not in known:
+    files = paths()
+    if name not in files:
         allowed = f"a trace file (there is none in {base_dir}) or a name of `ccbench traces list`"
-        step = validation.choice_hint(name, known)
+        step = validation.choice_hint(name, files)
         if not PACKAGE_FOLDER.is_dir():
             step = f"{step}; {HOW_TO_INSTALL}"
         raise validation.bad("trace", name, allowed, step)
-    return Trace.from_file(known[name])
+    return Trace.from_file(files[name])
 
 
 def figures() -> dict[str, dict[str, float]]:
-    """Return what there is to know of each trace that has a name, by name.
+    """Return the properties of each named trace, by name.
 
     Returns
     -------
@@ -115,10 +115,10 @@ def figures() -> dict[str, dict[str, float]]:
     --------
     >>> figures()["Verizon-LTE-driving.down"]["mean_mbps"]  # doctest: +SKIP
     """
-    found = {name: _figures(Trace.from_file(path)) for name, path in paths().items()}
-    if not found:
+    properties = {name: _figures(Trace.from_file(path)) for name, path in paths().items()}
+    if not properties:
         raise MissingRequirement(f"there are no traces here: {HOW_TO_INSTALL}")
-    return found
+    return properties
 
 
 def summary() -> pd.DataFrame:

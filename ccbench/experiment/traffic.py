@@ -87,7 +87,7 @@ class FlowMix:
 
     @property
     def expected_flows(self) -> float:
-        """How many flows there are on average over all seeds."""
+        """Mean number of flows over all seeds."""
         return self.distribution.flows_per_s(self.load_mbps) * (self.stop_s - self.start_s)
 
     def arrivals(self) -> Arrivals:

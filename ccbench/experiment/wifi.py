@@ -35,7 +35,7 @@ def _numbers(allowed: Range, example: float) -> Callable[[str, object], tuple[fl
 
 @dataclass(frozen=True, kw_only=True)
 class Wifi:
-    """What makes a link one of Wi-Fi, as 802.11n has it (ABC, section 5.1).
+    """A Wi-Fi link of 802.11n (ABC, section 5.1).
 
     A batch (A-MPDU) goes to one station. It holds the frames that wait, up to `max_frames`; those
     that come meanwhile wait for the next one, which is not sent before the block ACK of the last.
@@ -86,7 +86,7 @@ class Wifi:
             raise validation.bad("overhead_ms", list(self.overhead_ms), form, step)
 
     def capacity_mbps(self, bitrate_mbps: float) -> float:
-        """Return what the link carries at a bitrate if all batches are full, in Mbit/s of IP bytes.
+        """Return the link's rate at a bitrate if all batches are full, in Mbit/s of IP bytes.
 
         Examples
         --------
@@ -102,7 +102,7 @@ class Wifi:
         return sum(map(self.capacity_mbps, self.bitrates_mbps)) / len(self.bitrates_mbps)
 
     def capacity_bytes(self, duration_s: float) -> float:
-        """Return how many IP bytes it can carry in the first `duration_s` seconds.
+        """Return the IP bytes that it can carry in the first `duration_s` seconds.
 
         Examples
         --------

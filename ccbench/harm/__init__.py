@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much one congestion control algorithm (alpha) hurts another (beta).
+"""Harm: the loss of one congestion control algorithm (beta) beside another (alpha).
 
 An :class:`Experiment` says what to run: the beta flows alone, and with the alpha flows added.
 :func:`measure` turns the two runs into a :class:`HarmResult`. Both are data and arithmetic; running

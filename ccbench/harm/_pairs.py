@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether two runs belong together: the same network and beta flows, without and with alpha."""
+"""Checks that two runs have the same network and beta flows, without and with alpha."""
 
 from __future__ import annotations
 
@@ -39,8 +39,10 @@ def flow_counts(solo: Scenario, competing: Scenario) -> tuple[int, int]:
         queue_log=solo.queue_log,
     )
     if without_alpha.key() != solo.key():
-        ours, theirs = solo.to_dict(), without_alpha.to_dict()
-        names = [name for name in theirs if name != "name" and ours.get(name) != theirs[name]]
+        settings, expected = solo.to_dict(), without_alpha.to_dict()
+        names = [
+            name for name in expected if name != "name" and settings.get(name) != expected[name]
+        ]
         allowed = "the same in both runs but for the flows that the competing run adds"
         raise validation.bad("network and beta flows", ", ".join(names), allowed, step)
     return solo.flow_count, competing.flow_count - solo.flow_count

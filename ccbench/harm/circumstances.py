@@ -78,7 +78,7 @@ class Network:
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """What a service sends, whatever its congestion control.
+    """The traffic of a service, whatever its congestion control.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ class Workload:
 
     def __post_init__(self) -> None:
         validation.one_line("name", self.name)
-        given: object = self.metrics
-        if not isinstance(given, tuple | list) or not given:
+        names: object = self.metrics
+        if not isinstance(names, tuple | list) or not names:
             step = 'write for example metrics = ["throughput"]'
             raise validation.bad("metrics", self.metrics, "a list of one metric or more", step)
         metrics = metrics_named(self.metrics)
@@ -183,11 +183,11 @@ def workload_named(name: str) -> Workload:
     >>> workload_named("short").metrics
     ('fct',)
     """
-    known = {workload.name: workload for workload in WORKLOADS}
-    if name not in known:
-        hint = validation.choice_hint(name, known)
-        raise InputError(f"workload = {name!r}: there are {', '.join(known)}: {hint}")
-    return known[name]
+    workloads = {workload.name: workload for workload in WORKLOADS}
+    if name not in workloads:
+        hint = validation.choice_hint(name, workloads)
+        raise InputError(f"workload = {name!r}: there are {', '.join(workloads)}: {hint}")
+    return workloads[name]
 
 
 def load_networks(path: str | Path) -> tuple[Network, ...]:
@@ -206,13 +206,13 @@ def load_networks(path: str | Path) -> tuple[Network, ...]:
     >>> [network.name for network in load_networks("examples/deployable/networks.toml")][0]
     '12 Mbit/s, 30 ms, 2 BDP'
     """
-    ours = {field.name for field in fields(Network)} - {"bottleneck"}
+    own_keys = {field.name for field in fields(Network)} - {"bottleneck"}
 
     def read(table: Mapping[str, object], base_dir: Path) -> Network:
-        _check_keys(table, ours, Bottleneck)
-        rest = {key: value for key, value in table.items() if key not in ours}
+        _check_keys(table, own_keys, Bottleneck)
+        rest = {key: value for key, value in table.items() if key not in own_keys}
         bottleneck = Bottleneck.from_dict(rest, base_dir)
-        document = {key: value for key, value in table.items() if key in ours}
+        document = {key: value for key, value in table.items() if key in own_keys}
         document.setdefault("name", _described(bottleneck, table.get("rtt_ms")))
         return dataclass_dicts.build(
             Network, {**document, "bottleneck": bottleneck}, {"noise": read_noise}
@@ -242,24 +242,24 @@ def load_workloads(path: str | Path) -> tuple[Workload, ...]:
             step = "remove it: the workload is run with both CCAs"
             raise validation.bad("cca", table["cca"], "left out", step)
         _check_keys(table, {"name", "metrics"}, Flow, hidden={"cca"})
-        ours = {key: value for key, value in table.items() if key in ("name", "metrics")}
-        rest = {key: value for key, value in table.items() if key not in ours}
-        return dataclass_dicts.build(Workload, {**ours, "flow": Flow.from_dict(rest, base_dir)}, {})
+        own = {key: value for key, value in table.items() if key in ("name", "metrics")}
+        rest = {key: value for key, value in table.items() if key not in own}
+        return dataclass_dicts.build(Workload, {**own, "flow": Flow.from_dict(rest, base_dir)}, {})
 
     return _load(Path(path), "workloads", read)
 
 
 def _check_keys(
     table: Mapping[str, object],
-    ours: set[str],
+    own_keys: set[str],
     rest: type[Bottleneck | Flow],
     hidden: Collection[str] = (),
 ) -> None:
     """Refuse what is no setting of a table, and name all that are: those of two classes."""
-    known = (ours | {field.name for field in fields(rest)}).difference(hidden)
+    allowed = (own_keys | {field.name for field in fields(rest)}).difference(hidden)
     for key in table:
-        if key not in known:
-            raise validation.unknown_key(str(key), known)
+        if key not in allowed:
+            raise validation.unknown_key(str(key), allowed)
 
 
 def _load(
@@ -273,17 +273,17 @@ def _load(
         tables = document.get(kind)
         if not isinstance(tables, list) or not tables:
             raise InputError(f"{kind} is missing: head each of them with [[{kind}]]")
-        found: list[_Named] = []
+        items: list[_Named] = []
         for i, table in enumerate(tables):
             if not isinstance(table, Mapping):
                 raise validation.bad(f"{kind}[{i}]", table, "a table", f"head each with [[{kind}]]")
             with validation.within(f"{kind}[{i}]."):
                 item = read(table, path.parent)
-                if any(item.name == other.name for other in found):
+                if any(item.name == other.name for other in items):
                     allowed = f"unlike the names of the other {kind}"
                     raise validation.bad("name", item.name, allowed, "choose another one")
-                found.append(item)
-    return tuple(found)
+                items.append(item)
+    return tuple(items)
 
 
 def _described(bottleneck: Bottleneck, rtt_ms: object) -> str:

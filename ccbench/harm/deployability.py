@@ -48,7 +48,7 @@ _BEST = -1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Assessment:
-    """What to measure.
+    """A plan of measurements for the deployment thresholds.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class Assessment:
 
 
 class _Key(NamedTuple):
-    """What a scenario is: the victim's flows alone, or beside an attacker's of alpha or beta."""
+    """Key of a scenario: the victim's flows alone, or beside an attacker's of alpha or beta."""
 
     network: Network
     victim: Workload
@@ -167,7 +167,7 @@ class _Key(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Deployability:
-    """What was measured and what follows.
+    """The measured harms, and the verdicts of the thresholds.
 
     Attributes
     ----------
@@ -270,7 +270,7 @@ _Achieved: TypeAlias = "dict[str, tuple[float, float]]"
 
 
 def _of_groups(run: Run, metrics: Sequence[Metric]) -> tuple[_Achieved, ...]:
-    """Return what each group of flows has achieved."""
+    """Return the performance of each group of flows."""
     try:
         check_samples(run, run.scenario.name)
     except InputError as error:  # the run is to blame, not what the user wrote

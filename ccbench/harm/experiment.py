@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One measurement of harm: what to run, and what the two runs say (Ware section 5.3)."""
+"""One measurement of harm: its scenarios, and the result of the two runs (Ware section 5.3)."""
 
 from __future__ import annotations
 

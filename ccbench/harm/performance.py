@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What flows achieved, as numbers: the metrics that harm can be computed of (Ware section 4.3).
+"""Performance of flows: the metrics of which harm can be computed (Ware section 4.3).
 
 A metric is data: its unit, whether less of it is better, and a function from a run to one value for
 each flow. A value that cannot be had, such as the completion time of a flow that did not complete,
@@ -64,7 +64,7 @@ class Part:
 
     @cached_property
     def active_s(self) -> pd.DataFrame:
-        """When each flow is active in the window, ``from`` and ``to``: never where they cross."""
+        """Active time of each flow in the window, ``from`` and ``to``; none where they cross."""
         table, done = self.run.scenario.flow_table(), self.run.completions
         to_s = (done["end_ns"] / 1e9).where(done["end_ns"] >= 0, table["stop_s"])
         from_s, end_s = self.window
@@ -138,7 +138,7 @@ class Metric:
 
 
 def achieved(run: Run, metrics: Iterable[Metric], window: Window | None = None) -> pd.DataFrame:
-    """Return what each flow achieved.
+    """Return the performance of each flow.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def achieved(run: Run, metrics: Iterable[Metric], window: Window | None = None) 
 def recovery_s(
     solo: Run, competing: Run, *, since_s: float, share: float = 0.9, interval_s: float = 1.0
 ) -> float:
-    """Return how long the flows of `solo` take to get back what they have alone.
+    """Return the time in which the flows of `solo` regain their throughput alone.
 
     Parameters
     ----------
@@ -244,13 +244,13 @@ def metrics_named(names: Iterable[str]) -> tuple[Metric, ...]:
     >>> [metric.unit for metric in metrics_named(["throughput", "fct"])]
     ['Mbit/s', 's']
     """
-    found: dict[str, Metric] = {}
+    chosen: dict[str, Metric] = {}
     for name in names:
         if name not in ("all", *METRICS):  # a tuple is asked, as the name may be anything
             hint = validation.choice_hint(str(name), METRICS)
             raise InputError(f"metric = {name!r}: there are {', '.join(METRICS)}: {hint}")
-        found.update(METRICS if name == "all" else {name: METRICS[name]})
-    return tuple(found.values())
+        chosen.update(METRICS if name == "all" else {name: METRICS[name]})
+    return tuple(chosen.values())
 
 
 def downloaded(seconds: float) -> Metric:

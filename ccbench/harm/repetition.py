@@ -199,7 +199,7 @@ class RepeatedHarm:
         InputError
             If there is no such metric or part.
         """
-        names = [one.metric for one in self.repetitions[0].metrics]
+        names = [harm.metric for harm in self.repetitions[0].metrics]
         validation.one_of("metric", metric, names)
         validation.one_of("part", part, _METRIC_PARTS)
         position = names.index(metric)
@@ -214,7 +214,9 @@ class RepeatedHarm:
             If the beta flows do not always have data.
         """
         rows = zip(self.repetitions, self._harms(), strict=True)
-        return pd.DataFrame([{"seed": one.seed, **harm.to_dict()} for one, harm in rows])
+        return pd.DataFrame(
+            [{"seed": repetition.seed, **harm.to_dict()} for repetition, harm in rows]
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers, means and single values, as a dictionary (JSON-able but for NaN)."""
@@ -232,11 +234,11 @@ class RepeatedHarm:
         }
 
     def _harms(self) -> list[HarmResult]:
-        found = [one.harm for one in self.repetitions if one.harm is not None]
-        if not found:
+        harms = [repetition.harm for repetition in self.repetitions if repetition.harm is not None]
+        if not harms:
             allowed = "flows that always have data for a harm by throughput"
             raise validation.bad("beta", self.experiment.beta, allowed, "take metric_estimate")
-        return found
+        return harms
 
     def _harm_document(self) -> dict[str, Any]:
         converged = [h.converged_at_s for h in self._harms() if h.converged_at_s is not None]
@@ -260,8 +262,8 @@ class RepeatedHarm:
             for end in ("low", "high")
         }
         values = [
-            {"seed": one.seed, **{part: parts[part].values[i] for part in _METRIC_PARTS}}
-            for i, one in enumerate(self.repetitions)
+            {"seed": repetition.seed, **{part: parts[part].values[i] for part in _METRIC_PARTS}}
+            for i, repetition in enumerate(self.repetitions)
         ]
         count = len(self.repetitions)
         names = {"metric": metric.metric, "unit": metric.unit}
@@ -269,7 +271,7 @@ class RepeatedHarm:
 
     def _mean_of_flows(self) -> pd.DataFrame:
         first = self.repetitions[0].flows
-        mean = np.mean([one.flows.to_numpy() for one in self.repetitions], axis=0)
+        mean = np.mean([repetition.flows.to_numpy() for repetition in self.repetitions], axis=0)
         return pd.DataFrame(mean, index=first.index, columns=first.columns)
 
 
@@ -337,38 +339,38 @@ def repeat(  # noqa: PLR0913 - choices that are independent, all by keyword
     seeds = repetition_seeds(experiment.seed, max(repetitions, max_repetitions))
     run_many = partial(emulate.run_many, engine=resolved, executor=executor, jobs=jobs, store=store)
     planned = repetitions
-    found: list[Repetition] = []
+    completed: list[Repetition] = []
 
     def done(runs: int) -> None:
         if on_progress is not None:
-            on_progress(2 * len(found) + runs, 2 * planned)
+            on_progress(2 * len(completed) + runs, 2 * planned)
 
     def repeat_until(count: int) -> None:
-        part = [replace(experiment, seed=seed) for seed in seeds[len(found) : count]]
-        found.extend(_run_all(part, run_many, done, chosen))
+        part = [replace(experiment, seed=seed) for seed in seeds[len(completed) : count]]
+        completed.extend(_run_all(part, run_many, done, chosen))
 
     def result(*, is_exact: bool) -> RepeatedHarm:
-        counted = tuple(found[:1] if is_exact else found)
+        counted = tuple(completed[:1] if is_exact else completed)
         return RepeatedHarm(
             experiment=experiment, repetitions=counted, is_exact=is_exact, precision=precision
         )
 
     if planned > 1 and not experiment.competing.draws_at_random:
         repeat_until(2)
-        if found[0].digest == found[1].digest:
+        if completed[0].digest == completed[1].digest:
             return result(is_exact=True)
     repeat_until(planned)
     while precision is not None:
         half_width = result(is_exact=False).headline[1].half_width
-        planned = next_count(len(found), half_width, precision, max_repetitions)
-        if planned == len(found):
+        planned = next_count(len(completed), half_width, precision, max_repetitions)
+        if planned == len(completed):
             break
         repeat_until(planned)
     return result(is_exact=False)
 
 
 def next_count(count: int, half_width: float, precision: float, most: int) -> int:
-    """Return how many repetitions there shall be after `count` of them: `count` if they are enough.
+    """Return the next number of repetitions after `count`: `count` if they are enough.
 
     Parameters
     ----------

@@ -145,10 +145,10 @@ def overall(verdicts: Iterable[Verdict]) -> Verdict:
     >>> overall(["respected", "undecided"]), overall(["undecided", "broken"])
     ('undecided', 'broken')
     """
-    found = set(verdicts)
-    if "broken" in found:
+    outcomes = set(verdicts)
+    if "broken" in outcomes:
         return "broken"
-    return "undecided" if "undecided" in found or not found else "respected"
+    return "undecided" if "undecided" in outcomes or not outcomes else "respected"
 
 
 def _verdict(excess: Estimate, leeway: float, cases: int) -> Verdict:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models: what to expect of a network without running it.
+"""Models: predictions for a network without a run.
 
 One module for each: :mod:`ccbench.models.bbr` for BBRv1 against loss-based congestion control,
 :mod:`ccbench.models.abc` for the queue at an ABC router, :mod:`ccbench.models.bfc` for BFC's

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Whether ABC's queue comes to rest, and where: the fluid model of its control loop.
+r"""Stability and steady state of ABC's queue: the fluid model of its control loop.
 
 An ABC router asks its senders for the target rate (2.1) of the thesis; they send at it one round
 trip later, and N of them add one packet each in every l seconds. The queueing delay x then follows

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What BBRv1 flows get of a link that they share with loss-based flows (CUBIC, Reno).
+r"""The share of BBRv1 flows on a link with loss-based flows (CUBIC, Reno).
 
 Alone, BBR sends at the rate that it measures. In competition it probes until its in-flight cap,
 twice its estimate of the bandwidth-delay product, holds it back: the cap decides its share. The
@@ -173,7 +173,7 @@ class BbrModel:
         return self._queue / self.bdp_packets
 
     def btlbw_est_mbps(self, loss_based_share: float) -> float:
-        """Return what the BBR flows together take for their bandwidth in Mbit/s (3.2).
+        """Return the bandwidth that the BBR flows together estimate, in Mbit/s (3.2).
 
         It is what the loss-based flows leave. The sum of the flows' estimates is a little more, as
         each is the maximum of several samples; the model ignores that.
@@ -224,7 +224,7 @@ class BbrModel:
 
     @property
     def rtt_est_alone_ms(self) -> float:
-        """What BBR flows without competitors take for the base RTT, in ms (3.6).
+        """The base RTT that BBR flows without competitors estimate, in ms (3.6).
 
         In ProbeRTT they have 4N packets in flight. What of it the pipe, 1 BDP, does not hold stays
         in the queue and delays every sample; below that the base RTT itself is measured. The
@@ -244,7 +244,7 @@ class BbrModel:
         return self._rtt_behind_ms(max(0.0, self._probe_packets - self.bdp_packets))
 
     def rtt_est_ms(self, loss_based_share: float) -> float:
-        """Return what BBR flows take for the base RTT in competition, in ms (3.7).
+        """Return the base RTT that BBR flows estimate in competition, in ms (3.7).
 
         In ProbeRTT the queue holds the loss-based flows' part, pq, and 4 packets of each BBR flow.
         This counts the pipe as filled by others: it takes for granted that the loss-based flows
@@ -452,7 +452,7 @@ class BbrModel:
 
 @dataclass(frozen=True, kw_only=True)
 class BbrPrediction:
-    """What the model says of one network, in the order in which it is derived.
+    """The model's numbers for one network, in the order of their derivation.
 
     Attributes
     ----------

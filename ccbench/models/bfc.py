@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What to expect of BFC: idle time from late resumes, the queues it needs, and deadlocks.
+r"""Models of BFC: idle time from late resumes, the queues it needs, and deadlocks.
 
 **Pause threshold** (appendix C). A long flow that arrives at a switch x times as fast as the switch
 drains it fills its queue beyond Th, is paused, drains, and is resumed once its queue is empty.
@@ -136,7 +136,7 @@ def worst_empty_fraction(threshold: ArrayLike = 1.0) -> NDArray[np.float64]:
 
 
 def mean_active_flows(load: ArrayLike) -> NDArray[np.float64]:
-    """Return how many flows have packets in a fair queue, on average (section 3.2.3).
+    """Return the mean number of flows with packets in a fair queue (section 3.2.3).
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def mean_active_flows(load: ArrayLike) -> NDArray[np.float64]:
 
 
 def active_flows_exceed(count: ArrayLike, load: ArrayLike) -> NDArray[np.float64]:
-    """Return how likely more than `count` flows are active in a fair queue: rho to the count + 1.
+    """Return the probability of more than `count` active flows in a fair queue: rho^(count + 1).
 
     Parameters
     ----------
@@ -270,11 +270,11 @@ def backpressure_graph(
     b g pauses a b
     """
     neighbours: defaultdict[str, set[str]] = defaultdict(set)
-    for one, other in links:
-        if one == other:
-            raise InputError(f"links: {one!r} is linked to itself; name two different ends")
-        neighbours[one].add(other)
-        neighbours[other].add(one)
+    for node, neighbour in links:
+        if node == neighbour:
+            raise InputError(f"links: {node!r} is linked to itself; name two different ends")
+        neighbours[node].add(neighbour)
+        neighbours[neighbour].add(node)
     switches = set(neighbours) - set(hosts)
     return frozenset(
         Edge(Port(middle, to), Port(come_from, middle))
@@ -348,7 +348,7 @@ def find_cycle(graph: Iterable[Edge]) -> tuple[Port, ...] | None:
 
 
 def without(removed: Iterable[Edge], switch: str) -> frozenset[tuple[str, str]]:
-    """Return what one switch needs to know: from whom to whom packets must not pause anyone.
+    """Return the rules of one switch: pairs of ports whose packets must not cause a pause.
 
     These are the ingress and egress ports of its match-action table, by the neighbours behind them.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What congestion controls tell of their own state.
+"""Internal state that congestion controls report.
 
 Linux's interface for it is inet_diag, by which ``ss -i`` shows 20 bytes or less that each
 congestion control may fill as it likes. Here they have names and units, in the order of the columns

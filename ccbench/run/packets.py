@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way of every packet through the queues, put together from a run's queue log.
+"""The path of every packet through the queues, from a run's queue log.
 
 The log says what happened when; which departure belongs to which arrival follows from two facts:
 the packets of one flow leave a queue in the order in which they came, and links keep the order of
@@ -221,7 +221,7 @@ def _drops(run: Run, link: Bottleneck) -> Drops:
 def _dropped_before_older(
     log: _Log, is_drop: npt.NDArray[np.bool_], drops: Drops
 ) -> tuple[IntArray, IntArray]:
-    """Return which arrivals were dropped before older packets of their flow, and by which drops."""
+    """Return the arrivals that were dropped before older packets of their flow, and their drops."""
     if drops is Drops.OLDEST:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     refused = np.zeros(is_drop.size, dtype=bool)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of runs.
+"""Plots of runs.
 
 Every function returns a matplotlib ``Figure`` that belongs to no window and no global state: show
 it in a notebook by naming it, write it to a file with :func:`save`.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repetitions of a scenario: the same with several seeds, and what they say together."""
+"""Repetitions of a scenario with several seeds, and their means with intervals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SETTINGS = frozenset({"bandwidth_mbps", "queue_packets"})
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Repetition:
-    """What one run says, without its records.
+    """The results of one run, without its records.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Repetition:
 
     @classmethod
     def of(cls, run: Run) -> Repetition:
-        """Return what a run says."""
+        """Return the results of a run."""
         return cls(
             seed=run.scenario.seed,
             flows=run.summary(),
@@ -90,7 +90,7 @@ class RepeatedRun:
 
         It asks for nothing random, and its two or more repetitions are the same run byte for byte.
         """
-        digests = {one.digest for one in self.repetitions}
+        digests = {run.digest for run in self.repetitions}
         is_same = len(self.repetitions) > 1 and len(digests) == 1
         return is_same and not self.scenario.draws_at_random
 
@@ -108,7 +108,7 @@ class RepeatedRun:
         >>> repeated.estimates(lambda one: one.flows)["throughput_mbps"]  # doctest: +SKIP
         """
         counted = self.repetitions[:1] if self.is_exact else self.repetitions
-        return estimates(table(one) for one in counted)
+        return estimates(table(repetition) for repetition in counted)
 
     def to_dict(self) -> dict[str, Any]:
         """Return means, intervals and single values as a dictionary (JSON-able but for NaN)."""
@@ -116,15 +116,15 @@ class RepeatedRun:
             "scenario": self.scenario.to_dict(),
             "repetitions": len(self.repetitions),
             "exact": self.is_exact,
-            "flows": _records(self.estimates(lambda one: one.flows)),
-            "bottlenecks": _records(self.estimates(lambda one: one.bottlenecks)),
+            "flows": _records(self.estimates(lambda repetition: repetition.flows)),
+            "bottlenecks": _records(self.estimates(lambda repetition: repetition.bottlenecks)),
             "runs": [
                 {
-                    "seed": one.seed,
-                    "flows": one.flows.reset_index().to_dict("records"),
-                    "bottlenecks": one.bottlenecks.reset_index().to_dict("records"),
+                    "seed": repetition.seed,
+                    "flows": repetition.flows.reset_index().to_dict("records"),
+                    "bottlenecks": repetition.bottlenecks.reset_index().to_dict("records"),
                 }
-                for one in self.repetitions
+                for repetition in self.repetitions
             ],
             "provenance": dict(self.repetitions[0].provenance),
         }
@@ -162,13 +162,13 @@ def estimates(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
     table = tables[0].astype(object)
     for column in table:
         if column not in SETTINGS and is_numeric_dtype(tables[0][column]):
-            rows = zip(*(one[column].astype(float) for one in tables), strict=True)
+            rows = zip(*(frame[column].astype(float) for frame in tables), strict=True)
             table[column] = pd.Series(map(Estimate, rows), index=table.index, dtype=object)
     return table
 
 
 def folders(folder: Path, count: int) -> list[Path]:
-    """Return where each repetition is kept below a folder."""
+    """Return the folder of each repetition below a folder."""
     return [folder / f"repetition-{i}" for i in range(1, count + 1)]
 
 

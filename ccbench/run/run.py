@@ -329,17 +329,12 @@ class Run:
         By Little's law: the sum of all packets' waiting times, divided by the number of packets
         that left the queue for the link. A packet that the queue drops after it has waited (as
         CoDel does) counts in the first and not in the second. Transmission on the link is not part
-        of it.
+        of it. NaN if no packet left the queue.
 
         Parameters
         ----------
         bottleneck : int
             Position of the bottleneck in the scenario.
-
-        Returns
-        -------
-        float
-            NaN if no packet left the queue.
 
         Raises
         ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distributions of flow sizes: how many bytes a short flow sends.
+"""Distributions of flow sizes: the bytes that a short flow sends.
 
 A distribution (:mod:`.distribution`) is made of pieces in ascending order (:mod:`.pieces`): power
 laws, lognormal pieces and measured points, each between two sizes; so its mean and its quantiles

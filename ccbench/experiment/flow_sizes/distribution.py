@@ -92,7 +92,7 @@ class FlowSizes:
         return sum(share * piece.mean_bytes for share, piece in self.pieces)
 
     def flows_per_s(self, load_mbps: float) -> float:
-        """Return how many flows a second offer a load, in Mbit/s of payload.
+        """Return the number of flows a second that offer a load, in Mbit/s of payload.
 
         Examples
         --------
@@ -117,12 +117,12 @@ class FlowSizes:
         InputError
             If a share is out of range.
         """
-        wanted = numbers("shares", shares, _SHARES, example=0.5)
-        result = np.full(wanted.shape, self.high_bytes)
+        levels = numbers("shares", shares, _SHARES, example=0.5)
+        result = np.full(levels.shape, self.high_bytes)
         below = 0.0
         for share, piece in self.pieces:
-            inside = (wanted >= below) & (wanted < below + share)
-            result[inside] = piece.quantile(np.clip((wanted[inside] - below) / share, 0, 1))
+            inside = (levels >= below) & (levels < below + share)
+            result[inside] = piece.quantile(np.clip((levels[inside] - below) / share, 0, 1))
             below += share
         return result
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The distributions of flow sizes that have names, and what the papers say of them.
+"""Named distributions of flow sizes, with their sources.
 
 Where the papers leave room:
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When has a competition settled? The convergence detector of Ware section 5.3.3.
+"""Convergence of competing flows: the detector of Ware section 5.3.3.
 
 :mod:`.algorithm` is its Algorithm 1, on one flow, with all that the paper leaves open;
 :mod:`.times` applies it to the flows of an experiment, and says from when on harm is measured. How

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of throughput, as ``Run.throughput()`` returns them: what is always asked of them."""
+"""Checks and times of throughput tables, as ``Run.throughput()`` returns them."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def check(throughput: pd.DataFrame) -> None:
         It is no DataFrame, there are no flows or no intervals, the intervals differ, or a value is
         not finite.
     """
-    given: object = throughput  # an array of somebody's own, perhaps
-    if not isinstance(given, pd.DataFrame):
+    table: object = throughput  # an array of somebody's own, perhaps
+    if not isinstance(table, pd.DataFrame):
         allowed = "a DataFrame: Mbit/s, a column for each flow, indexed by seconds"
         step = "take Run.throughput(), or pandas.DataFrame({'flow': mbps}, index=time_s)"
-        raise validation.bad("throughput", given, allowed, step)
+        raise validation.bad("throughput", table, allowed, step)
     if 0 in throughput.shape:
         allowed = "at least 1 interval of at least 1 flow"
         raise validation.bad("throughput.shape", throughput.shape, allowed, "run for longer")
@@ -65,7 +65,7 @@ def interval_s(throughput: pd.DataFrame) -> float:
 
 
 def entries_s(throughput: pd.DataFrame) -> pd.Series[float]:
-    """Return when each flow begins to get anything, in seconds; NaN if it never does.
+    """Return the time of each flow's first throughput, in seconds; NaN without any.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Algorithm 1 on one flow: where its throughput's deviation is alike from then on (Ware, 5.3.3).
+"""Algorithm 1 on one flow: the time after which its deviation stays alike (Ware, 5.3.3).
 
 Flows in competition often swing widely for as long as they run, so neither "stays near its fair
 share" nor "varies by less than X %" tells when they have settled. The detector asks instead whether

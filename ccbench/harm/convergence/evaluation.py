@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well ways of finding convergence agree with the labels (Ware section 5.3.3.2, Figure 5.9)."""
+"""Agreement of convergence detectors with the labels (Ware section 5.3.3.2, Figure 5.9)."""
 
 from __future__ import annotations
 
@@ -140,13 +140,13 @@ def summarise(evaluation: pd.DataFrame) -> pd.DataFrame:
     """
     rows = {}
     for name, table in evaluation.groupby("method", sort=False):
-        label, said = table["label_s"].notna(), table["time_s"].notna()
+        label, answered = table["label_s"].notna(), table["time_s"].notna()
         to_label = table["label_difference_percent"].dropna()
         to_steady = table["steady_difference_percent"].dropna()
         rows[name] = {
-            "agreement": 100 * (label == said).mean(),
-            "found": 100 * said[label].mean(),
-            "refused": 100 * (~said[~label]).mean(),
+            "agreement": 100 * (label == answered).mean(),
+            "found": 100 * answered[label].mean(),
+            "refused": 100 * (~answered[~label]).mean(),
             "within_10": 100 * (to_label < SMALL_PERCENT).mean(),
             "steady_within_10": 100 * (to_steady < SMALL_PERCENT).mean(),
             "median_difference": to_label.median(),
@@ -159,5 +159,5 @@ def _mean_from(throughput: pd.DataFrame, from_s: float) -> pd.Series[float]:
     return throughput[throughput.index > from_s].mean()
 
 
-def _difference_percent(ours: pd.Series[float], theirs: pd.Series[float]) -> pd.Series[float]:
-    return 100 * (ours - theirs).abs() / theirs.where(theirs > 0)
+def _difference_percent(values: pd.Series[float], reference: pd.Series[float]) -> pd.Series[float]:
+    return 100 * (values - reference).abs() / reference.where(reference > 0)

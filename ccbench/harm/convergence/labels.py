@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real runs with known times of convergence, to judge ways of finding convergence by.
+"""Real runs with known times of convergence, to judge convergence detectors.
 
 The thesis labelled 100 experiments by hand (section 5.3.3.2). Here a rule does it, so that everyone
 who applies it gets the same labels. It does not know any of the methods that it judges, and it sees
@@ -168,7 +168,7 @@ def labelled_scenarios() -> tuple[Scenario, ...]:
 
 
 def label(throughput: pd.DataFrame) -> pd.Series[float]:
-    """Return when each flow has converged within the first 180 s, by the rule above.
+    """Return each flow's time of convergence in the first 180 s, by the rule above.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def labelled_run(run: Run) -> LabelledRun:
 
 
 def _settled_s(throughput: FloatArray, interval_s: float, negligible_mbps: float) -> float:
-    """Return when one flow begins to look like its steady state, in seconds; NaN: it has none."""
+    """Return the start of a flow's steady state, in seconds; NaN: it has none."""
     block = round(BLOCK_S / interval_s)
     reference = throughput[-round(REFERENCE_S / interval_s) :]
     if _drifts(reference, block, negligible_mbps):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A picture of Algorithm 1 at work, as Figure 5.8 of Ware's thesis."""
+"""A figure of the steps of Algorithm 1, as Figure 5.8 of Ware's thesis."""
 
 from __future__ import annotations
 

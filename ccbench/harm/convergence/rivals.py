@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other ways of saying when flows have converged, to compare Algorithm 1 with (Ware section 5.3.3).
+"""Other convergence detectors, to compare Algorithm 1 with (Ware section 5.3.3).
 
 Each is a function of the throughput alone, ``Run.throughput(1.0)``, and returns a time in seconds
 for each flow, NaN for one that has not converged. :func:`~ccbench.harm.convergence.latest` makes
@@ -171,7 +171,7 @@ def near_fixed_point(
 
 
 def distance_from_later_mean(throughput: pd.DataFrame) -> pd.DataFrame:
-    """Return how far each value lies from the mean of all later ones (Figure 5.5b).
+    """Return the distance of each value from the mean of all later values (Figure 5.5b).
 
     Parameters
     ----------

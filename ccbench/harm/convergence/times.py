@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When the flows of an experiment have settled, and from when on it is measured."""
+"""Times of convergence of an experiment's flows, and the start of its measurement."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SKIPPED_S = 60.0
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FlowConvergence:
-    """What Algorithm 1 did with one flow, as Figure 5.8 draws it.
+    """The steps of Algorithm 1 on one flow, as Figure 5.8 draws them.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class FlowConvergence:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Convergence:
-    """What Algorithm 1 did with an experiment, flow by flow.
+    """The steps of Algorithm 1 on an experiment, flow by flow.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Convergence:
 
     @property
     def times_s(self) -> pd.Series[float]:
-        """When each flow had converged, in seconds; NaN where it has not."""
+        """Time of each flow's convergence, in seconds; NaN without convergence."""
         index = pd.Index([flow.deviation.name for flow in self.flows], name="flow")
         return pd.Series([flow.converged_at_s for flow in self.flows], index, dtype="float64")
 
@@ -117,7 +117,7 @@ class Convergence:
 
 
 def latest(times_s: pd.Series[float]) -> float | None:
-    """Return when the last flow had converged; None if one has not (NaN), as in section 5.3.3.1.
+    """Return the time when the last flow converged; None if any did not (NaN) (section 5.3.3.1).
 
     Examples
     --------
@@ -157,7 +157,7 @@ def converged_at(throughput: pd.DataFrame, detector: Detector = DEFAULT_DETECTOR
 
 
 def measured_from(converged_at_s: float | None, duration_s: float) -> float:
-    """Return when the part of a run begins over which harm is computed, in seconds.
+    """Return the start of the part of a run over which harm is computed, in seconds.
 
     The point of convergence if there is one, else 60 s (section 5.3.3.2). A run of less than 120 s
     has no minute to spare: its second half counts, from a whole second on.

@@ -69,7 +69,7 @@ Verdict: TypeAlias = Literal["unknown", "below", "within", "above"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a stream tells.
+    """The result of one stream.
 
     Parameters
     ----------
@@ -157,21 +157,21 @@ def available_bandwidth(  # noqa: PLR0913 - times, and the rule by which they te
     rule = _Rule(max(2, min(len(sent) // 4, min_length)), decrease, tolerance)
 
     lost = np.flatnonzero(np.isinf(received))
-    known = np.flatnonzero(np.isfinite(received[: lost[0]] if lost.size else received))
-    verdict, start, stop = _search(sent[known], (received - sent)[known], known, rule)
-    if not _tells(verdict, known, len(sent)):
+    arrived = np.flatnonzero(np.isfinite(received[: lost[0]] if lost.size else received))
+    verdict, start, stop = _search(sent[arrived], (received - sent)[arrived], arrived, rule)
+    if not _tells(verdict, arrived, len(sent)):
         verdict = "unknown"
     if verdict == "unknown":
-        if lost.size < 2 or known.size < 2:  # noqa: PLR2004 - one loss is chance
+        if lost.size < 2 or arrived.size < 2:  # noqa: PLR2004 - one loss is chance
             return Estimate("unknown", math.nan)
-        verdict, start, stop = "within", known.size - 2, known.size - 1
-    first, last = known[start], known[stop]
+        verdict, start, stop = "within", arrived.size - 2, arrived.size - 1
+    first, last = arrived[start], arrived[stop]
     bits = int(last - first) * packet_bytes * 8
     return Estimate(verdict, float(bits * 1e3 / (sent[last] - sent[first])))
 
 
 class _Rule(NamedTuple):
-    """When growth counts."""
+    """The rule by which growth counts."""
 
     min_length: int
     decrease: float
@@ -196,12 +196,12 @@ def _times(
 
 
 def _search(
-    sent: NDArray[np.float64], delays: NDArray[np.float64], known: NDArray[np.intp], rule: _Rule
+    sent: NDArray[np.float64], delays: NDArray[np.float64], arrived: NDArray[np.intp], rule: _Rule
 ) -> tuple[Verdict, int, int]:
     """Look for the last excursion; return what it tells, and between which packets the rate is."""
-    if known.size < _FEWEST:
+    if arrived.size < _FEWEST:
         return "unknown", 0, 0
-    last = known.size - 1
+    last = arrived.size - 1
     lowest = _last_minimum(delays, 0)
     while True:
         above = delays - delays[lowest]
@@ -209,7 +209,7 @@ def _search(
         noise = above[peak] / rule.tolerance if rule.tolerance else 0.0
         foot = lowest + int(np.flatnonzero(above[lowest : peak + 1] <= noise)[-1])
         slow = (above[peak] - above[foot]) * rule.tolerance < sent[last] - sent[foot]
-        if known[last] - known[foot] < rule.min_length or (rule.tolerance and slow):
+        if arrived[last] - arrived[foot] < rule.min_length or (rule.tolerance and slow):
             return "above", last - 1, last
         if above[last] * rule.decrease >= above[peak]:
             return ("within", foot - 1, foot + 1) if foot else ("below", 0, 1)
@@ -220,9 +220,9 @@ def _last_minimum(delays: NDArray[np.float64], first: int) -> int:
     return len(delays) - 1 - int(np.argmin(delays[first:][::-1]))
 
 
-def _tells(verdict: Verdict, known: NDArray[np.intp], packets: int) -> bool:
+def _tells(verdict: Verdict, arrived: NDArray[np.intp], packets: int) -> bool:
     if verdict == "below":
-        return bool(known[0] <= _END_PACKETS)
+        return bool(arrived[0] <= _END_PACKETS)
     if verdict == "above":
-        return bool(known[-1] >= packets - 1 - _END_PACKETS)
+        return bool(arrived[-1] >= packets - 1 - _END_PACKETS)
     return True

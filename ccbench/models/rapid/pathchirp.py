@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PathChirp's estimate of the available bandwidth, to hold RAPID's against.
+"""PathChirp's estimate of the available bandwidth, to compare RAPID's with.
 
 References
 ----------
@@ -32,7 +32,7 @@ DECREASE = 1.5
 def pathchirp_mbps(
     send_times_ns: ArrayLike, receive_times_ns: ArrayLike, *, packet_bytes: int = MTU_BYTES
 ) -> float:
-    """Return what PathChirp takes for the available bandwidth, in Mbit/s.
+    """Return PathChirp's estimate of the available bandwidth, in Mbit/s.
 
     Each gap has an estimate: its own rate while the delay grows in an excursion that ends, and
     otherwise the rate at which the excursion begins that does not end, or the last rate if there

@@ -87,7 +87,7 @@ def send_times_ns(
     factor: float = FACTOR,
     packet_bytes: int = MTU_BYTES,
 ) -> NDArray[np.float64]:
-    """Return when the packets of a stream leave, in nanoseconds after its first one.
+    """Return the sending times of a stream's packets, in nanoseconds after the first.
 
     Parameters
     ----------
