@@ -69,7 +69,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             *(
                 Comparison(
                     what=f"throughput of the ideal {words}, mean",
-                    ours=Estimate(tuple(rows.groupby("seed")["percent_of_ideal"].mean())),
+                    ours=Estimate(rows.groupby("seed")["percent_of_ideal"].mean()),
                     published=similar(100, "section 7.4", text="closely"),
                     unit="%",
                     note=_by_step(rows),
@@ -82,7 +82,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             Comparison(
                 what="95th percentile of the delay without CUBIC, median of the steps",
-                ours=Estimate(tuple(alone.groupby("seed")["p95_ms"].median())),
+                ours=Estimate(alone.groupby("seed")["p95_ms"].median()),
                 published=unbounded("low", "section 7.4"),
                 unit="ms",
             ),

@@ -105,7 +105,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what="ABC flows on a link of constant rate: lowest Jain's index",
-                ours=Estimate(tuple(jain.min(axis=1))),
+                ours=Estimate(jain.min(axis=1)),
                 published=at_least(0.95, _TEXT, text="within 5 % of 1"),
                 note=", ".join(f"{flows}: {index:.3f}" for flows, index in jain.mean().items()),
             ),
@@ -139,7 +139,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 def _by_one(ours: pd.DataFrame, column: str, most: int) -> Estimate:
     """Return ABC's value with most flows by that with one flow, which has a single run, in %."""
     alone = float(ours.loc[ours["flows"] == 1, column].iloc[0])
-    return Estimate(tuple(100 * ours.loc[ours["flows"] == most, column] / alone))
+    return Estimate(100 * ours.loc[ours["flows"] == most, column] / alone)
 
 
 def _rising(means: pd.DataFrame, most: int) -> float:

@@ -90,14 +90,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what="two flows: ratio of throughputs by ratio of round-trip times (slope)",
-                ours=Estimate(tuple(np.polyfit(ratios.index, ratios, 1)[0])),
+                ours=Estimate(np.polyfit(ratios.index, ratios, 1)[0]),
                 published=quantity(1, "section 7.5", text="inversely proportional to the RTT"),
                 note=", ".join(f"{x:g}: {y:.2f}" for x, y in ratios.mean(axis=1).items()),
             ),
             *(
                 Comparison(
                     what=f"six flows: throughput at {rtt_ms} ms",
-                    ours=Estimate(tuple(by_rtt[rtt_ms])),
+                    ours=Estimate(by_rtt[rtt_ms]),
                     published=quantity(mbps, "Table 1"),
                     unit="Mbit/s",
                 )
@@ -105,7 +105,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             Comparison(
                 what="six flows: the one of 120 ms by the one of 20 ms",
-                ours=Estimate(tuple(100 * by_rtt[_RTTS_MS[-1]] / by_rtt[_RTTS_MS[0]])),
+                ours=Estimate(100 * by_rtt[_RTTS_MS[-1]] / by_rtt[_RTTS_MS[0]]),
                 published=percentage(35, "section 7.5", text="about 35"),
                 unit="%",
             ),

@@ -184,12 +184,10 @@ def _apart(percent: pd.Series[float], rtt_ms: float, published: Published) -> Co
 
 def _largest(percent: pd.Series[float]) -> Estimate:
     """Return the absolute mean over the seeds, and its interval, at the load with the largest."""
-    by_load = [
-        Estimate(tuple(values)) for _, values in percent.groupby(level="load_percent", sort=False)
-    ]
+    by_load = [Estimate(values) for _, values in percent.groupby(level="load_percent", sort=False)]
     largest = max(by_load, key=lambda one: abs(one.mean))
     sign = math.copysign(1, largest.mean)
-    return Estimate(tuple(sign * value for value in largest.values))
+    return Estimate(sign * value for value in largest.values)
 
 
 def _figure(table: pd.DataFrame) -> Figure:

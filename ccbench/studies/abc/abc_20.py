@@ -86,7 +86,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=tuple(
             Comparison(
                 what=what,
-                ours=Estimate(tuple(beside[column])),
+                ours=Estimate(beside[column]),
                 published=unbounded(text, where),
                 unit=unit,
                 note=f"the flow alone: {firsts[column][0]:.3g}",

@@ -107,18 +107,18 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what="Jain's index, mean of the stages, with additive increase less without",
-                ours=Estimate(tuple(together.mean() - apart.mean())),
+                ours=Estimate(together.mean() - apart.mean()),
                 published=at_least(0, _FIGURE, text="additive increase leads to fairness"),
             ),
             Comparison(
                 what="Jain's index with additive increase, mean of the stages",
-                ours=Estimate(tuple(together.mean())),
+                ours=Estimate(together.mean()),
                 published=unbounded("fair", _FIGURE),
                 note=_listed(together.mean(axis=1)),
             ),
             Comparison(
                 what="Jain's index without additive increase, mean of the stages",
-                ours=Estimate(tuple(apart.mean())),
+                ours=Estimate(apart.mean()),
                 published=unbounded("not fair", "section 3.1.3"),
                 note=_listed(apart.mean(axis=1)),
             ),

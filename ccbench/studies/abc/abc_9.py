@@ -127,7 +127,7 @@ def _by_seed(rows: pd.DataFrame, column: str) -> pd.DataFrame:
 
 def _more(mbps: pd.DataFrame, faster: str, slower: str) -> Estimate:
     """Return how much more throughput the one has than the other, in percent."""
-    return Estimate(tuple(100 * (mbps[faster] / mbps[slower] - 1)))
+    return Estimate(100 * (mbps[faster] / mbps[slower] - 1))
 
 
 def _of_one_user(rows: pd.DataFrame) -> list[Comparison]:
@@ -152,7 +152,7 @@ def _of_one_user(rows: pd.DataFrame) -> list[Comparison]:
         *(
             Comparison(
                 what=f"one user: 95th percentile of {name}'s delay, by ABC's",
-                ours=Estimate(tuple(p95_ms[name] / p95_ms[own])),
+                ours=Estimate(p95_ms[name] / p95_ms[own]),
                 published=between(1.67, 6, _TEXT, text="67 % to 6× higher"),
             )
             for name in ("Cubic", "BBR")

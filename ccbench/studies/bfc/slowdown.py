@@ -144,7 +144,7 @@ def value(table: pd.DataFrame, column: str, **where: object) -> float:
 
 def by_seed(table: pd.DataFrame, compute: Callable[[pd.DataFrame], float]) -> Estimate:
     """Return what is computed from the rows of each seed."""
-    return Estimate(tuple(compute(rows) for _, rows in table.groupby("seed")))
+    return Estimate(compute(rows) for _, rows in table.groupby("seed"))
 
 
 def figure(table: pd.DataFrame, columns: Sequence[str]) -> Figure:

@@ -234,7 +234,7 @@ def _cases(table: pd.DataFrame) -> pd.DataFrame:
     for (mix, mbps, rtt_ms, packets), runs in table.groupby(_CASE):
         for name in _QUANTITIES:
             ours, theirs = (
-                Estimate(tuple(runs.loc[runs["engine"] == one, name].dropna())) for one in _ENGINES
+                Estimate(runs.loc[runs["engine"] == one, name].dropna()) for one in _ENGINES
             )
             if ours.values and theirs.values:
                 rows.append(

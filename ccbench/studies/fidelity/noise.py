@@ -211,7 +211,7 @@ def _estimates(table: pd.DataFrame) -> pd.DataFrame:
     keys = ["pair", "network", "kind", "level", "extra_rtt_ms"]
     rows = []
     for cell, runs in table.groupby(keys, sort=False):
-        share = Estimate(tuple(runs["first_share"]))
+        share = Estimate(runs["first_share"])
         row = dict(zip(keys, cell, strict=True))
         rows.append(
             {

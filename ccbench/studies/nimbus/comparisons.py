@@ -47,7 +47,7 @@ def compared(
     >>> delay.value, delay.verdict
     (11.0, 'agrees')
     """
-    ours = Estimate(tuple(values.dropna()))
+    ours = Estimate(values.dropna())
     return Comparison(what=what, ours=ours, published=published, unit=unit, note=note)
 
 

@@ -60,20 +60,20 @@ def conclude(results: Sequence[SearchResult], *, where: str, soon: str, improves
         comparisons=(
             Comparison(
                 what=f"genetic: best of {_SOON} experiments by the sweep's best",
-                ours=Estimate(tuple(_soon(results, "genetic", seed, sweep) for seed in seeds)),
+                ours=Estimate(_soon(results, "genetic", seed, sweep) for seed in seeds),
                 published=similar(100, where, text=soon),
                 unit="%",
                 note=f"The best of {len(sweep.experiments)} in the sweep: {best(sweep):+.3f}.",
             ),
             Comparison(
                 what="genetic: 90th percentile after all generations less after the first",
-                ours=Estimate(tuple(_improved(of(results, "genetic", seed)) for seed in seeds)),
+                ours=Estimate(_improved(of(results, "genetic", seed)) for seed in seeds),
                 published=at_least(0, where, text=improves),
             ),
             *(
                 Comparison(
                     what=f"{name}: best of {_SOON} experiments by the sweep's best",
-                    ours=Estimate(tuple(_soon(results, name, seed, sweep) for seed in seeds)),
+                    ours=Estimate(_soon(results, name, seed, sweep) for seed in seeds),
                     published=UNPUBLISHED,
                     unit="%",
                 )

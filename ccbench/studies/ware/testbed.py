@@ -114,7 +114,7 @@ def over_seeds(values: pd.Series[float]) -> Estimate:
     >>> print(over_seeds(pd.Series([36.0, 38.0, 40.0])))
     38.000 ± 4.968
     """
-    return Estimate(tuple(map(float, values)))
+    return Estimate(map(float, values))
 
 
 def rank_correlation(values: pd.Series[float]) -> float:
