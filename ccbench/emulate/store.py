@@ -56,6 +56,7 @@ class Store(FolderStore):
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> store = Store(Path("runs"))
     >>> store.usage().runs
     0
