@@ -149,8 +149,9 @@ class TestFlows:
             )
         )
         ended_s = done.completions["end_ns"] / 1e9
-        # 200 KB in slow start from 10 packets: 4 round trips; at 12 Mbit/s at least 0.13 s.
-        assert 0.63 < ended_s[0] < 1.5
+        # 200 KB in slow start from 10 packets: 4 round trips; at 12 Mbit/s at least 0.13 s. A loss
+        # of the last packets, beside the on-off flow, takes timeouts of 0.2 s and more.
+        assert 0.63 < ended_s[0] < 2.5
         assert done.completions["delivered_bytes"][0] == 200_000
         rates = done.summary()["throughput_mbps"]
         assert rates[1] == pytest.approx(1, rel=0.05)
