@@ -21,6 +21,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from ccbench.base.lazy_names import lazy_names
+
 if TYPE_CHECKING:
     from ccbench import classify, emulate, harm, raygen, studies, sweeps
     from ccbench.experiment import traffic
@@ -82,9 +84,7 @@ def __getattr__(name: str) -> object:
         return version("ccbench")
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return lazy_names(__name__, _HOMES)(name)
 
 
 def __dir__() -> list[str]:

@@ -11,8 +11,9 @@ servers; :mod:`.reclustering` labels the unknown ones among many.
 Start with :func:`judge_files` for recorded queues, and :class:`Survey` for servers.
 """
 
-import importlib
 from typing import TYPE_CHECKING
+
+from ccbench.base.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from ccbench.classify.files import judge_files
@@ -40,21 +41,18 @@ __all__ = [
 
 # Imported when they are first used: a setting's name needs nothing of what reads captures.
 _HOMES = {
-    "Filters": "filters",
-    "Manners": "web.manners",
-    "SETTINGS": "setting",
-    "Setting": "setting",
-    "Survey": "web.survey",
-    "TraceVerdict": "verdict",
-    "TrainingSet": "training_set",
-    "Verdict": "verdict",
-    "judge": "verdict",
-    "judge_files": "files",
-    "read_targets": "web.target",
+    "Filters": "ccbench.classify.filters",
+    "Manners": "ccbench.classify.web.manners",
+    "SETTINGS": "ccbench.classify.setting",
+    "Setting": "ccbench.classify.setting",
+    "Survey": "ccbench.classify.web.survey",
+    "TraceVerdict": "ccbench.classify.verdict",
+    "TrainingSet": "ccbench.classify.training_set",
+    "Verdict": "ccbench.classify.verdict",
+    "judge": "ccbench.classify.verdict",
+    "judge_files": "ccbench.classify.files",
+    "read_targets": "ccbench.classify.web.target",
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"ccbench.classify.{_HOMES[name]}"), name)
+__getattr__ = lazy_names(__name__, _HOMES)

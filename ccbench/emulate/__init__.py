@@ -9,8 +9,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from ccbench.base.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from ccbench.base.cores import cores
@@ -73,7 +74,4 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+__getattr__ = lazy_names(__name__, _HOMES)

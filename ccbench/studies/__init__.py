@@ -58,9 +58,9 @@ Examples
 >>> result.findings.table  # doctest: +SKIP
 """
 
-import importlib
 from typing import TYPE_CHECKING
 
+from ccbench.base.lazy_names import lazy_names
 from ccbench.studies import published
 
 if TYPE_CHECKING:
@@ -110,10 +110,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+__getattr__ = lazy_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from matplotlib.figure import Figure
 
 from ccbench.datacenter.schemes import scheme
-from ccbench.studies.bfc.slowdown import BFC, EDGES, by_seed, settled
+from ccbench.studies.bfc.slowdown import BFC, EDGES, SEEDS, by_seed, settled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +27,7 @@ BFC_128 = replace(BFC, name=f"{BFC.name}-128", queues=128)
 #: Those of figures 3-12 and 3-13.
 SCHEMES = (BFC, BFC_128, *map(scheme, ("hpcc", "dctcp", "ideal-fq")))
 
-#: As there are so many settings, fewer than in the other studies; one for what is only drawn.
-_SEEDS = (1, 2, 3)
+#: One run suffices for what is only drawn.
 _ONLY_DRAWN = ("dctcp", "ideal-fq")
 
 _SHORT_BYTES, _LONG_BYTES = EDGES[0], EDGES[-1]
@@ -36,7 +35,7 @@ _SHORT_BYTES, _LONG_BYTES = EDGES[0], EDGES[-1]
 
 def seeds(chosen: Scheme, *, quick: bool) -> tuple[int, ...]:
     """Return the seeds of a scheme's runs."""
-    return _SEEDS[:1] if quick or chosen.name in _ONLY_DRAWN else _SEEDS
+    return SEEDS[:1] if quick or chosen.name in _ONLY_DRAWN else SEEDS
 
 
 def measure(case: Case, result: Simulation) -> Rows:

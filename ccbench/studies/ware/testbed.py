@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ccbench.base.estimate import Estimate
 from ccbench.experiment.noise import typical
 from ccbench.experiment.scenario import MTU_BYTES, Bottleneck, Flow, Scenario
 
@@ -32,7 +31,6 @@ __all__ = [
     "SEEDS",
     "competition",
     "is_bbr",
-    "over_seeds",
     "queue_axis",
     "queue_packets",
     "rank_correlation",
@@ -103,18 +101,6 @@ def queue_axis(axes: Axes, packets: pd.Series[int]) -> None:
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
     axes.set_xlabel("queue (packets)")
-
-
-def over_seeds(values: pd.Series[float]) -> Estimate:
-    """Return the mean, with its interval, of a quantity that each seed has one value of.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> print(over_seeds(pd.Series([36.0, 38.0, 40.0])))
-    38.000 ± 4.968
-    """
-    return Estimate(map(float, values))
 
 
 def rank_correlation(values: pd.Series[float]) -> float:

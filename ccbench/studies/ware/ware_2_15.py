@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from ccbench.base.estimate import Estimate
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training import CCAS, VARIATIONS, scenario
 from ccbench.classify.web.download import ASKED_S, UTILISATION, utilisation
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, quantity, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
-from ccbench.studies.ware.testbed import over_seeds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +75,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what="data of four traces, mean over CCAs",
-                ours=over_seeds(gordons.mean(axis=1)),
+                ours=Estimate(gordons.mean(axis=1)),
                 published=quantity(68, "section 2.4.2"),
                 unit="MB",
                 note=f"The links carry 75 MB in 20 s; servers are asked for {ASKED_S:g} s.",
@@ -91,14 +91,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             Comparison(
                 what="lowest utilisation of a trace",
-                ours=over_seeds(lowest["utilisation_percent"]),
+                ours=Estimate(lowest["utilisation_percent"]),
                 published=at_least(90, "section 2.5.1"),
                 unit="%",
                 note=f"{', '.join(dict.fromkeys(lowest['cca']))}.",
             ),
             Comparison(
                 what=f"traces that use {UTILISATION:.0%} of the link",
-                ours=over_seeds(100 * enough.groupby(table["seed"]).mean()),
+                ours=Estimate(100 * enough.groupby(table["seed"]).mean()),
                 published=unbounded("valid; not stated how many", "section 2.5.1"),
                 unit="%",
             ),

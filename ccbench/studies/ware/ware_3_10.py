@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from ccbench.base.estimate import Estimate
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, percentage
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware import converged
-from ccbench.studies.ware.testbed import over_seeds, queue_axis, rank_correlation
+from ccbench.studies.ware.testbed import queue_axis, rank_correlation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,31 +63,31 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what="median error against CUBIC",
-                ours=over_seeds(cubic.groupby("seed")["error_percent"].median()),
+                ours=Estimate(cubic.groupby("seed")["error_percent"].median()),
                 published=percentage(5, _WHERE),
                 unit="%",
                 note=_as_part_of_link(cubic),
             ),
             Comparison(
                 what="median error against Reno",
-                ours=over_seeds(reno.groupby("seed")["error_percent"].median()),
+                ours=Estimate(reno.groupby("seed")["error_percent"].median()),
                 published=percentage(8, _WHERE),
                 unit="%",
                 note=_as_part_of_link(reno),
             ),
             Comparison(
                 what="order of the error against CUBIC by queue length (rank correlation)",
-                ours=over_seeds(_order(cubic, "queue_packets")),
+                ours=Estimate(_order(cubic, "queue_packets")),
                 published=at_most(0, _WHERE, text="best with large queues"),
             ),
             Comparison(
                 what="order of the error against CUBIC by number of flows (rank correlation)",
-                ours=over_seeds(_order(cubic, "bbr_flows")),
+                ours=Estimate(_order(cubic, "bbr_flows")),
                 published=at_most(0, _WHERE, text="best with large numbers of flows"),
             ),
             Comparison(
                 what="order of the error against Reno by queue length (rank correlation)",
-                ours=over_seeds(_order(reno, "queue_packets")),
+                ours=Estimate(_order(reno, "queue_packets")),
                 published=at_least(0, _WHERE, text="worse as the queue becomes larger"),
             ),
         ),

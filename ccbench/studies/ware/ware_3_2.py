@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from ccbench.base.estimate import Estimate
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_most, percentage
 from ccbench.studies.study import Comparison, Findings, Rows, Study
@@ -16,7 +17,6 @@ from ccbench.studies.ware.testbed import (
     SEEDS,
     competition,
     is_bbr,
-    over_seeds,
     queue_axis,
     queue_packets,
     rank_correlation,
@@ -71,24 +71,24 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what="BBR's share against Reno, median of the queues up to 32 BDP",
-                ours=over_seeds(reno[reno.index <= queue_packets(32)].median()),
+                ours=Estimate(reno[reno.index <= queue_packets(32)].median()),
                 published=percentage(40, _WHERE, text="around 40"),
                 unit="%",
             ),
             Comparison(
                 what="order of BBR's share against CUBIC by queue length (rank correlation)",
-                ours=over_seeds(cubic.apply(rank_correlation)),
+                ours=Estimate(cubic.apply(rank_correlation)),
                 published=at_most(0, _WHERE, text="correlated; generous in long queues"),
             ),
             Comparison(
                 what="BBR's share against CUBIC, longest queue",
-                ours=over_seeds(cubic.loc[longest]),
+                ours=Estimate(cubic.loc[longest]),
                 published=at_most(50, _WHERE, text="generous"),
                 unit="%",
             ),
             Comparison(
                 what="the same, less its share against Reno",
-                ours=over_seeds(cubic.loc[longest] - reno.loc[longest]),
+                ours=Estimate(cubic.loc[longest] - reno.loc[longest]),
                 published=at_most(0, _WHERE, text="generous especially to CUBIC"),
                 unit="points",
             ),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from ccbench.base.estimate import Estimate
 from ccbench.harm import converged_at
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, percentage
@@ -24,7 +25,6 @@ from ccbench.studies.ware.testbed import (
     BANDWIDTH_MBPS,
     SEEDS,
     competition,
-    over_seeds,
     queue_axis,
     queue_packets,
 )
@@ -96,20 +96,20 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what="time until BBR has settled, longest queue",
-                ours=over_seeds(runs.loc[longest, "settled_s"] / 60),
+                ours=Estimate(runs.loc[longest, "settled_s"] / 60),
                 published=at_least(1, _WHERE, text="on the order of minutes"),
                 unit="min",
             ),
             Comparison(
                 what="BBR's goodput over the longest interval by that over 30 s, longest queue",
-                ours=over_seeds(means.iloc[-1] / means.loc[30]),
+                ours=Estimate(means.iloc[-1] / means.loc[30]),
                 published=at_least(
                     1, _WHERE, text="depends on the interval, as BBR takes longer to scale up"
                 ),
             ),
             Comparison(
                 what="BBR's share once it has settled, median of the queues up to 32 BDP",
-                ours=over_seeds(share[share.index <= queue_packets(32)].median()),
+                ours=Estimate(share[share.index <= queue_packets(32)].median()),
                 published=percentage(40, _WHERE, text="around 40"),
                 unit="%",
                 note="Of the last quarter of the run.",

@@ -15,10 +15,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ccbench.base.estimate import Estimate
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import percentage, quantity, similar
 from ccbench.studies.study import Comparison, Findings, Rows, Study
-from ccbench.studies.ware.testbed import BANDWIDTH_MBPS, COLOURS, SEEDS, competition, over_seeds
+from ccbench.studies.ware.testbed import BANDWIDTH_MBPS, COLOURS, SEEDS, competition
 
 if TYPE_CHECKING:
     from ccbench.experiment.scenario import Scenario
@@ -60,19 +61,19 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what="what is left for the sixteen CUBIC flows",
-                ours=over_seeds(100 * means["cubic_mbps"] / means.sum(axis=1)),
+                ours=Estimate(100 * means["cubic_mbps"] / means.sum(axis=1)),
                 published=percentage(50, "section 3.3", text="just over half"),
                 unit="%",
             ),
             Comparison(
                 what="time between two dips of BBR, median",
-                ours=over_seeds(dips["apart_s"]),
+                ours=Estimate(dips["apart_s"]),
                 published=quantity(10, "section 3.4", text="ten-second intervals"),
                 unit="s",
             ),
             Comparison(
                 what="BBR's throughput in a dip by its mean, median",
-                ours=over_seeds(100 * dips["depth"]),
+                ours=Estimate(100 * dips["depth"]),
                 published=similar(0, "section 3.4", text="almost zero"),
                 unit="%",
             ),

@@ -19,11 +19,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ccbench.base.estimate import Estimate
 from ccbench.models.bbr import BbrModel, inflight_cap_packets
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import exactly, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
-from ccbench.studies.ware.testbed import COLOURS, RTT_MS, SEEDS, competition, over_seeds
+from ccbench.studies.ware.testbed import COLOURS, RTT_MS, SEEDS, competition
 
 if TYPE_CHECKING:
     from ccbench.experiment.scenario import Scenario
@@ -95,32 +96,32 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what="RTT estimate of one flow by the base RTT",
-                ours=over_seeds(of_seed["alone_percent"]),
+                ours=Estimate(of_seed["alone_percent"]),
                 published=similar(100, "section 3.5.3", text="measures the baseline RTT"),
                 unit="%",
                 note="It has the link's time for two packets, which one ACK answers.",
             ),
             Comparison(
                 what="fewest flows whose estimate is inflated",
-                ours=over_seeds(of_seed["fewest_inflated"]),
+                ours=Estimate(of_seed["fewest_inflated"]),
                 published=exactly(13, _WHERE, text="13 or more"),
                 unit="flows",
             ),
             Comparison(
                 what="from there on, variance of the estimate that a line explains",
-                ours=over_seeds(of_seed["linear_percent"]),
+                ours=Estimate(of_seed["linear_percent"]),
                 published=similar(100, _WHERE, text="increases linearly"),
                 unit="%",
             ),
             Comparison(
                 what="from there on, growth of the estimate with each flow by that of (3.6)",
-                ours=over_seeds(of_seed["growth_percent"]),
+                ours=Estimate(of_seed["growth_percent"]),
                 published=similar(100, _WHERE, text="similar to the prediction"),
                 unit="%",
             ),
             Comparison(
                 what="in-flight cap by 2 x RTT estimate x link rate, most flows",
-                ours=over_seeds(of_seed["cap"]),
+                ours=Estimate(of_seed["cap"]),
                 published=unbounded("the estimate corresponds to the cap", _WHERE),
             ),
         ),

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
+from ccbench.base.estimate import Estimate
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_most, between
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware import converged
-from ccbench.studies.ware.testbed import over_seeds, queue_axis
+from ccbench.studies.ware.testbed import queue_axis
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -76,13 +77,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what="prediction (3.11) less probe time, median",
-                ours=over_seeds(excess_s.median()),
+                ours=Estimate(excess_s.median()),
                 published=between(1, 3, _WHERE, text="most commonly 1 to 3"),
                 unit="s",
             ),
             Comparison(
                 what="the largest difference",
-                ours=over_seeds(excess_s.max()),
+                ours=Estimate(excess_s.max()),
                 published=at_most(8, _WHERE, text="at most about 8"),
                 unit="s",
             ),

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ccbench.base.estimate import Estimate
 from ccbench.harm import converged_at, long_flows, relative_harm
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware.harm import scenarios_of
-from ccbench.studies.ware.testbed import over_seeds
 
 if TYPE_CHECKING:
     from ccbench.experiment.scenario import Scenario
@@ -92,14 +92,12 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             Comparison(
                 what="spread of the difference (standard deviation), later half by earlier half",
-                ours=over_seeds(
-                    pd.Series([_spread(of_one) for _, of_one in harms.groupby("seed")])
-                ),
+                ours=Estimate(pd.Series([_spread(of_one) for _, of_one in harms.groupby("seed")])),
                 published=at_least(1, _WHERE, text="varies significantly for later convergence"),
             ),
             Comparison(
                 what="experiments that converge",
-                ours=over_seeds(100 * runs.notna().groupby("seed").mean()),
+                ours=Estimate(100 * runs.notna().groupby("seed").mean()),
                 published=unbounded("not stated", _WHERE),
                 unit="%",
             ),

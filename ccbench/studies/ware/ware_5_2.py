@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from ccbench.base.estimate import Estimate
 from ccbench.harm import long_flows
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, fraction, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Study
 from ccbench.studies.ware.harm import harms, measure, scenarios_of
-from ccbench.studies.ware.testbed import over_seeds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,19 +75,19 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             Comparison(
                 what=f"mean relative harm where Jain's index is {_EQUAL:g} or more",
-                ours=over_seeds(100 * equal.groupby("seed")["relative_harm"].mean()),
+                ours=Estimate(100 * equal.groupby("seed")["relative_harm"].mean()),
                 published=similar(0, _WHERE, text="centred at 0"),
                 unit="%",
             ),
             Comparison(
                 what=f"absolute harm beside {most} BBR flows less that beside 1, mean",
-                ours=over_seeds(_growth(pairs, "absolute_harm", most)),
+                ours=Estimate(_growth(pairs, "absolute_harm", most)),
                 published=at_least(0, _WHERE, text="gets worse with the number of flows"),
                 unit="%",
             ),
             Comparison(
                 what=f"relative harm beside {most} BBR flows less that beside 1, mean",
-                ours=over_seeds(_growth(pairs, "relative_harm", most)),
+                ours=Estimate(_growth(pairs, "relative_harm", most)),
                 published=unbounded("worst settings do not depend on the number", _WHERE),
                 unit="%",
             ),

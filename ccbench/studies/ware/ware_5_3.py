@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
+from ccbench.base.estimate import Estimate
 from ccbench.harm import long_flows
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import fraction, unbounded
 from ccbench.studies.study import Comparison, Findings, Study
 from ccbench.studies.ware.harm import harms, measure, scenarios_of
-from ccbench.studies.ware.testbed import COLOURS, SEEDS, over_seeds, queue_axis
+from ccbench.studies.ware.testbed import COLOURS, SEEDS, queue_axis
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,17 +59,17 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what=f"Jain's index, {_LONG_QUEUE} packets",
-                ours=over_seeds(long["jain"]),
+                ours=Estimate(long["jain"]),
                 published=fraction(0.988, "caption of Figure 5.4"),
             ),
             Comparison(
                 what=f"relative harm, {_LONG_QUEUE} packets",
-                ours=over_seeds(long["relative_harm"]),
+                ours=Estimate(long["relative_harm"]),
                 published=fraction(-0.060, "caption of Figure 5.4", text="-0.060"),
             ),
             Comparison(
                 what="the same, from convergence on",
-                ours=over_seeds(settled["relative_harm"]),
+                ours=Estimate(settled["relative_harm"]),
                 published=unbounded("variant", "caption of Figure 5.4"),
             ),
         ),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from ccbench.base.estimate import Estimate
 from ccbench.experiment.noise import typical
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 from ccbench.harm import Convergence
@@ -28,7 +29,7 @@ from ccbench.harm.convergence.rivals import (
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, exactly, percentage
 from ccbench.studies.study import Comparison, Findings, Rows, Study
-from ccbench.studies.ware.testbed import COLOURS, over_seeds
+from ccbench.studies.ware.testbed import COLOURS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,34 +110,34 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what="BBR's distance from the mean of what follows, median",
-                ours=over_seeds(distance["bbr"]),
+                ours=Estimate(distance["bbr"]),
                 published=percentage(40, _WHERE, text="around 40"),
                 unit="%",
             ),
             Comparison(
                 what="CUBIC's distance from the mean of what follows, median",
-                ours=over_seeds(distance["cubic"]),
+                ours=Estimate(distance["cubic"]),
                 published=percentage(60, _WHERE, text="around 60"),
                 unit="%",
             ),
             Comparison(
                 what="flows, of two, that have converged by Axiomatizing's rule, alpha 0.9",
-                ours=over_seeds(two["alpha_converged_s"]),
+                ours=Estimate(two["alpha_converged_s"]),
                 published=exactly(0, _WHERE, text="none: it breaks down"),
             ),
             Comparison(
                 what="flows, of two, that have converged by PCC Vivace's rule",
-                ours=over_seeds(two["vivace_converged_s"]),
+                ours=Estimate(two["vivace_converged_s"]),
                 published=exactly(0, _WHERE, text="none: it breaks down"),
             ),
             Comparison(
                 what="flows, of two, that have converged by Algorithm 1",
-                ours=over_seeds(two["converged_s"]),
+                ours=Estimate(two["converged_s"]),
                 published=exactly(2, _WHERE, text="both: consistent swings have converged"),
             ),
             Comparison(
                 what="Figure 5.6: flows, of 8 cubic, that have not converged by Algorithm 1",
-                ours=over_seeds(8 - eight["converged_s"]),
+                ours=Estimate(8 - eight["converged_s"]),
                 published=at_least(1, "caption of Figure 5.6", text="no convergence"),
                 note="One flow suffices for an experiment not to converge.",
             ),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from ccbench.base.estimate import Estimate
 from ccbench.experiment.noise import typical
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 from ccbench.harm import Convergence, measured_from
@@ -25,7 +26,7 @@ from ccbench.harm.convergence.plot import convergence_figure
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
-from ccbench.studies.ware.testbed import SEEDS, over_seeds
+from ccbench.studies.ware.testbed import SEEDS
 
 if TYPE_CHECKING:
     from ccbench.run.run import Run
@@ -100,13 +101,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             Comparison(
                 what="the returned time, less the label, median of all flows",
-                ours=over_seeds(medians["after_label_s"]),
+                ours=Estimate(medians["after_label_s"]),
                 published=at_least(0, _WHERE, text="after convergence"),
                 unit="s",
             ),
             Comparison(
                 what="mean throughput after it, off that after the label, median of all flows",
-                ours=over_seeds(medians["label_difference_percent"]),
+                ours=Estimate(medians["label_difference_percent"]),
                 published=similar(0, _EXAMPLE, text="nearly identical"),
                 unit="%",
             ),

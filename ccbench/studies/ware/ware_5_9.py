@@ -16,13 +16,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ccbench.base.estimate import Estimate
 from ccbench.experiment.noise import typical
 from ccbench.harm.convergence.evaluation import METHODS, evaluate, summarise
 from ccbench.harm.convergence.labels import LATEST_S, NETWORKS, labelled_run, labelled_scenarios
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
-from ccbench.studies.ware.testbed import SEEDS, over_seeds
+from ccbench.studies.ware.testbed import SEEDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,26 +74,26 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what="flows whose mean is within 10 % of that after the label",
-                ours=over_seeds(near[_OURS]),
+                ours=Estimate(near[_OURS]),
                 published=at_least(80, _WHERE, text="over 80"),
                 unit="%",
             ),
             Comparison(
                 what="the same, less those for ignoring 20 s or a minute, whichever are more",
-                ours=over_seeds(near[_OURS] - others),
+                ours=Estimate(near[_OURS] - others),
                 published=at_least(0, _WHERE, text="the tightest fit"),
                 unit="points",
             ),
             Comparison(
                 what=f"agreement on which flows converged, where all start by {LATEST_S:g} s",
-                ours=over_seeds(in_time[_OURS]),
+                ours=Estimate(in_time[_OURS]),
                 published=at_least(90, _WHERE, text="over 90"),
                 unit="%",
                 note=_always(in_time),
             ),
             Comparison(
                 what="the same, all runs",
-                ours=over_seeds(agree[_OURS]),
+                ours=Estimate(agree[_OURS]),
                 published=unbounded("variant", _WHERE),
                 unit="%",
                 note=_always(agree),
