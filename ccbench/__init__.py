@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Benchmarks of congestion control on the real Linux TCP stack in virtual time.
 
-An experiment is data: a :class:`Scenario` says what to run, :func:`ccbench.emulate.run` runs it on
-an engine, and the :class:`Run` it returns says what happened.
+An experiment is data: a :class:`Scenario` describes it, :func:`ccbench.emulate.run` runs it on an
+engine, and the returned :class:`Run` holds the result.
 
 Examples
 --------
@@ -57,8 +57,8 @@ __all__ = [
     "traffic",
 ]
 
-# Imported when they are first used: pandas and pyarrow take most of a second, and the command
-# line's --help needs neither.
+# Names are imported on first use: pandas and pyarrow take most of a second to import, and --help
+# needs neither.
 _HOMES = {
     "Bottleneck": "ccbench.experiment.bottleneck",
     "Flow": "ccbench.experiment.flow",
@@ -79,7 +79,7 @@ _MODULES = {
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        from importlib.metadata import version  # noqa: PLC0415 - longer than all else here
+        from importlib.metadata import version  # noqa: PLC0415 - dominates the import time
 
         return version("ccbench")
     if name in _MODULES:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of numbers: checks like those of :mod:`ccbench.base.validation`, and a moving average."""
+"""Validation of numeric arrays, and a moving average."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["broadcastable", "check_increasing", "check_row", "exponential_averag
 def numbers(
     field: str, values: ArrayLike, allowed: Range, *, example: float
 ) -> NDArray[np.float64]:
-    """Return `values` as an array of floats, if all are finite numbers within `allowed`.
+    """Return `values` as an array of floats if all are finite numbers within `allowed`.
 
     Raises
     ------
     InputError
-        For the first value that is not.
+        For the first invalid value.
     """
     array = np.asarray(values)
     if array.dtype.kind in "iuf" and np.isfinite(array).all():
@@ -38,12 +38,12 @@ def numbers(
 
 
 def check_increasing(field: str, values: NDArray[np.float64], step: str) -> None:
-    """Make sure that each of `values`, shape (n,), is above the one before it.
+    """Check that `values`, shape (n,), increase strictly.
 
     Raises
     ------
     InputError
-        For the first one that is not.
+        For the first value that is not above its predecessor.
     """
     if np.any(early := np.diff(values) <= 0):
         allowed = f"above the one before, {values[:-1][early][0]:g}"
@@ -51,12 +51,12 @@ def check_increasing(field: str, values: NDArray[np.float64], step: str) -> None
 
 
 def broadcastable(**arrays: NDArray[np.float64]) -> tuple[int, ...]:
-    """Return the shape of these arrays, broadcast against each other.
+    """Return the common broadcast shape of these arrays.
 
     Raises
     ------
     InputError
-        If their shapes do not fit; it names all of them.
+        If the shapes are incompatible; the message lists all of them.
     """
     shapes = tuple(x.shape for x in arrays.values())
     try:
@@ -68,12 +68,12 @@ def broadcastable(**arrays: NDArray[np.float64]) -> tuple[int, ...]:
 
 
 def check_row(field: str, values: NDArray[np.float64], *, step: str, least: int = 0) -> None:
-    """Check that an array has one axis, of `least` values or more.
+    """Check that an array has one axis of at least `least` values.
 
     Raises
     ------
     InputError
-        If it has not.
+        If it does not.
     """
     if values.ndim != 1 or values.size < least:
         allowed = f"(n,), n at least {least}" if least else "(n,)"
@@ -81,14 +81,14 @@ def check_row(field: str, values: NDArray[np.float64], *, step: str, least: int 
 
 
 def exponential_average(series: NDArray[Any], *, decay: float) -> NDArray[Any]:
-    """Return the exponentially weighted moving average of a series, beginning with its first value.
+    """Return the exponentially weighted moving average of a series, starting at its first value.
 
     Parameters
     ----------
     series : numpy.ndarray
-        Values at equal intervals, at least one; the last axis is time.
+        At least one value, at equal intervals; the last axis is time.
     decay : float
-        Weight of the average so far; a new value has `1 - decay`.
+        Weight of the previous average; a new value has weight `1 - decay`.
 
     Examples
     --------

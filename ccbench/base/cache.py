@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cache folder, for files that can be made again: runs, kernels."""
+"""The cache folder, for files that can be reproduced: runs, kernels."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ccbench.base.errors import CcbenchError
 
 __all__ = ["ELSEWHERE", "cache_dir", "unwritable"]
 
-#: How to have another cache folder.
+#: The step that selects another cache folder.
 ELSEWHERE = "set CCBENCH_CACHE to a folder that you may write to"
 
 
 def cache_dir() -> Path:
-    """Return the folder: ``$CCBENCH_CACHE`` if that is set, else the user's cache folder.
+    """Return the cache folder: ``$CCBENCH_CACHE`` if set, else a folder in the user's cache.
 
-    It need not exist yet.
+    The folder may not exist yet.
 
     Raises
     ------
     InputError
-        If ``$CCBENCH_CACHE`` is below the home of a user who is not there.
+        If ``$CCBENCH_CACHE`` is in the home folder of an unknown user.
     """
     override = os.environ.get("CCBENCH_CACHE")
     if override:
@@ -34,7 +34,7 @@ def cache_dir() -> Path:
 
 
 def unwritable(folder: Path, error: Exception) -> CcbenchError:
-    """Return the error to raise when a store in the cache cannot be written."""
+    """Return the error for a store in the cache that cannot be written."""
     if isinstance(error, OSError):
         reason = os_errors.explain(error, folder, elsewhere=ELSEWHERE)
     else:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the fields of frozen dataclasses, declared with the fields.
+"""Validation of the fields of frozen dataclasses, declared in the fields' metadata.
 
-A check is a field's metadata; :func:`check_fields` runs them all and replaces each value by its
-normal form. dataclasses have no converters of their own; those of attrs would need a dependency,
-turn the types of parameters into ``Any``, and make ``dataclasses.replace`` fail.
+:func:`check_fields` runs all checks and replaces each value by its normal form. Dataclasses have no
+converters; those of attrs would add a dependency, turn parameter types into ``Any`` and break
+``dataclasses.replace``.
 
 Examples
 --------
@@ -50,7 +50,7 @@ def checked(check: Callable[[str, Any], object], *, optional: bool = False) -> M
         Takes the field's name and value; returns the value in its normal form or raises
         :class:`~ccbench.base.errors.InputError`.
     optional : bool
-        Whether None is allowed too.
+        Whether None is also allowed.
     """
     if optional:
         return {_CHECK: lambda name, value: None if value is None else check(name, value)}
@@ -58,7 +58,7 @@ def checked(check: Callable[[str, Any], object], *, optional: bool = False) -> M
 
 
 def number(allowed: Range, *, example: float, optional: bool = False) -> Metadata:
-    """Return the metadata of a field that is a number within `allowed`."""
+    """Return the metadata of a numeric field with values within `allowed`."""
     return checked(
         lambda name, value: validation.number(name, value, allowed, example=example),
         optional=optional,
@@ -66,7 +66,7 @@ def number(allowed: Range, *, example: float, optional: bool = False) -> Metadat
 
 
 def whole(allowed: Range, *, example: int, optional: bool = False) -> Metadata:
-    """Return the metadata of a field that is a whole number within `allowed`."""
+    """Return the metadata of an integer field with values within `allowed`."""
     return checked(
         lambda name, value: validation.whole(name, value, allowed, example=example),
         optional=optional,
@@ -74,12 +74,12 @@ def whole(allowed: Range, *, example: int, optional: bool = False) -> Metadata:
 
 
 def check_fields(instance: DataclassInstance) -> None:
-    """Run the checks of a dataclass's fields, in their order: to be called by ``__post_init__``.
+    """Run the checks of a dataclass's fields in order; call this from ``__post_init__``.
 
     Raises
     ------
     InputError
-        For the first field whose value is not allowed.
+        For the first field with an invalid value.
     """
     for field in dataclasses.fields(instance):
         if check := field.metadata.get(_CHECK):
@@ -87,5 +87,5 @@ def check_fields(instance: DataclassInstance) -> None:
 
 
 def set_field(instance: DataclassInstance, name: str, value: object) -> None:
-    """Set a field of a frozen dataclass that is being made."""
+    """Set a field of a frozen dataclass during its initialization."""
     object.__setattr__(instance, name, value)

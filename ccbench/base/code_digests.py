@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Digests of ccbench's own code that comments, docstrings and formatting do not change."""
+"""Digests of ccbench's source code, independent of comments, docstrings and formatting."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _ROOT = Path(__file__).parents[1]
 
 @cache
 def code_digest(*modules: str) -> str:
-    """Return the SHA-256 in hexadecimal of modules and all of ccbench that they import.
+    """Return the SHA-256 in hexadecimal of modules and of all ccbench modules they import.
 
-    Comments, docstrings, formatting and imports for types alone do not count, nor does the version
-    of Python. Compiled cores have digests of their own.
+    Comments, docstrings, formatting, type-only imports and the version of Python do not affect it.
+    Compiled cores have their own digests.
 
     Examples
     --------
@@ -36,9 +36,9 @@ def code_digest(*modules: str) -> str:
 
 
 def imported(*modules: str) -> tuple[str, ...]:
-    """Return modules and all of ccbench that they import, one by way of the other, sorted.
+    """Return modules and all ccbench modules that they import, directly or indirectly, sorted.
 
-    A package counts where something is imported that it defines, not where one of its modules is.
+    A package is included only if a name defined in its ``__init__.py`` is imported.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def imported(*modules: str) -> tuple[str, ...]:
 
 
 def _trees(modules: Iterable[str]) -> dict[str, ast.Module]:
-    """Return the code of modules and of all that they import, by name."""
+    """Return the syntax trees of modules and of all their imports, by name."""
     trees: dict[str, ast.Module] = {}
     pending = list(modules)
     while pending:
@@ -61,7 +61,7 @@ def _trees(modules: Iterable[str]) -> dict[str, ast.Module]:
 
 
 def normal_form(source: str) -> str:
-    """Return Python code as one line that only depends on what it does.
+    """Return Python code as one line that depends only on its behaviour.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def normal_form(source: str) -> str:
 
 
 def _source(module: str) -> str:
-    """Return the source of a module of ccbench; of a compiled one, which has a stub, nothing."""
+    """Return the source of a ccbench module; empty for a compiled module, which has a stub."""
     path = _path(module)
     if path is None:
         raise ModuleNotFoundError(module)
@@ -80,53 +80,53 @@ def _source(module: str) -> str:
 
 
 def _path(module: str) -> Path | None:
-    """Return a module's file, without importing anything; None if there is no such module."""
-    place = _ROOT.joinpath(*module.split(".")[1:])
-    files = (place / "__init__.py", place.with_suffix(".py"), place.with_suffix(".pyi"))
+    """Return a module's file without importing anything; None if there is no such module."""
+    stem = _ROOT.joinpath(*module.split(".")[1:])
+    files = (stem / "__init__.py", stem.with_suffix(".py"), stem.with_suffix(".pyi"))
     return next((file for file in files if file.is_file()), None)
 
 
 def _stripped(source: str) -> ast.Module:
-    """Return code without docstrings and imports for types alone."""
+    """Return the syntax tree of code without docstrings and type-only imports."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            node.body = [line for line in body if not _is_ignored(line)]  # type: ignore[attr-defined]
+            node.body = [item for item in body if not _is_ignored(item)]  # type: ignore[attr-defined]
     return tree
 
 
-def _is_ignored(line: ast.stmt) -> bool:
-    if isinstance(line, ast.Expr):
-        return isinstance(line.value, ast.Constant)
+def _is_ignored(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Expr):
+        return isinstance(statement.value, ast.Constant)
     return (
-        isinstance(line, ast.If)
-        and isinstance(line.test, ast.Name)
-        and line.test.id == "TYPE_CHECKING"
+        isinstance(statement, ast.If)
+        and isinstance(statement.test, ast.Name)
+        and statement.test.id == "TYPE_CHECKING"
     )
 
 
 def _text(node: object) -> str:
-    """Return a syntax tree as text, without what is empty: newer versions of Python have more."""
+    """Return a syntax tree as text without empty fields, which newer versions of Python add."""
     if isinstance(node, ast.AST):
         fields = ((name, value) for name, value in ast.iter_fields(node) if value not in (None, []))
-        inside = ",".join(f"{name}={_text(value)}" for name, value in fields)
-        return f"{type(node).__name__}({inside})"
+        content = ",".join(f"{name}={_text(value)}" for name, value in fields)
+        return f"{type(node).__name__}({content})"
     if isinstance(node, list):
         return f"[{','.join(map(_text, node))}]"
     return repr(node)
 
 
 def _imports(tree: ast.Module) -> Iterator[str]:
-    """Yield the modules of ccbench that code imports, wherever it does."""
+    """Yield the ccbench modules that code imports at any level."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if _is_ours(alias.name))
-        elif isinstance(node, ast.ImportFrom) and node.module and _is_ours(node.module):
+            yield from (alias.name for alias in node.names if _is_in_ccbench(alias.name))
+        elif isinstance(node, ast.ImportFrom) and node.module and _is_in_ccbench(node.module):
             for alias in node.names:
                 name = f"{node.module}.{alias.name}"
                 yield node.module if _path(name) is None else name
 
 
-def _is_ours(module: str) -> bool:
+def _is_in_ccbench(module: str) -> bool:
     return module.partition(".")[0] == _ROOT.name

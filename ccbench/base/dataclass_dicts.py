@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dataclasses to plain dictionaries and back."""
+"""Conversion between dataclasses and plain dictionaries."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 __all__ = ["Readers", "build", "present", "without_defaults"]
 
-#: For fields that look different in a document: the function that converts what stands there.
+#: Functions that convert a document's values, for fields with another representation there.
 Readers = Mapping[str, Callable[[object], object]]
 
 
 def present(instance: DataclassInstance) -> dict[str, Any]:
-    """Return the fields that say something: all but ``None``, empty strings and empty tuples."""
+    """Return all fields except ``None``, empty strings and empty tuples."""
     values = ((f.name, getattr(instance, f.name)) for f in dataclasses.fields(instance))
     return {name: value for name, value in values if value not in (None, "", ())}
 
 
 def without_defaults(cls: type[DataclassInstance], document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entries of `document` that differ from the defaults of `cls`."""
-    defaults = {f.name: f.default for f in dataclasses.fields(cls)}  # MISSING equals no value
+    defaults = {f.name: f.default for f in dataclasses.fields(cls)}  # MISSING equals nothing else
     return {name: value for name, value in document.items() if value != defaults[name]}
 
 
 def build(cls: type[T], data: Mapping[str, object], readers: Readers) -> T:
-    """Make a `cls` from a dictionary of its fields.
+    """Return a `cls` built from a dictionary of its fields.
 
     Raises
     ------
@@ -45,10 +45,10 @@ def build(cls: type[T], data: Mapping[str, object], readers: Readers) -> T:
     for name in data:
         if name not in settings:
             raise validation.unknown_key(str(name), settings)
-    needed = [name for name, f in settings.items() if f.default is dataclasses.MISSING]
-    for name in needed:
+    required = [name for name, f in settings.items() if f.default is dataclasses.MISSING]
+    for name in required:
         if name not in data:
-            raise InputError(f"{name} is missing: add it (needed here: {', '.join(needed)})")
+            raise InputError(f"{name} is missing: add it (required here: {', '.join(required)})")
     values: dict[str, Any] = {
         name: readers[name](value) if name in readers else value for name, value in data.items()
     }

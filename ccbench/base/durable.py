@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that appear whole or not at all."""
+"""Atomic creation of files and folders: they appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LEFTOVER", "existing", "is_possible", "new_file", "new_folder", "remove", "write_text"]
 
-#: Matches the names that folders have while they are written or removed.
+#: Pattern of the temporary names of folders that are being written or removed.
 LEFTOVER = ".*.tmp"
 
 _IN_THE_WAY = (errno.ENOTEMPTY, errno.EEXIST)
@@ -29,10 +29,10 @@ _IN_THE_WAY = (errno.ENOTEMPTY, errno.EEXIST)
 
 @contextmanager
 def new_folder(path: Path, *, replace: bool) -> Iterator[Path]:
-    """Give an empty folder that becomes `path` when the block ends without an exception.
+    """Yield an empty folder that becomes `path` when the block ends without an exception.
 
-    Any number of processes may do this for the same path at once. If `path` is there already, it is
-    replaced, or, if not `replace`, kept: then the new folder is thrown away.
+    Any number of processes may create the same path at once. An existing `path` is replaced if
+    `replace` is true; otherwise the new folder is discarded.
     """
     path = _behind_links(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def new_folder(path: Path, *, replace: bool) -> Iterator[Path]:
     try:
         with _named(path, temporary):
             yield temporary
-        while True:  # until no other process has put its own there since we looked
+        while True:  # until no other process recreates the path between removal and renaming
             try:
                 temporary.rename(path)
                 break
@@ -58,17 +58,17 @@ def new_folder(path: Path, *, replace: bool) -> Iterator[Path]:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """Give a path to write to that becomes `path` when the block ends without an exception.
+    """Yield a path for writing that becomes `path` when the block ends without an exception.
 
-    It takes the place of a file that is there, also where `path` is a link to that. What is no
-    file, such as ``/dev/stdout`` or ``/dev/null``, stays where it is and is written to.
+    It replaces an existing file, following symbolic links. Devices and pipes, such as
+    ``/dev/stdout`` or ``/dev/null``, are written to.
     """
-    if _takes_bytes(path):
+    if _is_device(path):
         with tempfile.TemporaryDirectory() as folder:
-            whole = Path(folder) / path.name
-            with _named(whole, whole):  # if there is no room, then where it is written first
-                yield whole
-            with _named(path, whole), whole.open("rb") as source, path.open("wb") as target:
+            copy = Path(folder) / path.name
+            with _named(copy, copy):  # if a disk is full, it is that of the copy
+                yield copy
+            with _named(path, copy), copy.open("rb") as source, path.open("wb") as target:
                 shutil.copyfileobj(source, target)
         return
     path = _behind_links(path)
@@ -84,25 +84,25 @@ def new_file(path: Path) -> Iterator[Path]:
 
 
 def is_possible(path: Path) -> bool:
-    """Whether a file or a folder may be put there: to be asked before what takes long."""
-    if _takes_bytes(path):
+    """Return whether a file or folder can be created at `path`, for checks before long work."""
+    if _is_device(path):
         return os.access(path, os.W_OK)
     return os.access(existing(_behind_links(path).absolute().parent), os.W_OK | os.X_OK)
 
 
 def existing(folder: Path) -> Path:
-    """Return a folder, or the nearest above it that is there."""
+    """Return a folder, or its nearest existing parent."""
     return next(path for path in (folder, *folder.parents) if path.exists())
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` to a file, in UTF-8, in place of what is there."""
+    """Write `text` to a file in UTF-8, replacing an existing file."""
     with new_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def remove(path: Path) -> None:
-    """Remove a folder such that nobody sees half of it; somebody else may be doing the same."""
+    """Remove a folder atomically; other processes may remove it at the same time."""
     aside = _beside(path)
     try:
         path.rename(aside)
@@ -112,9 +112,9 @@ def remove(path: Path) -> None:
 
 
 def _begin(path: Path, temporary: Path, make: Callable[[], None]) -> int | None:
-    """Make what is to become `path`, locked, and remove what killed processes have left beside it.
+    """Create and lock the temporary of `path`, and remove those left behind by killed processes.
 
-    Returns the lock's descriptor; None where there are no such locks, as on some network drives.
+    Returns the lock's descriptor; None on file systems without locks, such as some network drives.
     """
     for leftover in path.parent.glob(f".*.{'?' * 32}.tmp"):
         _remove_if_left(leftover)
@@ -124,36 +124,36 @@ def _begin(path: Path, temporary: Path, make: Callable[[], None]) -> int | None:
         try:
             lock = locked(temporary, shared=True)
         except FileNotFoundError:
-            continue  # somebody has taken it for a leftover
+            continue  # another process removed it as a leftover
         except OSError:
             return None
         if temporary.exists():
             return lock
-        os.close(lock)  # the same, a moment later
+        os.close(lock)  # removed after the lock was opened
 
 
 @contextmanager
 def _named(path: Path, temporary: Path) -> Iterator[None]:
-    """Let errors of the temporary name the path, which people know.
+    """Make errors about the temporary name the user's path instead.
 
-    Libraries in C do not name the file for which there is no room.
+    C libraries do not name the file when a disk is full.
     """
     try:
         yield
     except OSError as error:
-        place = error.filename
-        is_ours = isinstance(place, str | os.PathLike) and Path(place).is_relative_to(temporary)
-        if is_ours or (place is None and error.errno in NO_ROOM):
+        name = error.filename
+        is_inside = isinstance(name, str | os.PathLike) and Path(name).is_relative_to(temporary)
+        if is_inside or (name is None and error.errno in NO_ROOM):
             error.filename = str(path)
         raise
 
 
 def _remove_if_left(leftover: Path) -> None:
-    """Remove what nobody writes to any more."""
-    with suppress(OSError):  # somebody does, or has just finished
+    """Remove a temporary that no process is writing."""
+    with suppress(OSError):  # in use, or just completed
         lock = locked(leftover, wait=False)
         try:
-            # Others may have removed what we locked, and its owner made another of that name.
+            # Another process may have removed the locked file, and its owner created a new one.
             if not os.path.samestat(os.fstat(lock), leftover.stat()):
                 return
             if leftover.is_dir():
@@ -169,19 +169,19 @@ def _close(lock: int | None) -> None:
         os.close(lock)
 
 
-def _takes_bytes(path: Path) -> bool:
-    """Whether it is there, and neither a file nor a folder: a device, a pipe."""
+def _is_device(path: Path) -> bool:
+    """Return whether the path exists and is neither a file nor a folder: a device or a pipe."""
     try:
-        mode = path.stat().st_mode  # once: others may be replacing it
+        mode = path.stat().st_mode  # a single call: other processes may be replacing it
     except OSError:
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _behind_links(path: Path) -> Path:
-    return Path(os.path.realpath(path)) if path.is_symlink() else path  # also in a circle
+    return Path(os.path.realpath(path)) if path.is_symlink() else path  # also of circular links
 
 
 def _beside(path: Path) -> Path:
-    path = path.absolute()  # pandas and Arrow take a folder `~x` for somebody's home
+    path = path.absolute()  # pandas and Arrow interpret a relative `~x` as a home folder
     return path.parent / f".{path.name}.{uuid.uuid4().hex}.tmp"

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors that ccbench raises on purpose.
+"""Exceptions of ccbench.
 
-Each carries one line for a person: what is wrong, and what to do about it. The command line prints
-that line and exits with status 2 for an :class:`InputError` and 1 for every other
-:class:`CcbenchError`.
+Each message is one line that states the problem and its remedy. The command line prints that line
+and exits with status 2 for an :class:`InputError` and 1 for every other :class:`CcbenchError`.
 """
 
 from __future__ import annotations
@@ -24,35 +23,29 @@ __all__ = [
 
 
 class CcbenchError(Exception):
-    """Base of every error that ccbench raises on purpose."""
+    """Base class of all exceptions that ccbench raises."""
 
 
 class InputError(CcbenchError, ValueError):
-    """Something the user wrote is not acceptable.
+    """Invalid input.
 
-    The message names the field, its value, what is allowed and the next step.
+    The message names the field, its value, the allowed values and the next step.
     """
 
 
 class EngineError(CcbenchError):
-    """A run could not start, or went wrong.
+    """Failure of a run.
 
     Parameters
     ----------
     message : str
-        What happened, in one line.
+        The failure in one line.
     console : iterable of str, optional
-        The last lines that the engine printed before it failed, oldest first.
-
-    Attributes
-    ----------
-    console : tuple of str
-        Those lines; empty if there are none.
+        The last lines that the engine printed before the failure, oldest first.
     """
 
     def __init__(self, message: str, console: Iterable[str] = ()) -> None:
-        # Both go to Exception so that the error survives pickling on its way back from a worker
-        # process.
+        # Exception gets both arguments so that the error survives pickling by a worker process.
         super().__init__(message, tuple(console))
 
     @property
@@ -66,31 +59,32 @@ class EngineError(CcbenchError):
 
 
 class MissingRequirement(CcbenchError):
-    """Something that is needed is not installed or not built; the message says how to get it."""
+    """A requirement is not installed or not built; the message states how to get it."""
 
 
 class DamagedRun(CcbenchError):
-    """A saved run is incomplete, was changed, or has a format that this version does not read."""
+    """A saved run is incomplete, was modified, or has an unsupported format."""
 
 
 class ServerError(CcbenchError):
-    """A server could not be observed.
+    """Failed observation of a server.
 
     Parameters
     ----------
     message : str
-        Why, in one line. What a server has said may be in it: what cannot be printed is replaced.
+        The reason in one line. It may quote the server's reply, so unprintable characters are
+        replaced.
     kind : str
-        The same in a word or two, for counting.
+        The category of the reason in a word or two, for counting.
     """
 
     def __init__(self, message: str, kind: str) -> None:
         harmless = "".join(sign if sign.isprintable() else "?" for sign in message)
-        super().__init__(harmless, kind)  # both, so that it survives pickling
+        super().__init__(harmless, kind)  # both, so that the error survives pickling
 
     @property
     def kind(self) -> str:
-        """The reason in a word or two."""
+        """The category of the reason in a word or two."""
         return str(self.args[1])
 
     def __str__(self) -> str:

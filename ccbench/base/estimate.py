@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates: the mean of repeated measurements, with its confidence interval."""
+"""Means of repeated measurements with confidence intervals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CONFIDENCE", "Estimate"]
 
-#: Probability with which an interval contains the true mean.
+#: Probability that an interval contains the true mean.
 CONFIDENCE = 0.95
 
 
@@ -22,13 +22,13 @@ CONFIDENCE = 0.95
 class Estimate:
     """The mean of independent measurements of one quantity.
 
-    The interval is Student's: it holds for few repetitions if single values are about normally
-    distributed, and for many whatever they are.
+    The interval is Student's: it is valid for few repetitions if the values are approximately
+    normally distributed, and for many repetitions of any distribution.
 
     Parameters
     ----------
     values : iterable of float
-        The measurements, one for each repetition; the attribute is a tuple.
+        The measurements, one per repetition; the attribute is a tuple.
 
     Examples
     --------
@@ -56,40 +56,40 @@ class Estimate:
 
     @cached_property
     def deviation(self) -> float:
-        """Standard deviation of a single measurement; NaN for fewer than two, or one not finite."""
+        """Sample standard deviation; NaN for fewer than two values or any that is not finite."""
         is_spread = len(self.values) > 1 and all(map(math.isfinite, self.values))
         return statistics.stdev(self.values) if is_spread else math.nan
 
     @cached_property
     def half_width(self) -> float:
-        """Half the length of the 95 % confidence interval; NaN for fewer than two measurements."""
+        """Half the width of the 95 % confidence interval; NaN for fewer than two measurements."""
         return self.joint_half_width(1)
 
     def joint_half_width(self, count: int) -> float:
-        """Return half the length of one of `count` intervals that hold together with 95 %.
+        """Return half the width of one of `count` simultaneous 95 % confidence intervals.
 
-        They hold together whatever depends on what (Bonferroni), and so for the largest of as many
-        means too. NaN for fewer than two measurements.
+        The correction is Bonferroni's, valid for any dependence, and so also for the largest of
+        `count` means. NaN for fewer than two measurements.
         """
-        if len(self.values) < 2:  # noqa: PLR2004 - one value has no spread
+        if len(self.values) < 2:  # noqa: PLR2004 - one value has no deviation
             return math.nan
-        from scipy import special  # noqa: PLC0415 - a tenth of a second, for intervals alone
+        from scipy import special  # noqa: PLC0415 - takes a tenth of a second, needed only here
 
         quantile = special.stdtrit(len(self.values) - 1, 1 - (1 - CONFIDENCE) / (2 * count))
         return float(quantile) * self.deviation / math.sqrt(len(self.values))
 
     @property
     def low(self) -> float:
-        """Lower end of the interval; NaN if there is none."""
+        """Lower end of the interval; NaN without an interval."""
         return self.mean - self.half_width
 
     @property
     def high(self) -> float:
-        """Upper end of the interval; NaN if there is none."""
+        """Upper end of the interval; NaN without an interval."""
         return self.mean + self.half_width
 
     def __format__(self, form: str) -> str:
-        """Return mean and half width, each formatted by `form`; the mean alone without interval."""
+        """Return mean and half width, each formatted by `form`; without an interval the mean."""
         mean = format(self.mean, form)
         if math.isnan(self.half_width):
             return mean

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Content-addressed store of folders: none is made twice."""
+"""Content-addressed store of folders."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FolderStore:
-    """Folders by their keys, each the SHA-256 of everything that decides its content.
+    """Folders by key: the SHA-256 of everything that determines a folder's content.
 
-    Any number of processes may use a store at once; if two write the same folder, one is kept.
+    Any number of processes may use a store at once; if two write the same folder, one is stored.
 
     Parameters
     ----------
     root : Path, optional
-        Its folder. Left out: one in the cache folder (:func:`ccbench.base.cache.cache_dir`).
+        The store's folder; by default one in the cache folder
+        (:func:`ccbench.base.cache.cache_dir`).
 
     Attributes
     ----------
     noun : str
-        Name of an entry, for messages; in the plural that of the folder in the cache.
+        Name of an entry in messages; its plural is the name of the folder in the cache.
     """
 
     noun: ClassVar[str]
@@ -49,13 +50,13 @@ class FolderStore:
         return self.root if self.root is not None else cache_dir() / f"{self.noun}s"
 
     def path_for(self, key: str) -> Path:
-        """Return the folder under this key."""
+        """Return the path of the folder with this key."""
         return self.folder / key[:2] / key
 
     def read(self, key: str, load: Callable[[Path], T]) -> T | None:
-        """Return the folder under this key as `load` reads it, or None if there is none.
+        """Load the folder with this key; None if there is none.
 
-        A damaged one is removed with a warning in the log.
+        A damaged folder is removed with a warning in the log.
         """
         path = self.path_for(key)
         if not path.is_dir():
@@ -68,7 +69,7 @@ class FolderStore:
             return None
 
     def write(self, key: str, save: Callable[[Path], object]) -> Path:
-        """Let `save` write the folder under this key, and return its path.
+        """Write the folder with this key by calling `save`, and return its path.
 
         Raises
         ------

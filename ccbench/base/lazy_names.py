@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of a package that are imported when they are first used."""
+"""Lazy imports of a package's public names."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["lazy_names"]
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """Return the ``__getattr__`` of a package.
+    """Return the ``__getattr__`` of a package, which imports names on first use.
 
     Parameters
     ----------
     package : str
-        The package's name, for the message about an unknown attribute.
+        The package's name, for the error about an unknown attribute.
     homes : mapping of str to str
-        The modules that define the names.
+        The module that defines each name.
 
     Examples
     --------

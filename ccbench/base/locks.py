@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks between processes, released when the process that holds them ends, however it ends.
+"""Interprocess locks, released when the process that holds them ends for any reason.
 
-All are of ``flock``. :func:`locked` locks a file or folder that is in use itself; :func:`lock_file`
-and :func:`exclusive` lock a file whose only purpose is the lock. Each lock is an open descriptor:
-closing it releases the lock.
+All use ``flock``. :func:`locked` locks a data file or folder itself; :func:`lock_file` and
+:func:`exclusive` lock a dedicated file. A lock is an open descriptor: closing it releases the lock.
 """
 
 from __future__ import annotations
@@ -28,22 +27,22 @@ def locked(path: Path, *, shared: bool = False, wait: bool = True) -> int:
     path : Path
         The file or folder.
     shared : bool
-        Whether others may hold shared locks at the same time.
+        Whether other processes may hold shared locks at the same time.
     wait : bool
-        Whether to wait for others to release theirs.
+        Whether to wait for other processes to release their locks.
 
     Raises
     ------
     BlockingIOError
-        If others hold a lock and `wait` is false.
+        If another process holds a lock and `wait` is false.
     OSError
-        If `path` does not exist, or its file system has no locks.
+        If `path` does not exist, or its file system does not support locks.
     """
     return _lock(os.open(path, os.O_RDONLY), shared=shared, wait=wait)
 
 
 def lock_file(path: Path, *, wait: bool = True) -> int:
-    """Make a lock file if it is missing, lock it, and return the descriptor that holds the lock.
+    """Lock a file, creating it if missing, and return the descriptor that holds the lock.
 
     Only the holder may remove the file, and only before releasing the lock.
 
@@ -52,26 +51,26 @@ def lock_file(path: Path, *, wait: bool = True) -> int:
     path : Path
         The lock file; its folder must exist.
     wait : bool
-        Whether to wait for others to release it.
+        Whether to wait for another process to release the lock.
 
     Raises
     ------
     BlockingIOError
-        If others hold it and `wait` is false.
+        If another process holds the lock and `wait` is false.
     OSError
-        If the file cannot be made, or its file system has no locks.
+        If the file cannot be created, or its file system does not support locks.
     """
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         descriptor = _lock(file, shared=False, wait=wait)
         if os.fstat(descriptor).st_nlink:
             return descriptor
-        os.close(descriptor)  # its last holder has removed it
+        os.close(descriptor)  # the previous holder removed the file
 
 
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Hold a lock file during the block; wait until others have released it."""
+    """Hold a lock file during the block, waiting for other processes to release it."""
     descriptor = lock_file(path)
     try:
         yield

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages for errors of the operating system: place, reason and next step."""
+"""Messages for operating-system errors: path, reason and next step."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_ROOM", "explain", "reason", "remedy"]
 
-#: Errors of a disk, a quota or a limit that is reached.
+#: Error numbers of a full disk and of an exceeded quota or size limit.
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM})
-#: Errors of a path: nothing can be written there, whatever its permissions are.
+#: Error numbers of a path that cannot be written, whatever its permissions.
 _UNFIT = frozenset(
     {
         *(errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
@@ -27,9 +27,9 @@ _TOO_MANY_FILES = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 def reason(error: OSError) -> str:
-    """Return why the system refuses, in its own words.
+    """Return the operating system's description of an error.
 
-    Libraries in C put words of theirs in front of them, and some give no number at all.
+    Some C libraries prepend their own text, and some set no error number.
 
     Examples
     --------
@@ -42,16 +42,16 @@ def reason(error: OSError) -> str:
 def explain(
     error: OSError, path: str | Path | None = None, *, elsewhere: str = "choose another folder"
 ) -> str:
-    """Return the place of an error, its reason, and the next step if there is one.
+    """Return the path of an error, its reason, and the next step if there is one.
 
     Parameters
     ----------
     error : OSError
-        What was raised.
+        The error.
     path : path, optional
-        What the user knows as the place; by default the error's own file name.
+        The path as the user gave it; by default the error's file name.
     elsewhere : str
-        How to choose another place.
+        The step that selects another path.
 
     Examples
     --------
@@ -60,14 +60,14 @@ def explain(
     >>> explain(PermissionError(errno.EACCES, "", "results"))
     'results: Permission denied: get permission for it, or choose another folder'
     """
-    place = error.filename if path is None else path
-    if place is None:
+    path = error.filename if path is None else path
+    if path is None:
         return ": ".join(filter(None, (reason(error), remedy(error, ""))))
-    return ": ".join(filter(None, (os.fsdecode(place), reason(error), remedy(error, elsewhere))))
+    return ": ".join(filter(None, (os.fsdecode(path), reason(error), remedy(error, elsewhere))))
 
 
 def remedy(error: OSError, elsewhere: str) -> str:
-    """Return the next step after an error; `elsewhere` says how to choose another place.
+    """Return the next step after an error; `elsewhere` is the step that selects another path.
 
     Examples
     --------

@@ -14,15 +14,15 @@ __all__ = ["progress"]
 
 
 def progress(*columns: ProgressColumn | str) -> Progress:
-    """Make a progress display: a bar, `columns` and the time left, or passed where nobody knows.
+    """Return a progress display: a bar, `columns` and the remaining time, or else the elapsed time.
 
-    The time left follows from the speed of late; or is that of the task's field ``left_s``, if it
-    has one: seconds, or None for unknown.
+    The remaining time is extrapolated from the recent speed, or given by the task's field
+    ``left_s`` in seconds (None if unknown).
 
-    Use it as a context manager. It is silent where standard error is no tty, and wiped when it
-    ends: the result says what was done.
+    The display is a context manager. It is silent if standard error is not a terminal, and erased
+    at the end.
     """
-    from rich.console import Console  # noqa: PLC0415 - a tenth of a second, and not all runs show it
+    from rich.console import Console  # noqa: PLC0415 - takes a tenth of a second, not always needed
     from rich.progress import (  # noqa: PLC0415
         BarColumn,
         Progress,
@@ -47,12 +47,12 @@ def progress(*columns: ProgressColumn | str) -> Progress:
     console.quiet = silent
     return Progress(
         TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=20),  # leaves room for the rest in 80 columns
+        BarColumn(bar_width=20),  # leaves room for the other columns in 80 characters
         *columns,
         Left(),
         console=console,
         disable=silent,
         transient=True,
-        # Steps may be minutes long: the speed is that of the last ten minutes, not of rich's 30 s.
+        # Steps may take minutes: average the speed over ten minutes instead of rich's 30 s.
         speed_estimate_period=600,
     )

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random streams: one for every purpose, derived from a seed and a label.
+"""Independent random streams, derived from a seed and a label.
 
-A seed alone never becomes a generator. Each purpose (the sizes of short flows, the first generation
-of a search, the start times of a scenario) names its stream, and the name is mixed with the seed.
-So streams of one seed are independent of each other, streams of neighbouring seeds are too, and a
-purpose that is added changes no other's draws. The kernel modules
-(``kernel_modules/include/random_stream.h``) and the simulator of data centres
-(``native/datacenter/random.h``) do the same.
+Each purpose (the sizes of short flows, the first generation of a search, the start times of a
+scenario) labels its stream, and the generator is seeded with a digest of seed and label. Streams of
+one seed and of adjacent seeds are therefore independent, and a new purpose does not change the
+draws of the others. The kernel modules (``kernel_modules/include/random_stream.h``) and the
+data-centre simulator (``native/datacenter/random.h``) use the same method.
 """
 
 from __future__ import annotations
@@ -23,29 +22,29 @@ if TYPE_CHECKING:
 
 __all__ = ["derived_seed", "repetition_seeds", "standard_stream", "stream"]
 
-#: Derived seeds stay below this, so that JSON readers of every language keep all digits.
+#: Exclusive upper limit of derived seeds, so that JSON readers in all languages keep all digits.
 _SEED_LIMIT = 2**53
 
-#: Bytes of a label's digest that become the spawn key.
+#: Number of bytes of a label's digest that form the spawn key.
 _KEY_BYTES = 16
 
 
 def stream(seed: int, *label: str | int) -> np.random.Generator:
-    """Return the generator of one purpose, at the beginning of its stream.
+    """Return the NumPy generator of one purpose, at the beginning of its stream.
 
     Parameters
     ----------
     seed : int
         The user's seed, 0 or more.
     label : str or int
-        The purpose, and what tells several of a kind apart: a flow's number, a repetition.
+        The purpose, and an index where there are several: a flow number, a repetition.
 
     Examples
     --------
     >>> stream(1, "sizes").random() != stream(1, "gaps").random()
     True
     """
-    import numpy as np  # noqa: PLC0415 - not for those who only derive seeds
+    import numpy as np  # noqa: PLC0415 - not needed to derive seeds
 
     digest = _digest(label)[:_KEY_BYTES]
     key = tuple(int.from_bytes(digest[i : i + 4], "little") for i in range(0, len(digest), 4))
@@ -53,9 +52,9 @@ def stream(seed: int, *label: str | int) -> np.random.Generator:
 
 
 def standard_stream(seed: int, *label: str | int) -> random.Random:
-    """Return the generator of one purpose, as :func:`stream` does, of the standard library.
+    """Return the standard library's generator of one purpose, at the beginning of its stream.
 
-    For code without NumPy, and for choices from Python objects.
+    It serves code without NumPy, and random choices of Python objects.
 
     Examples
     --------
@@ -66,9 +65,7 @@ def standard_stream(seed: int, *label: str | int) -> random.Random:
 
 
 def derived_seed(seed: int, *label: str | int) -> int:
-    """Return the seed of one purpose: a whole number below 2^53.
-
-    For what takes a seed of its own, such as a scenario.
+    """Return the seed of one purpose, such as a scenario: an integer below 2^53.
 
     Examples
     --------
@@ -79,10 +76,10 @@ def derived_seed(seed: int, *label: str | int) -> int:
 
 
 def repetition_seeds(seed: int, count: int) -> tuple[int, ...]:
-    """Return the seeds with which a scenario is repeated.
+    """Return the seeds of the repetitions of a scenario.
 
-    The first is `seed` itself. The others are derived from it, so that repetitions of one seed and
-    of the next have no run in common. More repetitions only add seeds at the end.
+    The first is `seed` itself. The others are derived from it, so that repetitions of adjacent
+    seeds share no run. A larger `count` appends seeds.
 
     Parameters
     ----------
@@ -103,5 +100,5 @@ def repetition_seeds(seed: int, count: int) -> tuple[int, ...]:
 
 
 def _digest(label: tuple[str | int, ...]) -> bytes:
-    # JSON keeps 1 and "1", and ("a", "b") and ("ab",), apart.
+    # JSON distinguishes 1 from "1", and ("a", "b") from ("ab",).
     return hashlib.sha256(json.dumps(label).encode()).digest()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the folders that users name for results.
+"""Validation of the user's output folders.
 
-A folder says what it holds by the file that describes it (:data:`KINDS`). What adds files to a
-folder (:func:`prepare`) refuses one that holds something else; what replaces a folder as a whole
-(:func:`check_replaceable`) refuses one with any other file.
+A descriptive file identifies the kind of results in a folder (:data:`KINDS`). :func:`prepare`,
+for commands that add files to a folder, rejects folders with results of another kind;
+:func:`check_replaceable`, for commands that replace a folder, rejects folders with any other file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "check_replaceable", "kinds_in", "prepare"]
 
-#: What folders hold, with the file that says so; that of a study bears the study's name.
+#: Kinds of results with their descriptive files; that of a study is named after the study.
 KINDS = {
     "run": "run.json",
     "search": "search.json",
@@ -31,14 +31,14 @@ KINDS = {
     "simulated data centre": "simulation.json",
     "study": "*.json",
 }
-#: What lies beside a study's description.
-_OF_STUDY = (".csv", ".png")
+#: Suffixes of the files that accompany a study's descriptive file.
+_STUDY_SUFFIXES = (".csv", ".png")
 
 _STEP = "choose another one"
 
 
 def kinds_in(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield what a folder says that it holds, of :data:`KINDS`, with the file that says so.
+    """Yield the kinds of results in a folder (:data:`KINDS`) with their descriptive files.
 
     Examples
     --------
@@ -48,25 +48,25 @@ def kinds_in(folder: Path) -> Iterator[tuple[str, Path]]:
     """
     for kind, pattern in KINDS.items():
         for file in sorted(folder.glob(pattern)):
-            if kind != "study" or all(file.with_suffix(end).exists() for end in _OF_STUDY):
+            if kind != "study" or all(file.with_suffix(end).exists() for end in _STUDY_SUFFIXES):
                 yield kind, file
                 break
 
 
 def prepare(folder: Path, kind: str | None) -> None:
-    """Make a folder for results of a kind: to be called before a long run, not after it.
+    """Create a folder for results of a kind; call this before a long run.
 
     Parameters
     ----------
     folder : Path
-        Made with its parents if it is not there.
+        Created with its parents if missing.
     kind : str or None
-        One of :data:`KINDS`; None if the folder is to hold a folder for each result.
+        One of :data:`KINDS`; None if the folder is to contain a folder per result.
 
     Raises
     ------
     InputError
-        If it cannot be written, or says that it holds results of another kind.
+        If it cannot be written, or contains results of another kind.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -78,34 +78,33 @@ def prepare(folder: Path, kind: str | None) -> None:
         raise validation.bad("output folder", str(folder), "a folder that can be written", _STEP)
     if others:
         other, file = others[0]
-        allowed = f"a folder of nothing else (its {file.name} says that it holds a {other})"
+        allowed = f"a folder without other results ({file.name} belongs to a {other})"
         raise validation.bad("output folder", str(folder), allowed, _STEP)
 
 
 def check_replaceable(folder: Path, kind: str, files: Collection[str]) -> None:
-    """Make sure that a folder of a kind, with these files, can take the place of another.
+    """Check that results of a kind may replace a folder, which may contain only `files`.
 
-    To be called before a long run, and again before the folder is replaced.
+    Call this before a long run, and again before the folder is replaced.
 
     Raises
     ------
     InputError
-        If it is a file or the working directory, holds anything but such files, or cannot be
-        written.
+        If it is a file or the working directory, contains any other file, or cannot be written.
     """
     if not durable.is_possible(folder):
-        message = f"{folder} cannot be written, as what is above it cannot"
+        message = f"{folder} cannot be created, as its parent folder cannot be written"
         raise InputError(f"{message}: name another folder")
     if folder.exists() and folder.samefile("."):
-        message = f"{folder} is the folder that you are in; a {kind} replaces it"
-        raise InputError(f"{message}: name another")
-    strangers = []
+        message = f"{folder} is the working directory, which a {kind} would replace"
+        raise InputError(f"{message}: name another folder")
+    others = []
     try:
-        strangers = sorted({path.name for path in folder.iterdir()} - {*files})
+        others = sorted({path.name for path in folder.iterdir()} - {*files})
     except FileNotFoundError:
-        pass  # the usual case: it is new
+        pass  # the usual case: a new folder
     except NotADirectoryError:
         raise InputError(f"{folder} is a file: name a folder for the {kind}") from None
-    if strangers:
-        message = f"{folder} holds {strangers[0]}, and saving a {kind} there would remove it"
+    if others:
+        message = f"{folder} contains {others[0]}, which saving a {kind} there would remove"
         raise InputError(f"{message}: name another folder")

@@ -10,7 +10,7 @@ __all__ = ["loads"]
 
 
 def loads(text: str | bytes) -> Any:
-    """Parse JSON; whatever is wrong with it is a ``ValueError``, also lists in lists without end.
+    """Parse JSON; any error is a ``ValueError``, including excessive nesting.
 
     Examples
     --------

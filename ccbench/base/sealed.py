@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON documents that contain their own digest, so that changes are noticed."""
+"""JSON documents that contain their own digest, to detect modification."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _SEAL = "sha256"
 
 
 class ChangedError(ValueError):
-    """A document or a file is not as it was written.
+    """A document or file was modified after it was written.
 
     Attributes
     ----------
     document : dict
-        What there is now; empty for a file.
+        The modified document; empty for a file.
     """
 
     def __init__(self, message: str, document: dict[str, Any] | None = None) -> None:
@@ -38,7 +38,7 @@ def file_digest(data: bytes) -> str:
 
 
 def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document of JSON-able values with a digest of all that it has.
+    """Return a document of JSON values with a digest of its content.
 
     Examples
     --------
@@ -49,18 +49,18 @@ def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unsealed(text: bytes) -> dict[str, Any]:
-    """Return the document in a text, without its digest.
+    """Parse a sealed document and return it without its digest.
 
     Raises
     ------
     ChangedError
-        If it is not what :func:`sealed` has returned.
+        If it does not match its digest.
     ValueError
-        If it is no JSON object with a digest.
+        If it is not a JSON object with a digest.
     """
     document = safe_json.loads(text)
     if not isinstance(document, dict) or _SEAL not in document:
-        raise ValueError("it is no object with a digest")
+        raise ValueError("it is not an object with a digest")
     stated = document.pop(_SEAL)
     if stated != _digest(document):
         raise ChangedError("it was changed", document)
@@ -68,14 +68,14 @@ def unsealed(text: bytes) -> dict[str, Any]:
 
 
 def check_files(folder: Path, files: Mapping[str, str]) -> None:
-    """Make sure that files in a folder have these digests.
+    """Check that files in a folder have these digests.
 
     Raises
     ------
     ChangedError
-        If one has another.
+        If a digest differs.
     OSError
-        If one cannot be read.
+        If a file cannot be read.
     """
     for name, digest in files.items():
         if file_digest((folder / name).read_bytes()) != digest:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that describe themselves: name, default, allowed values and a line for people."""
+"""Self-describing settings: name, default, allowed values and help text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ __all__ = ["Setting", "Value", "read_settings"]
 
 Value: TypeAlias = "bool | int | float | str"
 
-
 _ANY = Range()
 
 
@@ -27,15 +26,15 @@ class Setting:
     Parameters
     ----------
     name : str
-        A Python identifier, with the unit as a suffix where there is one.
+        A Python identifier, with the unit as a suffix.
     default : bool, int, float or str
-        Its value if it is left out.
+        The value if the setting is omitted.
     help : str
-        One line for people.
+        One line of help text.
     allowed : Range
-        The allowed numbers.
+        The allowed range of a number.
     choices : tuple of str
-        The allowed words.
+        The allowed strings.
 
     Examples
     --------
@@ -56,7 +55,7 @@ class Setting:
         Raises
         ------
         InputError
-            If the setting does not allow it; the message begins with `field`.
+            If the value is not allowed; the message begins with `field`.
         """
         if isinstance(self.default, bool):
             return validation.flag(field, value)
@@ -69,7 +68,7 @@ class Setting:
 
     @property
     def allowed_words(self) -> str:
-        """The allowed values, for people."""
+        """The allowed values in words."""
         if isinstance(self.default, bool):
             return "true or false"
         if isinstance(self.default, str):
@@ -78,13 +77,13 @@ class Setting:
         return f"{kind} {self.allowed}".rstrip()
 
     def describe(self) -> str:
-        """Return the setting in one line, as ``NAME=DEFAULT`` with the allowed values."""
+        """Return one line: ``NAME=DEFAULT``, the allowed values and the help text."""
         default = str(self.default).lower() if isinstance(self.default, bool) else self.default
         return f"{self.name}={default} ({self.allowed_words}): {self.help}"
 
 
-def read_settings(field: str, given: object, known: Iterable[Setting]) -> dict[str, Value]:
-    """Return the values of all settings: those given, and the defaults of the others.
+def read_settings(field: str, given: object, settings: Iterable[Setting]) -> dict[str, Value]:
+    """Return the values of all settings, with defaults for those not given.
 
     Parameters
     ----------
@@ -92,21 +91,23 @@ def read_settings(field: str, given: object, known: Iterable[Setting]) -> dict[s
         The field that holds the settings, for messages.
     given : mapping, or iterable of pairs
         Values by the names of settings.
-    known : iterable of Setting
-        The settings that there are.
+    settings : iterable of Setting
+        All settings that exist.
 
     Raises
     ------
     InputError
-        If a setting does not exist or does not allow its value.
+        If a setting does not exist or its value is not allowed.
 
     Examples
     --------
-    >>> known = (Setting(name="corners", default=False, help="Begin with the corners."),)
-    >>> read_settings("options", {"corners": True}, known), read_settings("options", (), known)
-    ({'corners': True}, {'corners': False})
+    >>> settings = (Setting(name="corners", default=False, help="Begin with the corners."),)
+    >>> read_settings("options", {"corners": True}, settings)
+    {'corners': True}
+    >>> read_settings("options", (), settings)
+    {'corners': False}
     """
-    by_name = {setting.name: setting for setting in known}
+    by_name = {setting.name: setting for setting in settings}
     values = validation.pairs(field, given, f"write for example {field} = {{}}")
     for name in values:
         if name not in by_name:

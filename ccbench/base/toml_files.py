@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TOML: parse and write."""
+"""Reading and writing of TOML."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ __all__ = ["dumps", "loads"]
 
 
 def loads(text: str) -> dict[str, Any]:
-    """Parse TOML; an :class:`InputError` says where it is wrong."""
+    """Parse TOML; an :class:`InputError` locates a syntax error."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"this is not valid TOML ({error}): correct it there") from None
-    except ValueError:  # Python reads whole numbers of up to 4300 digits
+    except ValueError:  # Python parses integers of up to 4300 digits
         raise InputError("a number has more than 4300 digits: write a shorter one") from None
     except RecursionError:
         raise InputError("this is nested too deeply for a scenario: write it flat") from None
 
 
 def dumps(document: Mapping[str, Any]) -> str:
-    """Write a document of values, tables and lists of tables.
+    """Return a document of values, tables and lists of tables as TOML.
 
-    Our own twenty lines because the writers that exist put every number of an array on a line of
-    its own, and a trace or a list of arrivals has a hundred thousand of them.
+    Existing TOML writers put each number of an array on its own line, which is unreadable for
+    traces and lists of arrivals with a hundred thousand numbers.
     """
     lines = [f"{_key(k)} = {_value(v)}" for k, v in document.items() if not _is_tables(v)]
     for name, tables in document.items():
@@ -58,7 +58,7 @@ def _value(value: object) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_value, value)) + "]"
     if isinstance(value, str):
-        # A JSON string is a TOML string, but for DEL, which TOML wants escaped.
+        # A JSON string is a TOML string except for DEL, which TOML requires to be escaped.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return json.dumps(value)
 

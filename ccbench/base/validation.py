@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of single values.
+"""Validation of single values.
 
-Each function returns the value in its normal form (an ``int`` where a ``float`` is meant becomes a
-``float``, so that equal scenarios compare and hash equal) or raises an
-:class:`~ccbench.base.errors.InputError` that starts with the field's name. A caller that knows
-where the field sits puts that in front with :func:`within`.
+Each function returns the value in its normal form or raises an
+:class:`~ccbench.base.errors.InputError` that starts with the field's name. In normal form an
+``int`` in a field of type ``float`` is a ``float``, so that equal scenarios compare and hash equal.
+Callers prepend the location of a field with :func:`within`.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ __all__ = [
 
 _SHOWN_CHARACTERS = 60
 
-#: No text that people name is longer, in bytes: a trace of hours at 100 Mbit/s is shorter.
-_LONGEST_TEXT = 256 * 10**6
+#: Maximum size of a text file in bytes; a trace of hours at 100 Mbit/s is smaller.
+_MAX_TEXT_BYTES = 256 * 10**6
 
 
 @dataclass(frozen=True)
 class Range:
-    """The numbers from `low` to `high`, which belong to it unless it is open at that end."""
+    """The numbers from `low` to `high`, including each end that is not open."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -71,36 +71,36 @@ class Range:
 
 
 def bad(field: str, value: object, allowed: str, step: str) -> InputError:
-    """Make the error for `value` of `field`: what it is, what it must be, what to do."""
+    """Return the error that states the value of a field, the allowed values and the next step."""
     try:
         shown = repr(value)
     except (RecursionError, ValueError):  # nested too deeply, or a number of 5000 digits
         shown = f"too large to be shown ({type(value).__name__})"
-    if len(shown) > _SHOWN_CHARACTERS:  # what a path ends with tells most
+    if len(shown) > _SHOWN_CHARACTERS:  # keep both ends: the end of a path identifies it
         half = (_SHOWN_CHARACTERS - 3) // 2
         shown = f"{shown[:half]}...{shown[-half:]}"
-    # A step may quote another library's error, which may be of several lines.
+    # A step may quote another library's error, which may have several lines.
     return InputError(" ".join(f"{field} is {shown}; it must be {allowed}: {step}".splitlines()))
 
 
-def unknown_key(name: str, known: Iterable[str]) -> InputError:
-    """Make the error for a setting that does not exist, with the closest one that does."""
-    names = sorted(known)
+def unknown_key(name: str, settings: Iterable[str]) -> InputError:
+    """Return the error for an unknown setting, with the closest existing name."""
+    names = sorted(settings)
     close = difflib.get_close_matches(name, names, n=1)
     step = f"did you mean {close[0]}?" if close else "remove it."
     shown = name if name.isidentifier() else repr(name)
     return InputError(f"{shown} is not a setting; {step} Settings here: {', '.join(names)}")
 
 
-def choice_hint(name: str, known: Iterable[str]) -> str:
-    """Say what to do about a name that is none of those known, which the message has listed."""
-    close = difflib.get_close_matches(name, known, n=1)
+def choice_hint(name: str, choices: Iterable[str]) -> str:
+    """Return the next step for a name that is not one of the choices listed in the message."""
+    close = difflib.get_close_matches(name, choices, n=1)
     return f"did you mean {close[0]!r}?" if close else "choose one of these"
 
 
-def one_of(field: str, value: object, known: Iterable[str]) -> None:
-    """Make sure that `value` is one of the words known."""
-    words = tuple(known)
+def one_of(field: str, value: object, choices: Iterable[str]) -> None:
+    """Check that `value` is one of the choices."""
+    words = tuple(choices)
     if value not in words:
         step = choice_hint(str(value), words)
         raise bad(field, value, " or ".join(map(repr, words)), step)
@@ -108,7 +108,7 @@ def one_of(field: str, value: object, known: Iterable[str]) -> None:
 
 @contextmanager
 def within(where: str) -> Iterator[None]:
-    """Put `where` in front of the message of an :class:`InputError` raised inside."""
+    """Prepend `where` to the message of an :class:`InputError` raised in the block."""
     try:
         yield
     except InputError as error:
@@ -119,8 +119,8 @@ def number(field: str, value: object, allowed: Range, *, example: float) -> floa
     """Return `value` as a float if it is a finite number within `allowed`."""
     if isinstance(value, numbers.Real) and not _is_bool(value):
         try:
-            result = float(value) + 0.0  # which turns -0.0 into 0.0: equal, but printed differently
-        except OverflowError:  # a whole number of hundreds of digits
+            result = float(value) + 0.0  # turns -0.0 into 0.0: equal, but printed differently
+        except OverflowError:  # an integer of hundreds of digits
             result = math.inf
         if math.isfinite(result) and result in allowed:
             return result
@@ -129,7 +129,7 @@ def number(field: str, value: object, allowed: Range, *, example: float) -> floa
 
 
 def whole(field: str, value: object, allowed: Range, *, example: int) -> int:
-    """Return `value` as an int if it is a whole number within `allowed`."""
+    """Return `value` as an int if it is an integer within `allowed`."""
     if isinstance(value, numbers.Integral) and not _is_bool(value):
         result = int(value)
         if result in allowed:
@@ -146,7 +146,7 @@ def flag(field: str, value: object) -> bool:
 
 
 def text(field: str, value: object, pattern: str, allowed: str, *, example: str) -> str:
-    """Return `value` if it is a string that matches the regular expression `pattern` as a whole."""
+    """Return `value` if it is a string that fully matches the regular expression `pattern`."""
     if not isinstance(value, str) or not re.fullmatch(pattern, value):
         raise bad(field, value, allowed, f'write for example {_last(field)} = "{example}"')
     return value
@@ -158,14 +158,14 @@ def one_line(field: str, value: object) -> str:
 
 
 def several(field: str, values: object, allowed: str, step: str) -> tuple[Any, ...]:
-    """Return `values` as a tuple if there can be several of them: a word is one."""
+    """Return `values` as a tuple if it is an iterable other than a string."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise bad(field, values, allowed, step)
     return tuple(values)
 
 
 def pairs(field: str, settings: Any, step: str) -> Mapping[object, object]:
-    """Return a table, or the pairs of one, as a mapping."""
+    """Return a mapping, or an iterable of pairs, as a mapping."""
     try:
         return dict(settings)
     except (TypeError, ValueError):
@@ -173,35 +173,35 @@ def pairs(field: str, settings: Any, step: str) -> Mapping[object, object]:
 
 
 def user_path(field: str, text: str) -> Path:
-    """Return the path that `text` is, with the home folder in the place of a ``~``."""
+    """Return `text` as a path with ``~`` expanded to the home folder."""
     path = Path(text)
     try:
         return path.expanduser()
-    except RuntimeError:  # of a user who is not there
+    except RuntimeError:  # unknown user
         step = "write out the whole path"
         raise bad(field, text, f"a path; nobody has the home {path.parts[0]}", step) from None
 
 
 def text_file(path: Path, what: str) -> str:
-    """Return the content of a text file that the user has named; `what` it should be, for people.
+    """Return the content of the user's text file; `what` names its purpose in messages.
 
     Raises
     ------
     InputError
-        If it cannot be read, is not UTF-8, or is too long, as devices are that have no end.
+        If it cannot be read, is not UTF-8, or is too large, such as an endless device.
     """
     try:
         with path.open("rb") as file:
-            data = file.read(_LONGEST_TEXT + 1)
-        if len(data) <= _LONGEST_TEXT:
-            text = data.decode("utf-8-sig")  # some editors put a mark in front
+            data = file.read(_MAX_TEXT_BYTES + 1)
+        if len(data) <= _MAX_TEXT_BYTES:
+            text = data.decode("utf-8-sig")  # some editors write a byte-order mark
             return text.replace("\r\n", "\n").replace("\r", "\n")
-        reason = f"it has more than {_LONGEST_TEXT // 10**6} MB"
+        reason = f"it has more than {_MAX_TEXT_BYTES // 10**6} MB"
     except OSError as error:
         reason = error.strerror or str(error)
     except UnicodeDecodeError as error:
         reason = f"byte {error.start} is not UTF-8"
-    except ValueError as error:  # its name has a NUL
+    except ValueError as error:  # a NUL in the name
         reason = str(error)
     shown = str(path) if str(path).isprintable() else repr(str(path))
     raise InputError(f"{what} {shown} cannot be read ({reason}): name a text file")
@@ -212,7 +212,7 @@ def _shown(limit: float) -> str:
 
 
 def _is_bool(value: object) -> bool:
-    return isinstance(value, bool)  # which Python counts among the numbers
+    return isinstance(value, bool)  # a subclass of int
 
 
 def _last(field: str) -> str:

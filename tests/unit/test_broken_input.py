@@ -263,7 +263,7 @@ def test_damaged_line(
 )
 def test_endless(monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], name: str) -> None:
     """A device that never ends is refused, and not read until no memory is left."""
-    monkeypatch.setattr("ccbench.base.validation._LONGEST_TEXT", 1000)
+    monkeypatch.setattr("ccbench.base.validation._MAX_TEXT_BYTES", 1000)
     done = CliRunner().invoke(program, [*words, "/dev/zero"])
     assert 2 == done.exit_code
     assert done.stderr.startswith(f"ccbench: {name} ")
@@ -313,7 +313,7 @@ def test_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(program, ["run", "scenario.toml", "-o", "."])
     assert 2 == done.exit_code
-    assert "the folder that you are in" in done.stderr
+    assert "is the working directory" in done.stderr
 
 
 def test_names_in_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

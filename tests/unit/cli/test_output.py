@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where results are written: folders of others, full disks, and places that are forbidden."""
+"""Output folders: foreign contents, full disks and missing permissions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STUDY = Study(
 )
 """
 _STUDY = ("study", "run", "rapid-fairness", "--quick")
-#: What writes to folders, and the file that says so.
+#: Commands that write to folders, and the file that identifies each folder.
 _WRITERS = {
     _DEPLOYABLE: "deployable.json",
     _SEARCH: "search.json",
@@ -46,8 +46,8 @@ _WRITERS = {
 _NAMES = ("run.json", "search.json", "deployable.json", "fig-1.json")
 
 
-class TestWhose:
-    """A folder says what it holds, and no command writes to one of something else."""
+class TestKinds:
+    """Each output folder is identified by its contents, and no command writes to a foreign one."""
 
     @pytest.fixture(autouse=True)
     def _here(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arithmetic: object) -> None:
@@ -58,7 +58,7 @@ class TestWhose:
         Path("workloads.toml").write_text(_WORKLOADS)
 
     def test_kinds(self) -> None:
-        """What commands write is known for what it is, and for nothing else."""
+        """Each kind of output folder is identified as that kind only."""
         lines = {
             "run": ("run", "scenario.toml"),
             "search": (*_SEARCH, "--duration", "2"),
@@ -71,7 +71,7 @@ class TestWhose:
             result = ccbench(*words, "-o", folder)
             assert ExitStatus.OK == result.exit_code, result.stderr
             place = folder / "bfc" if kind == "simulated data centre" else folder
-            assert [kind] == [found for found, _ in result_folders.kinds_in(place)]
+            assert [kind] == [kind_found for kind_found, _ in result_folders.kinds_in(place)]
 
     @pytest.mark.parametrize(
         ("words", "name"),
@@ -81,28 +81,28 @@ class TestWhose:
     def test_foreign(
         self, words: tuple[str, ...], name: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A folder of something else is refused before anything is computed, and stays as it is."""
+        """A foreign folder is refused before anything is computed, and stays unchanged."""
         monkeypatch.setattr("ccbench.datacenter.simulation.simulate", pytest.fail)
         monkeypatch.setattr("ccbench.emulate.run", pytest.fail)
-        Path("theirs").mkdir()
+        Path("foreign").mkdir()
         for file in (name, "fig-1.csv", "fig-1.png") if name == "fig-1.json" else (name,):
-            Path("theirs", file).touch()
-        before = sorted(Path("theirs").iterdir())
-        result = ccbench(*words, "-o", "theirs")
-        assert_refused(result, "theirs", "another")
-        assert before == sorted(Path("theirs").iterdir())
+            Path("foreign", file).touch()
+        before = sorted(Path("foreign").iterdir())
+        result = ccbench(*words, "-o", "foreign")
+        assert_refused(result, "foreign", "another")
+        assert before == sorted(Path("foreign").iterdir())
 
     def test_foreign_scheme(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """So is the folder that a scheme's results would replace, before any is simulated."""
+        """A foreign folder in the place of a scheme's results is refused before any simulation."""
         monkeypatch.setattr("ccbench.datacenter.simulation.simulate", pytest.fail)
         Path("centre/bfc").mkdir(parents=True)
         Path("centre/bfc/thesis.tex").touch()
         result = ccbench(*_SMALL_CENTRE, "-o", "centre")
-        assert_refused(result, "centre/bfc holds thesis.tex", "name another folder")
+        assert_refused(result, "centre/bfc contains thesis.tex", "name another folder")
 
 
 class TestRefusals:
-    """Where the system refuses to write, the line says where, why, and what to do."""
+    """Write errors name the place, the reason and the remedy."""
 
     @pytest.mark.parametrize(
         "line",
@@ -113,7 +113,7 @@ class TestRefusals:
         ids=["file", "folder"],
     )
     def test_full_disk(self, tmp_path: Path, line: str) -> None:
-        """A disk that is really full is named with the remedy, and nothing is left on it."""
+        """A disk that is really full is named with the remedy, and no partial output remains."""
         (tmp_path / "small").mkdir()
         look = 'cd "$0" && "$@"; status=$?; ls -A "$0/small"; exit $status'
         words = [sys.executable, "-c", "from ccbench.cli.main import main; main()", *line.split()]
@@ -130,7 +130,7 @@ class TestRefusals:
         assert "" == done.stdout
 
     def test_forbidden(self, forbidden: Path) -> None:
-        """Where writing is not permitted, nobody is told to make room."""
+        """An error about missing permission does not suggest freeing space."""
         words = ("--sizes", 1000, "--load", 1, "--duration", 1, "-o", forbidden / "flows.csv")
         result = ccbench("traffic", *words)
         place = forbidden / "flows.csv"
@@ -141,7 +141,7 @@ class TestRefusals:
 
     @pytest.mark.usefixtures("arithmetic")
     def test_forbidden_folder(self, forbidden: Path) -> None:
-        """Nor by a command that makes a folder, nor about the cache."""
+        """Errors about forbidden folders, including the cache, do not suggest freeing space."""
         result = ccbench(*_DEPLOYABLE, "-o", forbidden / "verdict")
         assert_refused(result, "verdict", "Permission denied: get permission for it, or choose")
         assert "room" not in result.stderr
@@ -150,7 +150,7 @@ class TestRefusals:
     def test_forbidden_store(
         self, forbidden: Path, scenario: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A cache that may not be written names the variable that moves it."""
+        """A read-only cache names the variable that moves it."""
         monkeypatch.setenv("CCBENCH_CACHE", str(forbidden / "cache"))
         result = ccbench("run", scenario)
         words = (str(forbidden), "Permission denied", "CCBENCH_CACHE")
@@ -158,7 +158,7 @@ class TestRefusals:
         assert "room" not in result.stderr
 
     def test_link(self, tmp_path: Path, forbidden: Path) -> None:
-        """What cannot be put behind a link is named by where that leads."""
+        """A link whose target cannot be written is reported by its target."""
         (tmp_path / "link").symlink_to(forbidden / "file")
         with pytest.raises(PermissionError) as caught:
             durable.write_text(tmp_path / "link", "text")
