@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments as data: scenarios and all that they consist of."""
+"""Experiments as data: scenarios and their parts."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of short flows: when each starts and how much it sends."""
+"""Arrivals: the start and size of each flow in a list of short flows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Arrivals", "checked", "from_file", "to_csv"]
 
-#: Pairs of start in seconds and payload in bytes, in order of the start.
+#: Start in seconds and payload in bytes of each flow, in order of the start.
 Arrivals: TypeAlias = tuple[tuple[float, int], ...]
 
 _COLUMNS = ["start_s", "size_bytes"]
@@ -30,12 +30,12 @@ def checked(arrivals: object) -> Arrivals:
     Raises
     ------
     InputError
-        If it is not a sequence of pairs in order of their start.
+        If it is not a sequence of pairs in order of the start.
     """
     example = "write for example arrivals = [[0.5, 20000]]"
     form = "[start_s, size_bytes]"
     pairs = validation.several("arrivals", arrivals, f"a list of pairs {form}", example)
-    if _is_normal(pairs):  # of 100,000 flows, most need no more than this glance
+    if _is_normal(pairs):  # fast path for long lists
         return pairs
     result: list[tuple[float, int]] = []
     earliest = 0.0
@@ -45,7 +45,7 @@ def checked(arrivals: object) -> Arrivals:
         start = f"arrivals[{i}].start_s"
         start_s = validation.number(start, pair[0], Range(0, _LATEST_S), example=0.5)
         if start_s < earliest:
-            after = f"at least {earliest:g}, the start before it"
+            after = f"at least {earliest:g}, the previous start"
             raise validation.bad(start, start_s, after, "sort the arrivals by start_s")
         size = f"arrivals[{i}].size_bytes"
         allowed = Range(1, _MOST_BYTES)
@@ -55,7 +55,7 @@ def checked(arrivals: object) -> Arrivals:
 
 
 def _is_normal(arrivals: tuple[Any, ...]) -> TypeGuard[Arrivals]:
-    """Say whether nothing has to be changed about these pairs, nor is wrong with them."""
+    """Return whether the pairs are valid and in their normal form."""
     earliest = 0.0
     for pair in arrivals:
         if type(pair) is not tuple or len(pair) != len(_COLUMNS):
@@ -63,7 +63,7 @@ def _is_normal(arrivals: tuple[Any, ...]) -> TypeGuard[Arrivals]:
         start_s, size = pair
         if type(start_s) is not float or type(size) is not int:
             return False
-        # 0.0 may be -0.0, which is printed differently.
+        # 0.0 may be -0.0, which prints differently.
         if start_s == 0 or not (earliest <= start_s <= _LATEST_S and 1 <= size <= _MOST_BYTES):
             return False
         earliest = start_s
@@ -76,7 +76,7 @@ def from_file(path: Path) -> list[tuple[float, int]]:
     Raises
     ------
     InputError
-        If it cannot be read; the message names the file and the line.
+        If the file is unreadable or invalid. The message names the file and the line.
     """
     text = validation.text_file(path, "arrivals file")
     try:
@@ -95,7 +95,7 @@ def from_file(path: Path) -> list[tuple[float, int]]:
 
 
 def to_csv(arrivals: Arrivals) -> str:
-    """Return the text of a CSV file that :func:`from_file` reads back to the last digit.
+    """Return the text of a CSV file that :func:`from_file` reads back exactly.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def to_csv(arrivals: Arrivals) -> str:
 def _pair(path: Path, line: int, row: list[str]) -> tuple[float, int]:
     with suppress(ValueError):
         start_s, size_bytes = row
-        if "_" not in f"{start_s}{size_bytes}":  # Python takes 1_0 for 10; no other program does
+        if "_" not in f"{start_s}{size_bytes}":  # only Python reads 1_0 as 10
             return float(start_s), int(size_bytes)
     field = f"arrivals file {path} line {line}"
     allowed = "two numbers, start_s and size_bytes"

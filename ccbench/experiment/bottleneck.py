@@ -31,32 +31,31 @@ class Bottleneck:
     ----------
     bandwidth_mbps : float
         Rate of the link in Mbit/s of IP bytes, 0.001 to 100,000. Exactly one of `bandwidth_mbps`,
-        `trace` and `wifi` is given.
+        `trace` and `wifi` is required.
     trace : Trace
         A link of varying rate. In TOML the path of a Mahimahi trace file, relative to the TOML
-        file, or one of the names that ``ccbench traces list`` shows.
+        file, or a name from ``ccbench traces list``.
     wifi : Wifi
         A Wi-Fi link. In TOML a table, ``wifi = {bitrates_mbps = [13, 65]}``.
     queue_packets : int
-        Room in the queue in packets; the packet in transmission does not count. Exactly one of
-        `queue_packets` and `queue_bdp` is given. ``cake`` counts bytes (its option ``memory``) and
-        does not heed it; ``fq`` has a limit for each flow besides (``flow_limit``, 100).
+        Limit of the queue in packets, without the packet in transmission. Exactly one of
+        `queue_packets` and `queue_bdp` is required. ``cake`` ignores it and counts bytes (option
+        ``memory``); ``fq`` also has a limit for each flow (``flow_limit``, 100).
     queue_bdp : float
-        The same as a multiple of the bandwidth-delay product;
-        :class:`~ccbench.experiment.scenario.Scenario`, which knows the round-trip time, replaces it
+        Limit of the queue as a multiple of the bandwidth-delay product.
+        :class:`~ccbench.experiment.scenario.Scenario`, which has the round-trip time, replaces it
         by `queue_packets`.
     qdisc : str
         ``"droptail"`` (a FIFO of exactly `queue_packets`) or the name of another queueing
-        discipline, such as ``"fq_codel"`` (:mod:`ccbench.experiment.qdiscs`) or that of a module.
+        discipline, of Linux (:mod:`ccbench.experiment.qdiscs`) or of a module.
     qdisc_options : tuple of (str, value)
         Options of the queueing discipline; in TOML a table, ``qdisc_options = {target_ms = 5}``.
-        The engine, which knows the qdiscs of modules, checks names and values.
+        The engine checks names and values.
     loss : float
-        Probability, 0 or more and below 1, that a packet is lost at random before it reaches the
-        queue.
+        Probability of random loss before the queue, 0 or more and below 1.
     loss_every_packets : int
-        So many packets reach the bottleneck for each that is lost: a periodic loss, of all flows'
-        packets together, before the queue. 2 to 1e12. Left out, none is lost so.
+        Period of a deterministic loss before the queue, in packets of all flows, 2 to 1e12. By
+        default, there is no such loss.
 
     Raises
     ------
@@ -86,7 +85,7 @@ class Bottleneck:
         qdisc = validation.text("qdisc", self.qdisc, r"[a-z0-9_]{1,15}", _QDISC_NAME, example="pie")
         options = _checked_options(self.qdisc_options)
         if qdisc == "droptail" and options:
-            allowed = "left out for droptail, whose only setting is the size of the queue"
+            allowed = "left out for droptail, which has no options"
             raise validation.bad("qdisc_options", dict(options), allowed, "remove it, name a qdisc")
         if self.trace is not None and not isinstance(self.trace, Trace):
             raise validation.bad("trace", self.trace, "a Trace", "read one with Trace.from_file")
@@ -118,14 +117,14 @@ class Bottleneck:
 
     @property
     def mean_mbps(self) -> float:
-        """Rate of the link in Mbit/s; of a trace or Wi-Fi, its mean."""
+        """Mean rate of the link in Mbit/s."""
         if (varying := self.trace or self.wifi) is not None:
             return varying.mean_mbps
-        return cast("float", self.bandwidth_mbps)  # exactly one of the two is there
+        return cast("float", self.bandwidth_mbps)  # exactly one of the three is present
 
     @property
     def packet_ms(self) -> float:
-        """What a full packet takes on the link in milliseconds, at its mean rate.
+        """Transmission time of a full packet in milliseconds, at the mean rate.
 
         Examples
         --------
@@ -135,7 +134,7 @@ class Bottleneck:
         return MTU_BYTES * 8e-3 / self.mean_mbps
 
     def capacity_bytes(self, duration_s: float) -> float:
-        """Return how many IP bytes the link can carry in the first `duration_s` seconds.
+        """Return the link's capacity in IP bytes over the first `duration_s` seconds.
 
         Examples
         --------
@@ -147,7 +146,7 @@ class Bottleneck:
         return self.mean_mbps * 1e6 / 8 * duration_s
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as a dictionary of plain values, without those that are empty."""
+        """Return the non-empty settings as a dictionary of plain values."""
         values = dataclass_dicts.present(self)
         if self.trace is not None:
             times = list(self.trace.opportunities_ms)
@@ -160,7 +159,7 @@ class Bottleneck:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object], base_dir: Path = Path()) -> Bottleneck:
-        """Make a bottleneck from a dictionary; a string as `trace` is a file or a name."""
+        """Create a bottleneck from a dictionary; a string as `trace` is a file or a name."""
 
         def read_wifi(value: object) -> Wifi:
             if not isinstance(value, Mapping):

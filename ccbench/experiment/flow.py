@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ACKS", "KINDS", "MAX_BITRATES", "MAX_FLOWS", "MTU_BYTES", "UDP_KINDS", "Flow"]
 
-#: Size of a full IP packet in bytes. Every rate in ccbench counts IP bytes, so a full packet counts
-#: as this many.
+#: Size of a full IP packet in bytes. All rates in ccbench count IP bytes.
 MTU_BYTES = 1500
 
-#: Every kind of flow and the settings that it needs.
+#: Required settings of each kind of flow.
 KINDS: dict[str, tuple[str, ...]] = {
     "bulk": (),
     "bytes": ("size_bytes",),
@@ -33,16 +32,16 @@ KINDS: dict[str, tuple[str, ...]] = {
     "cbr": ("rate_mbps",),
     "poisson": ("rate_mbps",),
 }
-#: The kinds that are UDP and so have no congestion control.
+#: Kinds of UDP flows, which have no congestion control.
 UDP_KINDS = frozenset({"cbr", "poisson"})
 
-#: How a TCP receiver may acknowledge.
+#: Acknowledgement policies of a TCP receiver.
 ACKS = ("default", "delayed", "every")
 
-#: Most single flows that a scenario may have.
+#: Maximum number of single flows in a scenario.
 MAX_FLOWS = 1_000_000
 
-#: Most bitrates that a video may have.
+#: Maximum number of bitrates of a video.
 MAX_BITRATES = 16
 
 _SECONDS = Range(0, 1e6)
@@ -50,7 +49,7 @@ _PHASE = Range(0.001, 1e6)
 _RATE = Range(0.001, 100_000)
 _LAST_POSITION = 7
 
-#: Settings that some kinds need and that have no meaning for the others.
+#: Settings that are required for some kinds and not allowed for the others.
 _KIND_SETTINGS = tuple(dict.fromkeys(name for names in KINDS.values() for name in names))
 
 
@@ -64,7 +63,7 @@ def _cca(name: str, value: object) -> str:
 
 
 def _bitrates(name: str, value: object) -> tuple[float, ...]:
-    """Check the bitrates of a video, which ascend; other flows have none."""
+    """Check the ascending bitrates of a video. Other flows have none."""
     if value == ():
         return ()
     if not isinstance(value, tuple | list):
@@ -84,72 +83,71 @@ def _bad_bitrates(value: object) -> InputError:
 
 @dataclass(frozen=True, kw_only=True)
 class Flow:
-    """A group of identical flows, or a list of short ones.
+    """A group of identical flows, or a list of short flows.
 
     Parameters
     ----------
     cca : str
-        Congestion control algorithm by its Linux name. Left out: ``"cubic"``, or nothing for the
-        UDP kinds, which have none.
+        Linux name of the congestion control algorithm. Default: ``"cubic"``; empty for UDP kinds.
     kind : str
-        ``"bulk"`` (TCP, always has data), ``"bytes"`` (TCP, `size_bytes` and done), ``"rate"``
-        (TCP, the application offers `rate_mbps`), ``"onoff"`` (TCP, bulk for `on_s`, silent for
-        `off_s`, and so on; starts on), ``"video"`` (TCP, a player asks for segment after segment,
-        see below), ``"cbr"`` (UDP, evenly spaced packets at `rate_mbps`) or
-        ``"poisson"`` (UDP, exponentially spaced packets, `rate_mbps` on average).
+        ``"bulk"`` (TCP, unlimited data), ``"bytes"`` (TCP, `size_bytes` of data), ``"rate"`` (TCP,
+        the application offers `rate_mbps`), ``"onoff"`` (TCP, alternately bulk for `on_s` and
+        silent for `off_s`, starting with bulk), ``"video"`` (TCP, a player requests segments, see
+        below), ``"cbr"`` (UDP, evenly spaced packets at `rate_mbps`) or ``"poisson"`` (UDP,
+        exponentially spaced packets at a mean of `rate_mbps`).
     count : int
         Number of flows in the group.
     start_s, stop_s : float
-        When the flows start and stop sending, in seconds of the scenario. `stop_s` left out: at the
-        end.
+        Start and end of sending, in seconds of the scenario. Default of `stop_s`: the end of the
+        scenario.
     size_bytes : int
-        For ``"bytes"``: bytes of payload to send.
+        For ``"bytes"``: payload to send.
     rate_mbps : float
-        For ``"rate"``: payload that the application offers, in Mbit/s. For the UDP kinds: IP bytes
-        in Mbit/s. From 0.001 to 100,000.
+        For ``"rate"``: payload that the application offers, in Mbit/s. For UDP kinds: IP bytes in
+        Mbit/s. From 0.001 to 100,000.
     on_s, off_s : float
-        For ``"onoff"``: length of the sending and of the silent phases in seconds, 0.001 or more.
+        For ``"onoff"``: length of the sending and silent phases in seconds, 0.001 or more.
     bitrates_mbps : tuple of float
-        For ``"video"``: the bitrates that the video comes in, in Mbit/s, 1 to 16 in ascending
-        order. The player takes the highest within 90 % of the mean rate at which the last three
-        segments came, else the lowest.
+        For ``"video"``: available bitrates in Mbit/s, 1 to 16 in ascending order. The player
+        chooses the highest within 90 % of the mean rate of the last three segments, or else the
+        lowest.
     segment_s, buffer_s : float
-        For ``"video"``: how long a segment plays, and how much of the video the player holds at
-        most, in seconds; at least one segment. With room for another segment it asks for one at
-        once, otherwise it waits until it has played enough.
+        For ``"video"``: playing time of a segment and of the player's buffer, in seconds. The
+        buffer holds at least one segment. The player requests the next segment as soon as the
+        buffer has room for it.
     packet_bytes : int
-        For the UDP kinds: size of the IP packets, 64 to 1500.
+        For UDP kinds: size of the IP packets, 64 to 1500.
     extra_rtt_ms : float
-        Added to the scenario's base round-trip time for these flows, in milliseconds.
+        Addition to the scenario's base round-trip time for these flows, in milliseconds.
     first_bottleneck : int
-        Position of the bottleneck at which these flows join the path, 0 to 7; they do not pass
-        those before it. Cross traffic of one link of several in a row.
+        Position of the bottleneck at which these flows join the path, 0 to 7. They bypass earlier
+        bottlenecks: cross traffic of one of several links in a row.
     last_bottleneck : int, optional
-        Position of the bottleneck after which they leave the path, at least `first_bottleneck`.
-        Left out, the path's last.
+        Position of the bottleneck after which these flows leave the path, at least
+        `first_bottleneck`. Default: the last.
     acks : str
-        For TCP: how the receiver acknowledges. ``"default"``: as Linux does where the application
-        only reads; about every second packet, and often at once what has been read.
-        ``"delayed"``: as late as TCP allows, as where the application keeps asking like a web
-        browser. ``"every"``: each packet at once, as on a route with ``quickack 1`` and in many
-        simulators. CCAs that count ACKs rather than what these acknowledge (HighSpeed is one) grow
-        the faster the more there are.
+        For TCP: acknowledgement policy of the receiver. ``"default"`` is Linux's policy for an
+        application that only reads: about every second packet, and often immediately after a read.
+        ``"delayed"`` acknowledges as late as TCP allows, as for an application that keeps sending
+        requests, such as a web browser. ``"every"`` acknowledges each packet immediately, as on a
+        route with ``quickack 1`` and in many simulators. CCAs that count ACKs instead of
+        acknowledged bytes, such as HighSpeed, grow faster with more ACKs.
     arrivals : tuple of (float, int)
-        For ``"bytes"``: many short flows as pairs of `start_s` and `size_bytes` in order of their
-        start, in place of `count`, `start_s`, `stop_s` and `size_bytes`. In TOML also the name of a
-        CSV file with these two columns, or a table: the settings of a
-        :class:`~ccbench.experiment.traffic.FlowMix`, which draws them.
+        For ``"bytes"``: many short flows as pairs of `start_s` and `size_bytes` in order of the
+        start. Replaces `count`, `start_s`, `stop_s` and `size_bytes`. In TOML also the name of a
+        CSV file with these two columns, or a table with the settings of a
+        :class:`~ccbench.experiment.traffic.FlowMix`.
     connections : int, optional
-        With `arrivals`: the number of TCP connections that carry these flows, each flow over the
-        next in turn, behind what that one still has to send. A connection opens with its first
-        flow and stays open. Left out, each flow has a connection of its own.
+        With `arrivals`: number of TCP connections that carry these flows, round robin. A flow waits
+        for earlier flows of its connection. A connection opens with its first flow and stays open.
+        By default, each flow has its own connection.
     label : str
-        For people; left out, reports show the CCA or the kind. Not part of the flow's identity.
+        Name in reports; by default, the CCA or the kind. Not part of the flow's identity.
 
     Raises
     ------
     InputError
-        If a setting is out of range, missing for this kind or without meaning for it.
+        If a setting is out of range, missing for this kind or not allowed for it.
 
     Examples
     --------
@@ -196,16 +194,16 @@ class Flow:
 
     @property
     def is_udp(self) -> bool:
-        """Whether these are UDP flows, which have no congestion control."""
+        """Whether the flows are UDP, without congestion control."""
         return self.kind in UDP_KINDS
 
     @property
     def flow_count(self) -> int:
-        """Number of single flows, and so of TCP connections, that this stands for."""
+        """Number of single flows or, with `connections`, of connections."""
         return self.connections or len(self.arrivals) or self.count
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as a dictionary of plain values, without those that are empty."""
+        """Return the non-empty settings as a dictionary of plain values."""
         values = dataclass_dicts.present(self)
         if self.arrivals:
             values["arrivals"] = [list(pair) for pair in self.arrivals]
@@ -213,14 +211,15 @@ class Flow:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object], base_dir: Path = Path()) -> Flow:
-        """Make a flow from a dictionary.
+        """Create a flow from a dictionary.
 
-        As `arrivals`, a string is a CSV file below `base_dir`, a mapping a mix of flows.
+        If `arrivals` is a string, it names a CSV file relative to `base_dir`; if it is a mapping,
+        it is a mix of flows.
         """
 
         def read_arrivals(value: object) -> object:
             if isinstance(value, Mapping):
-                from ccbench.experiment.traffic import FlowMix  # noqa: PLC0415 - NumPy is for mixes alone
+                from ccbench.experiment.traffic import FlowMix  # noqa: PLC0415 - NumPy only if needed
 
                 with validation.within("arrivals."):
                     return FlowMix.from_dict(value).arrivals()
@@ -229,7 +228,7 @@ class Flow:
         return dataclass_dicts.build(cls, data, {"arrivals": read_arrivals})
 
     def _check_kind(self) -> None:
-        """Check that the settings of this kind, and of no other kind, are there."""
+        """Check that exactly the settings of this kind are present."""
         for name in _KIND_SETTINGS:
             value = getattr(self, name)
             if name not in KINDS[self.kind]:
@@ -244,7 +243,7 @@ class Flow:
             self._must_be_default("cca", f"for kind {self.kind!r}, which is UDP")
 
     def _check_combination(self) -> None:
-        """Check settings that depend on others."""
+        """Check settings that depend on each other."""
         if self.last_bottleneck is not None:
             first = self.first_bottleneck
             allowed_positions = Range(first, _LAST_POSITION)

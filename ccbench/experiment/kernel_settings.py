@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of the kernel in a scenario: sysctls and module parameters."""
+"""Kernel settings of a scenario: sysctls and module parameters."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ccbench.base import validation
 
 __all__ = ["flattened", "module_parameters", "sysctls"]
 
-#: Boolean parameters as the kernel writes them.
+#: Boolean module parameters in the kernel's notation.
 _KERNEL_BOOLS = {True: "Y", False: "N"}
 
 
 def sysctls(field: str, settings: Any) -> tuple[tuple[str, str], ...]:
-    """Return settings of the end hosts as sorted pairs of strings.
+    """Return sysctls of the end hosts as sorted pairs of strings.
 
     Raises
     ------
     InputError
-        If a name is not below ``net.``, or a value is no whole number and no line of text.
+        If a name is not below ``net.``, or a value is neither a whole number nor a line of text.
     """
     form = "the dotted name of a setting below net."
     step = 'write for example {"net.ipv4.tcp_sack" = "0"}'
@@ -40,7 +40,8 @@ def module_parameters(field: str, settings: Any) -> tuple[tuple[str, str], ...]:
     Raises
     ------
     InputError
-        If a name is not ``module.parameter``, or a value is no bool, whole number or single word.
+        If a name is not ``module.parameter``, or a value is not a boolean, a whole number or a
+        single word.
     """
     example = "tcp_rapid.tolerance"
     step = f'write for example {{"{example}" = 64}}'
@@ -48,7 +49,7 @@ def module_parameters(field: str, settings: Any) -> tuple[tuple[str, str], ...]:
     for key, value in validation.pairs(field, settings, step).items():
         form = "a module's name, a dot and a parameter's name"
         name = validation.text(field, key, r"[a-z0-9_]+\.[A-Za-z0-9_]+", form, example=example)
-        # The kernel takes parameters apart at spaces and quotes.
+        # Spaces and quotes separate parameters on the kernel's command line.
         form = "1 to 200 characters without spaces and quotes"
         words = str(value) if _is_whole(value) else value
         words = _KERNEL_BOOLS[value] if isinstance(value, bool) else words
@@ -59,7 +60,7 @@ def module_parameters(field: str, settings: Any) -> tuple[tuple[str, str], ...]:
 
 
 def flattened(field: str, value: object) -> object:
-    """Return a table of tables as one: TOML nests an unquoted ``net.ipv4.tcp_sack = 0``."""
+    """Return a flat table with dotted names; TOML nests an unquoted ``net.ipv4.tcp_sack = 0``."""
     try:
         return _flat(value)
     except RecursionError:

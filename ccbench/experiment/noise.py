@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noise: random disturbance of packets' and flows' times.
+"""Noise: random disturbance of the timing of packets and flows.
 
-Virtual time has none of a machine's own. Flows without randomness of their own (Reno, CUBIC) can
-then lock in step at a drop-tail queue, one of them meeting all the losses (Floyd and Jacobson, "On
-traffic phase effects in packet-switched gateways", 1992). A scenario says how much noise there is.
+Virtual time is free of the noise of real machines. Deterministic flows (Reno, CUBIC) can then
+synchronise at a drop-tail queue such that one flow takes all the losses (Floyd and Jacobson, "On
+traffic phase effects in packet-switched gateways", 1992). Scenarios therefore specify their noise.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ __all__ = ["NO_NOISE", "Noise", "read_noise", "typical"]
 
 _TIME = number(Range(0, 1_000), example=0.1)
 
-#: Jitter of a testbed in either direction, and the shortest round trip that it was measured at.
+#: Jitter of a testbed in each direction, and the shortest round-trip time of its calibration.
 _TYPICAL_JITTER_MS = 0.7
 _SHORTEST_CALIBRATED_MS = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """Random disturbance, each kind with one parameter; 0 switches it off.
+    """Kinds of random disturbance, each with one parameter; 0 disables it.
 
     Parameters
     ----------
     forward_jitter_ms : float
-        Delay of each packet before its first bottleneck, uniform from 0 to this, in milliseconds.
-        Packets do not overtake each other.
+        Maximum of the uniform delay of each packet before its first bottleneck, in milliseconds.
+        Packets are not reordered.
     reverse_jitter_ms : float
-        The same for packets from the receiver to the sender, which are mostly ACKs.
+        Maximum of the uniform delay of each packet from the receiver, mostly ACKs.
     sender_jitter_ms : float
-        Delay of each packet as it leaves its sender, uniform from 0 to this, in milliseconds.
-        Packets of a flow do not overtake each other, those of different flows may.
+        Maximum of the uniform delay of each packet at its sender, in milliseconds. Packets of one
+        flow are not reordered; those of different flows may be.
     start_spread_ms : float
-        Delay of each flow's start, uniform from 0 to this, in milliseconds. Lists of short flows
-        (`arrivals`) are left as they are.
+        Maximum of the uniform delay of each flow's start, in milliseconds. It does not apply to
+        lists of short flows (`arrivals`).
     background_share : float
         Poisson traffic of full packets at each bottleneck, as a share of its mean rate, 0 to 0.5.
-        Its packets leave the path behind that bottleneck and belong to no flow.
+        These packets leave the path after that bottleneck and belong to no flow.
 
     Raises
     ------
@@ -69,7 +69,7 @@ class Noise:
         check_fields(self)
 
     def __bool__(self) -> bool:
-        """Whether there is any."""
+        """Return whether any kind is enabled."""
         return any(getattr(self, kind.name) for kind in fields(self))
 
     def scaled(self, factor: float) -> Noise:
@@ -89,7 +89,7 @@ class Noise:
             return Noise(**{kind.name: factor * getattr(self, kind.name) for kind in fields(self)})
 
     def describe(self) -> str:
-        """Return the noise in words, for people."""
+        """Return a description of the noise."""
         parts = [
             f"{field.name.removesuffix('_ms').replace('_', ' ')} {getattr(self, field.name):.3g} ms"
             for field in fields(self)
@@ -100,26 +100,26 @@ class Noise:
         return ", ".join(parts) or "none"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the kinds that there are as a dictionary of plain values."""
+        """Return the enabled kinds as a dictionary of plain values."""
         return dataclass_dicts.without_defaults(Noise, dataclass_dicts.present(self))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> Noise:
-        """Make noise from a dictionary such as :meth:`to_dict` returns."""
+        """Create noise from a dictionary such as :meth:`to_dict` returns."""
         return dataclass_dicts.build(cls, data, {})
 
 
-#: None of any kind.
+#: All kinds disabled.
 NO_NOISE = Noise()
 
 
 def read_noise(value: object) -> Noise:
-    """Read the noise that stands in a document: a table.
+    """Read noise from a table of a document.
 
     Raises
     ------
     InputError
-        If it is none; the message starts with ``noise``.
+        If the table is invalid. The message starts with ``noise``.
 
     Examples
     --------
@@ -134,16 +134,16 @@ def read_noise(value: object) -> Noise:
 
 
 def typical(*, rtt_ms: float) -> Noise:
-    """Return the noise by which comparisons of competing flows are made unless told otherwise.
+    """Return the default noise of comparisons of competing flows.
 
-    Jitter of 0.7 ms in either direction: with it, shares of CUBIC beside Reno are those that
-    Mahimahi and BESS give (docs/studies/noise.md has the calibration, at 20 to 80 ms). Paths below
-    20 ms have proportionally less, so that jitter stays a small part of their round trip.
+    It is a jitter of 0.7 ms in each direction, with which CUBIC and Reno share a bottleneck as on
+    Mahimahi and BESS (docs/studies/noise.md describes the calibration at 20 to 80 ms). Below 20 ms
+    the jitter decreases in proportion to the round-trip time.
 
     Parameters
     ----------
     rtt_ms : float
-        Round-trip time of the path without queues, in milliseconds.
+        Base round-trip time of the path in milliseconds.
 
     Examples
     --------

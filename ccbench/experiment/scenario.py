@@ -2,8 +2,8 @@
 """Scenarios: experiments as data.
 
 A :class:`Scenario` is a value: it can be compared, hashed, written to a file and read back, and
-running the same scenario on the same engine gives the same result. Every rate counts IP bytes: a
-full packet is 1500 of them.
+running the same scenario on the same engine gives the same result. All rates count IP bytes, 1500
+for a full packet.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MSS_BYTES", "MTU_BYTES", "Bottleneck", "Flow", "Noise", "Scenario", "Trace"]
 
-#: TCP payload of a full packet in bytes: what 20 bytes of IP header, 20 of TCP header and 12 of
-#: timestamps leave.
+#: TCP payload of a full packet in bytes, after 20 bytes of IP header, 20 bytes of TCP header and 12
+#: bytes of timestamps.
 MSS_BYTES = MTU_BYTES - 52
 
 MAX_BOTTLENECKS = 8
@@ -42,7 +42,7 @@ _Part = TypeVar("_Part", Flow, Bottleneck)
 
 
 def _parts_of(cls: type) -> Callable[[str, object], tuple[Any, ...]]:
-    """Return the check of a tuple of one `cls` or more."""
+    """Return a check for a non-empty tuple of `cls`."""
 
     def check(name: str, parts: object) -> tuple[Any, ...]:
         if not isinstance(parts, tuple | list) or not parts:
@@ -80,47 +80,46 @@ class Scenario:
     flows : tuple of Flow
         Groups of flows. Single flows are numbered from 0, group by group.
     bottlenecks : tuple of Bottleneck
-        1 to 8 of them, in the order in which packets pass. A `queue_bdp` is replaced by the
-        `queue_packets` it stands for.
+        1 to 8 bottlenecks in the order of the path. The scenario replaces each `queue_bdp` by the
+        equivalent `queue_packets`.
     rtt_ms : float
-        Base round-trip time in milliseconds, 0.001 to 10,000: without queueing and without the
-        time on the links.
+        Base round-trip time in milliseconds, 0.001 to 10,000, without queueing and transmission.
     duration_s : float
         Length in seconds, 0.001 or more.
     seed : int
-        For everything random: another seed gives another draw.
+        Seed of all random numbers.
     noise : Noise
         Random disturbance of the path and the hosts; none by default. In TOML a table,
-        ``noise = {reverse_jitter_ms = 0.1}``. Without any, flows without randomness of their own
-        (Reno, CUBIC) can lock in step.
+        ``noise = {reverse_jitter_ms = 0.1}``. Without noise, deterministic flows (Reno, CUBIC) can
+        synchronise.
     ack_batch_ms : float
-        Answers leave the receiving host only at multiples of this, in milliseconds, all that are
-        ready at once: compressed ACKs, as from hosts that coalesce interrupts, Wi-Fi and cable
-        modems. 0: each when it is ready.
+        Interval, in milliseconds, at whose multiples the receiving host sends all ACKs that are
+        ready. This models ACK compression by interrupt coalescing, Wi-Fi and cable modems. 0 sends
+        each ACK when it is ready.
     sample_interval_ms : float
-        Time between two samples of a flow, 1 ms or more. Samples lie on multiples of it.
+        Time between samples of a flow, 1 ms or more. Sampling times are multiples of it.
     queue_log : bool or "summary"
-        Whether every event of every packet at the queues is recorded. Large searches that do not
-        need it leave it off. With ``"summary"`` a run has distributions, counters and samples
-        instead, whose size does not grow with the number of packets: 10 Gbit/s are 1.7 million
-        events a second, which need 24 bytes of memory each, and up to 95 to make a table of
-        (:class:`~ccbench.run.queue_summary.QueueSummary`).
+        Whether to record every event of every packet at the queues. Large searches that do not need
+        the events switch them off. With ``"summary"``, a run has distributions, counters and
+        samples instead (:class:`~ccbench.run.queue_summary.QueueSummary`), whose size does not grow
+        with the number of packets. At 10 Gbit/s there are 1.7 million events a second, which need
+        24 bytes of memory each and up to 95 bytes while their table is built.
     ecn : bool
         Whether the end hosts negotiate ECN.
     sysctls : tuple of (str, str), or mapping
         Settings below ``net.`` for both end hosts, such as ``{"net.ipv4.tcp_sack": 0}``; in TOML a
         table. Numbers become strings.
     module_parameters : tuple of (str, str), or mapping
-        Parameters of the virtual kernel's modules, ours or Linux's own, by ``module.parameter``,
-        such as ``{"tcp_rapid.tolerance": 64}``; in TOML a table. They hold from the start on.
-        Numbers become strings, true and false what the kernel writes for them.
+        Parameters of modules of the virtual kernel, from ccbench or Linux, by ``module.parameter``,
+        such as ``{"tcp_rapid.tolerance": 64}``; in TOML a table. They are set before the start.
+        Numbers become strings; booleans become the kernel's ``Y`` and ``N``.
     name : str
-        For people. Not part of the scenario's identity.
+        Description. Not part of the scenario's identity.
 
     Raises
     ------
     InputError
-        If a setting is out of range; the message starts with the setting's place, such as
+        If a setting is out of range. The message starts with the path of the setting, such as
         ``bottlenecks[0].bandwidth_mbps``.
 
     Examples
@@ -168,7 +167,7 @@ class Scenario:
                 ("last_bottleneck", flow.last_bottleneck or 0, "leave it out"),
             ):
                 if position >= len(self.bottlenecks):
-                    allowed = f"at most {len(self.bottlenecks) - 1}, the last one's position"
+                    allowed = f"at most {len(self.bottlenecks) - 1}, the last position"
                     raise validation.bad(f"flows[{i}].{name}", position, allowed, step)
         sized = tuple(map(self._with_queue_packets, range(len(self.bottlenecks))))
         set_field(self, "bottlenecks", sized)
@@ -180,10 +179,9 @@ class Scenario:
 
     @property
     def draws_at_random(self) -> bool:
-        """Whether the scenario itself is random: noise, losses, Wi-Fi, Poisson arrivals.
+        """Whether the scenario is random: it has noise, random losses, Wi-Fi or Poisson arrivals.
 
-        Without any of them a congestion control (BBR) or a queueing discipline (FQ-CoDel) may still
-        draw at random.
+        Otherwise a congestion control (BBR) or queueing discipline (FQ-CoDel) may still be random.
         """
         return (
             bool(self.noise)
@@ -192,7 +190,7 @@ class Scenario:
         )
 
     def bdp_packets(self, bottleneck: int = 0) -> float:
-        """Bandwidth-delay product of a bottleneck in full packets: its (mean) rate times `rtt_ms`.
+        """Return the bandwidth-delay product in full packets: mean rate times `rtt_ms`.
 
         Examples
         --------
@@ -209,10 +207,9 @@ class Scenario:
         -------
         DataFrame
             Index ``flow`` from 0; columns ``group`` (position in `flows`), ``label``, ``kind``,
-            ``cca``, ``start_s`` (with its part of the noise), ``stop_s`` (`duration_s` where the
-            flow has none), ``size_bytes`` (missing where the kind has none), ``rate_mbps``
-            (likewise), ``extra_rtt_ms``, ``first_bottleneck`` and ``last_bottleneck`` (the path's
-            last where the flow has none).
+            ``cca``, ``start_s`` (with noise), ``stop_s`` (default: `duration_s`), ``size_bytes``
+            and ``rate_mbps`` (missing for kinds without them), ``extra_rtt_ms``,
+            ``first_bottleneck`` and ``last_bottleneck`` (default: the last of the path).
 
         Examples
         --------
@@ -222,7 +219,7 @@ class Scenario:
         >>> list(scenario.flow_table()["label"])
         ['bbr', 'bbr', 'cbr']
         """
-        import pandas as pd  # noqa: PLC0415 - most of a second, for those who only read a scenario
+        import pandas as pd  # noqa: PLC0415 - takes most of a second; not needed to read a scenario
 
         groups = pd.DataFrame(
             {
@@ -255,7 +252,7 @@ class Scenario:
         return table
 
     def starts_s(self) -> npt.NDArray[np.float64]:
-        """Return the start of each single flow in seconds, with its part of the noise.
+        """Return the start of each single flow in seconds, with noise.
 
         Examples
         --------
@@ -275,16 +272,16 @@ class Scenario:
         first = 0
         for flow in self.flows:
             if flow.arrivals:
-                # Of several flows in turn over a connection, the first opens it.
-                drawn_s = [start_s for start_s, _ in flow.arrivals[: flow.flow_count]]
-                starts_s[first : first + flow.flow_count] = drawn_s
+                # The first flow of a connection opens it.
+                arrivals_s = [start_s for start_s, _ in flow.arrivals[: flow.flow_count]]
+                starts_s[first : first + flow.flow_count] = arrivals_s
             first += flow.flow_count
         return starts_s
 
     def key(self) -> str:
-        """Return the SHA-256 in hexadecimal of everything that can change the result.
+        """Return the SHA-256, in hexadecimal, of all settings that can change the result.
 
-        That is all but the name, the labels and the names of traces.
+        These are all settings except the name, the labels and the names of traces.
         """
         document = self.to_dict()
         document.pop("name", None)
@@ -296,7 +293,7 @@ class Scenario:
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the scenario as a dictionary of JSON-able values, without those that are empty."""
+        """Return the non-empty settings as a dictionary of JSON-able values."""
         values = dataclass_dicts.present(self)
         values["flows"] = [flow.to_dict() for flow in self.flows]
         values["bottlenecks"] = [bottleneck.to_dict() for bottleneck in self.bottlenecks]
@@ -309,19 +306,19 @@ class Scenario:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object], base_dir: str | Path = ".") -> Scenario:
-        """Make a scenario from a dictionary such as :meth:`to_dict` returns.
+        """Create a scenario from a dictionary such as :meth:`to_dict` returns.
 
         Parameters
         ----------
         data : mapping
-            Settings. Unknown ones are errors.
+            Settings. Unknown settings are errors.
         base_dir : path
-            Where the files lie that it names (traces, arrivals).
+            Base of relative paths of files (traces, arrivals).
 
         Raises
         ------
         InputError
-            If it is not a scenario; the message starts with the place of the mistake.
+            If `data` is not a valid scenario. The message starts with the path of the setting.
         """
         base = Path(base_dir)
 
@@ -343,9 +340,7 @@ class Scenario:
         return dataclass_dicts.build(cls, data, readers)
 
     def to_toml(self) -> str:
-        """Return the scenario as a TOML document that needs no other file.
-
-        Settings at their defaults are left out.
+        """Return the scenario as a self-contained TOML document without default values.
 
         Examples
         --------
@@ -365,11 +360,11 @@ class Scenario:
 
     @classmethod
     def from_toml(cls, text: str, base_dir: str | Path = ".") -> Scenario:
-        """Read a scenario from a TOML document; `base_dir` is where the files lie that it names."""
+        """Read a scenario from a TOML document; its file names are relative to `base_dir`."""
         return cls.from_dict(toml_files.loads(text), base_dir)
 
     def save(self, path: str | Path) -> None:
-        """Write the scenario to a TOML file, as a whole or not at all."""
+        """Write the scenario to a TOML file, atomically."""
         durable.write_text(Path(path), self.to_toml())
 
     @classmethod
@@ -379,7 +374,7 @@ class Scenario:
         Raises
         ------
         InputError
-            If the file cannot be read or is not a scenario; the message names the file.
+            If the file is unreadable or not a valid scenario. The message names the file.
 
         Examples
         --------

@@ -21,7 +21,7 @@ __all__ = ["Trace", "name_of"]
 #: Size of one delivery opportunity in bytes (Mahimahi's, and a full IP packet).
 OPPORTUNITY_BYTES = 1500
 
-#: What the virtual kernel has room for.
+#: Largest time that the virtual kernel can store.
 _LATEST_MS = 2**31 - 1
 
 
@@ -29,16 +29,16 @@ _LATEST_MS = 2**31 - 1
 class Trace:
     """Delivery opportunities of a link, in the format of Mahimahi's trace files.
 
-    Each entry is one opportunity to deliver 1500 bytes. The trace repeats for ever with the period
-    of its last entry.
+    Each entry is one opportunity to deliver 1500 bytes. The trace repeats forever; its last entry
+    is the period.
 
     Parameters
     ----------
     name : str
-        For people (from a file: the file's name). Not part of the trace's identity.
+        Description; the file's name if read from a file. Not part of the trace's identity.
     opportunities_ms : tuple of int
-        Times in milliseconds since the start of the period: 0 or more, never decreasing, the last
-        one above 0.
+        Times in milliseconds since the start of the period: 0 or more, not descending, the last
+        above 0.
 
     Raises
     ------
@@ -58,8 +58,7 @@ class Trace:
         validation.one_line("name", self.name)
         form, step = "a list of times in ms, the last above 0", "add delivery opportunities"
         times = validation.several("opportunities_ms", self.opportunities_ms, form, step)
-        # Recorded traces have a million entries: most need no more than this glance, in which
-        # Python looks at none of them by itself.
+        # Recorded traces have a million entries; this fast path has no loop in Python.
         if set(map(type, times)) != {int} or min(times) < 0 or max(times) > _LATEST_MS:
             allowed = Range(0, _LATEST_MS)
             times = tuple(
@@ -70,7 +69,7 @@ class Trace:
             raise validation.bad("opportunities_ms", times, form, step)
         if not all(map(le, times, islice(times, 1, None))):
             i = next(i for i, (before, time) in enumerate(pairwise(times), 1) if time < before)
-            name, form = f"opportunities_ms[{i}]", f"at least {times[i - 1]}, the time before it"
+            name, form = f"opportunities_ms[{i}]", f"at least {times[i - 1]}, the previous time"
             raise validation.bad(name, times[i], form, "sort the times")
         set_field(self, "opportunities_ms", times)
 
@@ -87,7 +86,7 @@ class Trace:
 
     @property
     def longest_gap_s(self) -> float:
-        """The longest time without an opportunity, in seconds.
+        """Longest time without an opportunity, in seconds.
 
         Examples
         --------
@@ -105,8 +104,8 @@ class Trace:
         Parameters
         ----------
         window_s : float
-            Length of the windows in seconds. A rest of the period that fills none is left out; of
-            a shorter period, which repeats, there is one window.
+            Length of the windows in seconds. A partial final window is dropped. A period shorter
+            than a window repeats to fill a single window.
 
         Raises
         ------
@@ -133,7 +132,7 @@ class Trace:
         7500.0
         """
         times = self.opportunities_ms
-        # 0.57 * 100 is below 57, and must not lose what there is at that millisecond.
+        # Floating point: 0.57 * 100 is below 57 and would miss the opportunities at 57 ms.
         periods, rest_ms = divmod(round(duration_s * 1e3, 6), times[-1])
         return OPPORTUNITY_BYTES * (periods * len(times) + bisect_right(times, rest_ms))
 
@@ -144,7 +143,7 @@ class Trace:
         Raises
         ------
         InputError
-            If the file cannot be read or a line is not a whole number; the message names the file
+            If the file cannot be read or a line is not a whole number. The message names the file
             and the line.
 
         Examples
@@ -157,19 +156,19 @@ class Trace:
         lines = text.splitlines()
         times: tuple[int, ...] = ()
         with suppress(ValueError):
-            times = () if "_" in text else tuple(map(int, lines))  # Python takes 1_0 for 10
+            times = () if "_" in text else tuple(map(int, lines))  # Python reads 1_0 as 10
         if not times:  # some line is empty or wrong
             times = tuple(_line_ms(path, i, s) for i, s in enumerate(lines, 1) if s.strip())
         with validation.within(f"{path}: "):
             return cls(name=name_of(path), opportunities_ms=times)
 
     def to_file(self, path: str | Path) -> None:
-        """Write the trace as a Mahimahi trace file, as a whole or not at all: a part is one too."""
+        """Write the trace as a Mahimahi trace file, atomically."""
         durable.write_text(Path(path), "".join(f"{t}\n" for t in self.opportunities_ms))
 
 
 def name_of(path: Path) -> str:
-    """Return the name of a trace file as text; what is not UTF-8 in it is replaced.
+    """Return the name of a trace file as text, with replacement characters for invalid UTF-8.
 
     Examples
     --------

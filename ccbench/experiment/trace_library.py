@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces by name: recorded cellular links, and those that a user keeps in a folder.
+"""Named traces: recorded cellular links and traces in a user's folder.
 
-The cellular links are those of the package ``mahimahi-traces``, recorded in cars and on foot
+The cellular links are from the package ``mahimahi-traces`` and were recorded in cars and on foot
 (Winstein et al., "Stochastic Forecasts Achieve High Throughput and Low Delay over Cellular
 Networks", NSDI 2013).
 """
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["figures", "find", "paths", "summary"]
 
-#: Where the package ``mahimahi-traces`` puts them.
+#: Folder of the package ``mahimahi-traces``.
 PACKAGE_FOLDER = Path("/usr/share/mahimahi/traces")
 
-#: How the names of traces end; the package's folder has a README besides.
+#: Suffixes of trace files.
 _SUFFIXES = {".down", ".trace", ".up"}
 
 HOW_TO_INSTALL = (
@@ -34,16 +34,16 @@ HOW_TO_INSTALL = (
 
 
 def paths() -> dict[str, Path]:
-    """Return the files of the traces that have a name, in the order of their names.
+    """Return the files of all named traces, sorted by name.
 
-    They lie in ``$CCBENCH_TRACES``, if that is set, and where the package ``mahimahi-traces`` is
-    installed; of two of one name the first counts. The name is the file's, which ends in ``.up``,
-    ``.down`` or ``.trace``.
+    They are in the folder ``$CCBENCH_TRACES``, if set, and in that of the package
+    ``mahimahi-traces``; the former takes precedence. The name of a trace is that of its file, which
+    ends in ``.up``, ``.down`` or ``.trace``.
 
     Raises
     ------
     InputError
-        If ``$CCBENCH_TRACES`` is no folder.
+        If ``$CCBENCH_TRACES`` is not a folder.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def paths() -> dict[str, Path]:
         if not folder.is_dir():
             step = "export CCBENCH_TRACES=FOLDER, or unset it"
             raise validation.bad("CCBENCH_TRACES", own, "a folder of trace files", step)
-        folders.append(folder)  # later ones replace earlier ones
+        folders.append(folder)  # its traces override the package's
     files = (file for folder in folders for file in folder.iterdir())
     by_name = {name_of(file): file for file in files if file.suffix in _SUFFIXES}
     return dict(sorted(by_name.items()))
@@ -68,14 +68,14 @@ def find(name: str, base_dir: str | Path = ".") -> Trace:
     Parameters
     ----------
     name : str
-        A path; if no file is there, one of the names of :func:`paths`.
+        A path or, if there is no such file, a name from :func:`paths`.
     base_dir : path
-        What the path is relative to.
+        Base of a relative path.
 
     Raises
     ------
     InputError
-        If it is neither, or the file is no trace.
+        If the trace does not exist or is invalid.
 
     Examples
     --------
@@ -101,15 +101,15 @@ def figures() -> dict[str, dict[str, float]]:
     Returns
     -------
     dict of dict
-        ``duration_s`` (the period); ``mean_mbps``; ``p5_mbps`` and ``p95_mbps``, percentiles of the
-        rate over 1 s; ``longest_gap_s`` without an opportunity.
+        ``duration_s``, the period; ``mean_mbps``; ``p5_mbps`` and ``p95_mbps``, percentiles of the
+        rate over 1 s; ``longest_gap_s``, the longest time without an opportunity.
 
     Raises
     ------
     MissingRequirement
-        If there is no trace.
+        If there are no traces.
     InputError
-        If a file is no trace, or ``$CCBENCH_TRACES`` no folder.
+        If a file is not a trace, or ``$CCBENCH_TRACES`` is not a folder.
 
     Examples
     --------
@@ -122,23 +122,23 @@ def figures() -> dict[str, dict[str, float]]:
 
 
 def summary() -> pd.DataFrame:
-    """Return the :func:`figures` of all traces as a table.
+    """Return the properties of all named traces as a table.
 
     Returns
     -------
     DataFrame
-        Index ``name``; columns as there.
+        Index ``name``; columns as in :func:`figures`.
 
     Raises
     ------
     MissingRequirement, InputError
-        As there.
+        As :func:`figures`.
 
     Examples
     --------
     >>> summary()["mean_mbps"].idxmax()  # doctest: +SKIP
     """
-    import pandas as pd  # noqa: PLC0415 - scenarios name traces, and need no table of them
+    import pandas as pd  # noqa: PLC0415 - not needed to find a trace
 
     return pd.DataFrame.from_dict(figures(), orient="index").rename_axis("name")
 

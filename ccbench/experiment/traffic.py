@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mixes of short flows: Poisson arrivals of flows whose sizes follow a distribution.
 
-A mix is a value. It says which flows arrive when, the same for the same seed, and becomes the
-`arrivals` of a :class:`~ccbench.experiment.flow.Flow`: in Python by :meth:`FlowMix.arrivals`, in
-TOML as a table, or as a CSV file of ``ccbench traffic``.
+A mix is a value that determines the start and the size of each flow. It becomes the `arrivals` of a
+:class:`~ccbench.experiment.flow.Flow`: with :meth:`FlowMix.arrivals` in Python, as a table in TOML,
+or as a CSV file written by ``ccbench traffic``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_FLOWS", "FlowMix", "divided"]
 
-#: As many flows as a scenario may have.
+#: Maximum number of flows of a scenario.
 MOST_FLOWS = 1_000_000
 
 _SECONDS = Range(0, 1e6)
@@ -42,19 +42,19 @@ class FlowMix:
     Parameters
     ----------
     sizes : str, float or FlowSizes
-        How much they send: a name of :data:`ccbench.experiment.flow_sizes.SIZES`, a number of
-        bytes, or a distribution of one's own.
+        Flow sizes: a name from :data:`ccbench.experiment.flow_sizes.SIZES`, a single size in bytes,
+        or a distribution.
     load_mbps : float
-        Payload that they offer on average, in Mbit/s, above 0.
+        Mean offered payload in Mbit/s, above 0.
     start_s, stop_s : float
-        Between when they arrive, in seconds.
+        Interval of arrivals in seconds.
     seed : int
-        Another one draws other flows.
+        Seed of the arrivals.
 
     Raises
     ------
     InputError
-        If a value is out of range, or there would be more flows than a scenario may have.
+        If a value is out of range, or the mix has more flows than a scenario may have.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class FlowMix:
 
     @property
     def distribution(self) -> FlowSizes:
-        """The distribution of the sizes."""
+        """Distribution of the flow sizes."""
         return self.sizes if isinstance(self.sizes, FlowSizes) else flow_sizes.find(self.sizes)
 
     @property
@@ -91,38 +91,38 @@ class FlowMix:
         return self.distribution.flows_per_s(self.load_mbps) * (self.stop_s - self.start_s)
 
     def arrivals(self) -> Arrivals:
-        """Return the flows: when each starts, in seconds, and its bytes, in order of the start.
+        """Return the start in seconds and the size in bytes of each flow, in order of the start.
 
         Raises
         ------
         InputError
-            If not a single one arrives.
+            If no flow arrives.
 
         Examples
         --------
         >>> FlowMix(sizes=1500, load_mbps=0.1, stop_s=1).arrivals()[0]
         (0.066..., 1500)
         """
-        # Two streams, so that the n-th size does not depend on how many flows there are.
+        # With two streams, the n-th size does not depend on the number of flows.
         times, sizes = self._stream("starts"), self._stream("sizes")
         count = int(times.poisson(self.expected_flows))
         if count == 0:
             allowed, step = "enough for one flow", "raise it, or stop later"
             raise validation.bad("load_mbps", self.load_mbps, allowed, step)
-        # Given their number, the arrivals of a Poisson process are spread evenly at random.
+        # Given their number, the arrivals of a Poisson process are independent and uniform.
         starts = np.sort(times.uniform(self.start_s, self.stop_s, count))
         drawn = self.distribution.sample(count, sizes)
         return tuple(zip(starts.tolist(), drawn.tolist(), strict=True))
 
     def _stream(self, purpose: str) -> np.random.Generator:
-        """Return a stream of this very mix: one of other settings shares no draws with it."""
+        """Return a random stream that is independent of those of all other mixes."""
         mix = (self.load_mbps, self.start_s, self.stop_s)
         deciles = self.distribution.at(np.linspace(0, 1, 11)).tolist()
         return random_streams.stream(self.seed, "flow mix", purpose, *map(repr, mix), *deciles)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> FlowMix:
-        """Make a mix from a dictionary of its settings, as it stands in TOML.
+        """Create a mix from a dictionary of its settings, such as a TOML table.
 
         Raises
         ------
@@ -138,28 +138,28 @@ class FlowMix:
 
 
 def divided(arrivals: Arrivals, parts: int, *, seed: int = 1) -> tuple[Arrivals, ...]:
-    """Divide flows among `parts` groups, each flow to one at random with equal probability.
+    """Assign each flow to one of `parts` groups at random, with equal probability.
 
-    For cross traffic of several congestion controls (Goyal et al. 2022, appendix B.1).
+    This gives cross traffic of several congestion controls (Goyal et al. 2022, appendix B.1).
 
     Parameters
     ----------
     arrivals : tuple of (float, int)
-        Flows as pairs of start and size.
+        Start and size of each flow.
     parts : int
         Number of groups, 1 to 64.
     seed : int
-        Another one divides them otherwise.
+        Seed of the assignment.
 
     Returns
     -------
     tuple of arrivals
-        One for each group, in order of the start.
+        Flows of each group, in order of the start.
 
     Raises
     ------
     InputError
-        If a value is out of range, or a group would have no flow.
+        If a value is out of range, or a group has no flow.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def divided(arrivals: Arrivals, parts: int, *, seed: int = 1) -> tuple[Arrivals,
     """
     parts = validation.whole("parts", parts, Range(1, 64), example=3)
     validation.whole("seed", seed, _SEED, example=1)
-    # A stream of these very flows, as their first one tells; more of them behind do not change it.
+    # The first flow selects the stream: appended flows do not change the assignment of the others.
     stream = random_streams.stream(seed, "divided", parts, *map(repr, arrivals[:1]))
     group_of = stream.integers(parts, size=len(arrivals)).tolist()
     groups: list[list[tuple[float, int]]] = [[] for _ in range(parts)]

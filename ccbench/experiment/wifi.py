@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wi-Fi links: frames go out in batches, each answered by a block ACK."""
+"""Wi-Fi links: batches of frames (A-MPDUs) with block ACKs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FRAME_BITS = 8 * MTU_BYTES
 
 
 def _numbers(allowed: Range, example: float) -> Callable[[str, object], tuple[float, ...]]:
-    """Return the check of a list of numbers."""
+    """Return a check for a list of numbers."""
 
     def check(name: str, values: object) -> tuple[float, ...]:
         step = f"write {name} = [{example}]"
@@ -37,25 +37,24 @@ def _numbers(allowed: Range, example: float) -> Callable[[str, object], tuple[fl
 class Wifi:
     """A Wi-Fi link of 802.11n (ABC, section 5.1).
 
-    A batch (A-MPDU) goes to one station. It holds the frames that wait, up to `max_frames`; those
-    that come meanwhile wait for the next one, which is not sent before the block ACK of the last.
-    It takes its bits by the bitrate, and an overhead: waiting for the channel, the preamble, the
-    ACK.
+    A batch (A-MPDU) carries up to `max_frames` waiting frames to one station. Frames that arrive
+    during a batch wait for the next, which starts after the block ACK. A batch takes its bits
+    divided by the bitrate, plus an overhead for channel access, preamble and block ACK.
 
     Parameters
     ----------
     bitrates_mbps : tuple of float
-        Bitrates of the frames in Mbit/s, 0.1 to 10,000: each for `step_s`, then they begin again.
+        Bitrates of the frames in Mbit/s, 0.1 to 10,000. Each lasts `step_s`; the sequence repeats.
     step_s : float
-        How long each bitrate lasts, in seconds.
+        Duration of each bitrate in seconds.
     max_frames : int
-        Most frames in a batch, 1 to 256.
+        Maximum number of frames in a batch, 1 to 256.
     overhead_ms : tuple of float
-        Overhead of a batch: at least and at most; all between is equally likely.
+        Minimum and maximum of the uniformly distributed overhead of a batch, in milliseconds.
     stations : int
-        Number of stations, 1 to 256: flow i is station (i modulo that)'s. With more than one,
-        frames leave the queue for a buffer of `max_frames` for each station, and stations take
-        turns.
+        Number of stations, 1 to 256. Flow i belongs to station i modulo `stations`. With more than
+        one station, frames leave the queue for a buffer of `max_frames` per station, and stations
+        take turns.
 
     Raises
     ------
@@ -86,7 +85,7 @@ class Wifi:
             raise validation.bad("overhead_ms", list(self.overhead_ms), form, step)
 
     def capacity_mbps(self, bitrate_mbps: float) -> float:
-        """Return the link's rate at a bitrate if all batches are full, in Mbit/s of IP bytes.
+        """Return the link's rate with full batches at a bitrate, in Mbit/s of IP bytes.
 
         Examples
         --------
@@ -98,11 +97,11 @@ class Wifi:
 
     @property
     def mean_mbps(self) -> float:
-        """The mean of its capacity over all bitrates, in Mbit/s of IP bytes."""
+        """Mean capacity over all bitrates, in Mbit/s of IP bytes."""
         return sum(map(self.capacity_mbps, self.bitrates_mbps)) / len(self.bitrates_mbps)
 
     def capacity_bytes(self, duration_s: float) -> float:
-        """Return the IP bytes that it can carry in the first `duration_s` seconds.
+        """Return the link's capacity in IP bytes over the first `duration_s` seconds.
 
         Examples
         --------
@@ -115,7 +114,7 @@ class Wifi:
         return (rounds * whole_round + sum(self._steps(rest_s))) * 1e6 / 8
 
     def _steps(self, duration_s: float) -> Iterator[float]:
-        """Yield the megabits of each step of the first `duration_s` seconds of a round."""
+        """Yield the Mbit of each step in the first `duration_s` seconds of a round."""
         for i, bitrate_mbps in enumerate(self.bitrates_mbps):
             lasts_s = min(self.step_s, max(0.0, duration_s - i * self.step_s))
             yield self.capacity_mbps(bitrate_mbps) * lasts_s
@@ -127,5 +126,5 @@ class Wifi:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> Wifi:
-        """Make one from a dictionary."""
+        """Create a link from a dictionary."""
         return dataclass_dicts.build(cls, data, {})

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distributions of flow sizes: the bytes that a short flow sends.
+"""Distributions of the sizes of short flows, in bytes of payload.
 
-A distribution (:mod:`.distribution`) is made of pieces in ascending order (:mod:`.pieces`): power
-laws, lognormal pieces and measured points, each between two sizes; so its mean and its quantiles
-are closed, and a draw is the quantile of a uniform number. Those that have names are in
-:mod:`ccbench.experiment.flow_sizes.named`, with the papers that they are from.
+A distribution (:mod:`.distribution`) is a mixture of pieces in ascending order (:mod:`.pieces`):
+bounded power laws, truncated lognormals and measured points. Its mean and quantiles have closed
+forms, and samples are drawn by inverting its distribution function.
+:mod:`ccbench.experiment.flow_sizes.named` contains the named distributions and their sources.
 """
 
 from ccbench.experiment.flow_sizes.distribution import FlowSizes

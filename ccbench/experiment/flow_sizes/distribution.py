@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A distribution of flow sizes, made of pieces."""
+"""Piecewise distribution of flow sizes."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _SHARES = Range(0, 1)
 
 @dataclass(frozen=True)
 class FlowSizes:
-    """A distribution of flow sizes, piece by piece.
+    """A piecewise distribution of flow sizes.
 
     Parameters
     ----------
     pieces : tuple of (float, Piece)
-        The share of flows that each has, and the piece; in ascending order of size, without
+        Share of flows and distribution of each piece, in ascending order of size and without
         overlap. The shares add up to 1.
 
     Raises
@@ -57,7 +57,7 @@ class FlowSizes:
         for i, (share, piece) in enumerate(self.pieces):
             total += validation.number(f"pieces[{i}]", share, _WEIGHT, example=0.5)
             if piece.low_bytes < largest:
-                allowed = f"at least {largest:g}, where the piece before it ends"
+                allowed = f"at least {largest:g}, the end of the previous piece"
                 name, step = f"pieces[{i}].low_bytes", "sort the pieces"
                 raise validation.bad(name, piece.low_bytes, allowed, step)
             largest = piece.high_bytes
@@ -66,7 +66,7 @@ class FlowSizes:
 
     @classmethod
     def fixed(cls, size_bytes: float) -> FlowSizes:
-        """Return the distribution of flows that all have one size.
+        """Return the distribution of flows of a single size.
 
         Examples
         --------
@@ -78,25 +78,25 @@ class FlowSizes:
 
     @property
     def low_bytes(self) -> float:
-        """The smallest size."""
+        """Smallest size."""
         return self.pieces[0][1].low_bytes
 
     @property
     def high_bytes(self) -> float:
-        """The largest size."""
+        """Largest size."""
         return self.pieces[-1][1].high_bytes
 
     @property
     def mean_bytes(self) -> float:
-        """The mean in bytes."""
+        """Mean size."""
         return sum(share * piece.mean_bytes for share, piece in self.pieces)
 
     def flows_per_s(self, load_mbps: float) -> float:
-        """Return the number of flows a second that offer a load, in Mbit/s of payload.
+        """Return the arrival rate of flows that offer a load in Mbit/s of payload.
 
         Examples
         --------
-        The paper's 100,000 flows in 360 s:
+        Nimbus's 100,000 flows in 360 s:
 
         >>> from ccbench.experiment.flow_sizes import SIZES
         >>> round(360 * SIZES["heavy-tailed"].flows_per_s(48))
@@ -106,11 +106,11 @@ class FlowSizes:
         return load * 1e6 / (8 * self.mean_bytes)
 
     def share_up_to(self, size_bytes: float) -> float:
-        """Return the share of flows that do not exceed a size."""
+        """Return the share of flows up to a size."""
         return sum(share * piece.share_up_to(size_bytes) for share, piece in self.pieces)
 
     def quantile(self, shares: ArrayLike) -> NDArray[np.float64]:
-        """Return the sizes that these shares of flows, 0 to 1, do not exceed.
+        """Return the quantiles in bytes at shares of 0 to 1.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class FlowSizes:
         return result
 
     def at(self, shares: ArrayLike) -> NDArray[np.int64]:
-        """Return the quantiles of these shares in whole bytes, at least 1.
+        """Return the quantiles in whole bytes, at least 1.
 
         Examples
         --------

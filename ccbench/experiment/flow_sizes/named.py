@@ -1,30 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Named distributions of flow sizes, with their sources.
 
-Where the papers leave room:
+The papers do not define their distributions completely. These are the assumptions made here:
 
 - **"caida"** is Nimbus's cross traffic (Goyal et al. 2022, section 7.1): flows of a backbone router
-  (CAIDA, 21 January 2016), as six points of their distribution function. These are the ones that
-  the paper's first author published with a traffic generator (file ``CAIDA_CDF`` of
+  (CAIDA, 21 January 2016), given as six points of their distribution function. The paper's first
+  author published these points with a traffic generator (file ``CAIDA_CDF`` of
   github.com/akshayknarayan/empirical-traffic-gen, 3 September 2017; the same in
-  github.com/bundler-project/evaluation), together with what the paper states of the experiment:
-  100,000 flows, 48 Mbit/s, a link of 96 Mbit/s and 50 ms with room for 800 packets. Between two
-  points that generator spreads sizes evenly. The mean is 21.0 KB, where the text has 22 KB: what
-  is drawn varies, that of 100,000 by 2.6 KB. "From 10 KB to 100 MB" are the points; 97.6 % of flows
-  are up to 10 KB, which have 23 % of the bytes, and flows above 5 MB have a half.
-- **"heavy-tailed"** is what the text alone says of it: sizes from 10 KB to 100 MB with a mean of 22
-  KB, 100,000 in an experiment, and flows up to the initial window of ten packets, 15 KB, short.
-  Here these are evenly spread from 10 to 15 KB, and those above follow one power law up to 100 MB,
-  without that bound just one of 100,000 beyond it. These facts determine both of its parameters:
-  9.0 % of flows are above 15 KB, with the tail index 1.034, and they carry 48 % of all bytes.
-- **"pareto"** is the simplest one with that mean and those bounds: a single bounded Pareto
-  distribution, of index 1.833. Its largest of 100,000 flows is about 6 MB, and elastic flows are
-  always there: other traffic than the paper's, to compare with.
-- **"web"** stands for RAPID's transfers (Konda and Kaur, section IV-B), which an empirical
-  generator of those days made, from data that the paper does not give. These are the sizes of files
-  on web servers as Barford and Crovella ("Generating representative web workloads for network and
-  server performance evaluation", SIGMETRICS 1998) fitted them: 93 % lognormal, and above 133 KB a
-  Pareto tail of index 1.1, here up to 100 MB.
+  github.com/bundler-project/evaluation), together with the setting of the paper's experiment:
+  100,000 flows, 48 Mbit/s, a link of 96 Mbit/s and 50 ms with room for 800 packets. That generator
+  interpolates linearly between the points. The mean is 21.0 KB instead of the 22 KB in the text;
+  the mean of 100,000 draws varies by 2.6 KB. The points explain "from 10 KB to 100 MB": 97.6 % of
+  flows are up to 10 KB and have 23 % of the bytes; flows above 5 MB have half of the bytes.
+- **"heavy-tailed"** follows the text alone: sizes from 10 KB to 100 MB with a mean of 22 KB,
+  100,000 flows in an experiment, and short flows up to the initial window of ten packets, 15 KB.
+  Here short flows are uniform from 10 to 15 KB, and longer flows follow one power law up to 100 MB;
+  without that bound, one flow of 100,000 would exceed it. This determines both parameters: 9.0 % of
+  flows are above 15 KB, with the tail index 1.034, and they carry 48 % of all bytes.
+- **"pareto"** is the simplest distribution with the same mean and bounds: a single bounded Pareto
+  distribution of index 1.833. The largest of 100,000 flows is about 6 MB, and elastic flows are
+  always present. This differs from the paper's traffic and serves as a comparison.
+- **"web"** replaces RAPID's transfers (Konda and Kaur, section IV-B), which came from an empirical
+  generator whose data the paper does not give. It is the fit of Barford and Crovella ("Generating
+  representative web workloads for network and server performance evaluation", SIGMETRICS 1998) to
+  the sizes of files on web servers: 93 % lognormal, and above 133 KB a Pareto tail of index 1.1,
+  here bounded at 100 MB.
 """
 
 from __future__ import annotations
@@ -77,12 +77,12 @@ SIZES: Mapping[str, FlowSizes] = {
 
 
 def find(name: str | float) -> FlowSizes:
-    """Return a distribution by its name, or of one size in bytes.
+    """Return the distribution of a name, or of a single size in bytes.
 
     Raises
     ------
     InputError
-        If there is none of this name.
+        If the name is unknown.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pieces of distributions of flow sizes: each between two sizes, by a formula or as measured."""
+"""Pieces of distributions of flow sizes: bounded power laws, truncated lognormals and points."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BYTES", "ROUNDING", "LogNormal", "Piece", "Points", "PowerLaw"]
 
-#: Sizes of flows that send anything.
+#: Allowed sizes in bytes.
 BYTES = Range(1, 2**53)
-#: Sums of shares differ from 1 by rounding only.
+#: Tolerance of floating-point comparisons.
 ROUNDING = 1e-9
 
 _MEASURED_BYTES = Range(0, 2**53)
@@ -35,33 +35,33 @@ class Piece(Protocol):
 
     @property
     def low_bytes(self) -> float:
-        """The smallest size."""
+        """Smallest size."""
 
     @property
     def high_bytes(self) -> float:
-        """The largest size."""
+        """Largest size."""
 
     @property
     def mean_bytes(self) -> float:
-        """The mean."""
+        """Mean size."""
 
     def quantile(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sizes that these shares of flows do not exceed."""
+        """Return the quantiles in bytes at shares of 0 to 1."""
 
     def share_up_to(self, size_bytes: float) -> float:
-        """Return the share of flows that do not exceed a size."""
+        """Return the share of flows up to a size."""
 
 
 @dataclass(frozen=True)
 class PowerLaw:
-    """Sizes x whose density falls with x to the power of -(1 + `tail_index`), a bounded Pareto.
+    """Bounded Pareto distribution, with a density proportional to x^-(1 + `tail_index`).
 
     Parameters
     ----------
     low_bytes, high_bytes : float
-        Bounds; where they are equal, all flows have this size.
+        Bounds. If they are equal, all flows have this size.
     tail_index : float
-        0 spreads sizes evenly on a logarithmic axis, -1 on a linear one.
+        0 gives a log-uniform distribution, -1 a uniform one.
 
     Raises
     ------
@@ -87,7 +87,7 @@ class PowerLaw:
 
     @property
     def mean_bytes(self) -> float:
-        """The mean in bytes."""
+        """Mean size."""
         ratio = math.log(self.high_bytes / self.low_bytes)
         if ratio == 0:
             return self.low_bytes
@@ -96,15 +96,15 @@ class PowerLaw:
         return self.low_bytes * first / zeroth
 
     def quantile(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sizes that these shares of flows do not exceed."""
+        """Return the quantiles in bytes at shares of 0 to 1."""
         ratio = math.log(self.high_bytes / self.low_bytes)
         if abs(self.tail_index * ratio) < ROUNDING:
             return np.asarray(self.low_bytes * np.exp(shares * ratio))
-        falls = -np.expm1(-self.tail_index * ratio)
-        return np.asarray(self.low_bytes * np.exp(-np.log1p(-shares * falls) / self.tail_index))
+        factor = -np.expm1(-self.tail_index * ratio)
+        return np.asarray(self.low_bytes * np.exp(-np.log1p(-shares * factor) / self.tail_index))
 
     def share_up_to(self, size_bytes: float) -> float:
-        """Return the share of flows that do not exceed a size."""
+        """Return the share of flows up to a size."""
         if size_bytes >= self.high_bytes:
             return 1.0
         if size_bytes <= self.low_bytes:
@@ -115,16 +115,16 @@ class PowerLaw:
 
 @dataclass(frozen=True)
 class LogNormal:
-    """Sizes whose logarithms are normal, between two bounds.
+    """Truncated lognormal distribution.
 
     Parameters
     ----------
     low_bytes, high_bytes : float
         Bounds, `low_bytes` below `high_bytes`.
     median_bytes : float
-        The median without the bounds.
+        Median before truncation.
     sigma : float
-        Standard deviation of the natural logarithm without the bounds.
+        Standard deviation of the natural logarithm before truncation.
 
     Raises
     ------
@@ -133,7 +133,7 @@ class LogNormal:
 
     Examples
     --------
-    >>> round(LogNormal(1, 1e9, 10_000, 1).mean_bytes)  # times the root of e
+    >>> round(LogNormal(1, 1e9, 10_000, 1).mean_bytes)  # the median times the square root of e
     16487
     """
 
@@ -150,7 +150,7 @@ class LogNormal:
 
     @property
     def mean_bytes(self) -> float:
-        """The mean in bytes."""
+        """Mean size."""
         normal = NormalDist()
         low, high = self._scores
         shift = self.sigma
@@ -159,14 +159,14 @@ class LogNormal:
         return self.median_bytes * math.exp(shift**2 / 2) * part / whole
 
     def quantile(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sizes that these shares of flows do not exceed."""
+        """Return the quantiles in bytes at shares of 0 to 1."""
         below, up_to = (NormalDist().cdf(score) for score in self._scores)
         scores = special.ndtri(below + shares * (up_to - below))
         sizes = self.median_bytes * np.exp(self.sigma * scores)
         return np.asarray(np.clip(sizes, self.low_bytes, self.high_bytes))
 
     def share_up_to(self, size_bytes: float) -> float:
-        """Return the share of flows that do not exceed a size."""
+        """Return the share of flows up to a size."""
         below, up_to = (NormalDist().cdf(score) for score in self._scores)
         size = min(max(size_bytes, self.low_bytes), self.high_bytes)
         return (NormalDist().cdf(self._score(size)) - below) / (up_to - below)
@@ -181,13 +181,13 @@ class LogNormal:
 
 @dataclass(frozen=True)
 class Points:
-    """Sizes that were measured: points of a distribution function, and evenly spread in between.
+    """Measured distribution function, interpolated linearly between its points.
 
     Parameters
     ----------
     points : tuple of (float, float)
-        Sizes in bytes, ascending, and the share of flows up to each, not descending; the last is 1.
-        As many flows have the first size as its share says.
+        Sizes in bytes, ascending, and the share of flows up to each, not descending; the last share
+        is 1. The share of the first point is that of flows of exactly this size.
 
     Raises
     ------
@@ -214,28 +214,28 @@ class Points:
 
     @property
     def low_bytes(self) -> float:
-        """The smallest size."""
+        """Smallest size."""
         return self.points[0][0]
 
     @property
     def high_bytes(self) -> float:
-        """The largest size."""
+        """Largest size."""
         return self.points[-1][0]
 
     @property
     def mean_bytes(self) -> float:
-        """The mean in bytes."""
+        """Mean size."""
         sizes, shares = self._columns
         middles = np.append(sizes[0], (sizes[1:] + sizes[:-1]) / 2)
         return float(np.diff(shares, prepend=0.0) @ middles)
 
     def quantile(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sizes that these shares of flows do not exceed."""
+        """Return the quantiles in bytes at shares of 0 to 1."""
         sizes, up_to = self._columns
         return np.interp(shares, up_to, sizes)
 
     def share_up_to(self, size_bytes: float) -> float:
-        """Return the share of flows that do not exceed a size."""
+        """Return the share of flows up to a size."""
         sizes, up_to = self._columns
         return float(np.interp(size_bytes, sizes, up_to, left=0.0))
 
@@ -246,5 +246,5 @@ class Points:
 
 
 def _integral(power: float, log_ratio: float) -> float:
-    """Return the integral of x to the power of (`power` - 1) from 1 to e to the `log_ratio`."""
+    """Return the integral of x^(`power` - 1) from 1 to exp(`log_ratio`)."""
     return log_ratio if abs(power * log_ratio) < ROUNDING else math.expm1(power * log_ratio) / power

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queueing disciplines of Linux: options, their encoding for the kernel, and properties.
 
-Each module here whose name does not begin with an underscore describes a qdisc, or several that
-have much in common, as ``QDISCS``; there is no other list of them. Qdiscs of modules describe
-themselves in the module (``kernel_modules/include/ccbench_describe.h``).
+Each module of this package without a leading underscore describes one or several related qdiscs as
+``QDISCS``; there is no other list. A qdisc in a kernel module of its own describes itself there
+(``kernel_modules/include/ccbench_describe.h``).
 
-The kernel has more qdiscs in which packets can wait: they need several priorities or classes (gred,
-htb, pfifo_fast, prio, skbprio), or are no queue but a link of their own (netem).
+Other queues of Linux are not supported: they need several priorities or classes (gred, htb,
+pfifo_fast, prio, skbprio) or emulate a link themselves (netem).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
     "attribute",
 ]
 
-#: The modules that describe qdiscs.
+#: Modules that describe qdiscs.
 MODULES = tuple(
     f"{__name__}.{module.name}"
     for module in pkgutil.iter_modules(__path__)
@@ -44,9 +44,9 @@ MODULES = tuple(
 
 
 def _described() -> Mapping[str, Qdisc]:
-    found = [qdisc for module in MODULES for qdisc in import_module(module).QDISCS]
-    return MappingProxyType({qdisc.name: qdisc for qdisc in sorted(found, key=lambda q: q.name)})
+    qdiscs = [qdisc for module in MODULES for qdisc in import_module(module).QDISCS]
+    return MappingProxyType({qdisc.name: qdisc for qdisc in sorted(qdiscs, key=lambda q: q.name)})
 
 
-#: The qdiscs of Linux that can be a bottleneck's queue, by the names that scenarios use.
+#: Qdiscs of Linux for the queue of a bottleneck, by their names in scenarios.
 QDISCS = _described()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and attributes in the encoding of netlink, Linux's requests."""
+"""Netlink encoding of integers and attributes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ __all__ = ["attribute", "u32"]
 
 
 def attribute(kind: int, payload: bytes) -> bytes:
-    """Return an attribute of a request, padded to a multiple of 4 bytes."""
+    """Return an attribute, padded to a multiple of 4 bytes."""
     padding = -len(payload) % 4
     return struct.pack("=HH", 4 + len(payload), kind) + payload + bytes(padding)
 
 
 def u32(value: int) -> bytes:
-    """Return a whole number of 32 bits in the byte order of the guest.
+    """Return an unsigned 32-bit integer in the byte order of the guest.
 
     Examples
     --------

@@ -20,9 +20,9 @@ __all__ = ["AttributeQdisc", "Drops", "Link", "Qdisc", "StructureQdisc"]
 
 
 class Drops(Enum):
-    """The packet that a qdisc drops at the instant of an arrival, to keep its queue short.
+    """The packet that a qdisc drops at the instant of an arrival.
 
-    Drops between arrivals, as CoDel's, are of packets at the head of their flow.
+    Drops at other times, such as CoDel's, are at the head of a flow.
     """
 
     ARRIVAL = "the arriving packet"
@@ -32,7 +32,7 @@ class Drops(Enum):
 
 
 class Link(NamedTuple):
-    """The bottleneck that a qdisc is the queue of: room in packets, rate of the link in Mbit/s."""
+    """A bottleneck's queue limit in packets and link rate in Mbit/s."""
 
     queue_packets: int
     mbps: float
@@ -45,20 +45,20 @@ class Qdisc(ABC):
     Parameters
     ----------
     name : str
-        Its name in scenarios.
+        Name in scenarios.
     summary : str
-        What it does, in one line.
+        Description in one line.
     kernel_name : str
-        The name by which Linux knows it; left out, it is `name`.
+        Name in Linux. Default: `name`.
     options : mapping of str to Option
     limit : str
-        Unit in which the kernel limits the queue: ``"packets"``; ``"bytes"``, as many as full
-        packets have; or the option that sets the limit in place of a scenario's `queue_packets`.
+        Unit of the kernel's limit: ``"packets"``; ``"bytes"``, those of `queue_packets` full
+        packets; or the option that sets the limit instead of `queue_packets`.
     drops : Drops
     marks : bool
-        Whether it can mark packets (ECN) in place of dropping them.
+        Whether it can mark packets (ECN) instead of dropping them.
     requests : int
-        How often the request with the options has to be sent.
+        Number of times to send the request with the options.
     """
 
     name: str
@@ -80,15 +80,15 @@ class Qdisc(ABC):
 
     @abstractmethod
     def encode(self, link: Link, options: Mapping[str, Value]) -> bytes:
-        """Return the options and the limit of the queue as the kernel takes them."""
+        """Return the options and the limit of the queue in the kernel's encoding."""
 
     def check(self, options: Mapping[str, Value]) -> None:
-        """Raise an InputError if the qdisc cannot have these options.
+        """Check options.
 
         Raises
         ------
         InputError
-            If there is no such option, it cannot have this value, or one is missing.
+            If an option is unknown, out of range or missing.
         """
         for name, value in options.items():
             if name not in self.options:
@@ -111,7 +111,7 @@ class AttributeQdisc(Qdisc):
     Parameters
     ----------
     limit_attribute : int
-        The attribute of the limit in packets; 0 if there is none.
+        Attribute of the limit in packets; 0 if there is none.
     """
 
     limit_attribute: int
@@ -131,13 +131,12 @@ class AttributeQdisc(Qdisc):
 
 @dataclass(frozen=True, kw_only=True)
 class StructureQdisc(Qdisc):
-    """A qdisc that takes all its options in one structure.
+    """A qdisc whose options are one structure.
 
     Parameters
     ----------
     pack : callable
-        Returns the structure. It is given the link, and all options in the kernel's units, with
-        defaults for those that the scenario does not have.
+        Returns the structure for a link and all options, including defaults, in the kernel's units.
     """
 
     pack: Callable[[Link, Mapping[str, int]], bytes]

@@ -23,24 +23,24 @@ class Option:
     Parameters
     ----------
     summary : str
-        Its meaning, in one line.
+        Description in one line.
     attribute : int
-        The netlink attribute that carries it; 0 if it is a field of a structure.
+        Netlink attribute; 0 if the option is a field of a structure.
     unit : str
-        Unit of its values in scenarios; empty for a plain number.
+        Unit in scenarios; empty for a plain number.
     scale : float
-        Factor from this unit to the kernel's. With a factor of 1 values are whole numbers.
+        Factor from this unit to the kernel's. With a factor of 1, values are whole numbers.
     low, high : float
-        The smallest and the largest value, in `unit`; without `high`, the largest that the kernel
-        has room for.
+        Smallest and largest value in `unit`. Default of `high`: the largest that the kernel can
+        store.
     default : float or str, optional
-        The value where a scenario has none; None if the kernel chooses it.
+        Default value; None if the kernel chooses it.
     choices : tuple of str
-        The words that it can be, which the kernel numbers from 0; empty for a number.
+        Allowed words, which the kernel numbers from 0; empty for a number.
     is_flag : bool
-        Whether it is true or false (1 or 0).
+        Whether the value is a boolean (1 or 0).
     is_required : bool
-        Whether a scenario must have it.
+        Whether a scenario must set the option.
     """
 
     summary: str
@@ -56,18 +56,18 @@ class Option:
 
     @property
     def is_whole(self) -> bool:
-        """Whether its values are whole numbers."""
+        """Whether values are whole numbers."""
         return not self.choices and self.scale == 1
 
     @property
     def range(self) -> Range:
-        """The numbers that it can be."""
+        """Allowed numbers."""
         largest = LARGEST_U32 if self.is_whole else LARGEST_U32 / self.scale
         return Range(self.low, largest if self.high is None else self.high)
 
     @property
     def allowed(self) -> str:
-        """The values that it can be, in words.
+        """Description of the allowed values.
 
         Examples
         --------
@@ -86,7 +86,7 @@ class Option:
         Raises
         ------
         InputError
-            If the option cannot have this value.
+            If the value is not allowed.
         """
         field = f"qdisc_options.{name}"
         if self.choices:
@@ -105,12 +105,12 @@ class Option:
 def milliseconds(
     attribute: int, summary: str, *, default: float | None = None, low: float = 0
 ) -> Option:
-    """Return an option that is a time in milliseconds, in the kernel in microseconds."""
+    """Return a time option in milliseconds, which the kernel stores in microseconds."""
     return Option(
         summary=summary, attribute=attribute, unit="ms", scale=1000, low=low, default=default
     )
 
 
 def flag(attribute: int, summary: str, *, default: float | None = 0) -> Option:
-    """Return an option that is true or false."""
+    """Return a boolean option."""
     return Option(summary=summary, attribute=attribute, high=1, is_flag=True, default=default)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FIFO queue of a number of bytes."""
+"""FIFO queue with a limit in bytes."""
 
 from __future__ import annotations
 

@@ -11,18 +11,18 @@ __all__ = ["QDISCS"]
 QDISCS = (
     AttributeQdisc(
         name="cake",
-        summary="CAKE: fairness of hosts and flows, with a CoDel for each flow",
+        summary="CAKE: fairness between hosts and flows, with CoDel for each flow",
         limit_attribute=0,
         limit="memory",
         drops=Drops.OLDEST,
         marks=True,
         options={
             "rtt_ms": milliseconds(7, "CoDel's interval: a typical RTT", default=100),
-            "target_ms": milliseconds(8, "queueing delay to stay below", default=5),
+            "target_ms": milliseconds(8, "target queueing delay", default=5),
             "flow_mode": Option(
                 attribute=5,
-                summary="0 one queue, 1 by source, 2 by destination, 3 by pair of hosts, 4 by flow,"
-                " 5 to 7 by flow and fair to sources, destinations or both",
+                summary="0 one queue, 1 per source, 2 per destination, 3 per pair of hosts, "
+                "4 per flow, 5 to 7 per flow with fairness between sources, destinations or both",
                 high=7,
                 default=7,
             ),
@@ -32,10 +32,10 @@ QDISCS = (
                 high=4,
                 default=0,
             ),
-            "memory": Option(attribute=10, unit="bytes", summary="memory of all packets"),
+            "memory": Option(attribute=10, unit="bytes", summary="memory limit of all packets"),
             "ack_filter": Option(
                 attribute=16,
-                summary="drop ACKs that later ones replace: 0 none, 1 some, 2 all",
+                summary="drop ACKs made redundant by later ACKs: 0 none, 1 some, 2 all",
                 high=2,
                 default=0,
             ),

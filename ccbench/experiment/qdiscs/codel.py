@@ -15,10 +15,10 @@ QDISCS = (
         limit_attribute=2,
         marks=True,
         options={
-            "target_ms": milliseconds(1, "queueing delay to stay below", default=5),
-            "interval_ms": milliseconds(3, "time above the target until a drop", default=100),
-            "ecn": flag(4, "mark packets of ECN in place of dropping them"),
-            "ce_threshold_ms": milliseconds(5, "mark all packets that waited longer"),
+            "target_ms": milliseconds(1, "target queueing delay", default=5),
+            "interval_ms": milliseconds(3, "time above the target before a drop", default=100),
+            "ecn": flag(4, "mark ECN-capable packets instead of dropping them"),
+            "ce_threshold_ms": milliseconds(5, "delay above which all packets are marked"),
         },
     ),
 )

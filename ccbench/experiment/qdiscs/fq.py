@@ -16,20 +16,20 @@ QDISCS = (
         marks=True,
         options={
             "flow_limit": Option(
-                attribute=2, unit="packets", summary="room for each flow", default=100
+                attribute=2, unit="packets", summary="limit of each flow", default=100
             ),
             "quantum": Option(attribute=3, unit="bytes", summary="bytes of a flow in each turn"),
             "initial_quantum": Option(
                 attribute=4, unit="bytes", summary="bytes of a new flow in its first turn"
             ),
-            "pacing": flag(5, "send each flow at its pacing rate at most", default=1),
+            "pacing": flag(5, "limit each flow to its pacing rate", default=1),
             "flow_max_rate_mbps": Option(
                 attribute=7, unit="Mbit/s", scale=1e6 / 8, summary="highest rate of each flow"
             ),
             "horizon_ms": milliseconds(
                 14, "longest time that pacing may delay a packet", default=10_000
             ),
-            "ce_threshold_ms": milliseconds(12, "mark all packets that waited longer"),
+            "ce_threshold_ms": milliseconds(12, "delay above which all packets are marked"),
         },
     ),
 )

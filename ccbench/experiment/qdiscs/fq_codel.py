@@ -16,12 +16,12 @@ QDISCS = (
         drops=Drops.OLDEST,
         marks=True,
         options={
-            "target_ms": milliseconds(1, "queueing delay to stay below", default=5),
-            "interval_ms": milliseconds(3, "time above the target until a drop", default=100),
-            "ecn": flag(4, "mark packets of ECN in place of dropping them", default=1),
+            "target_ms": milliseconds(1, "target queueing delay", default=5),
+            "interval_ms": milliseconds(3, "time above the target before a drop", default=100),
+            "ecn": flag(4, "mark ECN-capable packets instead of dropping them", default=1),
             "flows": Option(attribute=5, summary="number of queues", default=1024),
             "quantum": Option(attribute=6, unit="bytes", summary="bytes of a flow in each turn"),
-            "ce_threshold_ms": milliseconds(7, "mark all packets that waited longer"),
+            "ce_threshold_ms": milliseconds(7, "delay above which all packets are marked"),
             "drop_batch": Option(
                 attribute=8,
                 unit="packets",
@@ -29,7 +29,7 @@ QDISCS = (
                 default=64,
             ),
             "memory_limit": Option(
-                attribute=9, unit="bytes", summary="memory of all packets", default=2**25
+                attribute=9, unit="bytes", summary="memory limit of all packets", default=2**25
             ),
         },
     ),

@@ -16,23 +16,23 @@ QDISCS = (
         marks=True,
         options={
             "flows": Option(attribute=2, summary="number of queues", default=1024),
-            "target_ms": milliseconds(3, "queueing delay to aim at", default=15),
+            "target_ms": milliseconds(3, "target queueing delay", default=15),
             "tupdate_ms": milliseconds(
                 4, "time between updates of the drop probability", default=15
             ),
             "alpha": Option(attribute=5, summary="weight of the delay, in 1/16", default=2),
-            "beta": Option(attribute=6, summary="weight of its trend, in 1/16", default=20),
+            "beta": Option(attribute=6, summary="weight of the delay's trend, in 1/16", default=20),
             "quantum": Option(attribute=7, unit="bytes", summary="bytes of a flow in each turn"),
             "memory_limit": Option(
-                attribute=8, unit="bytes", summary="memory of all packets", default=2**25
+                attribute=8, unit="bytes", summary="memory limit of all packets", default=2**25
             ),
             "ecn_prob": Option(
                 attribute=9,
                 unit="%",
-                summary="drop probability above which nothing is marked",
+                summary="drop probability above which packets are dropped, not marked",
                 default=10,
             ),
-            "ecn": flag(10, "mark packets of ECN in place of dropping them"),
+            "ecn": flag(10, "mark ECN-capable packets instead of dropping them"),
             "bytemode": flag(11, "scale the drop probability with the packet's size"),
         },
     ),

@@ -14,11 +14,11 @@ QDISCS = (
         summary="Heavy-Hitter Filter: small flows first, large ones by weight",
         limit_attribute=1,
         drops=Drops.OLDEST,
-        # Early 6.1 takes a limit of heavy hitters only from a change of what there is.
+        # Early versions of Linux 6.1 accept a limit of heavy hitters only as a later change.
         requests=2,
         options={
             "quantum": Option(attribute=2, unit="bytes", summary="bytes of a queue in each turn"),
-            "hh_limit": Option(attribute=3, summary="most heavy hitters", default=2048),
+            "hh_limit": Option(attribute=3, summary="limit of heavy hitters", default=2048),
             "reset_timeout_ms": milliseconds(4, "time between resets of the counters", default=40),
             "admit_bytes": Option(
                 attribute=5,
@@ -30,7 +30,7 @@ QDISCS = (
                 6, "idle time after which a heavy hitter is forgotten", default=1000
             ),
             "non_hh_weight": Option(
-                attribute=7, summary="turns of small flows for one of heavy hitters", default=2
+                attribute=7, summary="turns of small flows per turn of heavy hitters", default=2
             ),
         },
     ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FIFO queues of a number of packets."""
+"""FIFO queues with a limit in packets."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random Early Detection, and CHOKe, which takes the same structure."""
+"""Random Early Detection, and CHOKe, which has the same structure of options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_PACKETS = LARGEST_U32 // MTU_BYTES
 
 
 def _pack_red(link: Link, options: Mapping[str, int]) -> bytes:
-    """Encode RED, whose lengths are in bytes; in its options they are in packets."""
+    """Encode RED, whose lengths are in bytes (in packets in its options)."""
     return _pack(link, options, MTU_BYTES)
 
 
@@ -45,10 +45,10 @@ def _pack(link: Link, options: Mapping[str, int], unit: int) -> bytes:
         )
         raise InputError(message)
     longest, shortest = unit * longest, unit * shortest
-    # The average has to fit into 32 bits with its fraction.
+    # The average and its fraction must fit into 32 bits.
     weight_log = max(1, min(_WEIGHT_LOG, 31 - longest.bit_length()))
-    # After an idle time the average decays as if small packets had come all the while: a table has
-    # how often it halves in 0 to 255 cells of time, each about as long as 1/weight packets.
+    # While idle, the average decays as if small packets arrived. The table holds the number of
+    # halvings in 0 to 255 cells of time, each about as long as 1/weight packets.
     packet_us = MTU_BYTES * 8 / link.mbps
     cell_log = min(31, max(0, round(math.log2(packet_us) + weight_log)))
     halvings = -math.log2(1 - 2**-weight_log) * 2**cell_log / packet_us
@@ -65,36 +65,36 @@ _OPTIONS = {
     "max_packets": Option(
         unit="packets",
         high=_MOST_PACKETS,
-        summary="mean queue above which every packet is dropped; 0: a quarter of the queue",
+        summary="mean queue above which all packets are dropped; 0: a quarter of the limit",
         default=0,
     ),
     "min_packets": Option(
         unit="packets",
         high=_MOST_PACKETS,
-        summary="mean queue above which some are; 0: a third of max_packets",
+        summary="mean queue above which some packets are dropped; 0: a third of max_packets",
         default=0,
     ),
     "probability": Option(
-        scale=2**32, high=1, summary="probability of a drop just below max_packets", default=0.02
+        scale=2**32, high=1, summary="drop probability just below max_packets", default=0.02
     ),
-    "ecn": flag(0, "mark packets of ECN in place of dropping them"),
+    "ecn": flag(0, "mark ECN-capable packets instead of dropping them"),
 }
 
 QDISCS = (
     StructureQdisc(
         name="red",
-        summary="Random Early Detection: random drops, by the mean queue",
+        summary="Random Early Detection: random drops by mean queue length",
         pack=_pack_red,
         limit="bytes",
         marks=True,
         options={
             **_OPTIONS,
-            "adaptive": flag(0, "adapt the probability to keep the mean queue in the middle"),
+            "adaptive": flag(0, "adapt the probability to centre the mean queue"),
         },
     ),
     StructureQdisc(
         name="choke",
-        summary="CHOKe: RED that drops an arriving packet together with one of its flow",
+        summary="CHOKe: RED that drops an arriving packet and another packet of its flow",
         pack=_pack_choke,
         drops=Drops.ANY,
         marks=True,

@@ -28,36 +28,36 @@ def _pack(link: Link, options: Mapping[str, int]) -> bytes:
 QDISCS = (
     StructureQdisc(
         name="sfb",
-        summary="Stochastic Fair Blue: a drop probability for each flow, by its hash",
+        summary="Stochastic Fair Blue: a drop probability for each hashed flow",
         pack=_pack,
         marks=True,
         options={
-            "max_packets": Option(unit="packets", summary="longest queue of a bin", default=25),
+            "max_packets": Option(unit="packets", summary="limit of a bin", default=25),
             "bin_packets": Option(
                 unit="packets",
-                summary="queue of a bin above which its probability grows",
+                summary="queue of a bin above which its probability increases",
                 default=20,
             ),
             "increment": Option(
-                scale=_PROBABILITY, high=1, summary="steps up of the probability", default=0.001
+                scale=_PROBABILITY, high=1, summary="increment of the probability", default=0.001
             ),
             "decrement": Option(
                 scale=_PROBABILITY,
                 high=1,
-                summary="steps down of the probability",
+                summary="decrement of the probability",
                 default=0.000_17,
             ),
             "rehash_ms": Option(
                 unit="ms", summary="time between changes of the hash", default=600_000
             ),
             "warmup_ms": Option(
-                unit="ms", summary="time before a change in which both hashes learn", default=60_000
+                unit="ms", summary="time before a change to fill the next bins", default=60_000
             ),
             "penalty_rate": Option(
-                unit="packets/s", summary="rate of flows that do not respond", default=10
+                unit="packets/s", summary="rate of unresponsive flows", default=10
             ),
             "penalty_burst": Option(
-                unit="packets", summary="burst of flows that do not respond", default=20
+                unit="packets", summary="burst of unresponsive flows", default=20
             ),
         },
     ),

@@ -22,7 +22,7 @@ def _pack(link: Link, _: Mapping[str, int]) -> bytes:
 QDISCS = (
     StructureQdisc(
         name="sfq",
-        summary="Stochastic Fairness Queueing: equal shares for flows, by their hash",
+        summary="Stochastic Fairness Queueing: equal shares for hashed flows",
         pack=_pack,
         drops=Drops.NEWEST,
     ),

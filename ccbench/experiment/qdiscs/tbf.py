@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Token Bucket Filter: the shaper of many providers."""
+"""Token Bucket Filter, a common traffic shaper of Internet providers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _pack(link: Link, options: Mapping[str, int]) -> bytes:
 QDISCS = (
     StructureQdisc(
         name="tbf",
-        summary="token bucket: a rate below the link's, with bursts",
+        summary="token bucket: a rate below that of the link, with bursts",
         pack=_pack,
         limit="bytes",
         options={
@@ -39,7 +39,7 @@ QDISCS = (
             "burst_packets": Option(
                 unit="packets",
                 high=LARGEST_U32 // MTU_BYTES,
-                summary="tokens that the bucket holds",
+                summary="size of the bucket",
                 default=10,
             ),
         },
