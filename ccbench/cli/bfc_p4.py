@@ -18,8 +18,8 @@ __all__ = ["p4"]
 def p4() -> None:
     """Compile, run and test the BFC switch as a P4 program.
 
-    ccbench carries the compiled program; p4c and BMv2, which p4lang packages for Ubuntu and Debian,
-    are needed only to compile it again and to run it on a real software switch.
+    ccbench includes the compiled program. p4c is only needed to compile it again, and BMv2 to run
+    it on a software switch; p4lang packages both for Ubuntu and Debian.
     """
 
 
@@ -29,28 +29,28 @@ def p4() -> None:
     type=click.Choice(["v1model", "tofino2"]),
     default="v1model",
     show_default=True,
-    help="BMv2's architecture, or Tofino 2.",
+    help="Target architecture: v1model (BMv2) or Tofino 2.",
 )
 @click.option(
     "--p4c",
     "compiler",
     metavar="PROGRAM",
-    help="The compiler: p4c, or p4c-bm2-ss for v1model; by default the one that is installed.",
+    help="Compiler: p4c, or p4c-bm2-ss for v1model; by default the installed one.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="For v1model write the JSON there, by default in place of the one that ccbench carries; "
-    "for tofino2 keep all that the compiler makes in this folder, by default nothing.",
+    help="For v1model, the JSON file to write, by default the one that ccbench includes; for "
+    "tofino2, a folder for all output of the compiler, by default none.",
 )
 @json_option
 def compile_(*, target: str, compiler: str | None, output: Path | None, as_json: bool) -> None:
     """Compile p4/bfc.p4 for BMv2, or p4/bfc_tofino2.p4 for Tofino 2.
 
-    For Tofino 2 it is assembled as well, and the command shows what it takes of a pipe: stages, and
-    memory that packets can change, of which the thesis gives the flow table less than 10 %. This
-    needs p4c with its Tofino back end (-DENABLE_TOFINO=ON).
+    For Tofino 2, the program is also assembled, and the command prints its use of a pipe: stages
+    and stateful memory, of which the flow table takes less than 10 % in the thesis. This needs p4c
+    with its Tofino back end (-DENABLE_TOFINO=ON).
     """
     if target == "tofino2":
         _compile_for_tofino(compiler, output, as_json=as_json)
@@ -59,12 +59,12 @@ def compile_(*, target: str, compiler: str | None, output: Path | None, as_json:
     from ccbench.datacenter.p4 import sources
 
     folder = sources.source_folder()
-    made = sources.compile_program(folder, compiler)
+    compiled = sources.compile_program(folder, compiler)
     if output is None:
-        sources.store_compiled(made, folder)
+        sources.store_compiled(compiled, folder)
     else:
         with new_file(output) as path:
-            path.write_text(made, encoding="utf-8")
+            path.write_text(compiled, encoding="utf-8")
     if as_json:
         print_json({"source": folder / "bfc.p4", "made": output or sources.COMPILED})
     else:
@@ -111,10 +111,14 @@ _random_option = click.option(
     type=click.IntRange(0, 10_000),
     default=8,
     show_default=True,
-    help="Scenarios made by chance, beside those written by hand.",
+    help="Number of random scenarios, in addition to the handwritten ones.",
 )
 _seed_option = click.option(
-    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Which scenarios."
+    "--seed",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="Seed of the random scenarios.",
 )
 
 
@@ -123,12 +127,12 @@ _seed_option = click.option(
 @_seed_option
 @json_option
 def test(*, count: int, seed: int, as_json: bool) -> ExitStatus:
-    """Put the program to the test vectors: packets in, decisions out.
+    """Check the program with test vectors: packets in, decisions out.
 
-    ccbench's own interpreter executes it. The scenarios written by hand hold the thesis's rules;
-    what chance makes is answered by the reference switch.
+    ccbench's own interpreter executes it. Handwritten scenarios check the rules of the thesis;
+    random scenarios compare the program with the reference switch.
     """
-    from ccbench.datacenter.p4.form import Interpreted
+    from ccbench.datacenter.p4.implementation import Interpreted
     from ccbench.datacenter.p4.sources import load_compiled
     from ccbench.datacenter.vectors import check, random_scenarios, rules
 
@@ -142,14 +146,14 @@ def test(*, count: int, seed: int, as_json: bool) -> ExitStatus:
     )
 
 
-@p4.command(short_help="Run it on BMv2's simple_switch, and test it there.")
+@p4.command(short_help="Check the program on BMv2's simple_switch.")
 @_random_option
 @click.option(
     "--paced",
     type=click.IntRange(0, 1000),
     default=1,
     show_default=True,
-    help="Scenarios in real time, of some 10 s each.",
+    help="Number of scenarios in real time, of about 10 s each.",
 )
 @click.option(
     "--load",
@@ -158,21 +162,21 @@ def test(*, count: int, seed: int, as_json: bool) -> ExitStatus:
     multiple=True,
     default=(600, 1500),
     show_default=True,
-    help="Packets per second at which flows have to keep their queues; may be given several times.",
+    help="Packet rate per second at which flows must keep their queues; may be repeated.",
 )
 @_seed_option
 @json_option
 def run(
     *, count: int, paced: int, loads_per_s: tuple[int, ...], seed: int, as_json: bool
 ) -> ExitStatus:
-    """Run the program on BMv2's simple_switch and put it to the test vectors there.
+    """Check the program with test vectors on BMv2's simple_switch.
 
-    It needs root and BMv2. The switch and its interfaces are in namespaces of their own.
+    It needs root and BMv2. The switch and its interfaces run in their own namespaces.
 
-    The scenarios of `ccbench bfc p4 test` go step by step: the driver keeps the packets and sets
-    the clock. ccbench's interpreter runs beside BMv2; both must send the same bytes, and end with
-    the same registers. In paced scenarios BMv2's own queues and clock are at work, each queue at a
-    steady rate. Then come loads of 6 s each, and the loss of recirculated headers.
+    The scenarios of `ccbench bfc p4 test` run step by step: the driver holds the packets and sets
+    the clock. ccbench's interpreter runs the same steps as BMv2; both must send the same bytes and
+    end with the same registers. Paced scenarios use BMv2's own queues and clock, each queue at a
+    constant rate. Loads of 6 s each and the loss of recirculated headers follow.
     """
     from ccbench.datacenter.p4.bmv2 import check_all
     from ccbench.datacenter.p4.paced import paced_scenarios
@@ -184,31 +188,30 @@ def run(
 
 
 @p4.command(short_help="Run two switches in a closed loop.")
-@click.option("--bmv2", is_flag=True, help="On BMv2's simple_switch, in real time, as root.")
+@click.option("--bmv2", is_flag=True, help="Run on BMv2's simple_switch in real time, as root.")
 @click.option(
     "--seconds",
     type=click.FloatRange(0.1, 3600),
     default=3.0,
     show_default=True,
-    help="How long hosts send.",
+    help="Time during which hosts send.",
 )
-@click.option("--ignore-pauses", is_flag=True, help="Only record pauses, to compare.")
+@click.option("--ignore-pauses", is_flag=True, help="Record pauses without obeying them.")
 @click.option(
     "--topology",
     "folder",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="The folder of topology.json; by default p4/loop.",
+    help="Folder of topology.json; by default p4/loop.",
 )
 @json_option
 def loop(
     *, bmv2: bool, seconds: float, ignore_pauses: bool, folder: Path | None, as_json: bool
 ) -> ExitStatus:
-    """Run two switches in a closed loop, in which pauses of one stop single queues of the other.
+    """Run two switches in a closed loop, in which one pauses single queues of the other.
 
-    Two hosts send through both switches, one of them to a slow link. BFC has to stop the queue of
-    this flow, in the first switch and in the host, and nothing else. The switches run in ccbench's
-    interpreter in virtual time, or on BMv2 in namespaces of their own. p4/README.md describes the
-    network.
+    Two hosts send through both switches, one of them to a slow link. BFC must pause only the queue
+    of this flow, in the first switch and in the host. The switches run in ccbench's interpreter in
+    virtual time, or on BMv2 in their own namespaces. p4/README.md describes the network.
     """
     from dataclasses import asdict
 

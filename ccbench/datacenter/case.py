@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One simulation as data, and several side by side."""
+"""Simulations as data, and their parallel execution."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = ["Case", "run_cases"]
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """What to simulate: the arguments of :func:`~ccbench.datacenter.simulation.simulate`.
+    """The arguments of one call of :func:`~ccbench.datacenter.simulation.simulate`.
 
     Parameters
     ----------
     name : str
-        Tells cases of a study apart.
+        Distinguishes the cases of a study.
     topology, workload, scheme, duration_s, seed, drain_s, sample_interval_s, queue_delays
-        As there.
+        As in :func:`~ccbench.datacenter.simulation.simulate`.
 
     Examples
     --------
@@ -59,17 +59,17 @@ class Case:
     queue_delays: bool = False
 
     def settings(self) -> dict[str, Any]:
-        """Return the arguments, by name."""
+        """Return the arguments by name."""
         return {
             field.name: getattr(self, field.name) for field in fields(self) if field.name != "name"
         }
 
 
 class _Stopped(Exception):
-    """Another case has failed, or the user has stopped them all."""
+    """Another case failed, or the user interrupted the run."""
 
 
-def run_cases(  # noqa: PLR0913 - choices that are independent, all by keyword
+def run_cases(  # noqa: PLR0913 - independent options, all by keyword
     cases: Sequence[Case],
     measure: Callable[[Case, Simulation], Result],
     *,
@@ -78,22 +78,22 @@ def run_cases(  # noqa: PLR0913 - choices that are independent, all by keyword
     fresh: bool = False,
     on_progress: Callable[[float], None] | None = None,
 ) -> list[Result]:
-    """Simulate cases side by side, and return what is measured in each, in their order.
+    """Simulate cases in parallel and return the measurement of each, in their order.
 
     Parameters
     ----------
     cases : sequence of Case
-        What to simulate.
+        The simulations.
     measure : callable
-        Called with each case and its result, which is then dropped.
+        Called with each case and its result, which is then discarded.
     jobs : int, optional
-        Simulations at once; as many as there are cores if left out.
+        Parallel simulations; by default the number of cores.
     store : SimulationStore, optional
-        Where results are kept, and taken from if they are there.
+        Reads stored results and stores new ones.
     fresh : bool
-        Whether to simulate even what the store has.
+        Simulate even if the store has the result.
     on_progress : callable, optional
-        Called with the share that is done, 0 to 1.
+        Called with the completed fraction, 0 to 1.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distributions of flow sizes that were measured in data centres.
+"""Flow size distributions measured in data centres.
 
 ============= =======================================================================
 ``google``    all applications of a Google data centre: workload W3 of Homa's paper
@@ -7,12 +7,12 @@
 ``websearch`` web search at Microsoft; Alizadeh et al. (DCTCP), SIGCOMM 2010
 ============= =======================================================================
 
-``google`` is as BFC's authors have it (prateshg/BFC_NS3_NSDI2022): W3 with its smallest flows, a
-third, taken for 101 to 110 bytes. Its points are known at powers of two; between these, the
-reciprocal of the size is uniform. The file named Google_AllRPC in the simulator of Homa's authors
-is another one: half of its flows have up to 4 bytes. The points of ``facebook`` are from that
-simulator (PlatformLab/HomaSimulation); those of ``websearch`` are in use since DCTCP, here from
-HPCC's. Between two points of a file sizes are equally likely.
+``google`` follows BFC's authors (prateshg/BFC_NS3_NSDI2022): W3, with its smallest flows (a third
+of all) set to 101 to 110 bytes. Its points are at powers of two; between them, the reciprocal of
+the size is uniform. The file Google_AllRPC in the simulator of Homa's authors is a different
+distribution: half of its flows have at most 4 bytes. The points of ``facebook`` come from that
+simulator (PlatformLab/HomaSimulation); those of ``websearch`` have been in use since DCTCP and come
+from HPCC's simulator. Sizes between two points of a file are equally likely.
 
 References
 ----------
@@ -35,12 +35,12 @@ NAMES = ("google", "facebook", "websearch")
 
 @cache
 def get(name: str) -> FlowSizes:
-    """Return a distribution by its name in :data:`NAMES`.
+    """Return the distribution called `name`, one of :data:`NAMES`.
 
     Raises
     ------
     InputError
-        If there is none of that name.
+        If there is no such distribution.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes to a BFC switch, waits in it, and passes between it and its neighbours."""
+"""Packets and flows of a BFC switch, and the messages between switches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PROTOCOL = Range(0, 255)
 
 @dataclass(frozen=True)
 class Flow:
-    """The five numbers that name a flow: its FID.
+    """The 5-tuple that identifies a flow (its FID).
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Flow:
     source_port, destination_port : int
         Ports of the transport protocol.
     protocol : int
-        Its number; the default is UDP's.
+        Protocol number; the default is UDP.
 
     Notes
     -----
@@ -63,9 +63,9 @@ class Flow:
             validation.whole(name, getattr(self, name), allowed, example=1)
 
     def entry(self, entries: int) -> int:
-        """Return the place of this flow in a table of so many entries: its CRC-32 modulo them.
+        """Return the flow's index in a table of `entries` entries: its CRC-32 modulo `entries`.
 
-        The bytes are those of the packet: addresses, protocol, ports, each in network order.
+        The CRC covers addresses, protocol and ports, in this order and in network byte order.
         """
         packed = (
             self.source.to_bytes(4, "big")
@@ -80,29 +80,29 @@ class Flow:
 #: The flow of all packets that are not IPv4.
 NOT_IP = Flow(0, 0, 0, 0, 0)
 
-#: What an IPv4 packet looks like; the ports of a TCP or UDP packet are read from whole ones only.
+#: Shapes of an IPv4 packet; TCP and UDP ports are read from whole packets only.
 Shape = Literal["whole", "first fragment", "fragment", "with options"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Packet:
-    """A data packet as it arrives, its egress port already known from routing.
+    """A data packet on arrival; routing has already determined its egress port.
 
     Parameters
     ----------
     flow : Flow
-        Which flow it belongs to.
+        The flow of the packet.
     ingress, egress : int
-        Ports at which it arrives and must leave.
+        Ports of arrival and departure.
     length_bytes : int
-        Its length, 1 to 65,535, as queues count it.
+        Length as queues count it, 1 to 65,535.
     upstream_queue : int, optional
-        The queue that it left at the upstream neighbour; None if it does not say.
+        The queue that the packet left at the upstream neighbour; None if it does not name one.
     incast : bool
-        Whether the sender has labelled it as part of an incast.
+        Whether the sender labelled it as incast.
     shape : str
-        "whole", "first fragment", "fragment" or "with options"; of all but the first the flow has
-        ports 0.
+        "whole", "first fragment", "fragment" or "with options"; with all but the first, the flow's
+        ports are 0.
     """
 
     flow: Flow
@@ -116,7 +116,7 @@ class Packet:
 
 @dataclass(frozen=True)
 class Signal:
-    """One pause or resume: of `queue` at the neighbour behind `port`."""
+    """A pause or resume of `queue` at the neighbour behind `port`."""
 
     kind: Literal["pause", "resume"]
     port: int
@@ -125,7 +125,7 @@ class Signal:
 
 @dataclass(frozen=True)
 class Bitmap:
-    """All queues that are to be paused at the neighbour behind `port`; all others are to run."""
+    """The set of queues to pause at the neighbour behind `port`; all others resume."""
 
     port: int
     queues: frozenset[int]
@@ -133,25 +133,24 @@ class Bitmap:
 
 @dataclass(frozen=True, kw_only=True)
 class Queued:
-    """A packet within the switch, and what it carries through it.
+    """A packet within the switch, with its metadata.
 
     Attributes
     ----------
     number : int
-        The how-manyth packet of this switch it is, from 0 on.
+        Index in order of arrival at this switch, from 0.
     packet : Packet
-        As it arrived.
+        The packet as it arrived.
     queue : int
-        The queue of its egress port that it waits in. This is what it says as `upstream_queue` when
-        it arrives at the next switch.
+        Its queue at the egress port; the packet carries it as `upstream_queue` to the next switch.
     entry : int
-        Its place in the flow table.
+        Its index in the flow table.
     counted : bool
         Whether it is in the pause counter (``counterIncr`` of the pseudocode).
     sampled : bool
-        Whether its header is recirculated when it leaves.
+        Whether its header is recirculated on departure.
     signals : tuple of Signal
-        The pause that it caused, if any.
+        The pause that it triggered, if any.
     """
 
     number: int

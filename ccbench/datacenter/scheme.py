@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scheme: how switches queue and pause, and how senders control their rate."""
+"""Schemes: queueing and backpressure at switches, rate control at senders."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from ccbench.base.validation import Range
 
 __all__ = ["ASSIGNMENTS", "CONTROLS", "Scheme"]
 
-#: End-to-end controls: the position is their number in the compiled core.
+#: End-to-end congestion controls; the position is the number in the compiled core.
 CONTROLS = ("none", "window", "dctcp", "dcqcn", "hpcc", "delay")
-#: Ways to choose a queue: the position is their number in the compiled core.
+#: Queue assignments; the position is the number in the compiled core.
 ASSIGNMENTS = ("single", "stochastic", "per-flow", "dynamic")
 
 _SHARE = Range(0, 1, low_open=True)
 _ABOVE_0 = Range(0, 1e6, low_open=True)
 
 
-def _word(default: str, known: tuple[str, ...]) -> Any:
-    """Return a field that is one of some words."""
+def _word(default: str, allowed: tuple[str, ...]) -> Any:
+    """Return a field with a fixed set of allowed words."""
 
     def check(name: str, value: str) -> str:
-        validation.one_of(name, value, known)
+        validation.one_of(name, value, allowed)
         return value
 
     return field(default=default, metadata=checked(check))
@@ -56,72 +56,72 @@ def _lengths(name: str, value: tuple[float, float]) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Scheme:
-    """How switches and senders behave.
+    """Behaviour of switches and senders.
 
     Parameters
     ----------
     name : str
-        Its name in results.
+        Name in results.
     summary : str
-        One line for people.
+        Description in one line.
     control : str
-        Of senders (:data:`CONTROLS`): ``window`` is a fixed window, ``delay`` algorithm 2 of the
-        thesis.
+        Senders' congestion control (:data:`CONTROLS`): ``window`` is a fixed window, ``delay`` is
+        algorithm 2 of the thesis.
     assignment : str
-        Of packets to queues (:data:`ASSIGNMENTS`).
+        Assignment of packets to queues (:data:`ASSIGNMENTS`).
     queues : int
-        Physical queues of a port, with that of control packets; 2 to 4096.
+        Physical queues of a port, including the queue of control packets; 2 to 4096.
     shortest_first : bool
-        Queues and flows with the least left go first (SRF), instead of taking turns.
+        Shortest remaining flow first (SRF), in queues and network cards, instead of round robin.
     backpressure : bool
         BFC's pausing of upstream queues.
     nic_backpressure : bool
-        Whether senders' network cards heed it.
+        Whether senders' network cards obey pauses.
     nic_queues : int
-        Queues of a network card that can be paused; 0 for one per flow.
+        Pausable queues of a network card; 0 for one per flow.
     table_per_queue : int
-        Entries of the flow table for each queue.
+        Flow table entries per queue.
     skip_paused : bool
-        No new flow gets a queue that is empty but paused, while another one is empty.
+        No new flow is assigned an empty but paused queue while another queue is empty.
     pause_threshold_hops : float
-        BFC's threshold in 1-hop BDPs at a queue's drain rate.
+        BFC's threshold, in 1-hop BDPs at a queue's drain rate.
     pause_packets : int
-        How many packets a flow must have in a switch before one of them pauses where it came from.
+        Minimum number of a flow's packets in a switch for one of them to pause its upstream queue.
     sticky_hops : float
-        How long a queue stays a flow's own, in 1-hop RTTs.
+        Time for which a flow without packets retains its queue, in 1-hop RTTs.
     sampling : float
-        Share of packets that bookkeeping sees.
+        Share of packets included in the bookkeeping.
     incast_label : bool
         Incast flows share one queue of each port.
     packets_per_ack : int
-        Packets of a flow for each ACK; the last packet always has one.
+        Packets of a flow per ACK; the last packet is always acknowledged.
     queued_acks : bool
-        Switches queue ACKs with the data instead of sending them first.
+        Switches queue ACKs with the data instead of prioritising them.
     pfc : bool
         PFC with a dynamic threshold.
     pfc_share : float
-        The share of the free buffer that an ingress may take before it is stopped.
+        Share of the free buffer that an ingress port may take before it is paused.
     endless_buffer : bool
-        Switches never run out of buffer.
+        Switches have unlimited buffers.
     ecn_kb : tuple of float, optional
-        Queue lengths (10³ bytes) from which on some packets, and all, are marked.
+        Queue lengths (10³ bytes) above which some packets, and all packets, are marked.
     ecn_probability : float
-        Probability of a mark just below the second.
+        Marking probability just below the second length.
     window_bdp : float
-        First window in BDPs of the longest way; the only one with ``window``.
+        Initial window in BDPs of the longest path; with ``window``, the constant window.
     dctcp_gain, dcqcn_gain : float
-        g of their papers.
+        g in their papers.
     hpcc_target : float
         η.
     hpcc_stages : int
         maxStage.
     target_rtts : float
-        Target of ``delay`` in base RTTs.
+        Target of ``delay``, in base RTTs.
 
     Raises
     ------
     InputError
-        If a value is out of range, or two contradict each other.
+        If a value is out of range, or two values contradict each other.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A switch of the simulator as a form of the switch: the simulator's own code, one call at a time.
+"""The simulator's switch as an implementation for test vectors, one call of its code at a time.
 
-Some of what the reference does the simulator leaves out, as it changes nothing there: no pause or
-resume gets lost on its links, so there are no bitmaps; every neighbour speaks BFC; shortest ways
-through a Clos close no cycle, so all pairs of ports have backpressure. Labelled incast flows have a
-queue set aside, where the reference gives them an entry of the flow table.
+The simulator omits parts of the reference that have no effect in it: its links lose no pause or
+resume, so there are no bitmaps; every neighbour supports BFC; shortest paths through a Clos network
+form no cycle, so all pairs of ports have backpressure. Labelled incast flows have a dedicated
+queue, where the reference gives them an entry of the flow table.
 """
 
 from __future__ import annotations
@@ -19,52 +19,53 @@ from ccbench.datacenter.vectors import Answer, Departure, Refresh
 if TYPE_CHECKING:
     from ccbench.datacenter.vectors import Scenario
 
-__all__ = ["Simulated", "left_out"]
+__all__ = ["Simulated", "unsupported"]
 
 
-def left_out(scenario: Scenario) -> str | None:
-    """Return what a scenario asks for that the simulator leaves out, in a word; None if nothing."""
+def unsupported(scenario: Scenario) -> str | None:
+    """Return a scenario's feature that the simulator lacks, in a word; None if there is none."""
     if scenario.settings.no_backpressure:
         return "pairs of ports without backpressure"
     for step in scenario.steps:
-        happens = step.happens
-        if isinstance(happens, Bitmap | Refresh):
+        event = step.event
+        if isinstance(event, Bitmap | Refresh):
             return "bitmaps"
-        if isinstance(happens, Packet):
-            if happens.incast:
+        if isinstance(event, Packet):
+            if event.incast:
                 return "incast labels"
-            named = happens.upstream_queue
-            if named is None or named >= scenario.settings.upstream_queues:
+            upstream_queue = event.upstream_queue
+            if upstream_queue is None or upstream_queue >= scenario.settings.upstream_queues:
                 return "packets that name no queue"
-        if isinstance(happens, Signal) and happens.queue >= scenario.settings.data_queues:
+        if isinstance(event, Signal) and event.queue >= scenario.settings.data_queues:
             return "pauses of a queue that cannot exist"
     return None
 
 
 class Simulated:
-    """A switch of the simulator, as a :class:`~ccbench.datacenter.vectors.Form`.
+    """A switch of the simulator, as a :class:`~ccbench.datacenter.vectors.Implementation`.
 
     Parameters
     ----------
     settings : Settings
-        What it is configured with; speeds are whole numbers.
+        The switch's configuration; speeds are whole numbers.
 
     Raises
     ------
     InputError
-        If the simulator has no such switch.
+        If the simulator does not support it.
     """
 
     def __init__(self, settings: Settings) -> None:
         if settings.no_backpressure or any(speed % 1 for speed in settings.speeds_mbps):
             raise InputError(
-                "the simulator knows no pairs of ports without backpressure, and whole speeds_mbps "
-                f"only: there are {sorted(settings.no_backpressure)} and {settings.speeds_mbps}"
+                f"no_backpressure is {sorted(settings.no_backpressure)} and speeds_mbps is "
+                f"{settings.speeds_mbps}; the simulator has no pairs of ports without backpressure "
+                "and needs whole speeds_mbps: ask unsupported() first"
             )
         self._switch = _native.DatacenterSwitch(
             queues=settings.data_queues,
             table_entries=settings.flow_entries,
-            # Half a nanosecond more, so that rounding does not make it less.
+            # Plus half a nanosecond against rounding down.
             sticky_hops=(settings.sticky_ns + 0.5) / settings.hrtt_ns,
             sampling=settings.sampled / EVERY_PACKET,
             skip_paused=settings.skip_paused,
@@ -75,34 +76,34 @@ class Simulated:
         self._draws = draws(settings.seed)
         self._packets: list[int] = []
 
-    def answer(self, at_ns: int, happens: Packet | Departure | Signal | Bitmap | Refresh) -> Answer:
-        """Let it happen and say what the simulator made of it.
+    def answer(self, at_ns: int, event: Packet | Departure | Signal | Bitmap | Refresh) -> Answer:
+        """Process an event and return the simulator's answer.
 
         Raises
         ------
         InputError
-            If the simulator has no such thing.
+            If the simulator does not support the event.
         """
         now_ps = at_ns * 1000
-        if isinstance(happens, Packet):
-            return self._enqueue(now_ps, happens)
-        if isinstance(happens, Departure):
-            self._switch.dequeue(now_ps, self._packets[happens.packet])
+        if isinstance(event, Packet):
+            return self._enqueue(now_ps, event)
+        if isinstance(event, Departure):
+            self._switch.dequeue(now_ps, self._packets[event.packet])
             return Answer(signals=self._signals())
-        if isinstance(happens, Signal):
-            self._switch.receive(now_ps, happens.kind == "pause", happens.port, happens.queue)
-            return Answer(paused=frozenset(self._switch.paused(happens.port)))
-        raise InputError(f"the simulator has no {happens}: ask left_out() first")
+        if isinstance(event, Signal):
+            self._switch.receive(now_ps, event.kind == "pause", event.port, event.queue)
+            return Answer(paused=frozenset(self._switch.paused(event.port)))
+        raise InputError(f"the simulator has no {event}: ask unsupported() first")
 
     def _enqueue(self, now_ps: int, packet: Packet) -> Answer:
         if packet.incast or packet.upstream_queue is None:
-            raise InputError(f"the simulator has no {packet}: ask left_out() first")
+            raise InputError(f"the simulator has no {packet}: ask unsupported() first")
         entries = self._settings.flow_entries
         draw = next(self._draws)
         sampled = draw >> 16 < self._settings.sampled
         number, queue = self._switch.enqueue(
             now_ps=now_ps,
-            # The simulator takes the part of the table that a hash falls into.
+            # The simulator divides the range of hashes by the number of entries.
             flow_hash=-(-(packet.flow.entry(entries) << 32) // entries),
             ingress=packet.ingress,
             egress=packet.egress,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store of simulations: none is run twice."""
+"""The store of simulations."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ if TYPE_CHECKING:
 
 __all__ = ["SimulationStore", "core_version", "simulation_key"]
 
-#: What makes the tables of a result of the core's answer.
+#: The module that converts the core's output into tables.
 _READER = "ccbench.datacenter.simulation.tables"
 
 
 @dataclass(frozen=True)
 class SimulationStore(FolderStore):
-    """Simulations by what they are simulations of.
+    """Simulations by the digest of their input.
 
-    Any number of processes may use a store at once; if two simulate the same, one result is kept.
+    Any number of processes may use a store concurrently; if two simulate the same case, one result
+    is stored.
 
     Parameters
     ----------
     root : Path, optional
-        Its folder. Left out: ``simulations`` in the cache folder
+        The folder; by default ``simulations`` in the cache folder
         (:func:`ccbench.base.cache.cache_dir`).
 
     Examples
@@ -51,14 +52,14 @@ class SimulationStore(FolderStore):
     noun: ClassVar[str] = "simulation"
 
     def get(self, key: str) -> Simulation | None:
-        """Return the result under a key of :func:`simulation_key`, or None.
+        """Return the result stored under a key of :func:`simulation_key`, or None.
 
-        A damaged one is removed with a warning in the log.
+        A damaged result is removed with a warning in the log.
         """
         return self.read(key, Simulation.load)
 
     def put(self, key: str, result: Simulation) -> None:
-        """Store a result as a whole or not at all.
+        """Store a result atomically.
 
         Raises
         ------
@@ -69,10 +70,10 @@ class SimulationStore(FolderStore):
 
 
 def simulation_key(given: CoreInput) -> str:
-    """Return the SHA-256 in hexadecimal of all that decides the result of a simulation.
+    """Return the SHA-256 in hexadecimal of everything that determines a simulation's result.
 
-    That is the core's input, the core, and the code that reads its answer: not the name of the
-    scheme.
+    This is the core's input, the core, and the code that converts its output. The scheme's name is
+    not part of it.
     """
     parts = [FORMAT, core_version(), given.digest()]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
@@ -80,9 +81,9 @@ def simulation_key(given: CoreInput) -> str:
 
 @cache
 def core_version() -> str:
-    """Return the SHA-256 in hexadecimal of the simulator: of its core, and what reads its answer.
+    """Return the SHA-256 in hexadecimal of the core and the code that converts its output.
 
-    The other compiled cores are no part of it.
+    Other compiled cores are not part of it.
     """
     parts = [_native.datacenter_digest, code_digest(_READER)]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -1,36 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What a BFC switch decides: the reference that the P4 program and the simulator are held against.
+r"""Reference model of a BFC switch, for testing the P4 program and the simulator.
 
-A switch gives every active flow a queue of its own at the egress port, as long as there are empty
-ones. A packet that joins a queue longer than the pause threshold makes the switch pause the queue
-that the packet came from, at the upstream neighbour; once all such packets of that upstream queue
-have left, the switch resumes it. The threshold is what a queue's share of the link drains in the
-time that a pause needs to take effect:
+A switch gives every active flow its own queue at the egress port as long as queues are empty. A
+packet that joins a queue longer than the pause threshold makes the switch pause the queue that the
+packet came from, at the upstream neighbour. The switch resumes that upstream queue once all such
+packets have left. The threshold is the amount that a queue's share of the link drains in the time
+that a pause takes to become effective:
 
 .. math:: Th = HRTT \cdot \mu / N_{active}
 
-:class:`Switch` is this as a state machine. It has no clock, no scheduler and no source of chance of
-its own: the caller says when packets come and go, and the same calls give the same answers, on any
-machine and in any of the forms.
+:class:`Switch` implements this as a state machine without a clock, a scheduler or a source of
+randomness of its own: the caller determines when packets arrive and leave, and the same calls give
+the same answers on every machine and in every implementation.
 
-Where the thesis leaves room:
+Decisions where the thesis leaves room:
 
-- A packet's own length counts in the length of its queue, and its queue among the active ones,
-  when it is compared with the threshold. If no queue is active, since all that hold packets are
-  paused, the threshold is that of one.
-- Of several empty queues the next one after that found empty last is taken, in turn ("a rotating
-  starting point", section 3.4). The lowest would hand a flow's queue to the next comer while the
-  flow, within its sticky time, still holds on to it.
+- The comparison with the threshold counts the packet itself in the length of its queue, and its
+  queue as active. If no queue is active because all that hold packets are paused, the threshold is
+  that of one active queue.
+- Empty queues are assigned in turn, beginning after the last one assigned ("a rotating starting
+  point", section 3.4). Always choosing the lowest would give a flow's queue to the next flow during
+  the first flow's sticky time.
 - The flow table counts packets, as the pseudocode does; queue lengths count bytes, as the threshold
   does.
-- The queue of highest number belongs to pause and resume packets.
-- Labelled incast flows of an egress port share one entry of the flow table, beside the hashed ones,
-  and so one queue at a time; where there is no incast, that queue is free for others.
-- A packet that names no upstream queue, or one that cannot exist, is queued but pauses nobody: so a
-  neighbour without BFC and a garbled header do no harm.
-- The timestamp of a flow's entry never goes back. In a real switch the clocks of ingress and egress
+- The highest queue is reserved for pause and resume packets.
+- Labelled incast flows of an egress port share one additional entry of the flow table, and thus one
+  queue at a time. Without incast, that queue is available to other flows.
+- A packet that names no upstream queue or an impossible one is queued but triggers no pause.
+  Neighbours without BFC and damaged headers are therefore harmless.
+- The timestamp of a flow's entry never decreases. In a real switch, clocks of ingress and egress
   meet in it: a packet that was stamped on arrival and then waited is processed after the header of
-  one that left later.
+  a packet that left later.
 
 References
 ----------
@@ -72,10 +72,10 @@ _TIME = Range(0, 2**63 - 1)
 
 
 def draws(seed: int) -> Iterator[int]:
-    """Return what a switch draws for each packet: Marsaglia's 32-bit xorshift numbers (13, 17, 5).
+    """Return the switch's random numbers, one per packet: Marsaglia's 32-bit xorshift (13, 17, 5).
 
-    The upper half of a number says whether the packet is sampled, the lower half which queue it
-    gets if none is empty.
+    The upper half of a number decides whether the packet is sampled; the lower half selects its
+    queue if none is empty.
 
     Examples
     --------
@@ -94,18 +94,18 @@ def draws(seed: int) -> Iterator[int]:
 class _Entry:
     """An entry of the flow table."""
 
-    size: int = 0  # packets within the switch that will be recirculated
-    queue: int | None = None  # None until the first flow comes
+    size: int = 0  # packets in the switch that will be recirculated
+    queue: int | None = None  # None before the first flow
     touched_ns: int = 0
 
 
 @dataclass
 class _Port:
-    """What is known of one egress port and of the neighbour behind it."""
+    """State of an egress port and of the neighbour behind it."""
 
-    lengths_bytes: list[int]  # of each data queue
+    lengths_bytes: list[int]  # one per data queue
     paused: set[int] = field(default_factory=set)  # by the neighbour downstream
-    turn: int = 0  # where the search for an empty queue starts
+    turn: int = 0  # first queue of the next search for an empty one
 
 
 class Switch:
@@ -114,12 +114,12 @@ class Switch:
     Parameters
     ----------
     settings : Settings
-        What it is configured with.
+        Its configuration.
 
     Examples
     --------
-    Two flows from one host to a port of 100 Gbit/s. The first has sent 26 KB when the other one's
-    first packet comes; its queue is beyond the BDP of a hop, 25 KB.
+    Two flows from one host to a port of 100 Gbit/s. The first has sent 26 KB when the first packet
+    of the second arrives; its queue exceeds the BDP of a hop, 25 KB.
 
     >>> switch = Switch(Settings(speeds_mbps=(100_000, 100_000), queues=32, hrtt_ns=2000))
     >>> long, short = Flow(1, 2, 1000, 80), Flow(1, 2, 1001, 80)
@@ -139,28 +139,28 @@ class Switch:
         self.settings = settings
         ports = range(len(settings.speeds_mbps))
         self._ports = [_Port([0] * settings.data_queues) for _ in ports]
-        # One entry more than hashes reach: that of the port's incast flows.
-        # Those that no flow has come to yet are left out.
+        # The index after the last hashed entry belongs to the port's incast flows.
+        # Entries are created on first use.
         self._flow_table = [defaultdict[int, _Entry](_Entry) for _ in ports]
         self._pause_counter = [[0] * settings.upstream_queues for _ in ports]
         self._draws = draws(settings.seed)
         self._arrived = 0
-        self._within: dict[int, Queued] = {}
+        self._queued: dict[int, Queued] = {}
 
     def enqueue(self, packet: Packet, time_ns: int) -> Queued:
-        """Take in a packet: assign it a queue, and pause where it came from if need be.
+        """Accept a packet: assign it a queue, and pause its upstream queue if necessary.
 
         Parameters
         ----------
         packet : Packet
             The packet.
         time_ns : int
-            When, in ns; it may be earlier than in the call before.
+            Time in ns; it may be earlier than in the previous call.
 
         Returns
         -------
         Queued
-            The packet in its queue; hand it to :meth:`dequeue` when it leaves.
+            The packet in its queue, for :meth:`dequeue`.
 
         Raises
         ------
@@ -192,34 +192,34 @@ class Switch:
             signals=self._count(packet, +1) if counted else (),
         )
         self._arrived += 1
-        self._within[queued.number] = queued
+        self._queued[queued.number] = queued
         return queued
 
     def dequeue(self, queued: Queued, time_ns: int) -> tuple[Signal, ...]:
-        """Let a packet leave.
+        """Remove a packet from its queue.
 
         Parameters
         ----------
         queued : Queued
-            What :meth:`enqueue` returned for it.
+            The return value of :meth:`enqueue`.
         time_ns : int
-            When, in ns.
+            Time in ns.
 
         Returns
         -------
         tuple of Signal
-            The resume that it causes, if any.
+            The resume that this triggers, if any.
 
         Raises
         ------
         InputError
-            If it is not within the switch.
+            If the packet is not in the switch.
         """
         validation.whole("time_ns", time_ns, _TIME, example=0)
-        if self._within.pop(queued.number, None) != queued:
+        if self._queued.pop(queued.number, None) != queued:
             raise InputError(
-                f"packet {queued.number} is not within the switch: dequeue what enqueue() "
-                "returned, once"
+                f"packet {queued.number} is not in the switch: dequeue each return value of "
+                "enqueue() once"
             )
         packet = queued.packet
         self._ports[packet.egress].lengths_bytes[queued.queue] -= packet.length_bytes
@@ -231,9 +231,9 @@ class Switch:
         return self._count(packet, -1) if queued.counted else ()
 
     def receive(self, message: Signal | Bitmap) -> None:
-        """Hear from the neighbour behind an egress port which of its queues to pause or resume.
+        """Pause or resume queues on a message from the neighbour behind an egress port.
 
-        A queue that cannot exist, and that of pause and resume packets, is passed over.
+        Queues that do not exist, and the queue of pause and resume packets, are ignored.
 
         Raises
         ------
@@ -252,16 +252,16 @@ class Switch:
             port.paused.discard(message.queue)
 
     def refresh(self, port: int) -> Bitmap:
-        """Return what is sent from time to time, in case a pause or resume was lost.
+        """Return the periodic bitmap, which repairs lost pauses and resumes.
 
-        It says of every queue of the neighbour behind ingress port `port` whether to pause it.
+        It contains the state of every queue of the neighbour behind ingress port `port`.
         """
         self._check_port("port", port)
         counters = self._pause_counter[port]
         return Bitmap(port, frozenset(queue for queue, count in enumerate(counters) if count))
 
     def paused(self, port: int) -> frozenset[int]:
-        """Return the queues of an egress port that the neighbour has paused."""
+        """Return the queues of an egress port that its neighbour has paused."""
         self._check_port("port", port)
         return frozenset(self._ports[port].paused)
 
@@ -272,14 +272,14 @@ class Switch:
         return self._ports[port].lengths_bytes[queue]
 
     def pause_count(self, port: int, upstream_queue: int) -> int:
-        """Return the pause counter of a queue of the neighbour behind an ingress port."""
+        """Return the pause counter of an upstream queue behind an ingress port."""
         self._check_port("port", port)
         allowed = Range(0, self.settings.upstream_queues - 1)
         validation.whole("upstream_queue", upstream_queue, allowed, example=0)
         return self._pause_counter[port][upstream_queue]
 
     def active(self, port: int) -> int:
-        """Return N_active: queues of an egress port that hold packets and are not paused."""
+        """Return N_active, the queues of an egress port that hold packets and are not paused."""
         self._check_port("port", port)
         state = self._ports[port]
         return sum(
@@ -288,23 +288,23 @@ class Switch:
         )
 
     def threshold_bytes(self, port: int) -> int:
-        """Return the pause threshold of the queues of an egress port, as it is now."""
+        """Return the current pause threshold of the queues of an egress port."""
         return pause_threshold_bytes(
             self.settings.hrtt_ns, self.settings.speeds_mbps[port], self.active(port)
         )
 
     def packets(self) -> int:
-        """Return how many packets are within the switch."""
-        return len(self._within)
+        """Return the number of packets in the switch."""
+        return len(self._queued)
 
     def _assign(self, egress: int, index: int, draw: int, time_ns: int) -> int:
         entry, port = self._flow_table[egress][index], self._ports[egress]
-        gone = entry.size == 0 and time_ns - entry.touched_ns > self.settings.sticky_ns
-        if entry.queue is None or gone:
+        expired = entry.size == 0 and time_ns - entry.touched_ns > self.settings.sticky_ns
+        if entry.queue is None or expired:
             queues = self.settings.data_queues
-            in_turn = [(port.turn + i) % queues for i in range(queues)]
+            rotated = [(port.turn + i) % queues for i in range(queues)]
             skipped = port.paused if self.settings.skip_paused else ()
-            empty = [q for q in in_turn if port.lengths_bytes[q] == 0 and q not in skipped]
+            empty = [q for q in rotated if port.lengths_bytes[q] == 0 and q not in skipped]
             if empty:
                 entry.queue = empty[0]
                 port.turn = (entry.queue + 1) % queues
@@ -314,7 +314,7 @@ class Switch:
         return entry.queue
 
     def _is_backpressured(self, packet: Packet, queue: int) -> bool:
-        """Whether this packet, which has joined `queue`, pauses where it came from."""
+        """Return whether this packet, which has joined `queue`, pauses its upstream queue."""
         named = packet.upstream_queue
         if named is None or not 0 <= named < self.settings.upstream_queues:
             return False
@@ -324,9 +324,9 @@ class Switch:
         return length > self.threshold_bytes(packet.egress)
 
     def _count(self, packet: Packet, step: Literal[-1, 1]) -> tuple[Signal, ...]:
-        """Move the pause counter; what the upstream neighbour must hear of it."""
+        """Update the pause counter and return the message to the upstream neighbour, if any."""
         queue = packet.upstream_queue
-        assert queue is not None  # _is_backpressured() has seen to it
+        assert queue is not None  # checked by _is_backpressured()
         counters = self._pause_counter[packet.ingress]
         counters[queue] += step
         if step == 1 and counters[queue] == 1:

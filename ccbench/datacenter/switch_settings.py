@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a BFC switch is configured with, and the pause threshold that follows from it."""
+"""Configuration of a BFC switch, and the pause threshold."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def pause_threshold_bytes(hrtt_ns: int, speed_mbps: float, active: int) -> int:
     Parameters
     ----------
     hrtt_ns : int
-        Round trip to the upstream neighbour in ns, 1 to 1e12; the longest of all ingress ports.
+        Round-trip time to the upstream neighbour in ns, 1 to 1e12; the longest of all ingress
+        ports.
     speed_mbps : float
         Rate of the egress port in Mbit/s, 0.001 to 10,000,000.
     active : int
@@ -62,33 +63,33 @@ def pause_threshold_bytes(hrtt_ns: int, speed_mbps: float, active: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a switch is configured with.
+    """Configuration of a switch.
 
     Parameters
     ----------
     speeds_mbps : tuple of float
-        Rate of each port in Mbit/s, 0.001 to 10,000,000: one number for each port.
+        Rate of each port in Mbit/s, 0.001 to 10,000,000.
     queues : int
-        Queues of each egress port, 2 to 256, the one for pause and resume packets included.
+        Queues of each egress port, 2 to 256, including the queue for pause and resume packets.
     upstream_queues : int, optional
-        Queues that an upstream neighbour may have, 1 to 256; the default is `queues`.
+        Queues of an upstream neighbour, 1 to 256; the default is `queues`.
     flow_entries : int, optional
-        Entries of the flow table for each egress port; the default is 100 times `queues`.
+        Flow table entries of each egress port; the default is 100 times `queues`.
     hrtt_ns : int
-        The longest round trip to an upstream neighbour in ns, 1 to 1e12.
+        Longest round-trip time to an upstream neighbour in ns, 1 to 1e12.
     sticky_ns : int, optional
-        For how long a flow without packets keeps its queue, 0 to 1e12; the default is 2 HRTT.
+        Time for which a flow without packets retains its queue, 0 to 1e12; the default is 2 HRTT.
     sampled : int
-        How many of 65,536 packets are recirculated, on average; the default is all.
+        Expected number of recirculated packets in 65,536; the default is all.
     skip_paused : bool
-        Whether a queue that is empty but paused is left out when one is chosen for a flow, as the
-        authors' simulator does and the thesis's pseudocode does not say.
+        Whether an empty but paused queue is skipped when a flow is assigned a queue. The authors'
+        simulator does so; the thesis's pseudocode does not say.
     no_backpressure : frozenset of (int, int)
-        Pairs of ingress and egress port whose packets must not pause anyone (appendix D).
+        Pairs of ingress and egress port whose packets must not trigger pauses (appendix D).
     seed : int
-        The first state of the switch's generator (:func:`~ccbench.datacenter.switch.draws`), 1 to
-        4,294,967,295. It is a register of the P4 program and is not mixed: states near each other
-        have first draws near each other.
+        Initial state of the switch's generator (:func:`~ccbench.datacenter.switch.draws`), 1 to
+        4,294,967,295. It is a register of the P4 program and is not mixed: similar seeds have
+        similar first draws.
 
     Raises
     ------
@@ -154,5 +155,5 @@ class Settings:
 
     @property
     def data_queues(self) -> int:
-        """Queues of each egress port that flows are assigned to: all but the highest."""
+        """Queues of each egress port for data: all but the highest."""
         return self.queues - 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks of a data centre: servers, switches and the links between them."""
+"""Data-centre networks: servers, switches and the links between them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _BUFFER_MB = Range(0.01, 100_000)
 
 @dataclass(frozen=True)
 class Link:
-    """A cable: both ways at the same rate.
+    """A cable with the same rate in both directions.
 
     Parameters
     ----------
     a, b : int
-        The nodes that it joins. Servers are numbered from 0, switches after the last server.
+        The nodes at its ends. Servers are numbered from 0, switches follow.
     gbps : float
-        Rate in Gbit/s, 0.1 to 10,000; packets count with their headers.
+        Rate in Gbit/s, 0.1 to 10,000, including packet headers.
     delay_us : float
-        Propagation delay in μs, one way.
+        One-way propagation delay in μs.
 
     Raises
     ------
@@ -56,23 +56,25 @@ class Link:
 
 @dataclass(frozen=True, kw_only=True)
 class Topology:
-    """A network. Packets take shortest ways; of several, each switch picks one by the flow's hash.
+    """A network with shortest-path routing.
+
+    Among equal paths, each switch selects one by the flow's hash.
 
     Parameters
     ----------
     servers, switches : int
-        How many there are.
+        Number of nodes of each kind.
     links : tuple of Link
-        At most one between two nodes, and exactly one at each server.
+        At most one between two nodes, and exactly one per server.
     capacity_gbps : float
-        Payload of all flows together at a load of 1.
+        Total payload rate of all flows at a load of 1.
     buffer_mb : float
         Shared buffer of each switch (10⁶ bytes).
 
     Raises
     ------
     InputError
-        If a value is out of range, or a link joins what does not exist.
+        If a value is out of range, or a link names a node that does not exist.
 
     Examples
     --------
@@ -94,8 +96,10 @@ class Topology:
             "switches": whole("switches", self.switches, _COUNT, example=16),
             "buffer_mb": number("buffer_mb", self.buffer_mb, _BUFFER_MB, example=12),
         }
-        above = Range(0, low_open=True)
-        values["capacity_gbps"] = number("capacity_gbps", self.capacity_gbps, above, example=6400)
+        positive = Range(0, low_open=True)
+        values["capacity_gbps"] = number(
+            "capacity_gbps", self.capacity_gbps, positive, example=6400
+        )
         for name, value in values.items():
             object.__setattr__(self, name, value)
         degree = [0] * (self.servers + self.switches)
@@ -103,7 +107,7 @@ class Topology:
         for link in self.links:
             pair = frozenset((link.a, link.b))
             if max(pair) >= len(degree) or len(pair) == 1 or pair in pairs:
-                allowed = f"of two of the {len(degree)} nodes, once"
+                allowed = f"two different nodes of {len(degree)}, at most once"
                 raise validation.bad("link", (link.a, link.b), allowed, "name other nodes")
             pairs.add(pair)
             degree[link.a] += 1
@@ -126,20 +130,21 @@ def clos(  # noqa: PLR0913 - named, and all have defaults
 ) -> Topology:
     """Return a leaf-spine network; by default that of Goyal's thesis, section 3.6.2.1.
 
-    A load of 1 is as much payload as the links from racks to spines can carry ("by X% load we mean
-    X% load on the links in the core"). All flows count, those within a rack too, and headers do
-    not: that is how the authors' simulator has it, and with it 5 % of incast of 20 MB begins every
-    500 μs, as section 3.6.2.2 says.
+    At a load of 1, the payload equals the capacity of the links between racks and spines ("by X%
+    load we mean X% load on the links in the core"). All flows count, including those within a rack;
+    headers do not. The authors' simulator does the same, and under this definition, incast events
+    of
+    20 MB at a load of 5 % start every 500 μs, as section 3.6.2.2 says.
 
     Parameters
     ----------
     racks, servers_per_rack, spines : int
-        How many; every rack's switch has a link to every spine. Switches are numbered from the
-        racks' on.
+        Number of each; every rack's switch has a link to every spine. The switches of racks are
+        numbered before the spines.
     gbps : float
         Rate of the servers' links in Gbit/s.
     spine_gbps : float, optional
-        Rate of the links to the spines; the same if it is left out.
+        Rate of the links to the spines in Gbit/s; by default `gbps`.
     delay_us : float
         Propagation delay of each link in μs.
     buffer_mb : float
@@ -148,7 +153,7 @@ def clos(  # noqa: PLR0913 - named, and all have defaults
     Returns
     -------
     Topology
-        Servers of a rack are numbered one after the other.
+        The servers of a rack have consecutive numbers.
 
     Raises
     ------
@@ -165,7 +170,7 @@ def clos(  # noqa: PLR0913 - named, and all have defaults
     validation.whole("spines", spines, _COUNT, example=8)
     core_gbps = gbps if spine_gbps is None else spine_gbps
     servers = racks * servers_per_rack
-    # Before the links are made, which takes long if there are millions.
+    # Checked before the links are created, which is slow for millions of them.
     validation.whole("servers (racks * servers_per_rack)", servers, _COUNT, example=128)
     validation.whole("links to spines (racks * spines)", racks * spines, _COUNT, example=64)
     links = [
@@ -191,9 +196,9 @@ def clos(  # noqa: PLR0913 - named, and all have defaults
 def star(
     *, servers: int, gbps: float = 100.0, delay_us: float = 1.0, buffer_mb: float = 12.0
 ) -> Topology:
-    """Return servers around one switch.
+    """Return servers connected to one switch.
 
-    A load of 1 fills one server's link: that of a receiver which all others send to.
+    A load of 1 fills one server's link, such as that of the common receiver of all others.
 
     Examples
     --------
@@ -219,9 +224,9 @@ def dumbbell(
     delay_us: float = 1.0,
     buffer_mb: float = 12.0,
 ) -> Topology:
-    """Return `pairs` senders and as many receivers, with one link between their switches.
+    """Return `pairs` senders and `pairs` receivers, with one link between their switches.
 
-    Server i sends, server `pairs` + i receives. A load of 1 fills the link between.
+    Server i sends, server `pairs` + i receives. A load of 1 fills the link between the switches.
 
     Examples
     --------
@@ -229,14 +234,14 @@ def dumbbell(
     4
     """
     validation.whole("pairs", pairs, _COUNT, example=2)
-    middle = gbps if bottleneck_gbps is None else bottleneck_gbps
+    bottleneck = gbps if bottleneck_gbps is None else bottleneck_gbps
     left = 2 * pairs
     links = [Link(server, left + (server >= pairs), gbps, delay_us) for server in range(2 * pairs)]
-    links.append(Link(left, left + 1, middle, delay_us))
+    links.append(Link(left, left + 1, bottleneck, delay_us))
     return Topology(
         servers=2 * pairs,
         switches=2,
         links=tuple(links),
-        capacity_gbps=middle,
+        capacity_gbps=bottleneck,
         buffer_mb=buffer_mb,
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The traffic of a data centre: who sends how much to whom, and when."""
+"""Data-centre traffic: flows between servers, with sizes and start times."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ __all__ = [
     "payload_share",
 ]
 
-#: How flows follow one another.
+#: Distributions of the time between flows.
 ARRIVALS = ("lognormal", "poisson")
-#: What flows are there for; the position is the category's code.
+#: Kinds of flows; the position is the category's code.
 KINDS = ("background", "incast", "long")
 KIND_DTYPE = pd.CategoricalDtype(list(KINDS))
 
-#: Bytes of headers on each packet, and of payload on a full one.
+#: Bytes of headers of each packet, and of payload of a full packet.
 HEADER_BYTES = 48
 PAYLOAD_BYTES = 1000
 
@@ -49,18 +49,17 @@ _MOST_FLOWS = 100_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Incast:
-    """Many servers that answer one at once, again and again.
+    """Simultaneous flows from many servers to one, at regular intervals.
 
     Parameters
     ----------
     degree : int
-        Flows of an event, 1 to 100,000, from servers drawn at random; from each at most one more
-        than from any other.
+        Flows of an event, 1 to 100,000, distributed evenly over randomly drawn servers.
     total_mb : float
-        Their size together (10⁶ bytes).
+        Total size of an event's flows (10⁶ bytes).
     load : float
-        Share of the capacity that they take. It says how often there is an event: the first one
-        at once, after that at equal intervals.
+        Share of the capacity that they take, which determines the interval between events. The
+        first event is at time 0.
 
     Examples
     --------
@@ -74,17 +73,17 @@ class Incast:
 
     def __post_init__(self) -> None:
         number, whole = validation.number, validation.whole
-        above = Range(0, 1e6, low_open=True)
+        positive = Range(0, 1e6, low_open=True)
         values = {
             "degree": whole("incast.degree", self.degree, Range(1, 100_000), example=100),
-            "total_mb": number("incast.total_mb", self.total_mb, above, example=20),
+            "total_mb": number("incast.total_mb", self.total_mb, positive, example=20),
             "load": number("incast.load", self.load, Range(0, 1, low_open=True), example=0.05),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
     def interval_s(self, topology: Topology) -> float:
-        """Return the time from one event to the next, in seconds.
+        """Return the time between events, in seconds.
 
         Examples
         --------
@@ -97,16 +96,16 @@ class Incast:
 
 @dataclass(frozen=True, kw_only=True)
 class Mice:
-    """Small flows of one size to one server, from all others at random.
+    """Small flows of one size to one server, from random other servers.
 
     Parameters
     ----------
     receiver : int
-        Their destination.
+        The destination.
     bytes : int
-        Size of each.
+        Size of each flow.
     gbps : float
-        Payload of all together, in Gbit/s; they come as a Poisson process.
+        Total payload rate in Gbit/s; arrivals are a Poisson process.
 
     Examples
     --------
@@ -119,10 +118,10 @@ class Mice:
     gbps: float
 
     def __post_init__(self) -> None:
-        whole, above = validation.whole, Range(0, 1e6, low_open=True)
+        whole, positive = validation.whole, Range(0, 1e6, low_open=True)
         object.__setattr__(self, "receiver", whole("receiver", self.receiver, Range(0), example=0))
         object.__setattr__(self, "bytes", whole("bytes", self.bytes, Range(1, 1e9), example=1000))
-        object.__setattr__(self, "gbps", validation.number("gbps", self.gbps, above, example=3))
+        object.__setattr__(self, "gbps", validation.number("gbps", self.gbps, positive, example=3))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,25 +131,26 @@ class Workload:
     Parameters
     ----------
     sizes : str
-        Distribution of their sizes (:data:`ccbench.datacenter.flow_sizes.NAMES`).
+        Flow size distribution (:data:`ccbench.datacenter.flow_sizes.NAMES`).
     load : float
-        Share of the topology's capacity that their payload takes; 0 for none.
+        Payload as a share of the topology's capacity; 0 for none.
     arrivals : str
-        Times between flows, anywhere in the network: ``lognormal`` (bursty) or ``poisson``.
+        Distribution of the time between flows of the whole network: ``lognormal`` (bursty) or
+        ``poisson``.
     sigma : float
-        Standard deviation of the logarithm of log-normal times.
+        Standard deviation of the logarithm of log-normal times between flows.
     incast : Incast, optional
-        Incast besides.
+        Additional incast.
     long_flows : tuple of (int, int)
-        Source and destination of flows that begin at once and never end.
+        Source and destination of flows that start at 0 and never end.
     transfers : tuple of (int, int, int)
-        Source, destination and bytes of flows that begin at once.
+        Source, destination and bytes of flows that start at 0.
     mice : tuple of Mice
-        Small flows besides.
+        Additional small flows.
     receiver : int, optional
-        The server that all flows of the distribution go to, instead of random ones.
+        Destination of all flows of the distribution; random by default.
     senders : tuple of int
-        The servers that they come from, at random; any of the others if there are none.
+        Servers from which their sources are drawn; by default all but the destination.
 
     Raises
     ------
@@ -205,17 +205,17 @@ class Workload:
         Parameters
         ----------
         topology : Topology
-            Where they are.
+            The network.
         duration_s : float
             In seconds.
         seed : int
-            Another seed gives another draw.
+            Seed of the random draws.
 
         Returns
         -------
         DataFrame
             One row per flow. Columns: ``start_ps`` (picoseconds), ``source``, ``destination``,
-            ``bytes`` of payload (0: it never ends) and ``kind`` (:data:`KINDS`).
+            ``bytes`` of payload (0: unlimited) and ``kind`` (:data:`KINDS`).
 
         Raises
         ------
@@ -274,8 +274,8 @@ class Workload:
             if self.arrivals == "poisson":
                 gaps = draws.exponential(mean_gap_s, chunk)
             else:
-                middle = np.log(mean_gap_s) - self.sigma**2 / 2
-                gaps = draws.lognormal(middle, self.sigma, chunk)
+                log_mean = np.log(mean_gap_s) - self.sigma**2 / 2
+                gaps = draws.lognormal(log_mean, self.sigma, chunk)
             times = now_s + np.cumsum(gaps)
             parts.append(times)
             now_s = float(times[-1])
@@ -297,7 +297,7 @@ def _mice(
 
 @cache
 def payload_share(sizes: FlowSizes) -> float:
-    """Return the share of the bytes on a link that is payload, not headers, without ACKs.
+    """Return payload bytes as a share of all bytes on a link, without ACKs.
 
     Examples
     --------
@@ -306,7 +306,7 @@ def payload_share(sizes: FlowSizes) -> float:
     """
     sample = sizes.at((np.arange(200_000) + 0.5) / 200_000)
     packets = float(np.ceil(sample / PAYLOAD_BYTES).mean())
-    # The tail is long: its bytes come from the distribution, not from the sample.
+    # The distribution has a long tail: its bytes come from the mean, not from the sample.
     packets += (sizes.mean_bytes - float(sample.mean())) / PAYLOAD_BYTES
     return sizes.mean_bytes / (sizes.mean_bytes + HEADER_BYTES * packets)
 
@@ -330,12 +330,12 @@ def _incast(incast: Incast, topology: Topology, duration_s: float, seed: int) ->
 
 
 def flow_table(flows: Iterable[tuple[float, int, int, int, str]]) -> pd.DataFrame:
-    """Return a table of flows as :meth:`Workload.flows` does, from rows.
+    """Return a table of flows, as :meth:`Workload.flows` does, from rows.
 
     Parameters
     ----------
     flows : iterable of tuple
-        Start in seconds, source, destination, bytes (0: it never ends) and kind of each.
+        Start in seconds, source, destination, bytes (0: unlimited) and kind of each flow.
 
     Examples
     --------
@@ -375,12 +375,12 @@ def _table(
 
 
 def check_flows(flows: pd.DataFrame, topology: Topology) -> None:
-    """Make sure that the servers of a table of flows exist.
+    """Check that the servers of a table of flows exist.
 
     Raises
     ------
     InputError
-        If one does not, or a flow goes from a server to itself.
+        If a server does not exist, or a flow has the same source and destination.
     """
     ends = flows[["source", "destination"]].to_numpy()
     if len(ends) == 0:
@@ -388,6 +388,6 @@ def check_flows(flows: pd.DataFrame, topology: Topology) -> None:
     if ends.min() < 0 or ends.max() >= topology.servers:
         wrong = int(ends.max() if ends.max() >= topology.servers else ends.min())
         allowed = f"the number of a server, 0 to {topology.servers - 1}"
-        raise validation.bad("server of a flow", wrong, allowed, "name another one")
+        raise validation.bad("server of a flow", wrong, allowed, "name another server")
     if (ends[:, 0] == ends[:, 1]).any():
         raise InputError("a flow goes from a server to itself: name another destination")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program on BMv2's ``simple_switch``: packets on real interfaces, in namespaces of their own.
+"""The program on BMv2's ``simple_switch``, with real interfaces in separate namespaces.
 
-Nothing of BMv2 is part of ccbench; p4lang packages it for Ubuntu and Debian. The switch, its
-interfaces and the sockets at their other ends live in namespaces that end with the run.
+BMv2 is not part of ccbench; p4lang packages it for Ubuntu and Debian. The switch, its interfaces
+and the sockets at their other ends live in namespaces that end with the run.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _PROGRAMS = ("simple_switch", "simple_switch_CLI", "ip", "unshare")
 
 
 def missing() -> str | None:
-    """Return why BMv2 cannot be run here, or None if it can."""
-    lacking = [name for name in _PROGRAMS if shutil.which(name) is None]
-    if lacking:
+    """Return the reason why BMv2 cannot run on this machine, or None if it can."""
+    absent = [name for name in _PROGRAMS if shutil.which(name) is None]
+    if absent:
         return (
-            f"{' and '.join(lacking)} not installed: p4lang packages BMv2 (p4lang-bmv2) for Ubuntu "
+            f"{' and '.join(absent)} not installed: p4lang packages BMv2 (p4lang-bmv2) for Ubuntu "
             "and Debian; `ccbench bfc p4 test` runs the program without it"
         )
     if os.geteuid() != 0:
@@ -50,32 +50,32 @@ def check_all(
     *,
     compiled: Path | None = None,
 ) -> dict[str, str | None]:
-    """Put scenarios and loads to the program on BMv2.
+    """Run scenarios and loads through the program on BMv2.
 
     Parameters
     ----------
     stepped : iterable of Scenario
-        Scenarios to go through step by step, with the driver for traffic manager, side by side with
-        the interpreter; some 5 ms a step.
+        Scenarios for step-by-step execution, with the driver as the traffic manager, in parallel
+        with the interpreter; about 5 ms per step.
     paced : iterable of Scenario
-        Scenarios of :func:`~ccbench.datacenter.p4.paced.paced_scenarios`, to replay in real time
-        with BMv2's own queues; some 10 s each.
+        Scenarios of :func:`~ccbench.datacenter.p4.paced.paced_scenarios`, replayed in real time
+        with BMv2's own queues; about 10 s each.
     loads_per_s : iterable of int
-        Packets per second at which flows have to keep their queues, for 6 s each
-        (:mod:`ccbench.datacenter.p4.load`); if there are any, the loss of headers is checked as
+        Packets per second at which flows must retain their queues, for 6 s each
+        (:mod:`ccbench.datacenter.p4.load`); if there are any, the loss of headers is tested as
         well.
     compiled : Path, optional
-        Another compiled program than the one in the package.
+        A compiled program other than the packaged one.
 
     Returns
     -------
     dict
-        For each scenario and load what is wrong, in a line, or None.
+        For each scenario and load, the fault in one line, or None.
 
     Raises
     ------
     MissingRequirement
-        If BMv2 is not installed, or this is not root.
+        If BMv2 is not installed, or the user is not root.
     CcbenchError
         If the switch does not start or refuses its configuration.
     """
@@ -84,28 +84,29 @@ def check_all(
         for name, scenarios in (("stepped", stepped), ("paced", paced)):
             files.append(Path(scratch, f"{name}.jsonl"))
             files[-1].write_text(dumps(scenarios), encoding="utf-8")
-        wrong: dict[str, str | None] = run_in_namespaces(
+        faults: dict[str, str | None] = run_in_namespaces(
             "ccbench.datacenter.p4.bmv2_world", *files, scratch, *loads_per_s, compiled=compiled
         )
-    return wrong
+    return faults
 
 
 def run_in_namespaces(module: str, *words: object, compiled: Path | None = None) -> Any:
-    """Run a module of ours that starts BMv2, in namespaces of its own; return what it prints.
+    """Run a module that starts BMv2, in separate namespaces, and return its output.
 
     Parameters
     ----------
     module : str
-        Its name. It gets the path of the compiled program, then `words`, and prints JSON.
+        Name of the module. It receives the path of the compiled program and `words`, and prints
+        JSON.
     *words : object
         Further arguments.
     compiled : Path, optional
-        Another compiled program than the one in the package.
+        A compiled program other than the packaged one.
 
     Raises
     ------
     MissingRequirement
-        If BMv2 is not installed, or this is not root.
+        If BMv2 is not installed, or the user is not root.
     CcbenchError
         If a switch does not start or refuses its configuration.
     """
@@ -113,14 +114,14 @@ def run_in_namespaces(module: str, *words: object, compiled: Path | None = None)
     if reason is not None:
         raise MissingRequirement(f"BMv2: {reason}")
     if compiled is None:
-        load_compiled()  # raises if it is not that of the sources
-    done = subprocess.run(  # noqa: S603 - our own module, in namespaces
+        load_compiled()  # raises if the sources have changed
+    done = subprocess.run(  # noqa: S603 - a module of ccbench, in namespaces
         in_namespaces(module, str(compiled or COMPILED), *map(str, words), network=True),
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode:
-        lines = done.stderr.splitlines() or ["it says nothing"]
+        lines = done.stderr.splitlines() or ["no message"]
         raise CcbenchError(f"BMv2: {lines[-1]}")
     return json.loads(done.stdout)

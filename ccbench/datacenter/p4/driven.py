@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The P4 program with a driver that is its traffic manager: what v1model cannot do is done here.
+"""The P4 program with a driver as its traffic manager, which does what v1model cannot.
 
-The driver gets each packet that has been counted in, keeps it, and gives it back when it may leave;
-it also sets the clock. So the program can be run step by step on a switch that has queues and a
-clock of its own.
+The driver receives each packet after ingress, holds it, and returns it when it may leave; it also
+sets the clock. The program can thus be run step by step on a switch that has queues and a clock of
+its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from ccbench.base.errors import CcbenchError
-from ccbench.datacenter.p4.form import (
+from ccbench.datacenter.p4.implementation import (
     DRIVER_PORT,
     HOLDING_PORT,
     Interpreted,
@@ -37,57 +37,57 @@ if TYPE_CHECKING:
 
 __all__ = ["Board", "Driven", "Held", "Twins"]
 
-#: For how long the switch may think.
+#: Timeout of the switch in seconds.
 _PATIENCE_S = 10.0
 
 _HELD = struct.Struct("!HBBHHIB")
 
 
 class Board(Protocol):
-    """A switch that runs the program, as its driver knows it: tables, registers and wires.
+    """The driver's interface to a switch that runs the program: tables, registers and wires.
 
-    Names of tables, actions and registers are the last parts of the full ones.
+    Tables, actions and registers are named by the last part of their full names.
     """
 
     def insert(self, table: str, key: Sequence[int], action: str, data: Sequence[int] = ()) -> None:
-        """Put an entry into a table."""
+        """Insert an entry into a table."""
 
     def set_default(self, table: str, action: str, data: Sequence[int] = ()) -> None:
-        """Set what a table does with packets that match no entry."""
+        """Set the action of a table for packets that match no entry."""
 
     def read(self, register: str, index: int) -> int:
-        """Return a cell of a register."""
+        """Return the value of a register cell."""
 
     def write(self, register: str, index: int, value: int) -> None:
-        """Set a cell of a register."""
+        """Set the value of a register cell."""
 
     def send(self, port: int, data: bytes) -> None:
-        """Let a packet arrive at a port."""
+        """Inject a packet at a port."""
 
     def listen(self) -> list[Sent]:
-        """Return what the switch has sent since the last call; wait for it a moment at most."""
+        """Return the packets sent since the last call, after a short wait if there are none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """A packet that waits at the driver.
+    """A packet held by the driver.
 
     Attributes
     ----------
     port, queue : int
-        Where it is to leave.
+        Egress port and queue.
     upstream_queue : int
-        Which queue it came from.
+        Queue at the upstream neighbour.
     ingress_port : int
-        Where it arrived.
+        Port of arrival.
     length : int
-        What it adds to its queue, in bytes.
+        Contribution to the length of its queue, in bytes.
     entry : int
-        Its place in the flow table.
+        Index in the flow table.
     sampled, counted : bool
         Whether its header will be recirculated; whether it is in the pause counter.
     data : bytes
-        All of this and the packet: what to give back to the switch.
+        The packet with all of the above, as it must be returned to the switch.
     """
 
     port: int
@@ -102,7 +102,7 @@ class Held:
 
     @classmethod
     def read(cls, data: bytes) -> Held:
-        """Read what the switch sends to the driver's holding port."""
+        """Parse a packet that the switch sent to the driver's holding port."""
         port, queue, upstream_queue, ingress_port, length, entry, flags = _HELD.unpack_from(data)
         return cls(
             port=port,
@@ -118,24 +118,24 @@ class Held:
 
 
 class Driven:
-    """The program on a switch, with the driver for traffic manager, as a form of the switch.
+    """The program on a switch with the driver as traffic manager, as an implementation.
 
     Parameters
     ----------
     board : Board
         The switch, just started.
     settings : Settings
-        What it is configured with.
+        The switch's configuration.
 
     Attributes
     ----------
     heard : list of Sent
-        What the switch has sent in the last step, but for packets to be held.
+        Packets that the switch sent in the last step, except packets to hold.
 
     Raises
     ------
     InputError
-        If the settings exceed what the program is compiled for.
+        If the settings exceed the limits of the compiled program.
     """
 
     def __init__(self, board: Board, settings: Settings) -> None:
@@ -147,8 +147,8 @@ class Driven:
         self._time_us = -1
         self._held: list[Held] = []
 
-    def answer(self, at_ns: int, happens: Packet | Departure | Signal | Bitmap | Refresh) -> Answer:
-        """Let it happen and say what the program made of it.
+    def answer(self, at_ns: int, event: Packet | Departure | Signal | Bitmap | Refresh) -> Answer:
+        """Process an event and return the program's answer.
 
         Raises
         ------
@@ -159,17 +159,17 @@ class Driven:
         if at_ns // 1000 != self._time_us:
             self._time_us = at_ns // 1000
             self._board.set_default("clock", "stopped", (self._time_us,))
-        if isinstance(happens, Packet):
-            return self._enqueue(happens)
-        if isinstance(happens, Departure):
-            return self._dequeue(self._held[happens.packet])
-        if isinstance(happens, Refresh):
-            self._board.send(DRIVER_PORT, refresh_packet(happens.port))
-            told = read_message(self._next("bitmap", lambda sent: sent.port == happens.port))
-            return Answer(bitmap=told.queues if isinstance(told, Bitmap) else None)
-        self._board.send(happens.port, message_packet(happens))
-        self._next("word to the driver", lambda sent: sent.port == DRIVER_PORT)
-        return Answer(paused=queues_of(self._board.read("paused", happens.port)))
+        if isinstance(event, Packet):
+            return self._enqueue(event)
+        if isinstance(event, Departure):
+            return self._dequeue(self._held[event.packet])
+        if isinstance(event, Refresh):
+            self._board.send(DRIVER_PORT, refresh_packet(event.port))
+            message = read_message(self._next("bitmap", lambda sent: sent.port == event.port))
+            return Answer(bitmap=message.queues if isinstance(message, Bitmap) else None)
+        self._board.send(event.port, message_packet(event))
+        self._next("message to the driver", lambda sent: sent.port == DRIVER_PORT)
+        return Answer(paused=queues_of(self._board.read("paused", event.port)))
 
     def _enqueue(self, packet: Packet) -> Answer:
         self._board.send(packet.ingress, data_packet(packet))
@@ -190,8 +190,8 @@ class Driven:
         )
         if queue_named(left) != held.queue:
             raise CcbenchError(
-                f"the packet that left queue {held.queue} of port {held.port} says queue "
-                f"{queue_named(left)}: a fault of the program"
+                f"the packet that left queue {held.queue} of port {held.port} names queue "
+                f"{queue_named(left)}: a bug in the program"
             )
         if held.sampled:
             self._wait(
@@ -208,24 +208,24 @@ class Driven:
         place = pause_counter_place(held.ingress_port, held.upstream_queue)
         return self._board.read("pause_counter", place)
 
-    def _next(self, what: str, wanted: Callable[[Sent], bool]) -> Sent:
-        """Listen until the switch has sent such a packet."""
-        found: list[Sent] = []
+    def _next(self, action: str, is_wanted: Callable[[Sent], bool]) -> Sent:
+        """Wait for a packet that satisfies `is_wanted`."""
+        matching: list[Sent] = []
 
         def has_come() -> bool:
             self.heard += self._board.listen()
-            found[:] = [sent for sent in self.heard if wanted(sent)]
-            return bool(found)
+            matching[:] = [sent for sent in self.heard if is_wanted(sent)]
+            return bool(matching)
 
-        self._wait(f"send a {what}", has_come)
-        return found[0]
+        self._wait(f"send a {action}", has_come)
+        return matching[0]
 
-    def _wait(self, what: str, done: Callable[[], bool]) -> None:
+    def _wait(self, action: str, done: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _PATIENCE_S
         while not done():
             if time.monotonic() > deadline:
                 raise CcbenchError(
-                    f"the switch does not {what} within {_PATIENCE_S:g} s; it has sent {self.heard}"
+                    f"the switch did not {action} within {_PATIENCE_S:g} s; it sent {self.heard}"
                 )
 
     def _signals(self) -> tuple[Signal, ...]:
@@ -234,7 +234,7 @@ class Driven:
 
 
 class Twins:
-    """A switch and the interpreter, side by side: both must send the same bytes at every step.
+    """A switch and the interpreter in parallel, which must send the same bytes at every step.
 
     Parameters
     ----------
@@ -248,23 +248,23 @@ class Twins:
         self._driven = driven
         self._interpreted = interpreted
 
-    def answer(self, at_ns: int, happens: Packet | Departure | Signal | Bitmap | Refresh) -> Answer:
-        """Let it happen to both and return the switch's answer.
+    def answer(self, at_ns: int, event: Packet | Departure | Signal | Bitmap | Refresh) -> Answer:
+        """Process an event on both and return the switch's answer.
 
         Raises
         ------
         CcbenchError
-            If they have not sent the same.
+            If their output differs.
         """
         before = len(self._interpreted.sent)
-        self._interpreted.answer(at_ns, happens)
-        answer = self._driven.answer(at_ns, happens)
-        sent, right = (
+        self._interpreted.answer(at_ns, event)
+        answer = self._driven.answer(at_ns, event)
+        sent, expected = (
             sorted((packet.port, packet.data.hex()) for packet in packets)
             for packets in (self._driven.heard, self._interpreted.sent[before:])
         )
-        if sent != right:
+        if sent != expected:
             raise CcbenchError(
-                f"at {at_ns} ns, {happens}: the switch sends {sent}, the interpreter {right}"
+                f"at {at_ns} ns, {event}: the switch sent {sent}, the interpreter {expected}"
             )
         return answer

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BMv2's ``simple_switch`` as a :class:`~.driven.Board`: interfaces and its CLI."""
+"""BMv2's ``simple_switch`` as a :class:`~.driven.Board`, with interfaces and its CLI."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
-from ccbench.datacenter.p4.form import (
+from ccbench.datacenter.p4.implementation import (
     DRIVER_PORT,
     HOLDING_PORT,
     RECIRCULATION_DEPTH,
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 __all__ = ["Live", "cable", "listen", "live"]
 
 _ALL_PROTOCOLS = 0x0003
-_OUTGOING = 4  # a socket's copy of what it has sent itself
-_RECEIVE_BYTES = 8_000_000  # what may wait in a socket
-_SO_RCVBUFFORCE = 33  # beyond what this machine allows to programs that are not root
+_OUTGOING = 4  # a socket's copy of its own packets
+_RECEIVE_BYTES = 8_000_000  # of a socket's receive buffer
+_SO_RCVBUFFORCE = 33  # exceeds the limit of unprivileged programs
 _THRIFT_PORT = 9090  # of the first switch
 _DEPTH = 64  # of a queue, in packets
 _PATIENCE_S = 20.0
 _MOMENT_S = 0.02
 _PROMPT = "RuntimeCmd: "
 _FAULTS = ("error", "invalid", "unknown")
-#: Room for a full packet with what the driver gets in front of it.
+#: MTU that fits a full packet with the driver's header.
 _MTU = "9000"
 
 
@@ -48,16 +48,11 @@ class Live:
     Parameters
     ----------
     program : Program
-        What it runs.
+        The program that it runs.
     cli : subprocess.Popen
         ``simple_switch_CLI``, just started, with pipes.
     sockets : dict
-        Of each port the socket at the other end of its wire.
-
-    Attributes
-    ----------
-    sockets : dict
-        As above.
+        For each port, the socket at the other end of its wire.
     """
 
     def __init__(
@@ -69,25 +64,25 @@ class Live:
         self._read_answer()
 
     def command(self, line: str) -> str:
-        """Have the CLI do something and return what it says.
+        """Execute a command of the CLI and return its output.
 
         Raises
         ------
         RuntimeError
-            If it refuses, with its first word about that.
+            If the CLI refuses the command; the message is its first error.
         """
         if self._cli.stdin is None:
             raise RuntimeError("simple_switch_CLI has no input")
         self._cli.stdin.write(line + "\n")
         self._cli.stdin.flush()
-        said = self._read_answer()
-        for answer in said.splitlines():
-            if answer.lower().startswith(_FAULTS):
-                raise RuntimeError(f"simple_switch_CLI: {line}: {answer}")
-        return said
+        output = self._read_answer()
+        for output_line in output.splitlines():
+            if output_line.lower().startswith(_FAULTS):
+                raise RuntimeError(f"simple_switch_CLI: {line}: {output_line}")
+        return output
 
     def reset(self) -> None:
-        """Forget all that has been configured or counted."""
+        """Clear all configuration and state."""
         for pipeline in self._program.pipelines.values():
             for name, table in pipeline.tables.items():
                 if table["key"] and not table.get("entries"):
@@ -98,10 +93,9 @@ class Live:
         self.reset_queues()
 
     def reset_queues(self) -> None:
-        """Give all queues BMv2's rate and depth, but for the ports that lead nowhere else.
+        """Restore BMv2's rate and depth of all queues, except at recirculation and driver ports.
 
-        Those are of headers that are recirculated and of the driver: what is lost there nobody
-        sends again.
+        Those ports have deeper queues, as packets lost there are not retransmitted.
         """
         self.command("set_queue_rate 0")  # no limit
         self.command(f"set_queue_depth {_DEPTH}")
@@ -109,67 +103,67 @@ class Live:
             self.command(f"set_queue_depth {RECIRCULATION_DEPTH} {port}")
 
     def insert(self, table: str, key: Sequence[int], action: str, data: Sequence[int] = ()) -> None:
-        """Put an entry into a table."""
+        """Insert an entry into a table."""
         name, full = self._names(table, action)
         self.command(f"table_add {name} {full} {_words(key)} => {_words(data)}")
 
     def set_default(self, table: str, action: str, data: Sequence[int] = ()) -> None:
-        """Set what a table does with packets that match no entry."""
+        """Set the action of a table for packets that match no entry."""
         name, full = self._names(table, action)
         self.command(f"table_set_default {name} {full} {_words(data)}")
 
     def read(self, register: str, index: int) -> int:
-        """Return a cell of a register."""
-        said = self.command(f"register_read {self._program.register(register)} {index}")
-        return int(said.rpartition("=")[2])
+        """Return the value of a register cell."""
+        output = self.command(f"register_read {self._program.register(register)} {index}")
+        return int(output.rpartition("=")[2])
 
     def read_all(self, register: str) -> list[int]:
-        """Return all cells of a register."""
-        said = self.command(f"register_read {self._program.register(register)}")
-        return [int(number) for number in said.rpartition("=")[2].split(",")]
+        """Return the values of all cells of a register."""
+        output = self.command(f"register_read {self._program.register(register)}")
+        return [int(number) for number in output.rpartition("=")[2].split(",")]
 
     def write(self, register: str, index: int, value: int) -> None:
-        """Set a cell of a register."""
+        """Set the value of a register cell."""
         self.command(f"register_write {self._program.register(register)} {index} {value}")
 
     def send(self, port: int, data: bytes) -> None:
-        """Let a packet arrive at a port."""
+        """Inject a packet at a port."""
         self.sockets[port].send(data)
 
     def listen(self, seconds: float = _MOMENT_S) -> list[Sent]:
-        """Return what the switch has sent; wait for the first of it for so long at most."""
+        """Return the packets sent by the switch, waiting at most `seconds` for the first."""
         return [sent for _, sent in listen({"": self}, seconds)]
 
     def _names(self, table: str, action: str) -> tuple[str, str]:
-        found = self._program.table(table)
-        return found["name"], self._program.actions[self._program.action(found, action)]["name"]
+        entry = self._program.table(table)
+        return entry["name"], self._program.actions[self._program.action(entry, action)]["name"]
 
     def _read_answer(self) -> str:
-        """Read until the CLI asks for the next command."""
-        said = ""
-        while not said.endswith(_PROMPT):
+        """Read the CLI's output up to its prompt."""
+        output = ""
+        while not output.endswith(_PROMPT):
             read = self._cli.stdout.read(1) if self._cli.stdout else ""
             if not read:
-                raise RuntimeError(f"simple_switch_CLI ends: {said.strip() or 'it says nothing'}")
-            said += read
-        return said.removesuffix(_PROMPT)
+                raise RuntimeError(f"simple_switch_CLI ended: {output.strip() or 'no message'}")
+            output += read
+        return output.removesuffix(_PROMPT)
 
 
 def listen(switches: Mapping[str, Live], seconds: float) -> list[tuple[str, Sent]]:
-    """Return what some switches have sent; wait for the first of it for so long at most."""
+    """Return the packets sent by switches, waiting at most `seconds` for the first."""
     ends = {
         end: (name, port)
         for name, switch in switches.items()
         for port, end in switch.sockets.items()
     }
     ready, _, _ = select.select(list(ends), [], [], max(0.0, seconds))
-    heard = []
+    received = []
     for end in ready:
         data, address = end.recvfrom(65_536)
         if address[2] != _OUTGOING:
             name, port = ends[end]
-            heard.append((name, Sent(port, data)))
-    return heard
+            received.append((name, Sent(port, data)))
+    return received
 
 
 @contextlib.contextmanager
@@ -180,20 +174,20 @@ def live(
     log: Path,
     number: int = 0,
 ) -> Iterator[Live]:
-    """Have a switch run, with an interface for each port, until the end of the block.
+    """Run a switch with an interface for each port until the end of the block.
 
     Parameters
     ----------
     compiled : Path
-        The file of the program.
+        File of the compiled program.
     program : Program
-        The same, read.
+        The parsed program.
     ports : mapping
-        Of each port its interface; None for one that is to be made, with a socket at the other end.
+        The interface of each port; None to create one, with a socket at the other end.
     log : Path
-        Where BMv2 writes what it has to say.
+        BMv2's log file.
     number : int
-        Tells the switches of a network from each other.
+        Index of the switch in its network.
 
     Raises
     ------
@@ -201,10 +195,10 @@ def live(
         If the switch or its CLI does not start.
     """
     thrift_port = _THRIFT_PORT + number
-    made = {port: f"{number}-{port}" for port, interface in ports.items() if interface is None}
-    interfaces = {port: interface or f"s{made[port]}" for port, interface in ports.items()}
+    names = {port: f"{number}-{port}" for port, interface in ports.items() if interface is None}
+    interfaces = {port: interface or f"s{names[port]}" for port, interface in ports.items()}
     with (
-        _ends(made) as sockets,
+        _ends(names) as sockets,
         _simple_switch(compiled, interfaces, log, number),
         subprocess.Popen(  # noqa: S603
             ["simple_switch_CLI", "--thrift-port", str(thrift_port)],  # noqa: S607
@@ -221,12 +215,12 @@ def live(
 
 
 def cable(one: str, other: str) -> None:
-    """Make two interfaces that are the ends of one cable.
+    """Create two interfaces connected by a cable.
 
     Raises
     ------
     RuntimeError
-        If they cannot be made.
+        If they cannot be created.
     """
     call("ip", "link", "add", one, "type", "veth", "peer", "name", other)
     for end in (one, other):
@@ -235,19 +229,19 @@ def cable(one: str, other: str) -> None:
 
 @contextlib.contextmanager
 def _ends(names: Mapping[int, str]) -> Iterator[dict[int, socket.socket]]:
-    """Make a cable for each port, and a socket at the end that is not the switch's."""
+    """Create a cable for each port, and a socket at the end opposite the switch."""
     sockets: dict[int, socket.socket] = {}
     try:
         for port, name in names.items():
             cable(f"s{name}", f"h{name}")
-            made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL_PROTOCOLS))
-            sockets[port] = made
-            made.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BYTES)
-            made.bind((f"h{name}", 0))
+            end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL_PROTOCOLS))
+            sockets[port] = end
+            end.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BYTES)
+            end.bind((f"h{name}", 0))
         yield sockets
     finally:
-        for port, made in sockets.items():
-            made.close()
+        for port, end in sockets.items():
+            end.close()
             call("ip", "link", "delete", f"s{names[port]}")
 
 
@@ -268,7 +262,7 @@ def _simple_switch(
             deadline = time.monotonic() + _PATIENCE_S
             while not _listening(thrift_port):
                 if process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"simple_switch does not start (status {process.poll()})")
+                    raise RuntimeError(f"simple_switch did not start (status {process.poll()})")
                 time.sleep(0.05)
             yield
         finally:

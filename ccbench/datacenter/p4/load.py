@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a running switch under load: what shows only when packets come close upon each other.
+"""Checks of a running switch with closely spaced packets.
 
-Nothing here is a test vector, as when a packet is processed is up to the switch. Each check says
-what is wrong in a line, or None.
+These are not test vectors, because the switch decides when it processes a packet. Each check
+returns the fault in one line, or None.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from ccbench.datacenter.p4.form import (
+from ccbench.datacenter.p4.implementation import (
     DRIVER_PORT,
     RECIRCULATION_PORT,
     configure,
@@ -28,35 +28,35 @@ if TYPE_CHECKING:
 
 __all__ = ["LOADS", "keeps_queues", "recovers_lost_headers"]
 
-#: Packets per second that are tried: below what BMv2 can forward on a busy machine.
+#: Tested loads in packets/s, below the capacity of BMv2 on a busy machine.
 LOADS = (600, 1500)
 
 _SECONDS = 6.0
-_BURST = 10  # packets of one flow that come close upon each other
-_SPREAD = 0.4  # the part of the time between two bursts that one takes
-_ENOUGH = 0.9  # the part of the packets that a busy machine has to forward
-_FLOWS = 6  # less than there are queues, so that each keeps one for itself
+_BURST = 10  # closely spaced packets of a flow
+_SPREAD = 0.4  # duration of a burst as a share of the interval between bursts
+_ENOUGH = 0.9  # share of the packets that even a busy machine forwards
+_FLOWS = 6  # fewer than queues, so that each has its own
 _SILENCE_S = 0.5
-_NUMBER = 4  # the last bytes of a packet say which one it is
+_NUMBER = 4  # bytes of the packet's number, at its end
 
 
 def keeps_queues(switch: Live, packets_per_s: int) -> str | None:
-    """Check that flows keep their queues: bursts of packets, all within the flows' sticky time.
+    """Check that flows retain their queues during bursts within the flows' sticky time.
 
-    The gaps within a burst grow, so that some packets arrive just when the header of the one before
-    comes back.
+    The gaps within a burst grow, so that some packets arrive just when the header of the preceding
+    packet returns.
 
     Parameters
     ----------
     switch : Live
         The switch, just reset.
     packets_per_s : int
-        How many packets to send for six seconds.
+        Number of packets per second, for six seconds.
 
     Returns
     -------
     str or None
-        How many packets left another queue than their flow's first packet.
+        Number of packets that left a queue other than that of their flow's first packet.
     """
     settings = Settings(
         speeds_mbps=(1000,) * 2, queues=8, hrtt_ns=10**9, sticky_ns=int((_SECONDS + 60) * 1e9)
@@ -81,20 +81,20 @@ def keeps_queues(switch: Live, packets_per_s: int) -> str | None:
             number = int.from_bytes(packet.data[-_NUMBER:], "big")
             queues[number // _BURST % _FLOWS].append(queue_named(packet))
     arrived = sum(map(len, queues.values()))
-    changed = sum(queue != found[0] for found in queues.values() for queue in found)
+    changed = sum(queue != of_flow[0] for of_flow in queues.values() for queue in of_flow)
     if changed:
-        return f"{changed} of {arrived} packets left another queue than their flow's first"
+        return f"{changed} of {arrived} packets left a queue other than their flow's first"
     if arrived < _ENOUGH * count:
         return f"{arrived} of {count} packets were forwarded: the machine is too busy"
     return None
 
 
 def recovers_lost_headers(switch: Live) -> str | None:
-    """Check that the loss of recirculated headers does no lasting harm.
+    """Check that the switch recovers from the loss of recirculated headers.
 
-    Three packets congest a queue while the recirculation port drops all that comes to it. Once they
-    have left, the refresh resumes their upstream queue; from then on pauses and resumes work as
-    before, and after a second of silence the flow has no claim to its queue.
+    Three packets congest a queue while the recirculation port drops everything. Once they have
+    left, the refresh resumes their upstream queue; afterwards pauses and resumes work again, and
+    after a second without packets the flow loses its queue.
     """
     settings = Settings(speeds_mbps=(1, 1), queues=4, upstream_queues=8, hrtt_ns=10**6)
     configure(switch, settings)
@@ -108,10 +108,10 @@ def recovers_lost_headers(switch: Live) -> str | None:
     finally:
         switch.reset_queues()
     if _queues(sent) != [0, 0, 0] or _messages(waiting) != [Bitmap(0, frozenset({5}))]:
-        return f"three packets left queues {_queues(sent)}; meanwhile {_messages(waiting)} was sent"
+        return f"three packets left queues {_queues(sent)}; the switch sent {_messages(waiting)}"
     after = _messages(_exchange(switch, 0.5, (DRIVER_PORT, refresh_packet(0))))
     if after != [Bitmap(0, frozenset())]:
-        return f"all packets have left, but their headers were lost, and the refresh is {after}"
+        return f"after all packets left and their headers were lost, the refresh is {after}"
     time.sleep(1)
     sent = _exchange(switch, 0.5, (0, packet))
     if _messages(sent) != [Signal("pause", 0, 5), Signal("resume", 0, 5)]:
@@ -122,7 +122,7 @@ def recovers_lost_headers(switch: Live) -> str | None:
 
 
 def _exchange(switch: Live, seconds: float, *packets: tuple[int, bytes]) -> list[Sent]:
-    """Send packets to ports, and return what comes out in so many seconds."""
+    """Send packets to ports, and return the packets received within `seconds`."""
     for port, packet in packets:
         switch.send(port, packet)
     sent: list[Sent] = []
@@ -131,12 +131,12 @@ def _exchange(switch: Live, seconds: float, *packets: tuple[int, bytes]) -> list
 
 
 def _queues(sent: list[Sent]) -> list[int]:
-    """Return the queues that packets have left at port 1."""
+    """Return the queues that packets left at port 1."""
     return [queue_named(each) for each in sent if each.port == 1]
 
 
 def _messages(sent: list[Sent]) -> list[Signal | Bitmap]:
-    """Return what the neighbour at port 0 is told."""
+    """Return the messages to the neighbour at port 0."""
     read = (read_message(each) for each in sent if each.port == 0)
     return [message for message in read if message is not None]
 

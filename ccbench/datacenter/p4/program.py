@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What p4c makes of a P4 program for BMv2: the JSON of its behavioural model, as far as used.
+"""The output of p4c for BMv2: the JSON of its behavioural model, as far as needed.
 
-Only names are looked up here; what they do is in :mod:`ccbench.datacenter.p4.interpreter`. The
-format is described in BMv2's ``docs/JSON_format.md``, and this reads its version 2.
+This module only looks up names; :mod:`ccbench.datacenter.p4.interpreter` implements their meaning.
+The format, version 2, is described in BMv2's ``docs/JSON_format.md``.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ class Program:
     Attributes
     ----------
     widths : mapping
-        Of each header and metadata instance the widths of its fields in bits, in order.
+        For each header and metadata instance, the widths of its fields in bits, in order.
     metadata : frozenset of str
-        Which instances are metadata, and so always valid.
+        Metadata instances, which are always valid.
     states : mapping
-        The parser's states by name.
+        Parser states by name.
     start : str
-        Its first one.
+        Initial parser state.
     emitted : tuple of str
-        Headers in the order in which the deparser writes them.
+        Headers in the deparser's order.
     actions : mapping
-        Actions by their number.
+        Actions by number.
     pipelines : mapping
         "ingress" and "egress".
     registers : mapping
-        Of each register its number of cells and their width in bits.
+        For each register, its number of cells and their width in bits.
     calculations : mapping
-        Hashes by name.
+        Hash functions by name.
     field_lists : mapping
-        Metadata that copies of a packet keep, by number.
+        Metadata that packet copies preserve, by number.
     """
 
     widths: Mapping[str, Mapping[str, int]]
@@ -72,26 +72,24 @@ class Program:
 
     @classmethod
     def load(cls, path: Path) -> Program:
-        """Read the file that p4c wrote.
+        """Read a file written by p4c.
 
         Raises
         ------
         InputError
-            If it cannot be read, or is no such file of version 2.
+            If it cannot be read, or is not such a file of version 2.
         """
         text = validation.text_file(path, "compiled P4 program")
         try:
             read = safe_json.loads(text)
             if read["__meta__"]["version"][0] != _MAJOR:
-                raise InputError(
-                    f"{path}: BMv2's JSON of version {_MAJOR} is read: compile it again"
-                )
+                raise InputError(f"{path} is not BMv2's JSON of version {_MAJOR}: compile it again")
             return cls._from_json(read)
         except (KeyError, IndexError, TypeError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(
-                f"{path} is not what p4c writes for BMv2 ({error!r}): compile it again"
+                f"{path} is not p4c's output for BMv2 ({error!r}): compile it again"
             ) from error
 
     @classmethod
@@ -129,25 +127,25 @@ class Program:
         )
 
     def table(self, name: str) -> Mapping[str, Any]:
-        """Return a table by its name or the last part of it.
+        """Return a table by its name or the last part of its name.
 
         Raises
         ------
         InputError
-            If there is no such table, or more than one.
+            If there is no such table, or several.
         """
-        found = [
+        matching = [
             table
             for pipeline in self.pipelines.values()
             for full, table in pipeline.tables.items()
             if full == name or full.endswith(f".{name}")
         ]
-        if len(found) != 1:
-            raise InputError(f"table {name!r} is in the program {len(found)} times: name another")
-        return found[0]
+        if len(matching) != 1:
+            raise InputError(f"the program has {len(matching)} tables named {name!r}: name another")
+        return matching[0]
 
     def action(self, table: Mapping[str, Any], name: str) -> int:
-        """Return the number of one of a table's actions, by the last part of its name.
+        """Return the number of a table's action by the last part of its name.
 
         Raises
         ------
@@ -160,16 +158,16 @@ class Program:
         raise InputError(f"table {table['name']} has no action {name!r}: it has {table['actions']}")
 
     def register(self, name: str) -> str:
-        """Return the full name of a register, given that or the last part of it.
+        """Return the full name of a register by its name or the last part of its name.
 
         Raises
         ------
         InputError
-            If there is no such register, or more than one.
+            If there is no such register, or several.
         """
-        found = [full for full in self.registers if name in (full, full.rpartition(".")[2])]
-        if len(found) != 1:
+        matching = [full for full in self.registers if name in (full, full.rpartition(".")[2])]
+        if len(matching) != 1:
             raise InputError(
-                f"register {name!r} is in the program {len(found)} times: name another"
+                f"the program has {len(matching)} registers named {name!r}: name another"
             )
-        return found[0]
+        return matching[0]

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the P4 program is, what p4c makes of it, and whether the two still belong together.
+"""Sources of the P4 program, their compilation, and the packaged compiled program.
 
-The program compiled for BMv2 lies in the package, as ``data/bfc.json`` beside ``data/bfc.sha256``,
-the hash of the sources that it was compiled from: so that the program can be executed where there
-is no p4c.
+The package contains the program compiled for BMv2 as ``data/bfc.json``, with the digest of its
+sources as ``data/bfc.sha256``, so that machines without p4c can execute it.
 """
 
 from __future__ import annotations
@@ -31,28 +30,28 @@ __all__ = [
 ]
 
 _DATA = Path(__file__).parent.parent / "data"
-#: The program as p4c compiled it.
+#: The compiled program.
 COMPILED = _DATA / "bfc.json"
-#: The hash of what it was compiled from.
+#: The digest of its sources.
 DIGEST = _DATA / "bfc.sha256"
 
-#: p4lang's names for the compiler; the first is a driver of the second.
+#: p4lang's names of the compiler; the second is a driver of the first.
 _COMPILERS = ("p4c-bm2-ss", "p4c")
 
 
 def source_folder() -> Path:
-    """Return the folder of the P4 sources: in the package, or of the checkout."""
+    """Return the folder of the P4 sources, in the package or in the checkout."""
     package = Path(__file__).parents[2]
     for folder in (package / "p4", package.parent / "p4"):
         if (folder / "bfc.p4").is_file():
             return folder
     raise MissingRequirement(
-        f"the P4 sources are neither in {package} nor beside it: install ccbench again"
+        f"the P4 sources are neither in {package} nor next to it: reinstall ccbench"
     )
 
 
 def source_files(folder: Path) -> tuple[Path, ...]:
-    """Return the sources of the program for BMv2, in the order in which they are hashed."""
+    """Return the sources of the program for BMv2 in the order of the digest."""
     return tuple(
         sorted(
             path
@@ -63,12 +62,12 @@ def source_files(folder: Path) -> tuple[Path, ...]:
 
 
 def source_digest(folder: Path) -> str:
-    """Return the hash of the sources: names and contents, so that a file moved is a change.
+    """Return the digest of the sources' paths and contents.
 
     Parameters
     ----------
     folder : Path
-        As :func:`source_folder` finds it.
+        As returned by :func:`source_folder`.
     """
     digest = hashlib.sha256()
     for path in source_files(folder):
@@ -86,25 +85,25 @@ def compile_program(folder: Path, compiler: str | None = None) -> str:
     folder : Path
         The sources.
     compiler : str, optional
-        The program to call, ``p4c`` or ``p4c-bm2-ss``; left out, the one that is installed.
+        The compiler, ``p4c`` or ``p4c-bm2-ss``; by default whichever is installed.
 
     Returns
     -------
     str
-        BMv2's JSON, without the places in the sources that each part comes from.
+        BMv2's JSON without source locations.
 
     Raises
     ------
     MissingRequirement
         If there is no compiler.
     CcbenchError
-        If it refuses the program; the message is the compiler's first error.
+        If the compiler refuses the program; the message is its first error.
     """
-    wanted = (compiler,) if compiler else _COMPILERS
-    found = next((path for path in map(shutil.which, wanted) if path), None)
+    compilers = (compiler,) if compiler else _COMPILERS
+    found = next((path for path in map(shutil.which, compilers) if path), None)
     if found is None:
         raise MissingRequirement(
-            f"{' or '.join(wanted)} is not installed: p4lang packages p4c for Ubuntu and Debian "
+            f"{' or '.join(compilers)} is not installed: p4lang packages p4c for Ubuntu and Debian "
             "(https://p4.org); the compiled program in ccbench works without it"
         )
     with tempfile.TemporaryDirectory() as scratch:
@@ -121,41 +120,43 @@ def compile_program(folder: Path, compiler: str | None = None) -> str:
             check=False,
         )
         if done.returncode or not out.is_file():
-            lines = done.stderr.splitlines() or ["it says nothing"]
+            lines = done.stderr.splitlines() or ["no message"]
             first = next((line for line in lines if "error" in line), lines[-1])
             raise CcbenchError(f"{found} refuses bfc.p4: {first}")
-        made = json.loads(out.read_text(encoding="utf-8"))
-    return json.dumps(_without_places(made), separators=(",", ":")) + "\n"
+        compiled = json.loads(out.read_text(encoding="utf-8"))
+    return json.dumps(_without_locations(compiled), separators=(",", ":")) + "\n"
 
 
 def store_compiled(text: str, folder: Path) -> None:
-    """Put a compiled program into the package, beside the hash of its sources."""
+    """Store a compiled program in the package, with the digest of its sources."""
     for path, content in ((COMPILED, text), (DIGEST, f"{source_digest(folder)}\n")):
-        with new_file(path) as made:
-            made.write_text(content, encoding="utf-8")
+        with new_file(path) as temporary:
+            temporary.write_text(content, encoding="utf-8")
 
 
 def load_compiled() -> Program:
-    """Read the compiled program that lies in the package.
+    """Read the packaged compiled program.
 
     Raises
     ------
     InputError
-        If its sources have changed since.
+        If its sources have changed.
     """
     if DIGEST.read_text(encoding="utf-8").strip() != source_digest(source_folder()):
         raise InputError(
-            f"{COMPILED} was compiled from other sources than those in {source_folder()}: "
+            f"{COMPILED} was compiled from sources other than those in {source_folder()}: "
             "run `ccbench bfc p4 compile`"
         )
     return Program.load(COMPILED)
 
 
-def _without_places(made: object) -> object:
-    if isinstance(made, dict):
+def _without_locations(compiled: object) -> object:
+    if isinstance(compiled, dict):
         return {
-            name: _without_places(value) for name, value in made.items() if name != "source_info"
+            name: _without_locations(value)
+            for name, value in compiled.items()
+            if name != "source_info"
         }
-    if isinstance(made, list):
-        return [_without_places(value) for value in made]
-    return made
+    if isinstance(compiled, list):
+        return [_without_locations(value) for value in compiled]
+    return compiled

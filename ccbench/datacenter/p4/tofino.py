@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program for Tofino 2: compiled and assembled, and what it takes of the hardware.
+"""The program for Tofino 2: compilation, and its use of the hardware's resources.
 
-p4c compiles it where it was built with its Tofino back end (``-DENABLE_TOFINO=ON``). What a program
-takes stands in the compiler's ``resources.json``, unit by unit; :func:`read_fit` adds it up.
+p4c compiles it if built with its Tofino back end (``-DENABLE_TOFINO=ON``). The compiler's
+``resources.json`` lists the resources in use unit by unit; :func:`read_fit` adds them up.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ if TYPE_CHECKING:
 
 __all__ = ["FLOW_TABLE", "Fit", "compile_tofino", "missing", "read_fit"]
 
-#: The registers of the flow table: three for each entry, one after the other (section 3.4).
+#: The registers of the flow table, three per entry, in order (section 3.4).
 FLOW_TABLE = ("flow_size", "flow_touched", "flow_queue")
 
 _PROGRAM = "bfc_tofino2"
 _TARGET = "tofino2-t2na"
 
-#: What the compiler calls the second copy of a register that both ghost and ingress touch.
+#: The compiler's suffix for the second copy of a register accessed by both ghost and ingress.
 _SECOND = "__gen_duplicate_ping_pong"
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What the program takes of one pipe.
+    """Resources that the program uses in one pipe.
 
     Attributes
     ----------
     stages : int
-        The match-action stages that it uses, from the first to the last.
+        Match-action stages, from the first to the last in use.
     stages_available : int
-        Those that a pipe has.
+        Match-action stages of a pipe.
     blocks : mapping of str to int
-        For each register, by its name in the program, the blocks of SRAM with map RAM that it
-        takes, the spare ones and the copy for the ghost thread included.
+        For each register, by its name in the program, the blocks of SRAM with map RAM, including
+        spare blocks and the copy for the ghost thread.
     blocks_available : int
-        The blocks of SRAM with map RAM in all stages, which is all memory that packets can change.
+        Blocks of SRAM with map RAM in all stages, which are all memory that packets can modify.
     sram_blocks : int
-        The blocks of SRAM that the whole program takes, for tables and registers.
+        Blocks of SRAM that the whole program uses, for tables and registers.
     sram_blocks_available : int
-        Those that a pipe has.
+        Blocks of SRAM in a pipe.
     """
 
     stages: int
@@ -63,22 +63,22 @@ class Fit:
 
     @property
     def flow_table_share(self) -> float:
-        """The share of the stateful memory that the flow table takes; the thesis: below 0.1."""
+        """Share of the stateful memory used by the flow table; below 0.1 in the thesis."""
         return sum(self.blocks.get(name, 0) for name in FLOW_TABLE) / self.blocks_available
 
     @property
     def stateful_share(self) -> float:
-        """The share of the stateful memory that all registers take."""
+        """Share of the stateful memory used by all registers."""
         return sum(self.blocks.values()) / self.blocks_available
 
 
 def missing(compiler: str | None = None) -> str | None:
-    """Return why the program cannot be compiled for Tofino 2 here, or None if it can.
+    """Return the reason why the program cannot be compiled for Tofino 2, or None if it can.
 
     Parameters
     ----------
     compiler : str, optional
-        The program to call; left out, the ``p4c`` that is installed.
+        The compiler; by default the installed ``p4c``.
     """
     found = shutil.which(compiler or "p4c")
     if found is None:
@@ -86,7 +86,7 @@ def missing(compiler: str | None = None) -> str | None:
             f"{compiler or 'p4c'} is not installed: for Tofino 2 p4c has to be built with "
             "-DENABLE_TOFINO=ON (https://github.com/p4lang/p4c)"
         )
-    # p4c asks for a source beside the list of its targets, and ends with an error without one.
+    # Listing targets without a source file, p4c exits with an error status.
     listed = subprocess.run(  # noqa: S603 - a compiler that the user has installed or named
         [found, "--target-help"], capture_output=True, text=True, check=False
     )
@@ -104,23 +104,18 @@ def compile_tofino(folder: Path, output: Path, compiler: str | None = None) -> F
     Parameters
     ----------
     folder : Path
-        The sources, as :func:`~ccbench.datacenter.p4.sources.source_folder` finds them.
+        The sources, as returned by :func:`~ccbench.datacenter.p4.sources.source_folder`.
     output : Path
-        A folder for all that the compiler makes: the assembly, the binary, its reports.
+        A folder for the compiler's output: assembly, binary, reports.
     compiler : str, optional
-        The program to call; left out, the ``p4c`` that is installed.
-
-    Returns
-    -------
-    Fit
-        What the program takes of a pipe.
+        The compiler; by default the installed ``p4c``.
 
     Raises
     ------
     MissingRequirement
         If there is no compiler, or it has no back end for Tofino 2.
     CcbenchError
-        If it refuses the program; the message is the first error.
+        If the compiler refuses the program; the message is its first error.
     """
     reason = missing(compiler)
     if reason is not None:
@@ -131,8 +126,8 @@ def compile_tofino(folder: Path, output: Path, compiler: str | None = None) -> F
             str(shutil.which(name)),
             *("--target", "tofino2", "--arch", "t2na"),
             "-g",  # writes resources.json
-            # Headers that pass unread are kept in containers, too: what p4c writes of its other way
-            # of keeping them ("CLOTs"), its assembler does not accept.
+            # Keep unread headers in containers, too: the assembler does not accept p4c's output for
+            # the alternative ("CLOTs").
             "-Xp4c=--no-clot",
             *("-o", str(output.resolve())),
             f"{_PROGRAM}.p4",
@@ -142,21 +137,21 @@ def compile_tofino(folder: Path, output: Path, compiler: str | None = None) -> F
         text=True,
         check=False,
     )
-    made = sorted(output.glob("**/tofino2.bin"))
-    if done.returncode or not made:
-        lines = [*done.stderr.splitlines(), *done.stdout.splitlines()] or ["it says nothing"]
+    binaries = sorted(output.glob("**/tofino2.bin"))
+    if done.returncode or not binaries:
+        lines = [*done.stderr.splitlines(), *done.stdout.splitlines()] or ["no message"]
         first = next((line for line in lines if re.search(r"\berror\b", line)), lines[-1])
         raise CcbenchError(f"{name} refuses {_PROGRAM}.p4: {first}")
     return read_fit(next(output.glob("**/resources.json"), output / "resources.json"))
 
 
 def read_fit(path: Path) -> Fit:
-    """Read what a program takes from the compiler's ``resources.json``.
+    """Read a program's resource usage from the compiler's ``resources.json``.
 
     Raises
     ------
     InputError
-        If the file is not one.
+        If the file has another format.
     """
     try:
         mau = json.loads(path.read_text(encoding="utf-8"))["resources"]["mau"]
@@ -169,9 +164,9 @@ def read_fit(path: Path) -> Fit:
 
 
 def _add_up(mau: Mapping[str, Any]) -> Fit:
-    used_by: dict[tuple[int, int, int], str] = {}  # a register, by stage, row and unit of map RAM
+    used_by: dict[tuple[int, int, int], str] = {}  # register by stage, row and unit of map RAM
     sram_blocks = stages = 0
-    for stage in mau["mau_stages"]:  # up to the last that is used; all are alike
+    for stage in mau["mau_stages"]:  # up to the last one in use; all are identical
         number = stage["stage_number"]
         if stage["logical_tables"]["ids"]:
             stages = max(stages, number + 1)

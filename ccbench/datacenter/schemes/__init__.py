@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Named schemes: one module for each and its variants.
+"""Named schemes, in scheme module for each and its variants.
 
-A module sets ``SCHEMES``; there is no other list. Their names, summaries and the order of the
-modules are those of the command line and of the documentation.
+Each module sets ``SCHEMES``; there is no other list. The command line and the documentation take
+names, summaries and order from the modules.
 
-Common to all, where the thesis (section 3.6.2.1) leaves room:
+Common decisions where the thesis (section 3.6.2.1) leaves room:
 
-- Pause frames have a class of their own, before all data, and ACKs too: the thesis says so for
-  BFC's pauses. It counts as one of BFC's physical queues, so `queues` of 32 are 31 for data.
-- The thesis ran DCTCP and HPCC with HPCC's simulator, and DCQCN with bobzhuyb/ns3-rdma. As in
-  their configurations, switches queue the ACKs of DCTCP and HPCC with the data, and 256 packets of
-  DCQCN share an ACK.
+- Pause frames have a class of their own, ahead of all data, and so do ACKs; the thesis says so for
+  BFC's pauses. This class counts as one of BFC's physical queues, so that 32 `queues` are 31 for
+  data.
+- The thesis ran DCTCP and HPCC with HPCC's simulator, and DCQCN with bobzhuyb/ns3-rdma. As in their
+  configurations, switches queue the ACKs of DCTCP and HPCC with the data, and DCQCN sends one ACK
+  per 256 packets.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ __all__ = ["scheme", "schemes", "with_options"]
 
 @cache
 def schemes() -> Mapping[str, Scheme]:
-    """Return all schemes, by name.
+    """Return all schemes by name.
 
     Examples
     --------
@@ -42,19 +43,19 @@ def schemes() -> Mapping[str, Scheme]:
     """
     modules = sorted(module.name for module in pkgutil.iter_modules(__path__))
     return {
-        one.name: one
+        scheme.name: scheme
         for module in modules
-        for one in importlib.import_module(f"{__name__}.{module}").SCHEMES
+        for scheme in importlib.import_module(f"{__name__}.{module}").SCHEMES
     }
 
 
 def scheme(name: str) -> Scheme:
-    """Return the scheme of this name.
+    """Return the scheme with this name.
 
     Raises
     ------
     InputError
-        If there is none.
+        If there is no such scheme.
 
     Examples
     --------

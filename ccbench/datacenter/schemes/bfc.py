@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """BFC and its variants.
 
-Where the thesis leaves room:
+Decisions where the thesis leaves room:
 
-- BFC has no PFC and no end-to-end control: the thesis reports drops for it, and caps windows only
-  in some of its variants. Pause bitmaps are not sent, as no frame is ever lost here.
-- A queue that is empty but paused is given to no flow as long as another is empty: it would wait.
-  The thesis speaks of empty queues only; the authors' simulator does so too.
-- The authors' simulator (prateshg/BFC_NS3_NSDI2022) differs from the thesis in more: a packet
-  pauses its upstream queue only if its flow has another one in the switch, so that a flow of one
-  packet never does; the threshold is 1.5 1-hop BDPs; queues stay a flow's own for 6 μs; a port has
-  7200 entries of the flow table; 256 packets of a flow share an ACK. ``bfc-ns3`` is BFC like that,
-  ``bfc`` is the thesis's.
-- A sender's network card has a queue for each flow that has something to send, as cards for RDMA
-  do, and pauses each alone. With no more queues than a switch's port has, the many small flows to
-  the receiver of an incast soon hold all of them.
+- BFC has neither PFC nor end-to-end congestion control: the thesis reports drops for BFC, and
+  limits windows only in some variants. Pause bitmaps are not sent, as frames are never lost here.
+- A flow is not assigned an empty but paused queue, where it would wait, as long as another queue is
+  empty. The thesis only speaks of empty queues; the authors' simulator does the same.
+- The authors' simulator (prateshg/BFC_NS3_NSDI2022) differs from the thesis in more respects: a
+  packet pauses its upstream queue only if another packet of its flow is in the switch, so that
+  flows of one packet never do; the threshold is 1.5 1-hop BDPs; flows retain their queues for 6 μs;
+  a port has 7200 flow table entries; 256 packets of a flow share an ACK. ``bfc-ns3`` reproduces
+  this; ``bfc`` follows the thesis.
+- A sender's network card has a queue for each flow with data to send, as RDMA cards do, and pauses
+  each individually. With no more queues than a switch port has, the many small flows to the
+  receiver of an incast would soon occupy all of them.
 """
 
 from dataclasses import replace

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """DCQCN.
 
-Where the thesis leaves room:
+Decisions where the thesis leaves room:
 
 - Packets are marked as with DCTCP.
-- The timers are those of its paper (section 5); its additive increase of 40 Mbit/s at 40 Gbit/s is
-  scaled to the link, and hyper increase is five times that. Alpha starts at 1.
+- The timers are those of its paper (section 5). The paper's additive increase of 40 Mbit/s at 40
+  Gbit/s is scaled to the link rate, and the hyper increase is five times as large. Alpha starts at
+  1.
 """
 
 from ccbench.datacenter.scheme import Scheme

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """DCTCP.
 
-Where the thesis leaves room:
+Decisions where the thesis leaves room:
 
-- Packets are marked with a probability that rises from 0 to 20 % between 100 KB and 400 KB, and all
-  beyond, as in HPCC's evaluation.
-- There is no slow start: the window starts at one BDP, as the thesis has it, and is cut once per
-  window with the alpha of that moment.
+- The marking probability rises from 0 to 20 % between 100 KB and 400 KB and is 1 beyond, as in
+  HPCC's evaluation.
+- There is no slow start: the window starts at one BDP, as the thesis says. It is reduced once per
+  window, by the current alpha.
 """
 
 from ccbench.datacenter.scheme import Scheme

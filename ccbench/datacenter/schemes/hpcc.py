@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """HPCC.
 
-Where the thesis leaves room: the additive increase is 80 bytes, as in its paper; the telemetry
-takes 80 bytes, as in the thesis, on data and ACKs.
+Decisions where the thesis leaves room: the additive increase is 80 bytes, as in its paper;
+telemetry takes 80 bytes on data packets and ACKs, as in the thesis.
 """
 
 from ccbench.datacenter.scheme import Scheme

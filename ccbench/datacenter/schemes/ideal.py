@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ideal-FQ: it never runs out of buffer; its windows are one BDP."""
+"""Ideal-FQ: a queue per flow, unlimited buffers, and windows of one BDP."""
 
 from dataclasses import replace
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulating a data centre packet by packet.
+"""Packet-level simulation of data centres.
 
-The compiled core (``native/datacenter``) does the work: switches with shared buffers, ECMP, deficit
-round robin, PFC and BFC; hosts with Go-Back-N, an ACK for each packet, and DCTCP, DCQCN, HPCC or a
-window. The same seed gives the same result, byte for byte, and no simulation ends without all of
-its packets having been counted.
+The compiled core (``native/datacenter``) implements switches with shared buffers, ECMP, deficit
+round robin, PFC and BFC, and hosts with Go-Back-N, per-packet ACKs, and DCTCP, DCQCN, HPCC or a
+fixed window. Equal seeds give identical results, and every simulation accounts for all of its
+packets before it ends.
 """
 
 from ccbench.datacenter.simulation.result import Simulation

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled core: what it is told of a network, its traffic and a scheme, in its own units."""
+"""Interface to the compiled core: network, traffic and scheme in the core's units."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
 
 __all__ = ["CoreInput", "core_input", "port_table", "run"]
 
-#: Bytes of an ACK on the wire, and of what HPCC adds to it and to data.
+#: Bytes of an ACK on the wire, and of the telemetry that HPCC adds to ACKs and data.
 _ACK_BYTES = 64
 _TELEMETRY_BYTES = 80
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CoreInput:
-    """All that the core is given for a simulation.
+    """The complete input of the core for a simulation.
 
     Parameters
     ----------
     settings : mapping
-        Numbers by name.
+        Numeric settings by name.
     servers, switches : int
-        How many nodes there are of each; servers come first.
+        Number of nodes of each kind; servers come first.
     ports : ndarray, shape (ports, 4)
-        As :func:`port_table` returns them.
+        The result of :func:`port_table`.
     flows : DataFrame
-        As :meth:`ccbench.datacenter.workload.Workload.flows` returns them.
+        The result of :meth:`ccbench.datacenter.workload.Workload.flows`.
     """
 
     settings: Mapping[str, float]
@@ -55,7 +55,7 @@ class CoreInput:
     flows: pd.DataFrame
 
     def digest(self) -> str:
-        """Return the SHA-256 in hexadecimal of all of it."""
+        """Return the SHA-256 digest of the input, in hexadecimal."""
         numbers = {"servers": self.servers, "switches": self.switches, **self.settings}
         digest = hashlib.sha256(json.dumps(numbers, sort_keys=True).encode())
         columns = {name: column.to_numpy() for name, column in self.flows.items() if name != "kind"}
@@ -69,15 +69,15 @@ class CoreInput:
 def core_input(
     topology: Topology, flows: pd.DataFrame, scheme: Scheme, experiment: Mapping[str, float]
 ) -> CoreInput:
-    """Return what the core is given for a simulation.
+    """Return the core's input for a simulation.
 
     Parameters
     ----------
     topology, flows, scheme
         As in :func:`~ccbench.datacenter.simulation.simulate`; flows in order of their start.
     experiment : mapping
-        What neither network nor scheme decides: ``duration_ps``, ``drain_ps``,
-        ``sample_interval_ps``, ``seed``, ``queue_delays``.
+        Settings that depend neither on the network nor on the scheme: ``duration_ps``,
+        ``drain_ps``, ``sample_interval_ps``, ``seed``, ``queue_delays``.
     """
     return CoreInput(
         settings={**experiment, **_settings(scheme, topology)},
@@ -89,31 +89,31 @@ def core_input(
 
 
 def run(given: CoreInput, progress: Callable[[float], None] | None) -> dict[str, Any]:
-    """Have the core simulate, and return its answer: arrays by name, and totals.
+    """Run a simulation in the core and return its output: arrays by name, and totals.
 
     Parameters
     ----------
     given : CoreInput
-        What to simulate.
+        The input.
     progress : callable, optional
         As in :func:`~ccbench.datacenter.simulation.simulate`.
 
     Returns
     -------
     dict
-        ``totals`` by name, and arrays. One value per flow: ``completion_ps`` (-1: never complete),
-        ``ideal_ps``, the same until the sender has the last ACK as ``acknowledged_ps`` and
-        ``ideal_acknowledged_ps``, ``delivered_bytes``. Per sample: ``sample_ps``, ``delivered``,
-        ``delivered_long``, ``live_packets``; per sample and switch: ``buffers``; per switch:
-        ``peak_buffers``. Per row of :func:`port_table`: what a port has counted. Histograms:
-        ``active_flows`` and, per port if asked for, ``delays``.
+        ``totals`` by name, and arrays. Per flow: ``completion_ps`` (-1: incomplete) and
+        ``ideal_ps``; ``acknowledged_ps`` and ``ideal_acknowledged_ps``, the same until the sender
+        has the last ACK; ``delivered_bytes``. Per sample: ``sample_ps``, ``delivered``,
+        ``delivered_long``, ``live_packets``. Per sample and switch: ``buffers``. Per switch:
+        ``peak_buffers``. Per row of :func:`port_table`: the counters of a port. Histograms:
+        ``active_flows`` and, if requested, ``delays`` per port.
 
     Raises
     ------
     InputError
         If the core cannot simulate this network.
     EngineError
-        If packets got lost that nobody dropped.
+        If packets were lost without having been dropped.
     """
     ports, flows = given.ports, given.flows
     report = None if progress is None else lambda now_ps: progress(now_ps / PS)
@@ -136,16 +136,16 @@ def run(given: CoreInput, progress: Callable[[float], None] | None) -> dict[str,
     except ValueError as error:
         raise InputError(f"this network cannot be simulated: {error}") from error
     except RuntimeError as error:
-        raise EngineError(f"{error} (a fault of ccbench)") from error
+        raise EngineError(f"{error} (a bug in ccbench)") from error
 
 
 def port_table(topology: Topology) -> npt.NDArray[np.int64]:
-    """Return from, to, Mbit/s and picoseconds of each port, those of a node in a row.
+    """Return source node, destination node, Mbit/s and delay in picoseconds of each port.
 
     Returns
     -------
     ndarray, shape (ports, 4)
-        Two rows per link, in order of their node.
+        Two rows per link, sorted by node.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def port_table(topology: Topology) -> npt.NDArray[np.int64]:
 
 
 def _settings(scheme: Scheme, topology: Topology) -> dict[str, Any]:
-    """Return what the compiled core is told of a scheme."""
+    """Return the core's settings for a scheme."""
     fastest_mbps = max(link.gbps for link in topology.links) * 1000
     low_kb, high_kb = scheme.ecn_kb or (0.0, 0.0)
     data_queues = 1 if scheme.assignment == "single" else scheme.queues - 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened in a simulated data centre, in memory and as a folder."""
+"""The result of a simulation, in memory and as a folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "Simulation", "check_folder"]
 
-#: Version of the folder that a result is saved as.
+#: Version of the folder format.
 FORMAT = 2
 
 _TABLES = ("flows", "samples", "buffers", "ports", "active_flows", "queue_delays")
@@ -29,41 +29,41 @@ _DESCRIPTION = "simulation.json"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Simulation:
-    """What happened in a simulated data centre.
+    """Result of a data-centre simulation.
 
     Parameters
     ----------
     flows : DataFrame
         One row per flow, in order of its start. Columns: ``start_s``; ``source``; ``destination``;
-        ``bytes`` (0: it never ends); ``kind`` (``background``, ``incast``, ``long``);
-        ``delivered_bytes``; ``fct_s``, from the start until the receiver had every byte (NaN: it
-        never had); ``ideal_s``, the same in an empty network; ``slowdown``, the one by the other;
-        ``acked_s``, from the start until the sender had the ACK of the last byte;
+        ``bytes`` (0: unlimited); ``kind`` (``background``, ``incast``, ``long``);
+        ``delivered_bytes``; ``fct_s``, the time from the start until the receiver had all bytes
+        (NaN: incomplete); ``ideal_s``, the same in an empty network; ``slowdown``, the ratio of the
+        two; ``acked_s``, the time from the start until the sender had the ACK of the last byte;
         ``ideal_acked_s``, the same in an empty network.
     samples : DataFrame
-        Index ``time_s``. Columns: ``delivered_bytes`` of payload up to then, ``long_bytes`` of
-        these of flows that never end, ``packets`` in the network.
+        Index ``time_s``. Columns: ``delivered_bytes``, payload so far; ``long_bytes``, the part
+        that belongs to unlimited flows; ``packets``, number of packets in the network.
     buffers : DataFrame
-        Bytes in each switch's buffer; index ``time_s``, a column for each switch.
+        Buffer occupancy in bytes; index ``time_s``, one column per switch.
     ports : DataFrame
-        One row per port. Columns: ``node`` and ``to`` that it joins; ``gbps``; ``sent_bytes`` of
-        all packets; ``data_packets``, ``marked_packets``, ``dropped_packets``;
-        ``peak_queue_bytes``; ``pauses`` and ``paused_s`` by PFC; ``queue_pauses`` by BFC;
-        ``assignments`` of a queue to a flow that had no packets there, and ``collisions`` with
-        others among these.
+        One row per port. Columns: ``node`` and ``to``, its ends; ``gbps``; ``sent_bytes`` of all
+        packets; ``data_packets``, ``marked_packets``, ``dropped_packets``; ``peak_queue_bytes``;
+        ``pauses`` and ``paused_s`` by PFC; ``queue_pauses`` by BFC; ``assignments`` of a queue to a
+        flow without packets at the port, and the number of these that were ``collisions`` with
+        other flows.
     active_flows : DataFrame
-        How often (``count``) a port of a switch had how many ``flows`` with packets queued.
+        Number of times (``count``) that a switch port had ``flows`` flows with queued packets.
     queue_delays : DataFrame
-        How often (``count``) a data packet waited for ``delay_ns`` (the least of the bucket) at a
-        ``port``; empty unless asked for.
+        Number of data packets (``count``) that waited for ``delay_ns`` (the lower edge of the bin)
+        at ``port``; empty unless requested.
     summary : mapping
-        Totals: events, packets, retransmissions and the like, by name.
+        Totals by name: events, packets, retransmissions and others.
     provenance : mapping
-        JSON-able values that say what was simulated, and by which version.
+        JSON-compatible description of the simulation, and the version of ccbench.
 
     Examples
     --------
-    Which port's queue was the longest:
+    The port with the longest queue:
 
     >>> ports = simulated.ports.set_index(["node", "to"])  # doctest: +SKIP
     >>> ports["peak_queue_bytes"].idxmax()  # doctest: +SKIP
@@ -85,24 +85,24 @@ class Simulation:
         kind: str = "background",
         until: Literal["received", "acked"] = "received",
     ) -> pd.DataFrame:
-        """Return the slowdown of flows by size.
+        """Return statistics of the flows' slowdown by flow size.
 
         Parameters
         ----------
         edges_bytes : tuple of float
-            Sizes at which one row ends and the next begins; none for a single row.
+            Upper limits of all rows but the last; by default a single row.
         kind : str
-            Of the flows.
+            Kind of flows.
         until : {"received", "acked"}
-            The end of a flow: its receiver has every byte (``fct_s`` by ``ideal_s``), or its sender
-            has the last ACK (``acked_s`` by ``ideal_acked_s``).
+            End of a flow: the receiver has all bytes (``fct_s`` / ``ideal_s``), or the sender has
+            the last ACK (``acked_s`` / ``ideal_acked_s``).
 
         Returns
         -------
         DataFrame
-            One row per range; index ``up_to_bytes``. Columns: ``flows`` that are complete,
-            ``unfinished``, and the ``mean``, ``p50``, ``p95`` and ``p99`` of their slowdown, NaN
-            where none is complete.
+            One row per range; index ``up_to_bytes``. Columns: number of complete ``flows`` and of
+            ``unfinished`` flows; ``mean``, ``p50``, ``p95`` and ``p99`` of the slowdown, NaN if no
+            flow is complete.
 
         Examples
         --------
@@ -132,7 +132,7 @@ class Simulation:
         return pd.DataFrame(rows, index=pd.Index(edges, name="up_to_bytes"))
 
     def paused_share(self) -> float:
-        """Return the share of time that ports were stopped by PFC, 0 to 1, the mean of all ports.
+        """Return the share of time for which PFC stopped ports, 0 to 1, averaged over all ports.
 
         Examples
         --------
@@ -141,14 +141,14 @@ class Simulation:
         return float(self.ports["paused_s"].mean() / self.summary["end_s"])
 
     def save(self, folder: str | Path) -> None:
-        """Save it as a folder of Parquet files and a JSON file; one that is there is replaced.
+        """Save as a folder of Parquet files and a JSON file, replacing an earlier result.
 
         Raises
         ------
         InputError
             As :func:`ccbench.base.result_folders.check_replaceable`.
         OSError
-            If there is no room for it.
+            If the disk is full.
 
         Examples
         --------
@@ -174,12 +174,12 @@ class Simulation:
 
     @classmethod
     def load(cls, folder: str | Path) -> Simulation:
-        """Read what :meth:`save` wrote.
+        """Load a folder written by :meth:`save`.
 
         Raises
         ------
         DamagedRun
-            If a file is missing, differs from what was written, or has another format.
+            If a file is missing, was changed, or has another format.
         """
         path = Path(folder)
         try:
@@ -196,7 +196,7 @@ class Simulation:
 
 
 def check_folder(folder: Path) -> None:
-    """Make sure that a simulation can be saved as `folder`: to be called before a long one.
+    """Check that a simulation can be saved as `folder`, before running a long one.
 
     Raises
     ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulating: checks what is asked for, has the compiled core do it, and says what was done."""
+"""Validation, execution and provenance of simulations."""
 
 from __future__ import annotations
 
@@ -48,38 +48,33 @@ def simulate(  # noqa: PLR0913 - each is one setting of the experiment
     Parameters
     ----------
     topology : Topology
-        Its network.
+        The network.
     workload : Workload or DataFrame
-        Its traffic, or the flows themselves as :meth:`Workload.flows` returns them.
+        The traffic, or a table of flows as :meth:`Workload.flows` returns it.
     scheme : Scheme
-        How switches and senders behave.
+        Behaviour of switches and senders.
     duration_s : float
-        Flows start in that many seconds, 10⁻⁷ to 1000.
+        Period in which flows start, in seconds, 10⁻⁷ to 1000.
     seed : int
-        For all that is random.
+        Seed of all randomness.
     drain_s : float, optional
-        How long flows may go on after that; it ends earlier once all are complete. As long as the
-        duration if left out.
+        Additional time for flows to complete, in seconds; the simulation ends earlier once all are
+        complete. By default `duration_s`.
     sample_interval_s : float
         Time between samples, in seconds.
     queue_delays : bool
-        Whether to note how long each data packet has waited at each port.
+        Record the waiting time of every data packet at every port.
     progress : callable, optional
-        Called now and then with the seconds simulated so far.
+        Called occasionally with the simulated seconds so far.
     given : CoreInput, optional
-        The result of :func:`prepared` for the same arguments, if it has been called already.
-
-    Returns
-    -------
-    Simulation
-        What happened.
+        The result of :func:`prepared` for the same arguments, if already available.
 
     Raises
     ------
     InputError
-        If the traffic names servers that do not exist, or a value is out of range.
+        If a flow names a server that does not exist, or a value is out of range.
     EngineError
-        If packets got lost that nobody dropped: a fault of the simulator.
+        If packets were lost without having been dropped: a bug in the simulator.
 
     Examples
     --------
@@ -127,7 +122,7 @@ def prepared(  # noqa: PLR0913 - likewise
     sample_interval_s: float = 1e-5,
     queue_delays: bool = False,
 ) -> CoreInput:
-    """Return what the core is given for a simulation, after looking at all of it.
+    """Return the core's input for a simulation, validated.
 
     Parameters
     ----------
@@ -137,7 +132,7 @@ def prepared(  # noqa: PLR0913 - likewise
     Raises
     ------
     InputError
-        If the traffic names servers that do not exist, or a value is out of range.
+        If a flow names a server that does not exist, or a value is out of range.
     """
     seconds = Range(1e-7, _MOST_SECONDS)
     duration_s = validation.number("duration_s", duration_s, seconds, example=0.01)

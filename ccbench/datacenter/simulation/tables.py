@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the compiled core answers, as the tables of a result."""
+"""Conversion of the core's output to the tables of a result."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 __all__ = ["tabulated"]
 
-#: Edges of the core's histogram of delays in ns: 1 ns up to 32, then 16 for each doubling.
+#: Bin edges of the core's histogram of delays in ns: 1 ns wide up to 32, then 16 per doubling.
 _DELAY_EDGES_NS = np.concatenate(
     [np.arange(32), (np.arange(16, 32)[None, :] * 2.0 ** np.arange(1, 41)[:, None]).ravel()]
 )
 
 
 def tabulated(answer: Mapping[str, Any], given: CoreInput) -> dict[str, Any]:
-    """Return the tables and the summary of a :class:`~.simulation.Simulation`, by name.
+    """Return the tables and the summary of a :class:`~.simulation.Simulation` by name.
 
     Parameters
     ----------
     answer : mapping
-        As :func:`ccbench.datacenter.simulation.core.run` returns it.
+        The result of :func:`ccbench.datacenter.simulation.core.run`.
     given : CoreInput
-        What the core was given.
+        The core's input.
     """
     flows, ports = given.flows, given.ports
     times_s = pd.Index(answer["sample_ps"] / PS, name="time_s")

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 __all__ = ["PS", "picoseconds"]
 
-#: Picoseconds, in which the core counts, in a second.
+#: Picoseconds, the core's unit of time, per second.
 PS = 1e12
 
 
 def picoseconds(seconds: float) -> int:
-    """Return the time nearest to this many seconds that the core knows.
+    """Return a time in seconds rounded to whole picoseconds.
 
     Examples
     --------

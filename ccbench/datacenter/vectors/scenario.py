@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to a switch, step by step, and the answers that are right."""
+"""Scenarios of test vectors: events at a switch, and the correct answers."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ __all__ = ["Answer", "Departure", "Refresh", "Scenario", "Step"]
 
 @dataclass(frozen=True)
 class Departure:
-    """The packet that arrived as number `packet` of the scenario leaves."""
+    """Departure of packet number `packet`, in order of arrival in the scenario."""
 
     packet: int
 
 
 @dataclass(frozen=True)
 class Refresh:
-    """It is time for the bitmap of an ingress port."""
+    """Time to send the bitmap of an ingress port."""
 
     port: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a switch makes of a step; what does not belong to that kind of step is left as it is.
+    """A switch's answer to an event; attributes that do not apply to the event keep their defaults.
 
     Attributes
     ----------
     queue : int, optional
-        The queue that a packet joins.
+        Queue that a packet joins.
     sampled : bool
-        Whether it will be recirculated.
+        Whether the packet will be recirculated.
     signals : tuple of Signal
         Pauses and resumes sent.
     paused : frozenset of int, optional
-        Queues of the port that are paused after a message.
+        Paused queues of the port after a message.
     bitmap : frozenset of int, optional
         Queues named in a periodic bitmap.
     """
@@ -53,27 +53,27 @@ class Answer:
 
 @dataclass(frozen=True)
 class Step:
-    """Something that happens at `at_ns`, and the answer to it."""
+    """An event at `at_ns`, and the correct answer."""
 
     at_ns: int
-    happens: Packet | Departure | Signal | Bitmap | Refresh
+    event: Packet | Departure | Signal | Bitmap | Refresh
     answer: Answer
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A switch and what happens to it.
+    """A switch's configuration and a sequence of events.
 
     Attributes
     ----------
     name : str
-        A word for it.
+        Short identifier.
     why : str
-        The rule that it tests, in a sentence.
+        The rule that it tests, in one sentence.
     settings : Settings
-        What the switch is configured with.
+        The switch's configuration.
     steps : tuple of Step
-        What happens, in order.
+        The events in order.
     """
 
     name: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test vectors as text, in the format that :mod:`ccbench.datacenter.vectors` describes."""
+"""Test vectors in the text format described in :mod:`ccbench.datacenter.vectors`."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 __all__ = ["VERSION", "dumps", "loads", "rules"]
 
-#: The version of the format that is written, and the only one that is read.
+#: The version of the format; no other version can be read.
 VERSION = 1
 
 _FORMAT = "bfc-vectors"
-_UDP = 17  # a flow's protocol unless the flow names another
+_UDP = 17  # default protocol of a flow
 _RULES = Path(__file__).parents[1] / "data" / "rules.jsonl"
 
 
 def rules() -> tuple[Scenario, ...]:
-    """Return the scenarios written by hand from the thesis's rules."""
+    """Return the hand-written scenarios, one per rule of the thesis."""
     return loads(_RULES.read_text("utf-8"))
 
 
 def dumps(scenarios: Iterable[Scenario]) -> str:
-    """Write scenarios in the format of :mod:`ccbench.datacenter.vectors`."""
+    """Return scenarios in the format of :mod:`ccbench.datacenter.vectors`."""
     lines: list[dict[str, Any]] = [{"format": _FORMAT, "version": VERSION}]
     for scenario in scenarios:
         lines.append(
@@ -46,12 +46,12 @@ def dumps(scenarios: Iterable[Scenario]) -> str:
 
 
 def loads(text: str) -> tuple[Scenario, ...]:
-    r"""Read scenarios from the format of :mod:`ccbench.datacenter.vectors`.
+    r"""Parse the format of :mod:`ccbench.datacenter.vectors`.
 
     Raises
     ------
     InputError
-        If it is not that format, naming the line.
+        If the text is not in this format; the message names the line.
 
     Examples
     --------
@@ -79,7 +79,9 @@ def loads(text: str) -> tuple[Scenario, ...]:
                 last = scenarios[-1]
                 scenarios[-1] = Scenario(last.name, last.why, last.settings, tuple(steps))
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            reason = str(error) if isinstance(error, InputError) else f"no test vector ({error!r})"
+            reason = (
+                str(error) if isinstance(error, InputError) else f"not a test vector ({error!r})"
+            )
             raise InputError(f"line {number}: {reason}") from error
     return tuple(scenarios)
 
@@ -105,33 +107,33 @@ def _settings_from_dict(read: dict[str, Any]) -> Settings:
 
 
 def _step_to_dict(step: Step) -> dict[str, Any]:
-    happens, answer = step.happens, step.answer
-    written: dict[str, Any] = {"at_ns": step.at_ns}
-    if isinstance(happens, Packet):
-        written["enqueue"] = _packet_to_dict(happens)
-        written["queue"] = answer.queue
+    event, answer = step.event, step.answer
+    record: dict[str, Any] = {"at_ns": step.at_ns}
+    if isinstance(event, Packet):
+        record["enqueue"] = _packet_to_dict(event)
+        record["queue"] = answer.queue
         if not answer.sampled:
-            written["sampled"] = False
-    elif isinstance(happens, Departure):
-        written["dequeue"] = happens.packet
-    elif isinstance(happens, Signal):
-        written["receive"] = [happens.kind, happens.port, happens.queue]
-    elif isinstance(happens, Bitmap):
-        written["receive"] = ["bitmap", happens.port, sorted(happens.queues)]
+            record["sampled"] = False
+    elif isinstance(event, Departure):
+        record["dequeue"] = event.packet
+    elif isinstance(event, Signal):
+        record["receive"] = [event.kind, event.port, event.queue]
+    elif isinstance(event, Bitmap):
+        record["receive"] = ["bitmap", event.port, sorted(event.queues)]
     else:
-        written["refresh"] = happens.port
+        record["refresh"] = event.port
     if answer.signals:
-        written["signals"] = [[sent.kind, sent.port, sent.queue] for sent in answer.signals]
+        record["signals"] = [[sent.kind, sent.port, sent.queue] for sent in answer.signals]
     for name, queues in (("paused", answer.paused), ("bitmap", answer.bitmap)):
         if queues is not None:
-            written[name] = sorted(queues)
-    return written
+            record[name] = sorted(queues)
+    return record
 
 
 def _packet_to_dict(packet: Packet) -> dict[str, Any]:
     flow = packet.flow
     numbers = [flow.source, flow.destination, flow.source_port, flow.destination_port]
-    written: dict[str, Any] = {
+    record: dict[str, Any] = {
         "flow": numbers if flow.protocol == _UDP else [*numbers, flow.protocol],
         "ingress": packet.ingress,
         "egress": packet.egress,
@@ -139,16 +141,16 @@ def _packet_to_dict(packet: Packet) -> dict[str, Any]:
         "upstream_queue": packet.upstream_queue,
     }
     if packet.incast:
-        written["incast"] = True
+        record["incast"] = True
     if packet.shape != "whole":
-        written["shape"] = packet.shape
-    return written
+        record["shape"] = packet.shape
+    return record
 
 
 def _step_from_dict(read: dict[str, Any]) -> Step:
     return Step(
         read["at_ns"],
-        _happens_from_dict(read),
+        _event_from_dict(read),
         Answer(
             queue=read.get("queue"),
             sampled=read.get("sampled", True),
@@ -159,7 +161,7 @@ def _step_from_dict(read: dict[str, Any]) -> Step:
     )
 
 
-def _happens_from_dict(
+def _event_from_dict(
     read: dict[str, Any],
 ) -> Packet | Departure | Signal | Bitmap | Refresh:
     if "enqueue" in read:
@@ -169,8 +171,8 @@ def _happens_from_dict(
         return Departure(read["dequeue"])
     if "refresh" in read:
         return Refresh(read["refresh"])
-    kind, port, named = read["receive"]
-    return Bitmap(port, frozenset(named)) if kind == "bitmap" else Signal(kind, port, named)
+    kind, port, queue = read["receive"]
+    return Bitmap(port, frozenset(queue)) if kind == "bitmap" else Signal(kind, port, queue)
 
 
 def _queues(read: list[int] | None) -> frozenset[int] | None:

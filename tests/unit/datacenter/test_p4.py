@@ -16,7 +16,7 @@ from ccbench.cli._status import ExitStatus
 from ccbench.cli.main import program as cli
 from ccbench.datacenter.p4.bmv2 import check_all, missing
 from ccbench.datacenter.p4.driven import Driven, Held, Twins
-from ccbench.datacenter.p4.form import (
+from ccbench.datacenter.p4.implementation import (
     DRIVER_PORT,
     HOLDING_PORT,
     RECIRCULATION_PORT,
@@ -364,7 +364,7 @@ class TestOnTheWire:
             dataclasses.replace(PACKET, flow=Flow(1, 2, 3, 4, protocol=1)),
             dataclasses.replace(PACKET, shape="fragment"),
         ):
-            with pytest.raises(InputError, match="has none to a switch"):
+            with pytest.raises(InputError, match="has none: set them to 0"):
                 data_packet(packet)
 
     def test_messages_are_read_back(self) -> None:
@@ -384,7 +384,7 @@ class TestInterpreter:
         machine.set_default("settings", "configure", (7, 32, 50_000, 0, 65_536, 0))
         machine.write("random_state", 0, 1)
         packets = [dataclasses.replace(PACKET, flow=Flow(source, 2, 3, 4)) for source in range(50)]
-        with pytest.raises(CcbenchError, match="a fault of the program"):
+        with pytest.raises(CcbenchError, match="a bug in the program"):
             _all_arrive(machine, packets)
 
     def test_what_it_does_not_know_is_an_error(self, program: Program, tmp_path: Path) -> None:
@@ -430,11 +430,11 @@ class TestInterpreter:
 
     def test_names_that_are_not_there(self, program: Program) -> None:
         """Wrong names of tables, actions and registers are errors."""
-        with pytest.raises(InputError, match="table 'nothing'"):
+        with pytest.raises(InputError, match="tables named 'nothing'"):
             program.table("nothing")
         with pytest.raises(InputError, match="no action 'nothing'"):
             program.action(program.table("forward"), "nothing")
-        with pytest.raises(InputError, match="register 'nothing'"):
+        with pytest.raises(InputError, match="registers named 'nothing'"):
             program.register("nothing")
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from ccbench.datacenter.p4.bmv2 import check_all, missing
-from ccbench.datacenter.p4.form import Interpreted, data_packet
+from ccbench.datacenter.p4.implementation import Interpreted, data_packet
 from ccbench.datacenter.p4.sources import load_compiled
 from ccbench.datacenter.switch import Flow, Packet, Settings
 from ccbench.datacenter.vectors import check, rules

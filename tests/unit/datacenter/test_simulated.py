@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ccbench.base.errors import InputError
-from ccbench.datacenter.simulated import Simulated, left_out
+from ccbench.datacenter.simulated import Simulated, unsupported
 from ccbench.datacenter.switch import Bitmap, Flow, Packet, Settings
 from ccbench.datacenter.vectors import (
     Departure,
@@ -27,7 +27,7 @@ from ccbench.datacenter.vectors import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-WITHIN = tuple(scenario for scenario in rules() if left_out(scenario) is None)
+WITHIN = tuple(scenario for scenario in rules() if unsupported(scenario) is None)
 
 
 @pytest.mark.parametrize("scenario", WITHIN, ids=lambda scenario: scenario.name)
@@ -40,13 +40,15 @@ def test_those_made_by_chance() -> None:
     """Over hundreds of packets it decides as the reference does, whatever the settings."""
     for scenario in random_scenarios(12, packets=200, seed=5):
         bare = _without_what_is_left_out(scenario)
-        assert left_out(bare) is None
+        assert unsupported(bare) is None
         assert check(bare, Simulated(bare.settings)) is None
 
 
 def test_what_is_left_out_is_known() -> None:
     """Six rules concern what the simulator has no use for; each is named."""
-    assert {scenario.name: left_out(scenario) for scenario in rules() if left_out(scenario)} == {
+    assert {
+        scenario.name: unsupported(scenario) for scenario in rules() if unsupported(scenario)
+    } == {
         "bitmap": "bitmaps",
         "refresh": "bitmaps",
         "garbled": "pauses of a queue that cannot exist",
@@ -62,13 +64,13 @@ def test_what_is_left_out_is_refused() -> None:
     with pytest.raises(InputError, match="no pairs of ports"):
         Simulated(dataclasses.replace(settings, no_backpressure=frozenset({(0, 1)})))
     simulated = Simulated(settings)
-    for happens in (
+    for event in (
         Refresh(0),
         Bitmap(0, frozenset()),
         Packet(flow=Flow(1, 2, 3, 4), ingress=0, egress=1, upstream_queue=1, incast=True),
     ):
         with pytest.raises(InputError, match="the simulator has no"):
-            simulated.answer(0, happens)
+            simulated.answer(0, event)
 
 
 def _without_what_is_left_out(scenario: Scenario) -> Scenario:
@@ -85,19 +87,19 @@ def _steps(steps: tuple[Step, ...], settings: Settings) -> Iterator[Step]:
     waiting: dict[tuple[int, int | None], deque[int]] = {}
     arrived = 0
     for step in steps:
-        happens = step.happens
-        if isinstance(happens, Packet):
-            named = (happens.upstream_queue or 0) % settings.upstream_queues
-            happens = dataclasses.replace(happens, incast=False, upstream_queue=named)
-        elif isinstance(happens, Departure):
+        event = step.event
+        if isinstance(event, Packet):
+            named = (event.upstream_queue or 0) % settings.upstream_queues
+            event = dataclasses.replace(event, incast=False, upstream_queue=named)
+        elif isinstance(event, Departure):
             place = chance.choice(sorted(waiting))
-            happens = Departure(waiting[place].popleft())
+            event = Departure(waiting[place].popleft())
             if not waiting[place]:
                 del waiting[place]
-        elif isinstance(happens, Bitmap | Refresh) or happens.queue >= settings.data_queues:
+        elif isinstance(event, Bitmap | Refresh) or event.queue >= settings.data_queues:
             continue
-        answer = reference.answer(step.at_ns, happens)
-        if isinstance(happens, Packet):
-            waiting.setdefault((happens.egress, answer.queue), deque()).append(arrived)
+        answer = reference.answer(step.at_ns, event)
+        if isinstance(event, Packet):
+            waiting.setdefault((event.egress, answer.queue), deque()).append(arrived)
             arrived += 1
-        yield Step(step.at_ns, happens, answer)
+        yield Step(step.at_ns, event, answer)

@@ -211,7 +211,7 @@ class TestBackpressure:
         switch = Switch(SETTINGS)
         queued = switch.enqueue(packet(), 0)
         switch.dequeue(queued, 1)
-        with pytest.raises(InputError, match="packet 0 is not within the switch"):
+        with pytest.raises(InputError, match="packet 0 is not in the switch"):
             switch.dequeue(queued, 2)
 
     def test_pairs_without_backpressure_are_skipped(self) -> None:
@@ -261,12 +261,12 @@ class TestVectors:
         """A switch that never pauses, or gives every flow one queue, fails some scenario."""
 
         class Silent(Reference):
-            def answer(self, at_ns, happens):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
-                return dataclasses.replace(super().answer(at_ns, happens), signals=())
+            def answer(self, at_ns, event):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
+                return dataclasses.replace(super().answer(at_ns, event), signals=())
 
         class Single(Reference):
-            def answer(self, at_ns, happens):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
-                answer = super().answer(at_ns, happens)
+            def answer(self, at_ns, event):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
+                answer = super().answer(at_ns, event)
                 return answer if answer.queue is None else dataclasses.replace(answer, queue=0)
 
         for wrong in (Silent, Single):
@@ -281,9 +281,9 @@ class TestVectors:
         """As many packets leave as came, and every pause has had its resume."""
         pauses = 0
         for scenario in random_scenarios(3, packets=100):
-            happened = [step.happens for step in scenario.steps]
-            came = sum(isinstance(happens, Packet) for happens in happened)
-            assert came == sum(isinstance(happens, Departure) for happens in happened) == 100
+            events = [step.event for step in scenario.steps]
+            came = sum(isinstance(event, Packet) for event in events)
+            assert came == sum(isinstance(event, Departure) for event in events) == 100
             signals = [signal for step in scenario.steps for signal in step.answer.signals]
             kinds = [signal.kind for signal in signals]
             assert kinds.count("pause") == kinds.count("resume")

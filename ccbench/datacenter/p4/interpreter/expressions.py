@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions of BMv2's JSON, and what they are worth."""
+"""Evaluation of expressions in BMv2's JSON."""
 
 from __future__ import annotations
 
@@ -43,24 +43,24 @@ _BINARY: dict[str, Callable[[int, int], int]] = {
 }
 
 
-def evaluate(state: PacketState, what: Any, data: Sequence[int]) -> int:
-    """Return what an expression is worth.
+def evaluate(state: PacketState, expression: Any, data: Sequence[int]) -> int:
+    """Return the value of an expression.
 
     Parameters
     ----------
     state : PacketState
-        The packet whose fields it may name.
-    what : mapping
-        The expression, as BMv2's JSON has it.
+        The packet whose fields the expression may name.
+    expression : mapping
+        The expression in BMv2's JSON.
     data : sequence of int
-        The parameters of the action that it is in.
+        The parameters of the enclosing action.
 
     Raises
     ------
     InputError
-        If there is anything in it that is not known here.
+        If the interpreter does not support a part of it.
     """
-    kind, value = what["type"], what["value"]
+    kind, value = expression["type"], expression["value"]
     if kind == "field":
         return state.read(value)
     if kind == "hexstr":
@@ -74,7 +74,7 @@ def evaluate(state: PacketState, what: Any, data: Sequence[int]) -> int:
     if kind == "expression":
         nested = "op" not in value
         return evaluate(state, value, data) if nested else _operation(state, value, data)
-    raise unknown("value", what)
+    raise unknown("value", expression)
 
 
 def _operation(state: PacketState, operation: Mapping[str, Any], data: Sequence[int]) -> int:
@@ -90,6 +90,6 @@ def _operation(state: PacketState, operation: Mapping[str, Any], data: Sequence[
     raise unknown("operation", op)
 
 
-def unknown(what: str, found: object) -> InputError:
-    """Return the error that says what this interpreter does not know."""
-    return InputError(f"{what} {found!r} is not known here: run the program on BMv2 instead")
+def unknown(kind: str, value: object) -> InputError:
+    """Return the error for an unsupported feature."""
+    return InputError(f"{kind} {value!r} is not supported: run the program on BMv2 instead")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A switch that runs a program: ingress, clones and what is recirculated, egress."""
+"""A switch that executes a program: ingress, clones, recirculation and egress."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NORMAL, _INGRESS_CLONE, _EGRESS_CLONE, _RECIRCULATED = 0, 1, 2, 4
 
 @dataclass(frozen=True)
 class Waiting:
-    """A packet after ingress, in a queue.
+    """A packet in a queue, after ingress.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Waiting:
     priority : int
         The queue.
     is_copy : bool
-        Whether it is a clone, bound for egress and what that makes of it.
+        Whether it is a clone, which only egress processes.
     """
 
     port: int
@@ -44,19 +44,19 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Sent:
-    """A packet that has left."""
+    """A packet that left the switch."""
 
     port: int
     data: bytes
 
 
 class Machine:
-    """A switch that runs a program.
+    """A switch that executes a program.
 
     Parameters
     ----------
     program : Program
-        What to run. All registers start at 0, tables as the program has them.
+        The program. All registers start at 0; tables start with the program's entries.
     sessions : mapping
         The egress port of each mirroring session.
     """
@@ -69,53 +69,53 @@ class Machine:
         self._packets = 0
 
     def insert(self, table: str, key: Sequence[int], action: str, data: Sequence[int] = ()) -> None:
-        """Put an entry into a table; names may be the last parts of the full ones."""
+        """Insert an entry into a table; the last parts of names suffice."""
         self._tables.insert(table, key, action, data)
 
     def set_default(self, table: str, action: str, data: Sequence[int] = ()) -> None:
-        """Set what a table does with packets that match no entry."""
+        """Set the action of a table for packets that match no entry."""
         self._tables.set_default(table, action, data)
 
     def read(self, register: str, index: int) -> int:
-        """Return a cell of a register."""
+        """Return the value of a register cell."""
         return self._primitives.registers[self.program.register(register)][index]
 
     def read_all(self, register: str) -> list[int]:
-        """Return all cells of a register."""
+        """Return the values of all cells of a register."""
         return list(self._primitives.registers[self.program.register(register)])
 
     def write(self, register: str, index: int, value: int) -> None:
-        """Set a cell of a register."""
+        """Set the value of a register cell."""
         self._primitives.registers[self.program.register(register)][index] = value
 
     def ingress(self, data: bytes, port: int, time_us: int) -> list[Waiting]:
-        """Take in a packet.
+        """Process a packet that arrives.
 
         Parameters
         ----------
         data : bytes
-            From Ethernet on.
+            The packet including Ethernet.
         port : int
-            Where it arrives.
+            Port of arrival.
         time_us : int
-            When, in microseconds.
+            Time in μs.
 
         Returns
         -------
         list of Waiting
-            Itself and its clone, unless dropped.
+            The packet, unless dropped, and its clone, if any.
         """
         return self._ingress(data, port, time_us, _NORMAL, {})
 
     def egress(self, waiting: Waiting, time_us: int) -> tuple[list[Sent], list[Waiting]]:
-        """Let a packet leave its queue.
+        """Process a packet that leaves its queue.
 
         Returns
         -------
         sent : list of Sent
-            What has left the switch: one packet or none.
+            Packets that left the switch: one or none.
         waiting : list of Waiting
-            Its clone, or what has become of it in ingress if it was recirculated.
+            Its clone, or the results of ingress if it was recirculated.
         """
         state = waiting.state
         for name, value in (
@@ -128,7 +128,7 @@ class Machine:
         following = []
         if state.clone is not None:
             session, fields = state.clone
-            copy = self._packet(self._kept(state, fields))
+            copy = self._packet(self._preserved(state, fields))
             copy.valid |= state.valid
             copy.payload = state.payload
             for name in state.valid - self.program.metadata:
@@ -141,35 +141,42 @@ class Machine:
             return [], following
         data = deparse(self.program, state)
         if state.recirculate is not None:
-            # BMv2 forgets where and when the packet came, and to truncate it.
-            kept = self._kept(state, state.recirculate)
-            return [], following + self._ingress(data, 0, 0, _RECIRCULATED, kept)
+            # BMv2 discards the time and port of arrival, and does not truncate.
+            preserved = self._preserved(state, state.recirculate)
+            return [], following + self._ingress(data, 0, 0, _RECIRCULATED, preserved)
         return [Sent(waiting.port, data[: state.truncate])], following
 
     def value(self, waiting: Waiting, name: str) -> int:
-        """Return a field of a waiting packet's metadata, without what p4c puts around its name.
+        """Return a metadata field of a waiting packet, by its name without p4c's additions.
 
         Raises
         ------
         InputError
-            If there is no such field, or more than one.
+            If there is no such field, or several.
         """
         fields = waiting.state.fields
-        found = [
+        matching = [
             key
             for key in fields
             if key[0] in self.program.metadata
             and key[1].rstrip("0123456789").rpartition("metadata_t._")[2] == name
         ]
-        if len(found) != 1:
-            raise InputError(f"field {name!r} is in the program {len(found)} times: name another")
-        return fields[found[0]]
+        if len(matching) != 1:
+            raise InputError(f"the program has {len(matching)} fields named {name!r}: name another")
+        return fields[matching[0]]
 
     def _ingress(
-        self, data: bytes, port: int, time_us: int, kind: int, kept: Mapping[tuple[str, str], int]
+        self,
+        data: bytes,
+        port: int,
+        time_us: int,
+        kind: int,
+        preserved: Mapping[tuple[str, str], int],
     ) -> list[Waiting]:
-        def arrive(instance: int, at_us: int, kept: Mapping[tuple[str, str], int]) -> PacketState:
-            state = self._packet(kept)
+        def arrive(
+            instance: int, at_us: int, preserved: Mapping[tuple[str, str], int]
+        ) -> PacketState:
+            state = self._packet(preserved)
             for name, value in (
                 ("ingress_port", port),
                 ("packet_length", len(data)),
@@ -180,12 +187,12 @@ class Machine:
             parse(self.program, self._primitives, state, data)
             return state
 
-        state = arrive(kind, time_us, kept)
+        state = arrive(kind, time_us, preserved)
         self._tables.run("ingress", state)
         waiting = []
         if state.clone is not None:  # of the packet as it arrived
             session, fields = state.clone
-            copy = arrive(_INGRESS_CLONE, 0, self._kept(state, fields))
+            copy = arrive(_INGRESS_CLONE, 0, self._preserved(state, fields))
             waiting.append(Waiting(self._session(session), 0, True, copy))  # noqa: FBT003
         out = state.fields[STANDARD, "egress_spec"]
         if out != DROP_PORT:
@@ -195,15 +202,15 @@ class Machine:
             waiting.append(Waiting(out, queue, False, state))  # noqa: FBT003
         return waiting
 
-    def _packet(self, kept: Mapping[tuple[str, str], int]) -> PacketState:
-        """Return a new packet without headers, and with some metadata of another one."""
+    def _packet(self, preserved: Mapping[tuple[str, str], int]) -> PacketState:
+        """Return a new packet without headers, with preserved metadata of another packet."""
         widths = self.program.widths
         blank = {(name, each): 0 for name, fields in widths.items() for each in fields}
         self._packets += 1
         leftovers = Leftovers(widths, self._packets)
-        return PacketState({**blank, **kept}, set(self.program.metadata), leftovers)
+        return PacketState({**blank, **preserved}, set(self.program.metadata), leftovers)
 
-    def _kept(self, state: PacketState, fields: int) -> dict[tuple[str, str], int]:
+    def _preserved(self, state: PacketState, fields: int) -> dict[tuple[str, str], int]:
         return {key: state.fields[key] for key in self.program.field_lists.get(fields, ())}
 
     def _session(self, number: int) -> int:

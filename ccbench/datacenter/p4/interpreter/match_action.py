@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Match and action: the tables of ingress and egress, and what is in them."""
+"""The match-action tables of ingress and egress, and their entries."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Tables:
     Parameters
     ----------
     program : Program
-        The program, which has some entries itself.
+        The program, which may define entries.
     primitives : Primitives
-        What its actions do.
+        Implementation of its actions.
 
     Raises
     ------
     InputError
-        If a table matches otherwise than exactly.
+        If a table's match is not exact.
     """
 
     def __init__(self, program: Program, primitives: Primitives) -> None:
@@ -43,7 +43,7 @@ class Tables:
             for name, table in pipeline.tables.items():
                 if any(key["match_type"] != "exact" for key in table["key"]):
                     raise InputError(
-                        f"table {name} does not match exactly; only that is known here"
+                        f"table {name} does not match exactly: only exact matches are supported"
                     )
                 default = table.get("default_entry")
                 if default is not None:
@@ -57,17 +57,17 @@ class Tables:
                 }
 
     def insert(self, table: str, key: Sequence[int], action: str, data: Sequence[int] = ()) -> None:
-        """Put an entry into a table; names may be the last parts of the full ones."""
+        """Insert an entry into a table; the last parts of names suffice."""
         found = self._program.table(table)
         self._entries[found["name"]][tuple(key)] = self._program.action(found, action), list(data)
 
     def set_default(self, table: str, action: str, data: Sequence[int] = ()) -> None:
-        """Set what a table does with packets that match no entry."""
+        """Set the action of a table for packets that match no entry."""
         found = self._program.table(table)
         self._defaults[found["name"]] = (self._program.action(found, action), list(data))
 
     def run(self, name: str, state: PacketState) -> None:
-        """Send a packet through "ingress" or "egress"."""
+        """Process a packet in "ingress" or "egress"."""
         pipeline = self._program.pipelines[name]
         node = pipeline.first
         while node is not None:

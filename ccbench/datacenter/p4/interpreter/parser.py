@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From bytes to a packet's state, and back."""
+"""Conversion between bytes and the state of a packet."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["deparse", "parse"]
 
 
 def parse(program: Program, primitives: Primitives, state: PacketState, data: bytes) -> None:
-    """Let the program's parser read a packet from its first byte on; what is left is payload.
+    """Run the program's parser on a packet; the remaining bytes are its payload.
 
     Raises
     ------
     InputError
-        If the parser does anything that is not known here.
+        If the interpreter does not support an operation of the parser.
     """
     name: str | None = program.start
     while name is not None:
@@ -36,7 +36,7 @@ def parse(program: Program, primitives: Primitives, state: PacketState, data: by
                 raise unknown("parser operation", operation)
             else:
                 rest = _extract(program, state, parameter["value"], data)
-                if rest is None:  # what BMv2 does: the parser stops, the rest is payload
+                if rest is None:  # like BMv2: the parser stops, the rest is payload
                     state.payload = data
                     return
                 data = rest
@@ -45,7 +45,7 @@ def parse(program: Program, primitives: Primitives, state: PacketState, data: by
 
 
 def _extract(program: Program, state: PacketState, header: str, data: bytes) -> bytes | None:
-    """Read a header and return what comes after it; None if it is cut off."""
+    """Read a header and return the bytes after it; None if it is truncated."""
     widths = program.widths[header]
     left = sum(widths.values())
     size = left // 8

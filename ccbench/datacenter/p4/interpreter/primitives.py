@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Primitives, the single steps of actions, and the registers that they read and write."""
+"""Primitives, the steps of actions, and the registers that they access."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Primitives"]
 
 
 class Primitives:
-    """What the actions and the parser of a program do.
+    """Implementation of a program's actions and parser operations.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Primitives:
     Attributes
     ----------
     registers : dict
-        The cells of each register by its full name; 0 at first.
+        The cells of each register by its full name; initially 0.
     """
 
     def __init__(self, program: Program) -> None:
@@ -55,7 +55,7 @@ class Primitives:
     def execute(
         self, state: PacketState, primitive: Mapping[str, Any], data: Sequence[int] = ()
     ) -> None:
-        """Do what a primitive does to a packet, with the parameters of its action."""
+        """Apply a primitive to a packet, with the parameters of the action."""
         operation = self._operations.get(primitive["op"])
         if operation is None:
             raise unknown("primitive", primitive)
@@ -99,10 +99,10 @@ class Primitives:
     ) -> tuple[list[int], int]:
         cells = self.registers[register["value"]]
         at = evaluate(state, index, data)
-        if at >= len(cells):  # BMv2's release builds do not look
+        if at >= len(cells):  # BMv2's release builds do not check
             raise CcbenchError(
-                f"the program reaches for cell {at} of register {register['value']}, which has "
-                f"{len(cells)}: a fault of the program"
+                f"the program accesses cell {at} of register {register['value']}, which has "
+                f"{len(cells)}: a bug in the program"
             )
         return cells, at
 

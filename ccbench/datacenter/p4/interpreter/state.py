@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A packet within the switch."""
+"""The state of a packet within the switch."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
 
 __all__ = ["DROP_PORT", "STANDARD", "Leftovers", "PacketState"]
 
-#: The metadata that v1model defines.
+#: Metadata defined by v1model.
 STANDARD = "standard_metadata"
-#: The egress port that drops.
+#: Egress port of dropped packets.
 DROP_PORT = 511
 
 
 @dataclass(frozen=True)
 class Leftovers:
-    """Values of fields that the packet has not set: others in each packet.
+    """Undefined values of fields, different for each packet.
 
-    P4 leaves them undefined. BMv2 has the values of whichever packet had the same memory before, so
-    a program that depends on them decides at random.
+    P4 leaves fields that were never set undefined. In BMv2 they hold values of an earlier packet in
+    the same memory, so that a program that depends on them behaves randomly.
 
     Parameters
     ----------
     widths : mapping
-        Of each header the widths of its fields in bits.
+        For each header, the widths of its fields in bits.
     number : int
-        The number of the packet.
+        Number of the packet.
     """
 
     widths: Mapping[str, Mapping[str, int]]
@@ -44,7 +44,7 @@ class Leftovers:
 
 @dataclass
 class PacketState:
-    """A packet within a pipeline: its headers, its metadata, and what has been asked for."""
+    """A packet within a pipeline: headers, metadata, and requested operations."""
 
     fields: dict[tuple[str, str], int]
     valid: set[str]
@@ -55,7 +55,7 @@ class PacketState:
     truncate: int | None = None
 
     def read(self, place: Sequence[str]) -> int:
-        """Return a field, or whether a header is valid, by the names of header and field."""
+        """Return a field, or the validity of a header, by the names of header and field."""
         header, name = place
         if name == "$valid$":
             return int(header in self.valid)
@@ -64,7 +64,7 @@ class PacketState:
         return self.fields[header, name]
 
     def add_header(self, header: str) -> None:
-        """Make a header valid; until they are written its fields are undefined."""
+        """Make a header valid; its fields are undefined until they are written."""
         if header not in self.valid:
             self.valid.add(header)
             for name in self.leftovers.widths[header]:

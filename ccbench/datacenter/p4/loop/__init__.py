@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two switches in a closed loop: pauses of one stop single queues of the other.
+"""Closed loop of two switches: pauses of one stop individual queues of the other.
 
-v1model cannot stop a queue, so the driver of each switch is its traffic manager
-(:mod:`.traffic_manager`). :mod:`.topology` reads hosts, cables and table entries from ``p4/loop``,
-:mod:`.run` lets hosts send and says what became of it, in one of two networks: switches in the
+v1model cannot stop a queue, so the driver of each switch acts as its traffic manager
+(:mod:`.traffic_manager`). :mod:`.topology` reads hosts, cables and table entries from ``p4/loop``.
+:mod:`.run` sends from hosts and reports the results, in one of two networks: switches in the
 interpreter in virtual time (:mod:`.interpreted`), or BMv2's ``simple_switch`` in real time
 (:mod:`.live_network`, started by :mod:`.bmv2`).
 """

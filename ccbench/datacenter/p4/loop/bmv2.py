@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed loop on BMv2, in namespaces of its own."""
+"""The closed loop on BMv2, in separate namespaces."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def run_on_bmv2(folder: Path, seconds: float, *, stops: bool = True) -> LoopResu
     Parameters
     ----------
     folder : Path
-        Where its ``topology.json`` is.
+        Folder with ``topology.json``.
     seconds : float
-        How long hosts send.
+        Duration of sending.
     stops : bool
         Whether pauses stop queues.
 
     Raises
     ------
     MissingRequirement
-        If BMv2 is not installed, or this is not root.
+        If BMv2 is not installed, or the user is not root.
     CcbenchError
         If a switch does not start or refuses its configuration.
     """

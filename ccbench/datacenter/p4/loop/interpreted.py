@@ -7,7 +7,7 @@ import heapq
 from itertools import count
 from typing import TYPE_CHECKING
 
-from ccbench.datacenter.p4.form import (
+from ccbench.datacenter.p4.implementation import (
     DRIVER_PORT,
     HOLDING_PORT,
     RECIRCULATION_PORT,
@@ -26,14 +26,14 @@ __all__ = ["InterpretedNetwork", "run_interpreted"]
 
 
 class InterpretedNetwork:
-    """Switches whose processing takes no time, and cables whose delay is the topology's.
+    """Switches without processing time, and cables with the topology's delay.
 
     Parameters
     ----------
     program : Program
-        What the switches run.
+        The program of the switches.
     topology : Topology
-        How they are connected and configured.
+        Their connections and configuration.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class InterpretedNetwork:
         self._topology = topology
         self._now_s = 0.0
         self._order = count()
-        # When, in which order, at which switch; arriving there, or coming out of it.
+        # Time, tie-breaker, switch, whether the packet arrives there (or leaves it), packet.
         self._events: list[tuple[float, int, str, bool, Sent]] = []
 
     def now(self) -> float:
@@ -58,7 +58,7 @@ class InterpretedNetwork:
         return self._now_s
 
     def send(self, switch: str, port: int, data: bytes) -> None:
-        """Let a packet arrive at a port of a switch, and go as far as it can."""
+        """Process a packet that arrives at a port of a switch, as far as possible."""
         machine, time_us = self.machines[switch], int(self._now_s * 1e6)
         waiting = machine.ingress(data, port, time_us)
         while waiting:
@@ -68,7 +68,7 @@ class InterpretedNetwork:
                 self._put_on_wire(switch, sent)
 
     def listen(self, until_s: float) -> Sequence[tuple[str, Sent]]:
-        """Return the next packet for a host or driver, if there is one until then."""
+        """Return the next packet for a host or driver up to `until_s`, if any."""
         while self._events and self._events[0][0] <= until_s:
             self._now_s, _, switch, arrives, sent = heapq.heappop(self._events)
             if not arrives:
@@ -94,11 +94,11 @@ def run_interpreted(
     Parameters
     ----------
     program : Program
-        What the switches run.
+        The program of the switches.
     topology : Topology
         The network.
     seconds : float
-        How long hosts send, in virtual time.
+        Duration of sending, in virtual time.
     stops : bool
         Whether pauses stop queues.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network of BMv2 switches in real time: a program of its own, started by ``bmv2``."""
+"""A network of BMv2 switches in real time: the program started by ``bmv2``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench.datacenter.p4.form import DRIVER_PORT, HOLDING_PORT
+from ccbench.datacenter.p4.implementation import DRIVER_PORT, HOLDING_PORT
 from ccbench.datacenter.p4.live import Live, cable, listen, live
 from ccbench.datacenter.p4.loop.run import run
 from ccbench.datacenter.p4.loop.topology import Place, Topology, load_topology
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ccbench.datacenter.p4.interpreter import Sent
 
-_QUEUE_DEPTH = 1000  # of ports that packets leave by; the driver lets them go one by one
+_QUEUE_DEPTH = 1000  # of egress ports; the driver releases packets one by one
 
 
 class LiveNetwork:
@@ -38,11 +38,11 @@ class LiveNetwork:
         return time.monotonic() - self._start_s
 
     def send(self, switch: str, port: int, data: bytes) -> None:
-        """Let a packet arrive at a port of a switch."""
+        """Inject a packet at a port of a switch."""
         self._switches[switch].send(port, data)
 
     def listen(self, until_s: float) -> Sequence[tuple[str, Sent]]:
-        """Return what hosts and drivers hear; wait for the first of it until then at most."""
+        """Return packets to hosts and drivers, waiting until `until_s` at most for the first."""
         return listen(self._switches, until_s - self.now())
 
 
@@ -64,10 +64,10 @@ def _switches(
     topology: Topology, compiled: Path, program: Program, scratch: Path
 ) -> Iterator[dict[str, Live]]:
     cables: dict[Place, str] = {}
-    for number, (one, other) in enumerate(topology.links.items()):
-        if one < other:  # each link is there twice
-            cables |= {one: f"c{number}a", other: f"c{number}b"}
-            cable(cables[one], cables[other])
+    for number, (end_a, end_b) in enumerate(topology.links.items()):
+        if end_a < end_b:  # each link is listed in both directions
+            cables |= {end_a: f"c{number}a", end_b: f"c{number}b"}
+            cable(cables[end_a], cables[end_b])
     with contextlib.ExitStack() as stack:
         switches: dict[str, Live] = {}
         for number, (name, setup) in enumerate(topology.switches.items()):

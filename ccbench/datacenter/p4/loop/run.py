@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that send, drivers that hold and give back, and what became of the packets."""
+"""Closed-loop experiment: sending hosts, drivers that hold packets, and the results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
 from ccbench.datacenter.p4.driven import Held
-from ccbench.datacenter.p4.form import (
+from ccbench.datacenter.p4.implementation import (
     DRIVER_PORT,
     HOLDING_PORT,
     data_packet,
@@ -31,10 +31,10 @@ __all__ = ["FlowResult", "LoopResult", "Network", "QueueResult", "faults", "run"
 
 _LENGTH_BYTES = 1000
 _REFRESH_S = 0.1
-_NUMBER = 4  # the last bytes of a packet say which one it is
-_WARM_UP = 0.25  # the part of the time that rates leave out
-_DRAIN_S = 5.0  # how long packets may need to leave after the last was sent
-_SILENCE_S = 0.3  # how long the network runs on when it is empty
+_NUMBER = 4  # bytes of the packet's number, at its end
+_WARM_UP = 0.25  # share of the time excluded from rates
+_DRAIN_S = 5.0  # time limit for delivery after the last packet was sent
+_SILENCE_S = 0.3  # additional time after the last delivery
 
 
 class Network(Protocol):
@@ -44,26 +44,26 @@ class Network(Protocol):
         """Return the time in seconds since the start."""
 
     def send(self, switch: str, port: int, data: bytes) -> None:
-        """Let a packet arrive at a port of a switch."""
+        """Inject a packet at a port of a switch."""
 
     def listen(self, until_s: float) -> Sequence[tuple[str, Sent]]:
-        """Return what switches have sent to hosts and drivers; wait for it until then at most."""
+        """Return packets to hosts and drivers, waiting until `until_s` at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FlowResult:
-    """What became of a flow.
+    """The result of a flow.
 
     Attributes
     ----------
     sender, receiver : str
-        Its hosts.
+        Names of its hosts.
     sent, delivered, reordered : int
-        Packets; those that came after a later one.
+        Packets; reordered packets arrived after a later one.
     rate_mbps : float
-        At which it was delivered, after a quarter of the time.
+        Delivery rate, excluding the first quarter of the time.
     fair_mbps : float
-        The rate of the slowest link on its way.
+        Rate of the slowest link on its path.
     """
 
     sender: str
@@ -77,20 +77,20 @@ class FlowResult:
 
 @dataclass(frozen=True, kw_only=True)
 class QueueResult:
-    """What became of a queue.
+    """The result of a queue.
 
     Attributes
     ----------
     switch, port, queue : str, int, int
-        Which it is.
+        Its location.
     longest_bytes : int
-        Its greatest length.
+        Maximum length.
     threshold_bytes : int
-        The pause threshold of the port while one queue is active.
+        Pause threshold of the port with one active queue.
     pauses, paused_s : int, float
-        How many times the neighbour paused it, and for how long in all.
+        Number and total duration of the neighbour's pauses.
     left_while_paused : int
-        Packets that left it in that time.
+        Packets that left it during pauses.
     """
 
     switch: str
@@ -105,7 +105,7 @@ class QueueResult:
 
 @dataclass(frozen=True, kw_only=True)
 class LoopResult:
-    """What became of all flows and queues, and which queues are still paused at the end."""
+    """Results of all flows and queues, and the queues still paused at the end."""
 
     seconds: float
     flows: tuple[FlowResult, ...]
@@ -114,37 +114,38 @@ class LoopResult:
 
 
 def faults(result: LoopResult) -> list[str]:
-    """Return in a line each what BFC must not do: nothing, if all is well.
+    """Return violations of BFC's guarantees, one line each.
 
-    Packets that are lost or overtaken or leave a paused queue, flows that get less than 90 % of
-    what the slowest link on their way allows, and queues that stay paused.
+    Violations are packets that are lost, reordered or leave a paused queue, flows that receive less
+    than 90 % of the rate of the slowest link on their path, queues that stay paused, and a run
+    without any pause.
     """
-    wrong = [
+    violations = [
         f"{flow.sender} to {flow.receiver}: {flow.sent - flow.delivered} of {flow.sent} packets "
         f"did not arrive, {flow.reordered} arrived late"
         for flow in result.flows
         if flow.delivered != flow.sent or flow.reordered
     ]
-    wrong += [
+    violations += [
         f"{flow.sender} to {flow.receiver}: {flow.rate_mbps:.2f} of {flow.fair_mbps:g} Mbit/s"
         for flow in result.flows
         if flow.rate_mbps < 0.9 * flow.fair_mbps
     ]
-    wrong += [
+    violations += [
         f"{queue.switch}: {queue.left_while_paused} packets left queue {queue.queue} of port "
         f"{queue.port} while it was paused"
         for queue in result.queues
         if queue.left_while_paused
     ]
-    wrong += [f"{name} is still paused" for name in result.paused_at_end]
+    violations += [f"{name} is still paused" for name in result.paused_at_end]
     if not any(queue.pauses for queue in result.queues):
-        wrong.append("no queue was ever paused")
-    return wrong
+        violations.append("no queue was ever paused")
+    return violations
 
 
 @dataclass
 class _Sender:
-    """A flow at its sender's NIC, in a queue of its own."""
+    """A flow at its sender's network card, in its own queue."""
 
     number: int
     sender: Host
@@ -171,7 +172,7 @@ class _Receiver:
     last: int = -1
 
     def take(self, data: bytes, now_s: float) -> None:
-        """Take in a packet of the flow."""
+        """Record a packet of the flow."""
         number = int.from_bytes(data[-_NUMBER:], "big")
         self.reordered += number < self.last
         self.last = max(self.last, number)
@@ -179,18 +180,18 @@ class _Receiver:
 
 
 def run(network: Network, topology: Topology, seconds: float, *, stops: bool = True) -> LoopResult:
-    """Let all flows of a topology send for so many seconds, and wait until they have arrived.
+    """Let all flows send for `seconds`, and wait for their packets to arrive.
 
     Parameters
     ----------
     network : Network
-        The switches, configured.
+        The configured switches.
     topology : Topology
-        The same network, as it is described.
+        The description of the same network.
     seconds : float
-        How long hosts send.
+        Duration of sending.
     stops : bool
-        Whether pauses stop queues; without it one sees what they are for.
+        Whether pauses stop queues; without pauses, their effect becomes visible.
     """
     return _Loop(network, topology, seconds, stops=stops).run()
 
@@ -205,8 +206,8 @@ class _Loop:
         self._stops = stops
         self._managers = {name: TrafficManager(stops=stops) for name in topology.switches}
         self._busy: set[Place] = set()  # ports that are sending a packet
-        # When, in which order, what to do; it is told when it should be, so that lateness in real
-        # time does not add up.
+        # Time, tie-breaker, action. Actions receive the scheduled time, so that delays in real time
+        # do not accumulate.
         self._timers: list[tuple[float, int, Callable[[float], None]]] = []
         self._order = count()
         self._senders = []
@@ -218,7 +219,7 @@ class _Loop:
             self._receivers.append(_Receiver())
 
     def run(self) -> LoopResult:
-        """Run until all packets have arrived, or long enough for that."""
+        """Run until all packets have arrived, or the time limit."""
         for sender in self._senders:
             self._at(0.0, partial(self._send, sender))
         for place in self._upstream_ports():
@@ -239,7 +240,7 @@ class _Loop:
         heapq.heappush(self._timers, (time_s, next(self._order), action))
 
     def _upstream_ports(self) -> list[Place]:
-        """Return the ports at which a neighbour can be paused: switches, and hosts that send."""
+        """Return the ports with a neighbour to pause: switches and sending hosts."""
         return [*self._topology.links, *{sender.sender.place for sender in self._senders}]
 
     def _send(self, sender: _Sender, at_s: float) -> None:
@@ -261,16 +262,16 @@ class _Loop:
             manager.hold(held)
             self._serve((name, held.port), self._network.now())
         elif sent.port == DRIVER_PORT:
-            told = read_driver_message(sent.data)
-            manager.hear(told, self._network.now())
-            self._serve((name, told.port), self._network.now())
+            received = read_driver_message(sent.data)
+            manager.hear(received, self._network.now())
+            self._serve((name, received.port), self._network.now())
         elif (message := read_message(sent)) is not None:
             self._hear_at_host(name, message)
         else:
             self._receive(name, sent)
 
     def _serve(self, place: Place, at_s: float) -> None:
-        """Let the next packet of a port leave, unless it is still sending the last one."""
+        """Release the next packet of a port unless the port is still sending."""
         name, port = place
         if place in self._busy:
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network of ``p4/loop``: hosts, switches, cables, and the entries of each switch's tables."""
+"""The network of ``p4/loop``: hosts, switches, cables and table entries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ccbench.base import safe_json, validation
 from ccbench.base.errors import InputError
-from ccbench.datacenter.p4.form import configure
+from ccbench.datacenter.p4.implementation import configure
 from ccbench.datacenter.switch import Settings
 
 if TYPE_CHECKING:
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Tables(Protocol):
-        """A switch whose tables can be filled, in the interpreter or on BMv2."""
+        """A switch with configurable tables, in the interpreter or on BMv2."""
 
         def insert(
             self, table: str, key: Sequence[int], action: str, data: Sequence[int] = ()
         ) -> None:
-            """Put an entry into a table."""
+            """Insert an entry into a table."""
 
         def set_default(self, table: str, action: str, data: Sequence[int] = ()) -> None:
-            """Set what a table does with packets that match no entry."""
+            """Set the action of a table for packets that match no entry."""
 
         def write(self, register: str, index: int, value: int) -> None:
-            """Set a cell of a register."""
+            """Set the value of a register cell."""
 
 
 __all__ = ["Entry", "Host", "Place", "SwitchSetup", "Topology", "load_topology"]
@@ -40,7 +40,7 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True)
 class Host:
-    """A host and the port that it is connected to."""
+    """A host and the switch port to which it is connected."""
 
     name: str
     mac: int
@@ -60,13 +60,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class SwitchSetup:
-    """What one switch is configured with."""
+    """Configuration of a switch."""
 
     settings: Settings
     entries: tuple[Entry, ...]
 
     def configure(self, switch: Tables) -> None:
-        """Fill the tables of a switch; its driver keeps the queues of every port."""
+        """Fill the tables of a switch; its driver holds the packets of every port."""
         configure(switch, self.settings)
         for port in range(len(self.settings.speeds_mbps)):
             switch.insert("held_by_driver", (port,), "hold")
@@ -85,9 +85,9 @@ class Topology:
     switches : mapping
         Switches by name.
     links : mapping
-        Of each port that is connected to a switch the port at the other end.
+        For each port connected to a switch, the port at the other end.
     delay_s : float
-        The delay of every cable, in networks in virtual time.
+        Delay of every cable, in networks in virtual time.
     flows : tuple
         Pairs of sender and receiver.
     """
@@ -104,12 +104,12 @@ class Topology:
 
 
 def load_topology(folder: Path) -> Topology:
-    """Read ``topology.json`` of a folder, and the file of each switch beside it.
+    """Read a folder's ``topology.json`` and the file of each switch.
 
     Raises
     ------
     InputError
-        If a file cannot be read, or is not what p4/README.md describes.
+        If a file cannot be read, or differs from the description in p4/README.md.
     """
     path = folder / "topology.json"
     try:
@@ -120,8 +120,8 @@ def load_topology(folder: Path) -> Topology:
             switches[name] = _switch(safe_json.loads(validation.text_file(path, "switch")))
         path = folder / "topology.json"
         links: dict[Place, Place] = {}
-        for one, other in (map(_place, ends) for ends in read["links"]):
-            links |= {one: other, other: one}
+        for end_a, end_b in (map(_place, ends) for ends in read["links"]):
+            links |= {end_a: end_b, end_b: end_a}
         return Topology(
             hosts={name: _host(name, host) for name, host in read["hosts"].items()},
             switches=switches,
@@ -132,7 +132,7 @@ def load_topology(folder: Path) -> Topology:
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path}: not what p4/README.md describes ({error!r})") from error
+        raise InputError(f"{path} does not have the format of p4/README.md ({error!r})") from error
 
 
 def _switch(read: Mapping[str, Any]) -> SwitchSetup:
@@ -160,5 +160,5 @@ def _place(read: Sequence[Any]) -> Place:
 
 
 def _number(value: int | str) -> int:
-    """Return a number, or that of a MAC address."""
+    """Return a number or a MAC address as an integer."""
     return int(value.replace(":", ""), 16) if isinstance(value, str) else value

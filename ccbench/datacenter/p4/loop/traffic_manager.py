@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The queues of a switch, kept by its driver: the part of a traffic manager that v1model lacks."""
+"""The traffic manager missing in v1model: a switch's queues, held by its driver."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ __all__ = ["Queue", "TrafficManager"]
 
 @dataclass
 class Queue:
-    """A queue of an egress port, and its record.
+    """A queue of an egress port with its statistics.
 
     Attributes
     ----------
     waiting : deque of Held
-        The packets in it.
+        Queued packets.
     length_bytes, longest_bytes : int
-        Its length, and the greatest so far.
+        Current and maximum length.
     paused_since_s : float, optional
-        Since when it has been paused; None if it is not.
+        Start of the current pause; None if not paused.
     pauses : int
-        How many times it was paused.
+        Number of pauses.
     paused_s : float
-        How long, in all.
+        Total duration of completed pauses.
     left_while_paused : int
-        Packets that left it while it was paused.
+        Packets that left during pauses.
     """
 
     waiting: deque[Held] = field(default_factory=deque)
@@ -49,13 +49,13 @@ class Queue:
 class TrafficManager:
     """The queues of all ports of one switch.
 
-    A port serves its queues in turn, one packet each, and passes over those that the neighbour has
-    paused. With packets of one size this is the thesis's deficit round robin.
+    A port serves its queues round robin, one packet each, and skips those that the neighbour has
+    paused. For packets of equal size this is the thesis's deficit round robin.
 
     Parameters
     ----------
     stops : bool
-        Whether a pause stops a queue; if not, it is only recorded.
+        Whether pauses stop queues; if not, they are only recorded.
     """
 
     def __init__(self, *, stops: bool = True) -> None:
@@ -64,14 +64,14 @@ class TrafficManager:
         self._turn: dict[int, int] = {}
 
     def hold(self, held: Held) -> None:
-        """Put a packet into its queue."""
+        """Append a packet to its queue."""
         queue = self._queue(held.port, held.queue)
         queue.waiting.append(held)
         queue.length_bytes += held.length
         queue.longest_bytes = max(queue.longest_bytes, queue.length_bytes)
 
     def hear(self, message: Signal | Bitmap, now_s: float) -> None:
-        """Pause and resume queues of a port, as its neighbour says."""
+        """Pause and resume queues of a port as its neighbour requests."""
         if isinstance(message, Signal):
             self._set(message.port, message.queue, now_s, paused=message.kind == "pause")
             return
@@ -79,7 +79,7 @@ class TrafficManager:
             self._set(message.port, number, now_s, paused=number in message.queues)
 
     def next(self, port: int) -> Held | None:
-        """Take the packet that leaves a port next; None if none may."""
+        """Remove and return the next packet of a port; None if there is none."""
         queues = self._ports.get(port, defaultdict(Queue))
         last = self._turn.get(port, -1)
         for number in sorted(queues, key=lambda number: (number <= last, number)):
@@ -98,7 +98,7 @@ class TrafficManager:
         return not any(queue.waiting for _, _, queue in self.queues())
 
     def queues(self) -> Iterator[tuple[int, int, Queue]]:
-        """Return all queues that were used, with the numbers of port and queue."""
+        """Yield all used queues with their port and queue numbers."""
         for port, queues in sorted(self._ports.items()):
             for number, queue in sorted(queues.items()):
                 yield port, number, queue

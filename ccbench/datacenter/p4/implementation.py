@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The P4 program as a form of the switch: test vectors become packets, packets become answers."""
+"""The P4 program as an implementation of the switch: conversion between events and packets."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ __all__ = [
     "table_entries",
 ]
 
-#: Where the driver hears of pauses: the twin of the constant in ``p4/v1model/sizes.p4``.
+#: Port of messages to the driver; must equal the constant in ``p4/v1model/sizes.p4``.
 DRIVER_PORT = 510
-#: Where it gets packets to hold, as there.
+#: Port of packets for the driver to hold, likewise.
 HOLDING_PORT = 508
-#: The mirroring session of the headers that go back to ingress, as there.
+#: Mirroring session of recirculated headers, likewise.
 RECIRCULATION_SESSION = 1
-#: Its egress port, from which nothing leaves.
+#: Egress port of that session; no packet leaves it.
 RECIRCULATION_PORT = 509
-#: How many headers wait there at most: those of all packets in 8 queues of 16 ports, 64 in each,
-#: which is BMv2's default for any queue.
+#: Maximum number of headers waiting there: those of 64 packets, BMv2's default queue depth, in each
+#: of 8 queues of 16 ports.
 RECIRCULATION_DEPTH = 16 * 8 * 64
 
 _CONTROL_QUEUE = 7
@@ -63,36 +63,36 @@ _ETHERNET = struct.Struct("!6s6sH")
 _BFC = struct.Struct("!BBHH")
 _SOURCE_MAC = bytes.fromhex("02000000ff00")
 _NEIGHBOUR_MAC = bytes.fromhex("0180c2000001")
-#: What the program's registers hold at most: the twins of ``p4/v1model/sizes.p4``.
+#: Capacities of the program's registers; must equal the constants in ``p4/v1model/sizes.p4``.
 _MOST_PORTS, _MOST_QUEUES, _MOST_UPSTREAM_QUEUES, _MOST_ENTRIES = 16, 8, 32, 800
 
 
-#: A table's name, the key (None: its default), the action's name and what is handed to it.
+#: A table's name, key (None: default action), action name and action data.
 TableEntry = tuple[str, tuple[int, ...] | None, str, tuple[int, ...]]
 
 
 class Interpreted:
-    """The compiled program in the interpreter, as a :class:`~ccbench.datacenter.vectors.Form`.
+    """The program in the interpreter, as an :class:`~ccbench.datacenter.vectors.Implementation`.
 
-    Packets of flows wait in the queue that the program has put them in, until the vector lets them
-    leave; all others go on at once, as the queue of highest priority does.
+    Data packets wait in the queue that the program selected until the vector lets them leave; all
+    other packets continue immediately, as in the queue of highest priority.
 
     Parameters
     ----------
     program : Program
         The compiled ``bfc.p4``.
     settings : Settings
-        What the switch is configured with.
+        The switch's configuration.
 
     Attributes
     ----------
     sent : list of Sent
-        All that has left the switch.
+        All packets that have left the switch.
 
     Raises
     ------
     InputError
-        If the settings exceed what the program is compiled for.
+        If the settings exceed the limits of the compiled program.
     """
 
     def __init__(self, program: Program, settings: Settings) -> None:
@@ -101,35 +101,35 @@ class Interpreted:
         self.sent: list[Sent] = []
         self._held: list[Waiting] = []
 
-    def answer(self, at_ns: int, happens: Packet | Departure | Signal | Bitmap | Refresh) -> Answer:
-        """Let it happen and say what the program made of it."""
+    def answer(self, at_ns: int, event: Packet | Departure | Signal | Bitmap | Refresh) -> Answer:
+        """Process an event and return the program's answer."""
         time_us = at_ns // 1000
-        if isinstance(happens, Packet):
-            waiting = self.machine.ingress(data_packet(happens), happens.ingress, time_us)
+        if isinstance(event, Packet):
+            waiting = self.machine.ingress(data_packet(event), event.ingress, time_us)
             sent, (held,) = self._settle(waiting, time_us)
             self._held.append(held)
             sampled = bool(self.machine.value(held, "sampled"))
             return Answer(queue=held.priority, sampled=sampled, signals=_signals(sent))
-        if isinstance(happens, Departure):
-            leaving = self._held[happens.packet]
+        if isinstance(event, Departure):
+            leaving = self._held[event.packet]
             left, waiting = self.machine.egress(leaving, time_us)
             _check_named(left, leaving)
             self.sent += left
             sent, _ = self._settle(waiting, time_us)
             return Answer(signals=_signals(sent))
-        if isinstance(happens, Refresh):
-            waiting = self.machine.ingress(refresh_packet(happens.port), DRIVER_PORT, time_us)
+        if isinstance(event, Refresh):
+            waiting = self.machine.ingress(refresh_packet(event.port), DRIVER_PORT, time_us)
             sent, _ = self._settle(waiting, time_us)
-            (told,) = (read_message(packet) for packet in sent)
-            return Answer(bitmap=told.queues if isinstance(told, Bitmap) else None)
-        waiting = self.machine.ingress(message_packet(happens), happens.port, time_us)
+            (message,) = (read_message(packet) for packet in sent)
+            return Answer(bitmap=message.queues if isinstance(message, Bitmap) else None)
+        waiting = self.machine.ingress(message_packet(event), event.port, time_us)
         sent, _ = self._settle(waiting, time_us)
         if [packet.port for packet in sent] != [DRIVER_PORT]:
-            raise CcbenchError(f"{happens} did not reach the driver: {sent}")
-        return Answer(paused=queues_of(self.machine.read("paused", happens.port)))
+            raise CcbenchError(f"{event} did not reach the driver: {sent}")
+        return Answer(paused=queues_of(self.machine.read("paused", event.port)))
 
     def _settle(self, waiting: list[Waiting], time_us: int) -> tuple[list[Sent], list[Waiting]]:
-        """Let everything go on that does not wait in a flow's queue."""
+        """Process all packets that do not wait in a flow's queue."""
         sent: list[Sent] = []
         held: list[Waiting] = []
         waiting = list(waiting)
@@ -147,25 +147,25 @@ class Interpreted:
 
 
 class _Tables(Protocol):
-    """What can be configured: the interpreter, or a switch."""
+    """The configurable part of an interpreter or a switch."""
 
     def insert(self, table: str, key: Sequence[int], action: str, data: Sequence[int] = ()) -> None:
-        """Put an entry into a table."""
+        """Insert an entry into a table."""
 
     def set_default(self, table: str, action: str, data: Sequence[int] = ()) -> None:
-        """Set what a table does with packets that match no entry."""
+        """Set the action of a table for packets that match no entry."""
 
     def write(self, register: str, index: int, value: int) -> None:
-        """Set a cell of a register."""
+        """Set the value of a register cell."""
 
 
 def configure(switch: _Tables, settings: Settings) -> None:
-    """Write a switch's tables, and the seed.
+    """Write a switch's tables and its seed.
 
     Raises
     ------
     InputError
-        If the settings exceed what the program is compiled for.
+        If the settings exceed the limits of the compiled program.
     """
     for table, key, action, data in table_entries(settings):
         if key is None:
@@ -176,28 +176,28 @@ def configure(switch: _Tables, settings: Settings) -> None:
 
 
 def pause_counter_place(ingress_port: int, upstream_queue: int) -> int:
-    """Return where in the register ``pause_counter`` an upstream queue is counted."""
+    """Return the index of an upstream queue in the register ``pause_counter``."""
     return ingress_port * _MOST_UPSTREAM_QUEUES + upstream_queue
 
 
 def table_entries(settings: Settings) -> Iterator[TableEntry]:
-    """Return what the control plane writes into the program's tables.
+    """Yield the control plane's entries of the program's tables.
 
     Raises
     ------
     InputError
-        If the settings exceed what the program is compiled for.
+        If the settings exceed the limits of the compiled program.
     """
-    for name, value, most in (
+    for name, value, limit in (
         ("number of ports", len(settings.speeds_mbps), _MOST_PORTS),
         ("queues", settings.queues, _MOST_QUEUES),
         ("upstream_queues", settings.upstream_queues, _MOST_UPSTREAM_QUEUES),
         ("flow_entries", settings.flow_entries, _MOST_ENTRIES),
     ):
-        if value > most:
+        if value > limit:
             raise InputError(
-                f"{name} is {value}; bfc.p4 for BMv2 is compiled for at most {most}: make it "
-                "smaller, or p4/v1model/sizes.p4 larger"
+                f"{name} is {value}; bfc.p4 for BMv2 is compiled for at most {limit}: choose a "
+                "smaller value, or increase it in p4/v1model/sizes.p4"
             )
     configured = (
         settings.data_queues,
@@ -218,12 +218,12 @@ def table_entries(settings: Settings) -> Iterator[TableEntry]:
 
 
 def data_packet(packet: Packet) -> bytes:
-    """Return a packet of a flow as it is on the wire, `length_bytes` long from Ethernet on.
+    """Return a data packet as on the wire, `length_bytes` long including Ethernet.
 
     Raises
     ------
     InputError
-        If it is too short for its headers, or its flow has ports that it has no place for.
+        If it is too short for its headers, or its flow has ports that the packet cannot carry.
     """
     ethertype, inner = _network_packet(packet)
     if packet.upstream_queue is None and not packet.incast:
@@ -235,15 +235,15 @@ def data_packet(packet: Packet) -> bytes:
         data += _BFC.pack(kind, queue, 0, ethertype) + inner
     if len(data) > packet.length_bytes:
         raise InputError(
-            f"length_bytes is {packet.length_bytes}, but the headers are {len(data)}: make it more"
+            f"length_bytes is {packet.length_bytes}, but the headers take {len(data)}: increase it"
         )
     return data + bytes(packet.length_bytes - len(data))
 
 
 def _network_packet(packet: Packet) -> tuple[int, bytes]:
-    """Return the EtherType of a packet of a flow, and its network and transport headers."""
+    """Return the EtherType of a data packet, and its network and transport headers."""
     flow, shape = packet.flow, packet.shape
-    # Where a switch that reads ports without looking finds them: other bytes in other packets.
+    # Different bytes in each packet, to detect a switch that reads ports where there are none.
     no_ports = zlib.crc32(repr(packet).encode()).to_bytes(4, "big")
     if flow == NOT_IP:
         return _ETHERTYPE_ARP, bytes(20) + no_ports + bytes(4)
@@ -252,7 +252,7 @@ def _network_packet(packet: Packet) -> tuple[int, bytes]:
         if any(ports):
             raise InputError(
                 f"the flow has ports {flow.source_port} and {flow.destination_port}, but a packet "
-                f"of protocol {flow.protocol}, {shape}, has none to a switch: make them 0"
+                f"of protocol {flow.protocol}, {shape}, has none: set them to 0"
             )
         ports = no_ports
     first = _WITH_OPTIONS if shape == "with options" else _BARE
@@ -275,13 +275,13 @@ def message_packet(message: Signal | Bitmap) -> bytes:
 
 
 def refresh_packet(port: int) -> bytes:
-    """Return the driver's call for the bitmap of a port."""
+    """Return the driver's request for the bitmap of a port."""
     ethernet = _ETHERNET.pack(_NEIGHBOUR_MAC, _SOURCE_MAC, _ETHERTYPE_BFC)
     return (ethernet + _BFC.pack(_REFRESH, 0, port, 0)).ljust(64, b"\0")
 
 
 def read_message(packet: Sent) -> Signal | Bitmap | None:
-    """Return the pause, resume or bitmap that a packet is; None for others.
+    """Return the pause, resume or bitmap in a packet; None for other packets.
 
     Examples
     --------
@@ -301,35 +301,35 @@ def read_message(packet: Sent) -> Signal | Bitmap | None:
 
 
 def read_driver_message(data: bytes) -> Signal | Bitmap:
-    """Return the pause, resume or bitmap that the switch hands to its driver.
+    """Return the pause, resume or bitmap in a packet for the driver.
 
     Raises
     ------
     CcbenchError
-        If it is none.
+        If the packet contains no message.
 
     Examples
     --------
-    >>> told = bytearray(message_packet(Signal("pause", 0, 5)))
-    >>> told[17] = 2  # the port that it came in by
-    >>> read_driver_message(bytes(told))
+    >>> packet = bytearray(message_packet(Signal("pause", 0, 5)))
+    >>> packet[17] = 2  # the ingress port
+    >>> read_driver_message(bytes(packet))
     Signal(kind='pause', port=2, queue=5)
     """
     _, _, port, _ = _BFC.unpack_from(data, _ETHERNET.size)
     message = read_message(Sent(port, data))
     if message is None:
-        raise CcbenchError(f"the driver got {data.hex()}, no message: a fault of the program")
+        raise CcbenchError(f"the driver received {data.hex()}, not a message: a bug in the program")
     return message
 
 
 def queue_named(packet: Sent) -> int:
-    """Return the queue that a data packet says it has left."""
+    """Return the queue named in a data packet."""
     _, queue, _, _ = _BFC.unpack_from(packet.data, _ETHERNET.size)
     return int(queue)
 
 
 def _check_named(left: list[Sent], leaving: Waiting) -> None:
-    """Make sure that a packet names the queue that it has left."""
+    """Check that a packet names the queue that it left."""
     (packet,) = left
     _, queue, _, following = _BFC.unpack_from(packet.data, _ETHERNET.size)
     if (packet.port, queue) != (leaving.port, leaving.priority) or following not in (
@@ -337,8 +337,8 @@ def _check_named(left: list[Sent], leaving: Waiting) -> None:
         _ETHERTYPE_ARP,
     ):
         raise CcbenchError(
-            f"the packet that left queue {leaving.priority} of port {leaving.port} says queue "
-            f"{queue} at port {packet.port}: a fault of the program"
+            f"the packet that left queue {leaving.priority} of port {leaving.port} names queue "
+            f"{queue} at port {packet.port}: a bug in the program"
         )
 
 
@@ -348,7 +348,7 @@ def _signals(sent: list[Sent]) -> tuple[Signal, ...]:
 
 
 def queues_of(bits: int) -> frozenset[int]:
-    """Return the queues of which a bitmap has the bits."""
+    """Return the queues in a bitmap."""
     return frozenset(queue for queue in range(bits.bit_length()) if bits >> queue & 1)
 
 
