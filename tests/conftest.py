@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all tests share."""
+"""Hooks and fixtures shared by all tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool, bool]:
-    """Give those that are marked so the machine to themselves: no other worker tests meanwhile."""
+    """Run tests marked `alone` while no other worker runs a test."""
     is_alone = item.get_closest_marker("alone") is not None
     with (item.config.rootpath / "pyproject.toml").open() as shared:
         fcntl.flock(shared, fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
@@ -30,13 +30,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool, bool]:
 def own_cache(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Give a test a cache folder of its own; only tests of the virtual kernel use the user's."""
+    """Give each test its own cache folder; tests of the virtual kernel use the user's."""
     if request.node.get_closest_marker("kernel") is None:
         monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path / "cache"))
 
 
 def on_small_disk(folder: Path, size: str) -> tuple[str, ...]:
-    """Return what a command begins with that is to find a folder of a size, as root."""
+    """Return the start of a command that mounts a small disk at a folder, as root."""
     before = ("unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o size={size} none "$0" && "$@"')
     if subprocess.run([*before, str(folder), "true"], capture_output=True, check=False).returncode:
         pytest.skip("mounting takes root")
@@ -52,7 +52,7 @@ def tcp_headers(
     target: bytes = b"\x0a\x00\x00\x02",
     port: int = 443,
 ) -> bytes:
-    """Return the headers of an IPv4 packet of TCP that carries the `number`-th 1000 bytes."""
+    """Return the headers of an IPv4 TCP packet that carries the `number`-th 1000 bytes."""
     mark = number % 65536 if identification is None else identification
     ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, length, mark, 0, 64, 6, 0, source, target)
     sequence = number * 1000 % 2**32
@@ -60,7 +60,7 @@ def tcp_headers(
 
 
 def write_pcap(path: Path, packets: Iterable[tuple[int, bytes, int]]) -> Path:
-    """Write a pcap file with nanoseconds of Ethernet frames: time, headers and length of each."""
+    """Write a nanosecond pcap file of Ethernet frames: time, headers and length of each."""
     parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 1)]
     for time_ns, headers, length in packets:
         frame = bytes(12) + b"\x08\x00" + headers

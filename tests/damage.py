@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How tests damage files, and what may come of reading one that is damaged."""
+"""Damaged files: generation, and the contract of every reader."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 __all__ = ["WORDS", "damages", "refused_or_read", "thorough"]
 
-_ASKED = os.environ.get("CCBENCH_EXAMPLES")
+_EXAMPLES = os.environ.get("CCBENCH_EXAMPLES")
 
 thorough = settings(
-    max_examples=int(_ASKED or 200),
-    derandomize=_ASKED is None,  # who only tests their change must not meet what others left
+    max_examples=int(_EXAMPLES or 200),
+    derandomize=_EXAMPLES is None,  # without CCBENCH_EXAMPLES every run draws the same examples
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
-#: What is put in the place of a number or a word.
+#: Replacements for a number or a word.
 WORDS = (
     *("0", "-1", "1e999", "nan", "-inf", "99999999999999999999", "1e-300", "0x10", "007", "true"),
     *('""', "[]", "{}", "[[]]", "'", '"', "\\u0000", "é", "\x00", "\n", "#", "=", "-", "."),
@@ -37,7 +37,7 @@ WORDS = (
 
 @st.composite
 def damages(draw: st.DrawFn) -> Callable[[bytes], bytes]:
-    """Draw a way to damage a file: one to four changes, each anywhere in it."""
+    """Draw one to four changes, each at any position of a file."""
     changes = draw(
         st.lists(
             st.tuples(
@@ -75,7 +75,7 @@ def damages(draw: st.DrawFn) -> Callable[[bytes], bytes]:
 
 
 def refused_or_read(read: Callable[[Path], object], path: Path) -> None:
-    """Read a file; what is raised must be an error for people, of one line."""
+    """Read a file; any exception must be a one-line error for users."""
     try:
         read(path)
     except CcbenchError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs made of arithmetic, for tests of what is computed from runs."""
+"""Runs computed by arithmetic, for tests of analysis."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MakeRun: TypeAlias = "Callable[[Scenario, Any], Run]"
 
 
 def identity_of(scenario: Scenario) -> str:
-    """Return the identity of a run that is made of arithmetic."""
+    """Return the identity of a run of arithmetic."""
     return run_identity(PROVENANCE["engine"], PROVENANCE["engine_version"], scenario.key())
 
 
@@ -60,7 +60,7 @@ def forbidden(tmp_path: Path) -> Iterator[Path]:
 
 
 def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike) -> Run:
-    """Make a run in which the flows get `mbps`, shape (seconds, flows) or (flows,)."""
+    """Return a run in which the flows get `mbps`, shape (seconds, flows) or (flows,)."""
     seconds, flows = int(scenario.duration_s), scenario.flow_count
     rates = np.broadcast_to(np.asarray(mbps, dtype=np.float64), (seconds, flows))
     totals = np.rint(np.cumsum(rates, axis=0) * 1e6 / 8).astype(np.uint64)
@@ -100,19 +100,19 @@ def make_run() -> MakeRun:
     return run_with_rates
 
 
-def assert_same(one: SearchResult, other: SearchResult) -> None:
-    """Make sure that two searches have found the same."""
-    assert one.config == other.config
-    assert one.provenance == other.provenance
-    pd.testing.assert_frame_equal(one.experiments, other.experiments)
-    pd.testing.assert_frame_equal(one.claims, other.claims)
+def assert_same(first: SearchResult, second: SearchResult) -> None:
+    """Check that two searches have the same results."""
+    assert first.config == second.config
+    assert first.provenance == second.provenance
+    pd.testing.assert_frame_equal(first.experiments, second.experiments)
+    pd.testing.assert_frame_equal(first.claims, second.claims)
 
 
 class ArithmeticEngine:
     """An engine whose runs are arithmetic: the share of a flow depends on its CCA and the network.
 
-    An "even" flow has a weight of 1. A "greedy" one weighs more the less the queue holds and the
-    longer the round trip is, so that the scenarios in which it does most harm are known.
+    An "even" flow has a weight of 1. A "greedy" flow weighs more in short queues and at long
+    round-trip times, so that the most harmful scenarios are known.
     """
 
     name = "arithmetic"
@@ -122,7 +122,7 @@ class ArithmeticEngine:
 
     @classmethod
     def of_version(cls, version: str) -> Self:  # noqa: ARG003 - there is but one
-        """Return the only version that there is."""
+        """Return an engine; there is only one version."""
         return cls()
 
     def version(self) -> str:
@@ -130,18 +130,18 @@ class ArithmeticEngine:
         return "1"
 
     def provenance(self) -> dict[str, object]:
-        """Return what the runs bear, with this engine's version."""
+        """Return the provenance of the runs."""
         return {**PROVENANCE, "engine_version": self.version()}
 
     def identity(self, scenario: Scenario) -> str:
-        """Return that of the runs that it makes."""
+        """Return the identity of the run of a scenario."""
         return identity_of(scenario)
 
     def check_cca(self, cca: str, field: str = "cca") -> None:
-        """Leave it to :meth:`check`."""
+        """Accept every CCA; :meth:`check` refuses."""
 
     def check(self, scenario: Scenario) -> None:
-        """Know two CCAs."""
+        """Refuse CCAs other than even and greedy."""
         for i, flow in enumerate(scenario.flows):
             if flow.cca not in {"even", "greedy"}:
                 raise InputError(f"flows[{i}].cca is {flow.cca!r}; it must be even or greedy")
@@ -158,16 +158,16 @@ class ArithmeticEngine:
         return run_with_rates(scenario, bottleneck.mean_mbps * weights / weights.sum())
 
     def needs(self, scenario: Scenario) -> Needs:
-        """Need what the virtual kernel does."""
+        """Return the needs of the virtual kernel."""
         return needs(scenario)
 
     def doctor(self) -> list[Check]:
-        """Need nothing."""
+        """Return no checks."""
         return []
 
 
 class NoisyEngine(ArithmeticEngine):
-    """One whose flows' weights vary with the seed, by as much as the noise is.
+    """An arithmetic engine whose weights vary with the seed, in proportion to the noise.
 
     Attributes
     ----------
@@ -193,7 +193,7 @@ class NoisyEngine(ArithmeticEngine):
 
 
 def stand_in(engine: Engine) -> EngineInfo:
-    """Return the description of the virtual kernel, with another engine in its place."""
+    """Return the description of the virtual kernel, with its engine replaced."""
     make: Any = lambda: engine  # noqa: E731 - an annotated function
     return replace(ENGINES["kernel"], load=lambda: make)
 

@@ -22,18 +22,18 @@ class Settings:
 
 class TestCheckFields:
     def test_normal_form(self) -> None:
-        """Values take their normal form, also in copies; None stays None."""
+        """Values are normalised, also in copies; None stays None."""
         settings = replace(Settings(1), rtt_ms=40)
         assert Settings(40.0) == settings
         assert "40.0" == repr(settings.rtt_ms)
         assert settings.count is None
 
     def test_bad(self) -> None:
-        """The message of a check starts with the field's name."""
+        """The message of a failed check starts with the field's name."""
         with pytest.raises(InputError, match=r"^count is 6; it must be a whole number at least 1"):
             Settings(1, count=6)
 
     def test_first(self) -> None:
-        """Of several wrong values the first field's is reported."""
+        """Of several invalid values the first field's is reported."""
         with pytest.raises(InputError, match=r"^rtt_ms is -1;"):
             Settings(-1, count=6)

@@ -48,7 +48,7 @@ class Thing:
     ],
 )
 def test_explanations(before: str, after: str) -> None:
-    """Comments, docstrings, formatting and imports for types alone do not count."""
+    """Comments, docstrings, formatting and type-only imports do not count."""
     assert before in SOURCE
     assert normal_form(SOURCE) == normal_form(SOURCE.replace(before, after))
 
@@ -67,14 +67,14 @@ def test_explanations(before: str, after: str) -> None:
     ],
 )
 def test_code(before: str, after: str) -> None:
-    """Whatever changes what code does changes its normal form."""
+    """Any change of code changes its normal form."""
     assert before in SOURCE
     assert normal_form(SOURCE) != normal_form(SOURCE.replace(before, after))
 
 
 @pytest.fixture
 def sources(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Give a package of three modules in the place of ours: they are found by their names alone."""
+    """Replace the package by three modules, which are looked up by name alone."""
     modules = {
         "ccbench.experiment.flow": "import os\nfrom ccbench.experiment import wifi\n",
         "ccbench.experiment.wifi": "def f():\n    from ccbench.experiment import trace\n",
@@ -86,7 +86,7 @@ def sources(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 def digest_of(sources: Mapping[str, str], **changed: str) -> str:
-    """Return the digest of the first module with others in the place of some."""
+    """Return the digest of the first module, with some modules replaced."""
     code_digest.cache_clear()
     before = dict(sources)
     assert isinstance(sources, dict)
@@ -100,7 +100,7 @@ def digest_of(sources: Mapping[str, str], **changed: str) -> str:
 
 class TestImported:
     def test_followed(self, sources: dict[str, str]) -> None:
-        """Imports are followed from module to module, those within functions too."""
+        """Imports are followed from module to module, including those inside functions."""
         assert (
             "ccbench.experiment.flow",
             "ccbench.experiment.trace",
@@ -108,20 +108,20 @@ class TestImported:
         ) == imported(*list(sources)[:1])
 
     def test_packages(self) -> None:
-        """A package counts where a name of its own is imported, not where one of its modules is."""
-        found = imported("ccbench.emulate.kernel.boot.plan")
-        assert "ccbench.experiment.qdiscs" in found
-        assert "ccbench.experiment.qdiscs._descriptor" in found
-        assert "ccbench.emulate.kernel" not in found
-        assert "ccbench" not in found
+        """A package counts if a name of its own is imported, not if one of its modules is."""
+        modules = imported("ccbench.emulate.kernel.boot.plan")
+        assert "ccbench.experiment.qdiscs" in modules
+        assert "ccbench.experiment.qdiscs._descriptor" in modules
+        assert "ccbench.emulate.kernel" not in modules
+        assert "ccbench" not in modules
 
     def test_missing(self) -> None:
-        """A module that is not there is an error, not an empty part of a digest."""
+        """A missing module is an error, not an empty part of a digest."""
         with pytest.raises(ModuleNotFoundError):
             code_digest("ccbench.nothing")
 
     def test_readers(self) -> None:
-        """What reads a guest's records and a core's answer uses neither scenarios nor analysis."""
+        """Readers of guest records and simulator output import neither scenarios nor analysis."""
         assert not {"ccbench.run.run", "ccbench.experiment.scenario", "ccbench.base.validation"} & {
             *imported("ccbench.emulate.kernel.boot.results"),
             *imported("ccbench.datacenter.simulation.tables"),
@@ -129,14 +129,14 @@ class TestImported:
 
 
 class TestDigest:
-    def test_what_is_imported(self, sources: dict[str, str]) -> None:
-        """A change anywhere in what is imported changes the digest, elsewhere it does not."""
+    def test_imported_modules(self, sources: dict[str, str]) -> None:
+        """Only changes of imported modules change the digest."""
         before = digest_of(sources)
         assert before != digest_of(sources, ccbench_experiment_trace="def g():\n    return 2\n")
         assert before == digest_of(sources, ccbench_run_run="def h():\n    return 2\n")
 
     def test_comments(self, sources: dict[str, str]) -> None:
-        """A comment anywhere does not change it."""
+        """Changes of comments do not change the digest."""
         assert digest_of(sources) == digest_of(
             sources, ccbench_experiment_trace="def g():\n    return 1  # one\n"
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that are there completely or not at all."""
+"""Files and folders that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ccbench.emulate._workspace import hold
 
 
 def test_held_folder(tmp_path: Path) -> None:
-    """Nobody waits for who holds the folder that he writes into."""
+    """Writing into a locked folder does not wait for the lock."""
     descriptor = hold(tmp_path)
     program = "import sys, pathlib; from ccbench.base import durable; "
     program += "durable.write_text(pathlib.Path(sys.argv[1]), 'text')"
@@ -27,7 +27,7 @@ def test_held_folder(tmp_path: Path) -> None:
 
 
 def test_many_writers(tmp_path: Path) -> None:
-    """Of several who write into one folder at once none takes another's for a leftover."""
+    """Concurrent writers to one folder do not take each other's files for leftovers."""
 
     def write(name: str) -> None:
         for i in range(50):
@@ -46,7 +46,7 @@ def test_many_writers(tmp_path: Path) -> None:
 
 
 def test_pipe(tmp_path: Path) -> None:
-    """What is no file, as a pipe or /dev/null, is written to and stays what it is."""
+    """Pipes and devices such as /dev/null are written to and not replaced."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read: list[str] = []
@@ -60,7 +60,7 @@ def test_pipe(tmp_path: Path) -> None:
 
 
 def test_links(tmp_path: Path) -> None:
-    """Behind a link its target is replaced, be it there or not: the link stays."""
+    """The target of a link is replaced, whether or not it exists; the link stays."""
     for name, is_there in (("old", True), ("new", False)):
         target, link = tmp_path / "elsewhere" / name, tmp_path / f"to-{name}"
         target.parent.mkdir(exist_ok=True)
@@ -83,7 +83,7 @@ def test_links(tmp_path: Path) -> None:
 
 
 def test_circle(tmp_path: Path) -> None:
-    """A link that leads to itself is replaced, as nothing can be behind it."""
+    """A link to itself is replaced, because it has no target."""
     link = tmp_path / "link"
     link.symlink_to(link)
     durable.write_text(link, "text")
@@ -91,14 +91,14 @@ def test_circle(tmp_path: Path) -> None:
 
 
 def test_refusal(tmp_path: Path) -> None:
-    """What cannot be written is named as people know it, not as it is called meanwhile."""
+    """An error names the file that the user asked for, not the temporary one."""
     with pytest.raises(FileNotFoundError) as caught:
         durable.write_text(tmp_path / "none" / "file", "text")
     assert caught.value.filename == str(tmp_path / "none" / "file")
 
 
 def test_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder of which the name begins as a home does is one, also for pandas and Arrow."""
+    """A relative folder named like a home is used as written, also by pandas and Arrow."""
     monkeypatch.chdir(tmp_path)
     with durable.new_folder(Path("~root/run"), replace=True) as folder:
         pd.DataFrame({"a": [1]}).to_parquet(folder / "a.parquet")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 class TestLocked:
     def test_shared(self, tmp_path: Path) -> None:
-        """Shared locks exclude an exclusive one, not each other."""
+        """Shared locks exclude exclusive locks, not each other."""
         first, second = locked(tmp_path, shared=True), locked(tmp_path, shared=True)
         os.close(first)
         with pytest.raises(BlockingIOError):
@@ -24,20 +24,20 @@ class TestLocked:
         os.close(locked(tmp_path, wait=False))
 
     def test_missing(self, tmp_path: Path) -> None:
-        """Only what exists can be locked."""
+        """Only existing files can be locked."""
         with pytest.raises(FileNotFoundError):
             locked(tmp_path / "none")
 
 
 class TestLockFile:
     def test_alone(self, tmp_path: Path) -> None:
-        """A lock file is made, and nobody else gets it until it is released."""
+        """A lock file is created and excludes others until it is released."""
         with exclusive(tmp_path / "lock"), pytest.raises(BlockingIOError):
             lock_file(tmp_path / "lock", wait=False)
         os.close(lock_file(tmp_path / "lock", wait=False))
 
     def test_removed(self, tmp_path: Path) -> None:
-        """Who waits while the holder removes the file gets a lock on a new file."""
+        """A waiter gets a lock on a new file if the holder removes the old one."""
         path = tmp_path / "lock"
         held = lock_file(path)
         taken: list[int] = []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random streams: what theory says of independent ones.
+"""Random streams, compared with the theory of independent streams.
 
-Seeds are fixed, so that each test passes always or never. Bounds are those that independent streams
+Seeds are fixed, so each test passes always or never. Bounds are those that independent streams
 would miss with a probability of one in a million, corrected for the number of comparisons.
 """
 
@@ -25,12 +25,12 @@ from ccbench.experiment.traffic import FlowMix, divided
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: By how much luck a test may fail if streams are independent.
+#: Probability that a test fails by chance if streams are independent.
 MISS = 1e-6
 
 _DRAWS = 4096
 
-#: Labels that are alike: their parts have the same characters, or are near each other.
+#: Similar labels: their parts have the same characters, or are close to each other.
 LABELS = (
     *((name, i) for name in ("loss", "jitter") for i in range(30)),
     *(("a", 12), ("a1", 2), ("a12",), ("a", "12"), ("a", "1", "2"), ("a", 1, 2), (12, "a")),
@@ -51,17 +51,19 @@ def assert_uncorrelated(streams: Iterable[np.ndarray]) -> None:
 
 class TestStreams:
     def test_consecutive_seeds_are_uncorrelated(self) -> None:
-        """Whole numbers in a row are as good as seeds as any."""
+        """Consecutive integers are as good as any other seeds."""
         assert_uncorrelated(stream(seed, "loss").random(_DRAWS) for seed in range(64))
 
     def test_labels_are_uncorrelated(self) -> None:
-        """Streams of one seed are independent if their labels differ in anything."""
+        """Streams of one seed are independent if their labels differ in any part."""
         assert_uncorrelated(stream(1, *label).random(_DRAWS) for label in LABELS)
 
     def test_standard_streams_are_uncorrelated(self) -> None:
-        """The same is true of the standard library's generators."""
+        """Streams of the standard library's generators are independent too."""
         streams = [standard_stream(seed, *label) for seed in (1, 2) for label in LABELS[:30]]
-        assert_uncorrelated(np.array([one.random() for _ in range(_DRAWS)]) for one in streams)
+        assert_uncorrelated(
+            np.array([generator.random() for _ in range(_DRAWS)]) for generator in streams
+        )
 
     def test_first_draws_over_seeds(self) -> None:
         """Over consecutive seeds, each of the first draws is uniform."""
@@ -76,7 +78,7 @@ class TestStreams:
 
 class TestDerivedSeeds:
     def test_no_collisions(self) -> None:
-        """Of 135,000 seeds no two are equal: two of random ones would be by 1e-6."""
+        """Of 135,000 seeds no two are equal; random seeds collide with a probability of 1e-6."""
         labels = [*LABELS, *((name, i) for name in "xyz" for i in range(15_000))]
         seeds = [derived_seed(seed, *label) for seed in range(3) for label in labels]
         assert len(seeds) == len(set(seeds))
@@ -84,42 +86,42 @@ class TestDerivedSeeds:
 
 
 class TestRepetitionSeeds:
-    def test_the_first_is_the_users(self) -> None:
-        """A single run has the seed that was asked for."""
+    def test_first_is_requested(self) -> None:
+        """A single run has the requested seed."""
         assert (7,) == repetition_seeds(7, 1)
 
     def test_more_only_append(self) -> None:
-        """More repetitions keep the runs that were made before."""
+        """A larger number of repetitions includes all runs of a smaller one."""
         seeds = repetition_seeds(1, 100)
         assert all(seeds[:count] == repetition_seeds(1, count) for count in range(1, 100))
 
     def test_no_run_in_common(self) -> None:
-        """Repetitions of 200 seeds in a row share no seed."""
-        seeds = [one for seed in range(200) for one in repetition_seeds(seed, 50)]
+        """Repetitions of 200 consecutive seeds share no seed."""
+        seeds = [repetition for seed in range(200) for repetition in repetition_seeds(seed, 50)]
         assert 200 * 50 == len(set(seeds))
         assert max(seeds) < 2**53
 
     def test_none(self) -> None:
-        """Fewer repetitions than one are refused."""
+        """Fewer than one repetition is refused."""
         with pytest.raises(InputError, match="count is 0"):
             repetition_seeds(1, 0)
 
 
 class TestFlowMixes:
     def test_mixes_of_one_seed_are_independent(self) -> None:
-        """Mixes that differ in any setting have no start in common, though their seed is one."""
+        """Mixes of one seed that differ in any setting have no start time in common."""
         mix = FlowMix(sizes="pareto", load_mbps=20, stop_s=20)
         others = (
             *(replace(mix, sizes="heavy-tailed"), replace(mix, sizes=22_000)),
             *(replace(mix, load_mbps=21), replace(mix, start_s=1), replace(mix, stop_s=21)),
             replace(mix, seed=2),
         )
-        mixes = [one.arrivals() for one in (mix, *others)]
-        for one, other in itertools.combinations(mixes, 2):
-            assert not {start for start, _ in one} & {start for start, _ in other}
+        mixes = [first.arrivals() for first in (mix, *others)]
+        for first, second in itertools.combinations(mixes, 2):
+            assert not {start for start, _ in first} & {start for start, _ in second}
 
     def test_groups_of_different_flows_are_independent(self) -> None:
-        """Two mixes that are divided with one seed have equal groups as often as by chance."""
+        """Two mixes divided with one seed have equal groups as often as by chance."""
         mixes = [
             FlowMix(sizes=size, load_mbps=20, stop_s=20).arrivals()[:2000]
             for size in (20_000, 21_000)
@@ -133,18 +135,20 @@ class TestFlowMixes:
         assert binom.ppf(MISS, 2000, 1 / 4) < equal < binom.isf(MISS, 2000, 1 / 4)
 
     def test_more_flows_are_divided_alike(self) -> None:
-        """Flows that come behind others do not change the groups of these."""
+        """Flows added at the end do not change the groups of the others."""
         flows = FlowMix(sizes=20_000, load_mbps=20, stop_s=20).arrivals()
         whole, part = divided(flows, 3), divided(flows[:1000], 3)
-        assert all(one[: len(other)] == other for one, other in zip(whole, part, strict=True))
+        assert all(
+            longer[: len(shorter)] == shorter for longer, shorter in zip(whole, part, strict=True)
+        )
 
 
 class TestOneMechanism:
     def test_seeds_become_generators_in_one_place(self) -> None:
-        """No other module of the package makes a generator."""
+        """Only one module of the package creates generators."""
         makers = {"default_rng", "SeedSequence", "Random", "RandomState", "PCG64", "seed"}
         package = Path(ccbench.__file__).parent
-        found = [
+        places = [
             f"{path.relative_to(package)}:{node.lineno}"
             for path in package.rglob("*.py")
             for node in ast.walk(ast.parse(path.read_text()))
@@ -152,4 +156,4 @@ class TestOneMechanism:
             and isinstance(node.func, ast.Attribute)
             and node.func.attr in makers
         ]
-        assert {"base/random_streams.py"} == {place.partition(":")[0] for place in found}
+        assert {"base/random_streams.py"} == {place.partition(":")[0] for place in places}

@@ -68,7 +68,7 @@ def packet(order: str, ticks: int, number: int = 0) -> bytes:
 
 
 def pcapng(order: str, *options: tuple[int, bytes], ticks: Callable[[int], int]) -> bytes:
-    """Return a pcapng file with a block in between that nobody knows."""
+    """Return a pcapng file with a block of an unknown type."""
     packets = [packet(order, ticks(t)) for t in TIMES_NS]
     unknown = block(order, 5, b"statistics")
     return section(order) + interface(order, *options) + packets[0] + unknown + packets[1]
@@ -92,7 +92,7 @@ class TestReadCapture:
         ],
     )
     def test_formats(self, tmp_path: Path, content: bytes, unit_ns: int) -> None:
-        """In all formats packets have the times that were written, to the last digit."""
+        """Packet times are read exactly in all formats."""
         (tmp_path / "a.pcap").write_bytes(content)
         expected = [IpPacket(t // unit_ns * unit_ns, IP, 60) for t in TIMES_NS]
         assert expected == list(read_capture(tmp_path / "a.pcap"))
@@ -125,20 +125,20 @@ class TestReadCapture:
         ],
     )
     def test_links(self, tmp_path: Path, link: int, header: bytes) -> None:
-        """The headers of all usual kinds of links are taken off, and padding is not counted."""
+        """Headers of all usual link types are removed, and padding is not counted."""
         content = classic("<", 0xA1B23C4D, 1, header + IP + bytes(6), link)
         (tmp_path / "a.pcap").write_bytes(content)
         assert [60, 60] == [one.length for one in read_capture(tmp_path / "a.pcap")]
         assert all(one.headers[:60] == IP for one in read_capture(tmp_path / "a.pcap"))
 
     def test_others(self, tmp_path: Path) -> None:
-        """What is not IP is left out."""
+        """Packets other than IP are ignored."""
         arp = classic("<", 0xA1B23C4D, 1, bytes(12) + b"\x08\x06" + IP, 1)
         (tmp_path / "a.pcap").write_bytes(arp)
         assert [] == list(read_capture(tmp_path / "a.pcap"))
 
     def test_shorter_than_a_header(self, tmp_path: Path, write_pcap: Write) -> None:
-        """So is what says that it is IP and is shorter on the wire than IP's header."""
+        """IP packets shorter on the wire than an IP header are ignored."""
         file = write_pcap(tmp_path / "a.pcap", [(0, bytes([0x45, *bytes(39)]), 3)])
         assert [] == list(read_capture(file))
 
@@ -146,7 +146,7 @@ class TestReadCapture:
         "content", [classic("<", 0xA1B23C4D, 1), pcapng("<", (9, b"\x09"), ticks=lambda t: t)]
     )
     def test_cut_off(self, tmp_path: Path, content: bytes) -> None:
-        """A file that was cut off has its whole packets."""
+        """A truncated file yields its complete packets."""
         (tmp_path / "a.pcap").write_bytes(content[:-9])
         assert [TIMES_NS[0]] == [one.time_ns for one in read_capture(tmp_path / "a.pcap")]
 
@@ -171,13 +171,13 @@ class TestReadCapture:
         ],
     )
     def test_damaged(self, tmp_path: Path, content: bytes, message: str) -> None:
-        """A file that is none is an input error that says why."""
+        """A file that is not a capture is an input error with the reason."""
         (tmp_path / "a.pcap").write_bytes(content)
         with pytest.raises(InputError, match=f"capture is .*a.pcap.*{message}"):
             list(read_capture(tmp_path / "a.pcap"))
 
 
-#: Nanoseconds that the link takes for a packet of 1500 bytes.
+#: Nanoseconds of the link for a packet of 1500 bytes.
 PACKET_NS = 1_000_000
 
 
@@ -186,7 +186,7 @@ def drop_tail(
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Return times and numbers of packets before and after a queue on a link.
 
-    What is on the link does not wait; `way_ns` is how long the wire is.
+    The packet on the link does not wait; `way_ns` is the delay of the wire.
     """
     left: list[tuple[int, int]] = []
     free_ns = 0
@@ -201,7 +201,7 @@ def drop_tail(
 
 @pytest.fixture
 def pair(tmp_path: Path, tcp_headers: Headers, write_pcap: Write) -> Callable[..., pd.DataFrame]:
-    """Give what writes two captures and returns the queue between them."""
+    """Give a function that writes two captures and returns the queue between them."""
 
     def between(
         before: list[tuple[int, int]], after: list[tuple[int, int]], **headers: int
@@ -218,9 +218,9 @@ def pair(tmp_path: Path, tcp_headers: Headers, write_pcap: Write) -> Callable[..
 class TestQueueBetween:
     @pytest.mark.parametrize("way_ns", [0, 7_000_000])
     def test_waiting(self, pair: Callable[..., pd.DataFrame], way_ns: int) -> None:
-        """Of four packets at once, three wait, and each leaves when the one before it is sent.
+        """Of four simultaneous packets three wait, and each leaves when the previous one is sent.
 
-        However long the wire is.
+        This holds for wires of any length.
         """
         found = pair(*drop_tail([0, 0, 0, 0, 9_000_000], 10, way_ns))
         expected = [
@@ -234,7 +234,7 @@ class TestQueueBetween:
         assert expected == list(found[columns].itertuples(index=False, name=None))
 
     def test_drops(self, pair: Callable[..., pd.DataFrame]) -> None:
-        """What does not come out was dropped when it came; what comes in goes out or is dropped."""
+        """A packet that does not leave was dropped on arrival; no arrival is unaccounted for."""
         rng = np.random.default_rng(5)
         arrivals = np.sort(rng.integers(0, 400 * PACKET_NS, 500)).tolist()
         before, after = drop_tail([*arrivals, 10**9], 5, 3_000)
@@ -247,7 +247,7 @@ class TestQueueBetween:
         assert 0 == found["backlog_packets"].iloc[-1] == found["backlog_bytes"].iloc[-1]
 
     def test_resent(self, pair: Callable[..., pd.DataFrame]) -> None:
-        """A packet that was dropped and sent again, with the same headers, waits only once."""
+        """A packet that is dropped and resent with the same headers waits only once."""
         start_ns = 10**9
         before = [(0, 0), (start_ns, 1), (start_ns + 50_000_000, 1), (start_ns + 60_000_000, 2)]
         after = [(1_000_000, 0), (start_ns + 52_000_000, 1), (start_ns + 61_000_000, 2)]
@@ -256,14 +256,14 @@ class TestQueueBetween:
         assert [start_ns] == dropped  # the first of the two
 
     def test_end(self, pair: Callable[..., pd.DataFrame]) -> None:
-        """What still waits when the captures end was not dropped, nor what came too early."""
+        """Packets still queued at the end, or sent before the start, are no drops."""
         before, after = drop_tail([i * PACKET_NS // 2 for i in range(40)], 100)
         found = pair(before, after[5:20])
         assert 0 == (found["event"] == "drop").sum()
         assert 15 == (found["event"] == "dequeue").sum()
 
     def test_direction(self, tmp_path: Path, tcp_headers: Headers, write_pcap: Write) -> None:
-        """Acknowledgements go the other way and do not count; other senders' packets do."""
+        """Acknowledgements travel the other way and do not count; other senders' packets do."""
         before, after = drop_tail([0, 0, 0, 5_000_000], 10)
         other = {"source": b"\x0a\x00\x00\x09"}
 
@@ -281,7 +281,7 @@ class TestQueueBetween:
         assert [0, 1, 0, 0] == found.loc[found["event"] == "enqueue", "flow"].tolist()
 
     def test_translated(self, tmp_path: Path, tcp_headers: Headers, write_pcap: Write) -> None:
-        """Packets are known again where addresses and ports are translated on the way."""
+        """Packets are matched through translation of addresses and ports."""
         before, after = drop_tail([0, 0, 0, 9_000_000], 1)
         there = {"target": b"\x0a\x00\x07\x07", "port": 1234}
         found = queue_between(
@@ -292,7 +292,7 @@ class TestQueueBetween:
         assert (4, 1, 3) == (counts["enqueue"], counts["drop"], counts["dequeue"])
 
     def test_small(self, tmp_path: Path, tcp_headers: Headers, write_pcap: Write) -> None:
-        """A small packet, which is on the wire for less, does not make the others seem to wait."""
+        """A small packet, with its shorter time on the wire, does not make others seem to wait."""
         sizes = [60, 1500, 1500]
         starts = [0, 5_000_000, 10_000_000]
         rows = [(t, tcp_headers(n, size), size) for n, (t, size) in
@@ -304,7 +304,7 @@ class TestQueueBetween:
         assert (found.groupby("time_ns").last()["backlog_packets"] == 0).all()
 
     def test_ipv6(self, tmp_path: Path, write_pcap: Write) -> None:
-        """IPv6 has no identification; sequence numbers tell its packets apart."""
+        """IPv6 has no identification; packets are matched by sequence number."""
         before, after = drop_tail([0, 0, 0, 9_000_000], 1)
 
         def headers(number: int) -> bytes:
@@ -326,22 +326,22 @@ class TestQueueBetween:
         with pytest.raises(InputError, match="the one before the queue first: swap them"):
             pair(*drop_tail([0, 0, 0], 10)[::-1])
 
-    def test_strangers(self, pair: Callable[..., pd.DataFrame]) -> None:
-        """So is one from before the queue that lacks packets, as a busy machine's do."""
+    def test_missing_packets(self, pair: Callable[..., pd.DataFrame]) -> None:
+        """Packets missing before the queue, as on a busy machine, are an input error."""
         before, after = drop_tail([i * PACKET_NS for i in range(100)], 10)
         with pytest.raises(InputError, match=r"lacks 2 packets: record it again with a larger"):
             pair([one for one in before if one[1] not in {50, 60}], after)
-        lacking_one = pair([one for one in before if one[1] != 50], after)
-        assert 99 == (lacking_one["event"] == "dequeue").sum()
+        without_packet = pair([one for one in before if one[1] != 50], after)
+        assert 99 == (without_packet["event"] == "dequeue").sum()
 
     def test_offloads(self, tmp_path: Path, tcp_headers: Headers, write_pcap: Write) -> None:
-        """So are segments that a network card has joined; the message says how to turn it off."""
+        """Segments joined by a network card are an input error that says how to avoid it."""
         file = write_pcap(tmp_path / "a.pcap", [(0, tcp_headers(1, 2948), 2948)])
         with pytest.raises(InputError, match="ethtool -K IFACE gro off tso off gso off"):
             queue_between(file, file)
 
-    def test_stated_0(self, tmp_path: Path, tcp_headers: Headers, write_pcap: Write) -> None:
-        """Segments that state no length at all are recognised too."""
+    def test_zero_length(self, tmp_path: Path, tcp_headers: Headers, write_pcap: Write) -> None:
+        """Segments that state no length are recognised too."""
         file = write_pcap(tmp_path / "a.pcap", [(0, tcp_headers(1, 0), 65226)])
         with pytest.raises(InputError, match="not of up to 65226 bytes"):
             queue_between(file, file)
@@ -350,13 +350,13 @@ class TestQueueBetween:
     def test_cut_headers(
         self, tmp_path: Path, tcp_headers: Headers, write_pcap: Write, kept_bytes: int
     ) -> None:
-        """And packets whose headers were not captured."""
+        """Packets with incomplete headers are an input error."""
         file = write_pcap(tmp_path / "a.pcap", [(0, tcp_headers(1)[:kept_bytes], 1500)])
         with pytest.raises(InputError, match="tcpdump -s 96 or more"):
             queue_between(file, file)
 
     def test_empty(self, tmp_path: Path, write_pcap: Write) -> None:
-        """And captures without a packet."""
+        """Captures without packets are an input error."""
         file = write_pcap(tmp_path / "a.pcap", [])
         with pytest.raises(InputError, match="it must be one with IP packets"):
             queue_between(file, file)
@@ -373,7 +373,7 @@ class TestReadAll:
         ]
 
     def test_mixed(self, tmp_path: Path, files: list[Path]) -> None:
-        """Two captures in a row are one recording, among files of other kinds."""
+        """Two consecutive captures are one recording, among files of other kinds."""
         csv = tmp_path / "queue.csv"
         csv.write_text("time_s,occupancy_packets\n0,1\n", encoding="utf-8")
         found = read_all([*files, csv, *files], SETTINGS[0])
@@ -382,18 +382,18 @@ class TestReadAll:
         assert {SETTINGS[0]} == {one.setting for one in found}
 
     def test_single(self, tmp_path: Path, files: list[Path]) -> None:
-        """A capture without the other one is an input error."""
+        """A single capture is an input error."""
         for paths in (files[:1], [files[0], tmp_path / "queue.csv"]):
             with pytest.raises(InputError, match="followed by the one from after the queue"):
                 read_all(paths, SETTINGS[0])
 
     def test_no_setting(self, files: list[Path]) -> None:
-        """Captures do not know their setting."""
+        """Captures require a setting."""
         with pytest.raises(InputError, match="setting is None; it must be named"):
             read_all(files)
 
     def test_command(self, files: list[Path]) -> None:
-        """`ccbench classify` takes them: a queue that is always empty is nobody's."""
+        """`ccbench classify` accepts captures; an empty queue is classified as unknown."""
         done = CliRunner().invoke(
             program, ["classify", *map(str, files), "--setting", "5bw-85rtt-64q"]
         )

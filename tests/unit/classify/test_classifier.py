@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CCAnalyzer's classifier, on series whose distances are known."""
+"""CCAnalyzer's classifier, on series at known distances."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ccbench.classify import dtw
 from ccbench.classify.classifier import CCAClassifier
 from ccbench.classify.vote import UNKNOWN
 
-#: Levels: the distance between two constant series is the difference of their levels, per point.
+#: Levels: the distance between two constant series is their difference, per point.
 LEVELS = {"low": (10.0, 11.0), "middle": (20.0, 21.0), "high": (40.0, 41.0)}
 
 
 def flat(level: float, points: int = 30) -> list[float]:
-    """Make a series of one level."""
+    """Return a constant series."""
     return [level] * points
 
 
@@ -35,18 +35,18 @@ def known() -> tuple[list[list[float]], list[str]]:
 
 @pytest.fixture
 def classifier(known: tuple[list[list[float]], list[str]]) -> CCAClassifier:
-    """Give a classifier that knows them."""
+    """Give a classifier fitted to them."""
     return CCAClassifier().fit(*known)
 
 
 class TestPredict:
     def test_nearest(self, classifier: CCAClassifier) -> None:
-        """A trace gets the label of the nearest one."""
+        """A trace gets the label of the nearest trace."""
         found = classifier.predict([flat(0), flat(15.9), flat(29), flat(100)])
         assert ["low", "middle", "middle", "high"] == found.tolist()
 
     def test_stretched(self) -> None:
-        """A trace that is another one at another speed is that one, at distance 0."""
+        """A trace played at another speed is at distance 0."""
         saw = list(range(20)) * 2
         slow = [level for level in saw for _ in range(2)]
         classifier = CCAClassifier(thresholds=0).fit([saw, flat(10, 40)], ["saw", "flat"])
@@ -56,19 +56,19 @@ class TestPredict:
         ("threshold", "expected"), [(2.0, UNKNOWN), (3.0, "low"), (4.0, "low")]
     )
     def test_threshold(self, known: Any, threshold: float, expected: str) -> None:
-        """A trace that is farther from all others than the threshold is unknown."""
+        """A trace farther than the threshold from all others is unknown."""
         classifier = CCAClassifier(thresholds=threshold).fit(*known)
         assert [expected] == classifier.predict([flat(7)]).tolist()
 
     def test_own_thresholds(self, known: Any) -> None:
-        """Where each label has a threshold, that of the nearest trace counts."""
+        """With a threshold for each label, that of the nearest trace counts."""
         limits = {"low": 2.0, "middle": 0.0, "high": 8.0}
         classifier = clone(CCAClassifier(thresholds=limits)).fit(*known)
         found = classifier.predict([flat(7), flat(8), flat(22), flat(48), flat(50)])
         assert [UNKNOWN, "low", UNKNOWN, "high", UNKNOWN] == found.tolist()
 
     def test_length(self, known: Any) -> None:
-        """A threshold means the same for traces of any length."""
+        """A threshold has the same meaning for traces of any length."""
         classifier = CCAClassifier(thresholds=3.0).fit(*known)
         short, long = flat(7, 30), flat(7, 60)
         assert ["low", "low"] == classifier.predict([short, long]).tolist()
@@ -76,7 +76,7 @@ class TestPredict:
         assert distances.ravel() == pytest.approx(3.0)
 
     def test_several(self) -> None:
-        """Of several neighbours most decide, and of a tie the nearest."""
+        """Several neighbours vote, and the nearest decides a tie."""
         levels = {"one": 10.0, "two": 11.0, "also two": 11.5}
         labels = ["one", "two", "two"]
         series = [flat(level) for level in levels.values()]
@@ -86,7 +86,7 @@ class TestPredict:
 
 class TestNeighbors:
     def test_distances(self, classifier: CCAClassifier, known: Any) -> None:
-        """The nearest are those of :mod:`ccbench.classify.dtw`, per point."""
+        """Neighbours are the nearest by :mod:`ccbench.classify.dtw`, per point."""
         rng = np.random.default_rng(1)
         queries = rng.uniform(0, 50, (5, 30))
         distances, indices = classifier.kneighbors(queries, 6)
@@ -95,7 +95,7 @@ class TestNeighbors:
         np.testing.assert_allclose(distances, np.sort(expected, axis=1), rtol=1e-6)
 
     def test_decision(self, classifier: CCAClassifier) -> None:
-        """The class that is nearest has the largest decision value."""
+        """The nearest class has the largest decision value."""
         queries = [flat(level) for level in (0, 16, 24, 33, 90)]
         values = classifier.decision_function(queries)
         assert (5, 3) == values.shape
@@ -106,14 +106,14 @@ class TestNeighbors:
 
 class TestScikitLearn:
     def test_parameters(self) -> None:
-        """Parameters can be read, changed and copied without what was learnt."""
+        """Parameters can be read, changed and cloned without the fitted state."""
         classifier = CCAClassifier(2, thresholds=1.5, window=7, n_jobs=1)
         expected = {"n_neighbors": 2, "thresholds": 1.5, "window": 7, "n_jobs": 1}
         assert expected == classifier.get_params() == clone(classifier).get_params()
         assert 3 == classifier.set_params(n_neighbors=3).n_neighbors
 
     def test_pipeline(self, known: Any) -> None:
-        """It works at the end of a pipeline, in cross-validation and in a search of parameters."""
+        """The classifier works in pipelines, cross-validation and parameter searches."""
         series, labels = np.array(known[0] * 2), known[1] * 2
         pipeline = make_pipeline(FunctionTransformer(np.sqrt), CCAClassifier())
         assert 1.0 == cross_val_score(pipeline, series, labels, cv=2).mean()
@@ -121,7 +121,7 @@ class TestScikitLearn:
         assert 1.0 == search.best_score_
 
     def test_threads(self, known: Any) -> None:
-        """The number of threads changes nothing."""
+        """Results do not depend on the number of threads."""
         queries = np.random.default_rng(2).uniform(0, 50, (20, 30))
         one, many = (CCAClassifier(n_jobs=n).fit(*known).kneighbors(queries) for n in (1, 4))
         assert one[0].tolist() == many[0].tolist()
@@ -142,11 +142,11 @@ class TestBadInput:
         ],
     )
     def test_fit(self, arguments: dict[str, Any], X: Any, y: list[str], message: str) -> None:  # noqa: N803
-        """What cannot be learnt is an input error that names the field."""
+        """Invalid training data or parameters are an input error that names the field."""
         with pytest.raises(InputError, match=message):
             CCAClassifier(**arguments).fit(X, y)
 
     def test_predict(self, classifier: CCAClassifier) -> None:
-        """So is a trace that is none."""
+        """An invalid trace is an input error."""
         with pytest.raises(InputError, match="nan"):
             classifier.predict([[1.0, float("nan")]])

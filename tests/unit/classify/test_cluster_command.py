@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ccbench classify-cluster` on what `ccbench classify HOST -o` writes."""
+"""`ccbench classify-cluster` on output of `ccbench classify HOST -o`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def write_trace(folder: Path, setting: Setting, points: npt.ArrayLike) -> None:
-    """Write what `ccbench shell -o` writes of a queue that has this occupancy every 20 ms."""
+    """Write the output of `ccbench shell -o` for this occupancy every 20 ms."""
     folder.mkdir(parents=True)
     packets = np.asarray(points)
     queue = pd.DataFrame(
@@ -54,7 +54,7 @@ def write_trace(folder: Path, setting: Setting, points: npt.ArrayLike) -> None:
 
 
 def write_server(folder: Path, label: str | None, traces: list[dict[str, Any]], **more: Any) -> str:
-    """Write the results of a server whose traces have points besides what is known of them."""
+    """Write the results of a server, including the points of its traces."""
     for trace in traces:
         points, setting = trace.pop("points"), Setting.named(trace["setting"])
         if points is not None:
@@ -69,7 +69,7 @@ def write_server(folder: Path, label: str | None, traces: list[dict[str, Any]], 
 
 
 def level(packets: float, label: str | None, **more: Any) -> dict[str, Any]:
-    """Describe a trace whose queue stays at a level."""
+    """Describe a trace of constant occupancy."""
     return {
         "setting": SETTINGS[0].name,
         "label": label,
@@ -95,7 +95,7 @@ def document(*words: object) -> dict[str, Any]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Give the results of a CDN: two servers that are known, one like them, and one unlike."""
+    """Give the results of a CDN: two known servers, a similar one and a different one."""
     results = tmp_path / "results"
     results.mkdir()
     write_server(results / "a", "cubic", [level(30, "cubic")], group="cdn")
@@ -106,7 +106,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_library(folder: Path) -> None:
-    """The function has what the command prints, and says how far each of its steps is."""
+    """The function returns the command's results, and reports the progress of each step."""
     steps = []
 
     def track(items: Iterable[Any], total: int, step: str) -> Iterable[Any]:
@@ -121,9 +121,9 @@ def test_library(folder: Path) -> None:
 
 class TestCommand:
     def test_relabelled(self, folder: Path) -> None:
-        """An unknown server gets the label of those that it is like; counts are before and after.
+        """An unknown server gets the label of similar servers; counts are before and after.
 
-        As Table 2.4 has them.
+        They have the form of Table 2.4.
         """
         found = document(folder)
         assert {
@@ -136,14 +136,14 @@ class TestCommand:
         assert "b" == found["clusters"][0]["medoid"]
 
     def test_text(self, folder: Path) -> None:
-        """For people there are tables of the same."""
+        """Text output has tables of the same results."""
         done = cluster(folder)
         assert 0 == done.exit_code, done.output
         for words in ("group cdn", "cubic 2, unknown 1", "unknown #1", "a single trace: 1"):
             assert words in done.stdout
 
     def test_results_stay(self, folder: Path, tmp_path: Path) -> None:
-        """Pictures and what was found are written elsewhere; results are not touched."""
+        """Figures and results are written to `-o`; the input is not changed."""
         before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
         found = document(folder, "-o", tmp_path / "out")
         assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -153,7 +153,7 @@ class TestCommand:
         assert {*of_group, "unknown-dendrogram.png", "unknown-medoids.png"} == pictures
 
     def test_group_file(self, folder: Path, tmp_path: Path) -> None:
-        """Groups of a file count more than those of the results."""
+        """Groups of a file take precedence over those of the results."""
         groups = tmp_path / "groups.csv"
         groups.write_text("target,group\nc,other\n", encoding="utf-8")
         found = document(folder, "--group", groups)
@@ -162,7 +162,7 @@ class TestCommand:
         }
 
     def test_no_groups(self, folder: Path, tmp_path: Path) -> None:
-        """Without groups all servers are one."""
+        """Without groups all servers form one."""
         for name, points, label in (("a", 30, "cubic"), ("b", 30, "unknown")):
             write_server(tmp_path / "plain" / name, label, [level(points, label)])
         found = document(tmp_path / "plain")
@@ -171,13 +171,13 @@ class TestCommand:
         assert {"cdn", "none"} == set(document(folder, tmp_path / "plain")["groups"])
 
     def test_cut(self, folder: Path) -> None:
-        """A larger cut puts more together, a smaller one less; a large share gives no label."""
+        """A larger cut yields larger clusters, a smaller one smaller; a large share no label."""
         assert 4 == document(folder, "--cut", "50")["groups"]["cdn"]["cubic"]["after"]
         assert 2 == document(folder, "--cut", "0.5")["groups"]["cdn"]["cubic"]["after"]
         assert 2 == document(folder, "--min-share", "0.7")["groups"]["cdn"]["cubic"]["after"]
 
     def test_no_verdict(self, folder: Path) -> None:
-        """Servers that did not answer, and invalid traces that are too short, are only counted."""
+        """Servers without an answer, or with too short traces, are only counted."""
         write_server(folder / "e", None, [], error="refused", group="cdn")
         short = level(30, None, points=np.full(10, 30), distance=None)
         write_server(folder / "f", None, [short], error="too little", group="cdn")
@@ -188,7 +188,7 @@ class TestCommand:
         assert 4 == sum(one["size"] for one in found["clusters"])
 
     def test_one_server(self, folder: Path) -> None:
-        """The folder of a single server may be named, too."""
+        """The folder of a single server is accepted, too."""
         found = document(folder / "d")
         assert ["d"] == [one["target"] for one in found["servers"]]
 
@@ -201,7 +201,7 @@ class TestCommand:
         ],
     )
     def test_bad_trace(self, folder: Path, change: dict[str, Any], message: str) -> None:
-        """A trace that is no good though it has a label is one line and status 2."""
+        """An invalid trace with a label is one line of error and status 2."""
         write_server(folder / "z", "cubic", [{**level(30, "cubic"), **change}])
         done = cluster(folder)
         assert 2 == done.exit_code
@@ -209,7 +209,7 @@ class TestCommand:
         assert 1 == len(done.stderr.splitlines())
 
     def test_kinds(self, folder: Path) -> None:
-        """A slow trace may be like others; one that is of many connections may not."""
+        """A slow trace is clustered; a trace of several connections is not."""
         for name, kind in (("slow", "slow"), ("many", "connections")):
             traces = [level(30, "unknown"), level(30, None, setting=SETTINGS[1].name, kind=kind)]
             write_server(folder / name, "unknown", traces)
@@ -227,14 +227,14 @@ class TestCommand:
         ids=range(9),
     )
     def test_damaged(self, folder: Path, text: str) -> None:
-        """So is one that is damaged."""
+        """Damaged results are an error."""
         (folder / "a" / "result.json").write_text(text, encoding="utf-8")
         done = cluster(folder)
         assert 2 == done.exit_code
         assert "it must be one of `ccbench classify`" in done.stderr
 
     def test_changed(self, folder: Path) -> None:
-        """So is one in which another label was written by hand."""
+        """Results with a manually changed label are an error."""
         path = folder / "a" / "result.json"
         document = json.loads(path.read_text(encoding="utf-8"))
         path.write_text(json.dumps({**document, "label": "vegas"}), encoding="utf-8")
@@ -243,7 +243,7 @@ class TestCommand:
         assert "it was changed" in done.stderr
 
     def test_damaged_distance(self, folder: Path) -> None:
-        """So is one with a distance that is no number."""
+        """Results with a distance that is not a number are an error."""
         path = folder / "a" / "result.json"
         document = json.loads(path.read_text(encoding="utf-8"))
         document["traces"][0]["distance"] = "far"
@@ -254,7 +254,7 @@ class TestCommand:
         assert "could not convert string to float: 'far'" in done.stderr
 
     def test_empty(self, tmp_path: Path) -> None:
-        """So is a folder without results."""
+        """A folder without results is an error."""
         done = cluster(tmp_path)
         assert 2 == done.exit_code
         assert "it must be one with results of servers" in done.stderr
@@ -264,7 +264,7 @@ class TestCommand:
         [("host,cdn\n", "a CSV file with the columns"), ("target,group\na,x\na,y\n", "named once")],
     )
     def test_bad_groups(self, folder: Path, tmp_path: Path, text: str, message: str) -> None:
-        """And a group file that is none."""
+        """An invalid group file is an error."""
         (tmp_path / "groups.csv").write_text(text, encoding="utf-8")
         done = cluster(folder, "--group", tmp_path / "groups.csv")
         assert 2 == done.exit_code
@@ -272,7 +272,7 @@ class TestCommand:
 
 
 def samples_of(known: TrainingSet, cca: str, names: tuple[str, ...]) -> list[list[Any]]:
-    """Return samples of a CCA, those of one server together."""
+    """Return samples of a CCA, grouped by server."""
     return [
         [
             next(
@@ -294,18 +294,18 @@ def clusters(found: dict[str, Any]) -> list[set[str]]:
 
 
 def test_unknown_ccas(tmp_path: Path) -> None:
-    """Clusters of unknown servers have one CCA each; cut far enough apart, a CCA is one cluster.
+    """Each cluster of unknown servers has one CCA; with a larger cut, a CCA is one cluster.
 
-    The traces are the virtual kernel's; what of BBR and Scalable the training set has is left out.
+    The traces are the virtual kernel's; BBR and Scalable are removed from the training set.
     """
     known = TrainingSet.load(PACKAGED)
     novel = ("bbr", "scalable")
-    ignorant = replace(known, samples=tuple(one for one in known.samples if one.cca not in novel))
+    reduced = replace(known, samples=tuple(one for one in known.samples if one.cca not in novel))
     for cca in (*novel, "reno"):
         for server in samples_of(known, cca, ("plain", "longer", "shorter")):
-            verdict = judge([(one.setting, one.trace) for one in server], ignorant).to_dict()
+            verdict = judge([(one.setting, one.trace) for one in server], reduced).to_dict()
             for one, trace in zip(server, verdict["traces"], strict=True):
-                trace |= {"points": one.trace, "limit": ignorant.thresholds[one.setting].distance}
+                trace |= {"points": one.trace, "limit": reduced.thresholds[one.setting].distance}
             name = f"{cca}-{server[0].variation.name}"
             write_server(tmp_path / name, verdict["label"], verdict["traces"])
     found = document(tmp_path)
@@ -317,10 +317,10 @@ def test_unknown_ccas(tmp_path: Path) -> None:
 
 
 def test_noisy_cubic(tmp_path: Path) -> None:
-    """CUBIC that is unlike the training set gets its label from CUBIC that is like it.
+    """Untypical CUBIC traces get their label from similar CUBIC traces.
 
-    A small training set, of one ordinary run for each CCA, does not know clients that ask, but
-    their traces are near to those of the other servers. What is no CUBIC stays unknown.
+    A small training set, of one ordinary run for each CCA, does not include request-driven clients,
+    but their traces are near to those of the other servers. CCAs other than CUBIC stay unknown.
     """
     known = TrainingSet.load(PACKAGED)
     plain_only = tuple(x for x in known.samples if (x.variation.name, x.seed) == ("plain", 2))

@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 def line(*places: float) -> npt.NDArray[Any]:
-    """Return the distances of places on a line."""
+    """Return the distances between points on a line."""
     at = np.asarray(places, dtype=float)
     return np.asarray(np.abs(at[:, None] - at))
 
 
 class TestTraceDistances:
     def test_dtw(self) -> None:
-        """They are those of dynamic time warping, for each point, and the same both ways."""
+        """Distances are those of dynamic time warping, per point, and symmetric."""
         traces = np.random.default_rng(1).integers(0, 60, (4, 30))
         found = trace_distances(traces)
         assert dtw.distance(traces[1], traces[2]) / 30 == pytest.approx(found[1, 2])
         np.testing.assert_array_equal(found, found.T)
 
     def test_lengths(self) -> None:
-        """Traces of several lengths are an input error: distances would depend on the direction."""
+        """Traces of different lengths, whose distances are asymmetric, are an input error."""
         with pytest.raises(InputError, match=r"lengths of traces is \[2, 3\]; it must be all the"):
             trace_distances([[1, 2], [1, 2, 3]])
 
@@ -42,7 +42,7 @@ class TestTraceDistances:
 class TestCluster:
     @pytest.mark.parametrize("cut", [0.5, 2.0, 5.0, 50.0])
     def test_reference(self, cut: float) -> None:
-        """Clusters are those of scikit-learn's agglomerative clustering with average linkage."""
+        """Clusters equal scikit-learn's agglomerative clustering with average linkage."""
         distances = line(*np.random.default_rng(3).uniform(0, 40, 30))
         reference = AgglomerativeClustering(
             n_clusters=None, metric="precomputed", linkage="average", distance_threshold=cut
@@ -51,47 +51,47 @@ class TestCluster:
         assert expected == {frozenset(one.members) for one in cluster(distances, cut).clusters}
 
     def test_average(self) -> None:
-        """Two clusters are as far apart as their members on average, which may be the cut."""
+        """The distance of two clusters is the average over their members; the cut is inclusive."""
         distances = line(0, 1, 4)  # the last is 4 and 3 from the others
         assert [3] == [one.size for one in cluster(distances, 3.5).clusters]
         assert [2, 1] == [one.size for one in cluster(distances, 3.49).clusters]
 
     def test_order(self) -> None:
-        """The largest cluster is first, of equally large ones that with the first thing."""
+        """Clusters are sorted by size, then by their first member."""
         found = cluster(line(90, 0, 50, 1, 51, 2), 5).clusters
         assert [(1, 3, 5), (2, 4), (0,)] == [one.members for one in found]
 
     def test_medoid(self) -> None:
-        """The medoid is the member in the middle, of two the first."""
+        """The medoid is the central member, the first of two."""
         found = cluster(line(0, 2, 3, 50, 51), 5).clusters
         assert [1, 3] == [one.medoid for one in found]
 
     def test_cut(self) -> None:
-        """What is at no distance is one cluster with a cut of 0; all is with one that is large."""
+        """A cut of 0 joins items at distance 0; a large cut joins all."""
         assert 2 == len(cluster(line(0, 0, 1), 0).clusters)
         assert 1 == len(cluster(line(0, 0, 1), 9).clusters)
 
     def test_one(self) -> None:
-        """A single thing is a cluster."""
+        """A single item is a cluster."""
         assert ((0,), 0) == ((one := cluster([[0]], 1).clusters[0]).members, one.medoid)
 
     @pytest.mark.parametrize(
         "distances", [[], [[0, 1]], [[0, 1], [2, 0]], [[0, np.nan], [np.nan, 0]], [0, 1]]
     )
     def test_bad(self, distances: Any) -> None:
-        """What is no symmetric table of numbers is an input error."""
+        """Anything but a symmetric matrix of numbers is an input error."""
         with pytest.raises(InputError, match=r"distances is .* a symmetric table"):
             cluster(distances, 1)
 
     def test_negative(self) -> None:
-        """So is a negative cut."""
+        """A negative cut is an input error."""
         with pytest.raises(InputError, match="cut is -1; it must be a number at least 0"):
             cluster([[0]], -1)
 
 
 class TestDendrogram:
     def test_leaves(self) -> None:
-        """Each thing is a leaf, beside those that it is like; the cut is a line at its distance."""
+        """Each item is a leaf, beside similar items; the cut is a line at its distance."""
         found = cluster(line(0, 50, 1, 51), 5)
         figure = dendrogram_figure(found, list("abcd"), ["low", "high"])
         (axes,) = figure.axes
@@ -100,7 +100,7 @@ class TestDendrogram:
         assert [5, 5] == np.asarray(axes.lines[-1].get_xdata()).tolist()
 
     def test_many(self) -> None:
-        """Of many things only the clusters are leaves, with their sizes."""
+        """With many items only the clusters are leaves, with their sizes."""
         found = cluster(line(*np.linspace(0, 1, 70), *np.linspace(50, 51, 30), 99), 5)
         names = [str(i) for i in range(101)]
         figure = dendrogram_figure(found, names, ["low", "middle", "high"])
@@ -108,14 +108,14 @@ class TestDendrogram:
         assert {"low (N = 70)", "middle (N = 30)", "high (N = 1)"} == set(leaves)
 
     def test_many_alike(self) -> None:
-        """If they are all one cluster, its two parts are the leaves, with all things in them."""
+        """If many items form one cluster, its two parts are the leaves, with all items."""
         found = cluster(line(*np.linspace(0, 1, 100)), 50)
         figure = dendrogram_figure(found, [""] * 100, ["all"])
         leaves = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
         assert 100 == sum(int(re.sub(r"\D", "", leaf)) for leaf in leaves)
 
     def test_one(self) -> None:
-        """A single thing is a leaf of its own."""
+        """A single item is a leaf."""
         figure = dendrogram_figure(cluster([[0]], 1), ["alone"], ["unknown"])
         assert "alone" == figure.axes[0].get_yticklabels()[0].get_text()
 
@@ -127,7 +127,7 @@ class TestDendrogram:
 
 class TestMedoids:
     def test_panels(self) -> None:
-        """A panel has the trace of the medoid in front of the others, over seconds."""
+        """A panel shows the medoid's trace in front of the others, over seconds."""
         traces = [np.full(1000, i, dtype=np.float32) for i in range(3)]
         panel = Panel(title="cubic", medoid=traces[0], others=traces[1:])
         figure = medoids_figure([[panel], [panel]])
@@ -137,7 +137,7 @@ class TestMedoids:
         assert 19.98 == pytest.approx(np.asarray(front.get_xdata())[-1])
 
     def test_rows(self) -> None:
-        """Rows of several lengths, and no rows, are an input error."""
+        """Rows of different lengths, and no rows, are an input error."""
         for rows in ([], [[None], [None, None]]):
             with pytest.raises(InputError, match="rows is"):
                 medoids_figure(rows)

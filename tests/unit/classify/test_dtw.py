@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     Points = npt.NDArray[np.float64]
 
-#: Lengths around what the cores do at a time: 32, 16, 8 and 4 series or rows, and single ones.
+#: Lengths around the cores' block sizes: 32, 16, 8 and 4 series or rows, and single ones.
 LENGTHS = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 40, 64, 65, 70)
 
-#: What single precision may make of a sum of a hundred numbers.
+#: Relative error of a sum of a hundred numbers in single precision.
 SINGLE = 1e-5
 
 
@@ -50,7 +50,7 @@ def table(
 
 
 def occupancy(rng: np.random.Generator, points: int, top: int = 100) -> Points:
-    """Return whole numbers that wander as queues do, at most `top`."""
+    """Return a random walk of whole numbers like a queue's occupancy, at most `top`."""
     return np.clip(np.cumsum(rng.integers(-9, 10, points)) + top // 2, 0, top).astype(float)
 
 
@@ -79,18 +79,18 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 @pytest.mark.usefixtures("path")
 class TestDefinition:
-    """On every path through the compiled core."""
+    """The definition, on every path through the compiled core."""
 
     @pytest.mark.parametrize("seed", range(8))
     def test_recurrence(self, seed: int) -> None:
-        """Distances are those of the recurrence, for any two lengths; whole numbers are exact."""
+        """Distances equal the recurrence, for any two lengths; whole numbers are exact."""
         queries, references = some(seed, 5), some(seed + 100, 37)
         expected = table(queries, references)
         assert expected == distances(queries, references).tolist()
 
     @pytest.mark.parametrize("window", [0, 1, 2, 5, 8, 20, 69, 70, 1000])
     def test_recurrence_in_a_window(self, window: int) -> None:
-        """So they are in a window, as far as it lets lengths differ."""
+        """Distances within a window equal the recurrence, where it permits the lengths."""
         rng = np.random.default_rng(window)
         lengths = (70 - min(window, 7), 70)
         queries = [occupancy(rng, int(length)) for length in rng.choice(lengths, 3)]
@@ -114,7 +114,7 @@ class TestDefinition:
         np.testing.assert_allclose(distances(queries, references), expected, rtol=SINGLE)
 
     def test_large_counts(self) -> None:
-        """A full buffer of 10^5 packets against an empty one is exact as long as sums are."""
+        """A full buffer of 10^5 packets against an empty one is exact while sums are."""
         assert distance(np.full(160, 1e5), np.zeros(160)) == 160e5
         many = distance(np.full(2000, 1e5), np.zeros(2000))
         assert many == pytest.approx(2000e5, rel=2000 * 6e-8)
@@ -122,43 +122,43 @@ class TestDefinition:
 
 @pytest.fixture
 def series() -> Points:
-    """Make occupancies of equal length: for others, each has its own idea of a window."""
+    """Return occupancies of equal length: windows of unequal lengths are defined differently."""
     return np.stack(some(5, 12, (60,)))
 
 
 @pytest.fixture
 def dtaidistance() -> Any:
-    """Give dtaidistance's module."""
+    """Give the module of dtaidistance."""
     return pytest.importorskip("dtaidistance.dtw")
 
 
 @pytest.fixture
 def tslearn() -> Any:
-    """Give tslearn's module, which would take longer to compile than to run."""
+    """Give the module of tslearn, without its compilation, which takes longer than the test."""
     pytest.importorskip("numba").config.DISABLE_JIT = True
     return pytest.importorskip("tslearn.metrics")
 
 
 class TestOracles:
-    """Other implementations, told to use the cost |x - y|."""
+    """Other implementations, with the cost |x - y|."""
 
     @pytest.mark.parametrize("window", [None, 0, 3, 20])
     def test_dtaidistance(self, series: Points, window: int | None, dtaidistance: Any) -> None:
-        """Dtaidistance computes the same distances; its window of 1 is ours of 0."""
-        theirs = dtaidistance.distance_matrix_fast(
+        """Dtaidistance computes the same distances; its window of 1 is our window of 0."""
+        reference = dtaidistance.distance_matrix_fast(
             series, inner_dist="euclidean", window=None if window is None else window + 1
         )
-        np.testing.assert_allclose(pairwise(series, window=window), theirs, rtol=SINGLE)
+        np.testing.assert_allclose(pairwise(series, window=window), reference, rtol=SINGLE)
 
     @pytest.mark.parametrize("window", [None, 0, 3, 20])
     def test_tslearn(self, series: Points, window: int | None, tslearn: Any) -> None:
-        """Tslearn computes the same distances where it takes a metric: one pair at a time."""
+        """Tslearn computes the same distances with its function for metrics, one pair at a time."""
         band: dict[str, object] = {}
         if window is not None:
             band = {"global_constraint": "sakoe_chiba", "sakoe_chiba_radius": window}
         for x, y in zip(series[:6], series[6:], strict=True):
-            _, theirs = tslearn.dtw_path_from_metric(x, y, metric="cityblock", **band)
-            assert distance(x, y, window=window) == pytest.approx(theirs, rel=SINGLE)
+            _, reference = tslearn.dtw_path_from_metric(x, y, metric="cityblock", **band)
+            assert distance(x, y, window=window) == pytest.approx(reference, rel=SINGLE)
 
     def test_different_lengths(self, dtaidistance: Any, tslearn: Any) -> None:
         """Both agree on series of different lengths without a window."""
@@ -178,7 +178,7 @@ class TestIdentities:
             assert distance(x, np.repeat(x, 3)) == 0
 
     def test_symmetry(self) -> None:
-        """The way there is as long as the way back, to the last bit, also of fractions."""
+        """Distances are symmetric to the last bit, also of fractions."""
         rng = np.random.default_rng(11)
         series = [rng.normal(size=length) for length in LENGTHS]
         for window in (None, 69):
@@ -192,15 +192,15 @@ class TestIdentities:
         assert distance(x, y, window=0) == np.abs(x - y).sum()
 
     def test_wider_window(self) -> None:
-        """A wider window never makes a distance larger; the widest is as good as none."""
+        """A wider window never increases a distance; the widest equals no window."""
         rng = np.random.default_rng(13)
         x, y = occupancy(rng, 65), occupancy(rng, 65)
         by_window = [distance(x, y, window=window) for window in range(65)]
         assert by_window == sorted(by_window, reverse=True)
         assert by_window[-1] == distance(x, y)
 
-    def test_what_changes_nothing(self) -> None:
-        """Both shifted, both turned upside down or both reversed in time are as far apart."""
+    def test_invariances(self) -> None:
+        """Shifting, negating or reversing both series does not change their distance."""
         for x, y in zip(some(14, 10), some(15, 10), strict=True):
             expected = distance(x, y)
             assert expected == distance(x + 1000, y + 1000)
@@ -208,12 +208,12 @@ class TestIdentities:
             assert expected == distance(x[::-1], y[::-1])
 
     def test_scale(self) -> None:
-        """Twice the values are twice as far apart."""
+        """Doubling the values doubles the distance."""
         for x, y in zip(some(16, 10), some(17, 10), strict=True):
             assert 2 * distance(x, y) == distance(2 * x, 2 * y)
 
     def test_pairwise(self, path: str) -> None:
-        """Pairwise distances are those of the series from themselves, on every path."""
+        """Pairwise distances are those between all series, on every path."""
         del path
         for count in (1, 2, 16, 17, 35, 70):
             series = some(count, count)
@@ -234,7 +234,7 @@ def _all(queries: list[Points], references: list[Points], threads: int) -> list[
 
 @pytest.fixture
 def fractions() -> tuple[list[Points], list[Points]]:
-    """Make series of fractions of all lengths, whose sums are rounded."""
+    """Return series of fractions of all lengths, whose sums are rounded."""
     rng = np.random.default_rng(20)
     series = [rng.normal(size=length).cumsum() for length in rng.choice(LENGTHS, 80)]
     return series[:9], series[9:]
@@ -260,12 +260,12 @@ class TestSameEverywhere:
         assert nearest(*fractions)[1].tolist() == nearest(*fractions, threads=3)[1].tolist()
 
     def test_fastest_first(self) -> None:
-        """What is used is the fastest that the processor has; the portable one is always there."""
+        """The fastest path of the processor is used; the portable one always exists."""
         assert _native.dtw_paths()[0] == dtw._PATH
         assert _native.dtw_paths()[-1] == "portable"
 
     def test_unknown_path(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A path that the processor lacks is refused rather than run."""
+        """A path that the processor lacks is refused."""
         monkeypatch.setattr(dtw, "_PATH", "abacus")
         with pytest.raises(ValueError, match="abacus"):
             distance([1], [1])
@@ -274,7 +274,7 @@ class TestSameEverywhere:
 def brute_force(
     queries: list[Points], references: list[Points], k: int, window: int | None = None
 ) -> tuple[list[list[float]], list[list[int]]]:
-    """Return the nearest by looking at all, equal ones by index."""
+    """Return the nearest by comparing with all, ties by index."""
     matrix = distances(queries, references, window=window)
     order = np.argsort(matrix, axis=1, kind="stable")[:, :k]
     return np.take_along_axis(matrix, order, axis=1).tolist(), order.tolist()
@@ -283,7 +283,7 @@ def brute_force(
 def found(
     queries: list[Points], references: list[Points], k: int, window: int | None = None
 ) -> tuple[list[list[float]], list[list[int]]]:
-    """Return what :func:`nearest` finds, as lists."""
+    """Return the result of :func:`nearest` as lists."""
     values, indices = nearest(queries, references, k, window=window)
     return values.tolist(), indices.tolist()
 
@@ -292,20 +292,20 @@ class TestNearest:
     @pytest.mark.parametrize("k", [1, 3, 17, 150])
     @pytest.mark.parametrize("window", [None, 70])
     def test_brute_force(self, k: int, window: int | None, path: str) -> None:
-        """The nearest are those that comparing with every reference finds, on every path."""
+        """The nearest equal those of a comparison with every reference, on every path."""
         del path
         queries, references = some(30, 6), some(31, 150)
         assert brute_force(queries, references, k, window) == found(queries, references, k, window)
 
     @pytest.mark.parametrize("window", [0, 1, 4, 16])
     def test_narrow_window(self, window: int, path: str) -> None:
-        """So they are in narrow windows, where lower bounds are tight."""
+        """The nearest are correct in narrow windows, where lower bounds are tight."""
         del path
         queries, references = some(32, 6, (80,)), some(33, 200, (80,))
         assert brute_force(queries, references, 2, window) == found(queries, references, 2, window)
 
     def test_groups_far_apart(self) -> None:
-        """So they are where most references are out of the question, and comparing is given up."""
+        """The nearest are correct where most references are excluded early."""
         rng = np.random.default_rng(34)
         levels = rng.integers(0, 40, 300)
         references = [occupancy(rng, 200) / 2 + 50 * level for level in levels]
@@ -313,14 +313,14 @@ class TestNearest:
         assert brute_force(queries, references, 4) == found(queries, references, 4)
 
     def test_ties(self) -> None:
-        """Of equally near references those with the lower indices are found, in order."""
+        """Of equally near references those with the lowest indices are returned, in order."""
         x = np.array([1.0, 5.0, 2.0])
         for count in (5, 40, 100):
             _, indices = nearest([x], [x + 3, *([x] * count), x + 3], 5)
             assert indices.tolist() == [[1, 2, 3, 4, 5]]
 
     def test_few_values(self) -> None:
-        """Ties are broken so among many, whatever order the lower bounds put them in."""
+        """Ties among many are broken by index, whatever the order of lower bounds."""
         rng = np.random.default_rng(35)
         queries = list(rng.integers(0, 2, (20, 12)).astype(float))
         references = list(rng.integers(0, 2, (300, 12)).astype(float))
@@ -330,7 +330,7 @@ class TestNearest:
                 assert expected == found(queries, references, k, window)
 
     def test_many_queries(self) -> None:
-        """More queries than are searched for at a time each find their own."""
+        """Each of more queries than one block gets its own neighbours."""
         rng = np.random.default_rng(36)
         series = [occupancy(rng, 12) for _ in range(600)]
         values, indices = nearest(series, series)
@@ -338,7 +338,7 @@ class TestNearest:
         assert all((series[i] == x).all() for x, (i,) in zip(series, indices, strict=True))
 
     def test_lower_bounds(self) -> None:
-        """A lower bound is never above the distance, also where both are rounded."""
+        """A lower bound never exceeds the distance, also where both are rounded."""
         rng = np.random.default_rng(37)
         for _ in range(300):
             size_x, size_y = (int(size) for size in rng.integers(1, 80, 2))
@@ -350,7 +350,7 @@ class TestNearest:
                 assert 0 <= bound <= distance(x, y, window=window)
 
     def test_tight_lower_bounds(self) -> None:
-        """Lower bounds of series far apart, or of single points, are all but the distance."""
+        """Lower bounds of distant series, or of single points, almost equal the distance."""
         x, y = np.zeros(90, dtype=np.float32), np.full(90, 3, dtype=np.float32)
         for size_x, size_y, expected in ((90, 90, 270), (1, 1, 3), (1, 2, 6), (2, 1, 6)):
             one, other = x[:size_x], y[:size_y]
@@ -402,7 +402,7 @@ class TestInput:
         ],
     )
     def test_bad_series(self, call: Callable[[], object], message: str) -> None:
-        """What is no series of finite numbers is named, with its place."""
+        """An invalid series is named with its position."""
         with pytest.raises(InputError, match=message):
             call()
 
@@ -413,7 +413,7 @@ class TestInput:
             distance([1, 2], [1, 2], window=window)
 
     def test_window_too_small(self) -> None:
-        """A window that lets no path reach the end is an error that says what is needed."""
+        """A window that lets no path reach the end is an error with the minimum."""
         message = r"^window is 1; it must be at least 3, .*: write for example window = 3$"
         short, long = [[1, 2], [1, 2, 3]], [[1, 2, 3, 4, 5], [1, 2, 3]]
         for call in (
@@ -428,7 +428,7 @@ class TestInput:
 
     @pytest.mark.parametrize("k", [0, 3, 1.0])
     def test_bad_k(self, k: Any) -> None:
-        """There are as many neighbours as references."""
+        """There are at most as many neighbours as references."""
         with pytest.raises(InputError, match=r"^k is .* at least 1 and at most 2"):
             nearest([[1]], [[1], [2]], k)
 
@@ -441,10 +441,10 @@ class TestInput:
 
 
 class TestLongComputation:
-    """Some that would take minutes."""
+    """Computations that would take minutes."""
 
     def test_interrupt(self) -> None:
-        """Ctrl-C stops it within a moment."""
+        """Ctrl-C stops a computation within a moment."""
         series = np.zeros((3000, 2000))
         timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
         timer.start()
@@ -455,7 +455,7 @@ class TestLongComputation:
         timer.join()
 
     def test_other_threads_go_on(self) -> None:
-        """Python's other threads run meanwhile."""
+        """Other Python threads run during a computation."""
         series = np.zeros((3000, 2000))
         counted = 0
 

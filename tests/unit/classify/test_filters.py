@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-#: In whose traces an application pauses here, and for how many points.
+#: CCAs with a pause of the application here, and its length in points.
 CCAS = ("bbr", "cubic", "reno", "vegas")
 PAUSE = 100
 
@@ -34,7 +34,7 @@ PAUSE = 100
 def events_of(trace: npt.ArrayLike) -> pd.DataFrame:
     """Return events with this occupancy every 20 ms, and a packet that passes in between.
 
-    A point that is not a number is one at which nothing happens.
+    Nothing happens at a point that is NaN.
     """
     points = np.asarray(trace, dtype=float)
     step_ns = round(STEP_S * 1e9)
@@ -47,9 +47,9 @@ def events_of(trace: npt.ArrayLike) -> pd.DataFrame:
 
 
 def paused(trace: npt.NDArray[np.float32], at: int) -> npt.NDArray[np.float64]:
-    """Return a trace whose application pauses: the queue drains, and comes back as it was.
+    """Return a trace with a pause of the application: the queue drains, and returns to its level.
 
-    The trace is as long as before; what the pause takes is lost at the end.
+    The length of the trace is unchanged; its end is cut off.
     """
     drain = np.maximum(trace[at] - 8 * np.arange(1, PAUSE + 1), -1.0)
     nothing = np.where(drain < 0, np.nan, drain)
@@ -58,20 +58,20 @@ def paused(trace: npt.NDArray[np.float32], at: int) -> npt.NDArray[np.float64]:
 
 
 def quiet(trace: npt.NDArray[np.float64]) -> pd.DataFrame:
-    """Return the events of :func:`paused`, where nothing arrives while the queue drains."""
+    """Return the events of :func:`paused`, without arrivals while the queue drains."""
     events = events_of(trace)
-    found = np.flatnonzero(np.isnan(trace))
-    drain_from = found[0] - 1
+    gaps = np.flatnonzero(np.isnan(trace))
+    drain_from = gaps[0] - 1
     while trace[drain_from - 1] > trace[drain_from]:
         drain_from -= 1
-    in_drain = events["time_ns"].between(drain_from * 2e7, found[0] * 2e7)
+    in_drain = events["time_ns"].between(drain_from * 2e7, gaps[0] * 2e7)
     return events[~(in_drain & (events["time_ns"] % 20_000_000 > 0))].reset_index(drop=True)
 
 
 class TestSmoothed:
     @pytest.mark.parametrize("time_constant_s", [0.02, 0.1, 1.0])
     def test_step(self, time_constant_s: float) -> None:
-        """After a step it goes to the new level as 1 - exp(-t / T)."""
+        """After a step the average approaches the new level as 1 - exp(-t / T)."""
         step = np.repeat([10.0, 30.0], [50, 200])
         times_s = np.arange(1, 201) * STEP_S
         expected = 10 + 20 * (1 - np.exp(-times_s / time_constant_s))
@@ -80,7 +80,7 @@ class TestSmoothed:
         np.testing.assert_allclose(10, found[:50], rtol=1e-6)
 
     def test_linear(self) -> None:
-        """It is linear: twice the trace has twice the average, and a level stays one."""
+        """Smoothing is linear: doubling doubles the average, and a level stays constant."""
         trace = np.random.default_rng(1).integers(0, 60, 500)
         np.testing.assert_allclose(smoothed(2 * trace, 0.3), 2 * smoothed(trace, 0.3), rtol=1e-5)
         np.testing.assert_allclose(7, smoothed([7] * 50, 0.3), rtol=1e-6)
@@ -108,14 +108,14 @@ def known() -> TrainingSet:
 
 class TestSmoothedSet:
     def test_alike(self, known: TrainingSet) -> None:
-        """Its traces are smoothed as those of a server are: each is at no distance from itself."""
+        """The set's traces are smoothed like a server's: each is at distance 0 from itself."""
         smooth = smoothed_set(known, 0.2)
         for i in (0, -1):
             (one,) = judge([(SETTINGS[0], smoothed(known.samples[i].trace, 0.2))], smooth).traces
             assert (known.samples[i].cca, 0.0) == (one.label, one.distance)
 
     def test_threshold(self, known: TrainingSet) -> None:
-        """The threshold is the same quantile of the distances within a CCA, of smooth traces."""
+        """The threshold is the same quantile of distances within a CCA, of smoothed traces."""
         smooth = smoothed_set(known, 0.2)
         names = np.array([one.cca for one in smooth.samples])
         first, second = np.triu_indices(len(names), 1)
@@ -137,7 +137,7 @@ class TestSmoothedSet:
 class TestPauses:
     @pytest.mark.parametrize(("longest_s", "expected"), [(0.9, 1), (1.1, 0)])
     def test_length(self, longest_s: float, expected: int) -> None:
-        """A pause is when the queue is empty and nothing arrives for longer than given."""
+        """A pause is an empty queue without arrivals for longer than the limit."""
         times_s = [0, 1, 2, 3, 4]
         events = pd.DataFrame(
             {"time_ns": np.array(times_s) * 10**9, "backlog_packets": [2, 1, 0, 1, 0]}
@@ -145,16 +145,16 @@ class TestPauses:
         assert expected == len(pauses(events, longest_s))
 
     def test_arrivals(self) -> None:
-        """A queue that stays empty because what arrives leaves at once is no pause."""
+        """A queue that is empty because packets leave at once is no pause."""
         assert 0 == len(pauses(events_of([0] * 500), 0.1))
 
     def test_full(self) -> None:
-        """Nor is one in which something waits for all the time."""
+        """A queue with waiting packets is no pause."""
         events = pd.DataFrame({"time_ns": [0, 10**10, 2 * 10**10], "backlog_packets": [2, 1, 3]})
         assert 0 == len(pauses(events, 1.0))
 
     def test_drops(self) -> None:
-        """What arrives and is dropped arrives."""
+        """Dropped packets count as arrivals."""
         events = pd.DataFrame(
             {"time_ns": np.arange(6) * 10**9, "backlog_packets": [1, 0, 1, 0, 1, 0]}
         )
@@ -163,7 +163,7 @@ class TestPauses:
 
 class TestBridged:
     def test_line(self) -> None:
-        """A pause becomes a line from the last arrival before it to where the queue is back."""
+        """A pause becomes a line from the last arrival before it to the queue's return."""
         trace = [20.0] * 100 + [10.0, 0.0] + [np.nan] * 97 + [5.0] + [15.0] + [30.0] * 300
         events = quiet(np.array(trace))
         found = bridged(occupancy(events, duration_s=10), events, 0.5)
@@ -173,9 +173,9 @@ class TestBridged:
 
     @pytest.mark.parametrize(("held", "back"), [(60.0, 30.0), (20.0, 20.0)])
     def test_back(self, held: float, back: float) -> None:
-        """The queue is back when it holds what it held, or what it usually holds if that is less.
+        """The queue is back at its level before the pause, or its usual level if that is lower.
 
-        A sender that begins with slow start again comes back to less than it had.
+        A sender that restarts with slow start returns to a lower level.
         """
         before = [30.0] * 300 + [held] * 20
         trace = [*before, 0.0, *[np.nan] * 99, *np.arange(1.0, 31.0), *[30.0] * 250]
@@ -188,12 +188,12 @@ class TestBridged:
         np.testing.assert_array_equal(raw[end:], found[end:])
 
     def test_no_pause(self) -> None:
-        """A trace without pauses stays as it is, however low its queue."""
+        """A trace without pauses stays unchanged, however short its queue."""
         trace = np.random.default_rng(1).integers(0, 3, 1000).astype(np.float32)
         np.testing.assert_array_equal(trace, bridged(trace, events_of(trace), 0.1))
 
     def test_gone(self) -> None:
-        """A pause after which the queue does not come back stays as it is."""
+        """A pause without a return of the queue stays unchanged."""
         trace = [20.0] * 300 + [0.0] + [np.nan] * 99 + [1.0] * 200
         events = quiet(np.array(trace))
         raw = occupancy(events, duration_s=12)
@@ -201,7 +201,7 @@ class TestBridged:
 
     @pytest.mark.parametrize("cca", CCAS)
     def test_classified(self, cca: str) -> None:
-        """A server whose application pauses is classified as without, and nearer than unbridged."""
+        """A server with pauses is classified as without, and nearer than unbridged."""
         known = TrainingSet.load(PACKAGED)
         for setting in SETTINGS[:2]:
             own = next(
@@ -221,7 +221,7 @@ class TestBridged:
 
 class TestCommand:
     def test_options(self, tmp_path: Path) -> None:
-        """`ccbench classify` bridges and smooths: another distance, and another limit."""
+        """`ccbench classify` bridges and smooths: distance and threshold change."""
         known = TrainingSet.load(PACKAGED)
         own = next(one for one in known.samples if one.cca == "cubic" and one.setting in SETTINGS)
         trace = np.nan_to_num(paused(own.trace, at=400))

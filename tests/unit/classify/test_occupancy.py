@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what happened at a queue to a trace of its occupancy."""
+"""Traces of occupancy from events at a queue."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from ccbench.classify.occupancy import STEP_S, occupancy
 
 
 def events(*rows: tuple[float, int]) -> pd.DataFrame:
-    """Make a queue's record from times in seconds and backlogs."""
+    """Return a queue's record from times in seconds and backlogs."""
     frame = pd.DataFrame(rows, columns=["time_s", "backlog_packets"])
     return frame.assign(time_ns=(frame["time_s"] * 1e9).round().astype("int64"))
 
 
 class TestOccupancy:
     def test_points(self) -> None:
-        """A point is what waits at that instant: after the last event before it, or at it."""
+        """A point is the backlog at that instant: after the last event before it, or at it."""
         found = occupancy(events((1.0, 1), (1.019, 2), (1.04, 3), (1.08, 0)), duration_s=0.08)
         assert [1, 2, 3, 3] == found.tolist()
 
     def test_length(self) -> None:
-        """A trace has a point for each step of its length, whatever the events are."""
+        """A trace has a point for each step of its length, whatever the events."""
         found = occupancy(events((0.0, 1), (30.0, 0)), duration_s=20.0)
         assert (round(20 / STEP_S),) == found.shape
 
@@ -41,12 +41,12 @@ class TestOccupancy:
 
     @pytest.mark.parametrize("record", [events(), events((0.0, 1)), events((0.0, 1), (9.9, 1))])
     def test_too_short(self, record: pd.DataFrame) -> None:
-        """Events that end before the trace are an input error that says how long they are."""
+        """Events that end before the trace are an input error that states their duration."""
         with pytest.raises(InputError, match=r"trace is '.* s'; it must be 20 s of events"):
             occupancy(record, duration_s=20.0)
 
     def test_type(self) -> None:
-        """Counts of packets stay what they are."""
+        """Large counts of packets are exact."""
         found = occupancy(events((0.0, 2**24), (1.0, 0)), duration_s=0.02)
         assert found.dtype == np.float32
         assert 2**24 == found[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line, in this process and without the virtual kernel."""
+"""The command line, in process and without the virtual kernel."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def assert_refused(
     status: ExitStatus = ExitStatus.BAD_INPUT,
     phases: tuple[str, ...] = (),
 ) -> None:
-    """Check that one line on standard error says why, with these words, and nothing was printed.
+    """Check that one line on standard error contains these words, and nothing was printed.
 
-    `phases` are what was reported of the work before.
+    `phases` are the progress lines reported before it.
     """
     assert status == result.exit_code, result.output
     assert "" == result.stdout
@@ -66,24 +66,24 @@ def scenario(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def arithmetic(engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> ArithmeticEngine:
-    """Let the commands use arithmetic instead of the virtual kernel."""
+    """Replace the virtual kernel by the arithmetic engine."""
     return take_the_place(engine, monkeypatch)
 
 
 @pytest.fixture
 def noisy(noisy_engine: NoisyEngine, monkeypatch: pytest.MonkeyPatch) -> NoisyEngine:
-    """Let the commands use arithmetic with noise instead of the virtual kernel."""
+    """Replace the virtual kernel by the arithmetic engine with noise."""
     return take_the_place(noisy_engine, monkeypatch)
 
 
 def take_the_place(engine: Made, monkeypatch: pytest.MonkeyPatch) -> Made:
-    """Let the commands use this engine instead of the virtual kernel."""
+    """Replace the virtual kernel by this engine."""
     monkeypatch.setitem(ENGINES, "kernel", stand_in(engine))
     return engine
 
 
 def command(name: str, options: dict[str, str], *flags: str, **changes: str | None) -> Result:
-    """Run a command with `options` of which some are changed, or left out (None)."""
+    """Run a command with `options`, some of them changed or left out (None)."""
     changed = {**options, **{f"--{key.replace('_', '-')}": value for key, value in changes.items()}}
     given = [f"{key}={value}" for key, value in changed.items() if value is not None]
     return ccbench(name, *flags, *given)

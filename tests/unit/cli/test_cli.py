@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program as a whole: its help, how soon it answers, how errors end."""
+"""The program as a whole: help, start-up, and reporting of errors."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 
 def commands(group: click.Group, *path: str) -> list[tuple[str, ...]]:
-    """Return the words of a group, and of all commands in it."""
-    found = [path]
-    for name, one in group.commands.items():
-        if isinstance(one, click.Group):
-            found += commands(one, *path, name)
+    """Return the words of a group and of all commands in it."""
+    paths = [path]
+    for name, subcommand in group.commands.items():
+        if isinstance(subcommand, click.Group):
+            paths += commands(subcommand, *path, name)
         else:
-            found.append((*path, name))
-    return found
+            paths.append((*path, name))
+    return paths
 
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], Result]:
-    """Run a command in which an error comes up."""
+    """Run a command that raises an error."""
 
     def run(error: BaseException, *options: str) -> Result:
         @click.command()
@@ -51,16 +51,16 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], Result
 class TestProgram:
     @pytest.mark.parametrize("command", commands(cli.program), ids=" ".join)
     def test_help(self, command: tuple[str, ...]) -> None:
-        """Every command explains itself with --help and -h, in a list of them in one whole line."""
+        """Every command has --help and -h, and lists show its description as one full line."""
         for option in ("--help", "-h"):
             result = ccbench(*command, option)
             assert ExitStatus.OK == result.exit_code
             assert "Usage: " in result.stdout
-            assert "\\b" not in result.stdout  # what keeps examples as they are written
+            assert "\\b" not in result.stdout  # marks examples to print verbatim
             assert "..." not in result.stdout.partition("Commands:")[2]
 
     def test_version(self) -> None:
-        """--version prints name and version, and which virtual kernel there is: here none."""
+        """--version prints name and version, and the virtual kernel: here none."""
         first, second = ccbench("--version").stdout.splitlines()
         assert first == "ccbench 0.1.0"
         assert second == "virtual kernel: not built; run: ccbench kernel build"
@@ -68,7 +68,7 @@ class TestProgram:
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this machine has no /dev/full")
     @pytest.mark.parametrize("option", ["--help", "--version"])
     def test_full(self, option: str) -> None:
-        """What has no room is a line too where no command has begun."""
+        """A full disk is one line of error even before any command has begun."""
         code = f"import sys; sys.argv[1:] = ['{option}']; from ccbench.cli.main import main; main()"
         with Path("/dev/full").open("w") as full:
             words = [sys.executable, "-c", code]
@@ -79,7 +79,7 @@ class TestProgram:
         assert (1, said) == (done.returncode, done.stderr)
 
     def test_closed(self) -> None:
-        """Standard streams that are closed are no reason to fail, and no file takes their place."""
+        """Closed standard streams are no error, and no file takes their descriptors."""
         code = (
             "import os, sys; from ccbench.cli.main import main; sys.argv[1:] = ['traces', 'list']\n"
             "try: main()\n"
@@ -89,7 +89,7 @@ class TestProgram:
         assert 0 == subprocess.run(words, check=False).returncode
 
     def test_quick_to_start(self) -> None:
-        """What computes nothing does not wait for pandas, which takes most of a second."""
+        """Commands that compute nothing do not import pandas, which takes most of a second."""
         code = (
             "import sys; from click.testing import CliRunner; from ccbench.cli.main import program;"
             "[CliRunner().invoke(program, words.split()) for words in sys.argv[1:]];"
@@ -109,18 +109,18 @@ class TestProgram:
         assert "Commands:" in result.output
 
     def test_unknown_command(self) -> None:
-        """A command that does not exist is bad input, and the line says where the list is."""
+        """An unknown command is bad input, and the line names the list of commands."""
         assert_refused(ccbench("raygun"), "raygun", "ccbench --help")
 
     @pytest.mark.parametrize("command", ["doctor", "run", "harm", "raygen"])
     def test_unknown_option(self, command: str) -> None:
-        """An option that does not exist is bad input, and the line says where the list is."""
+        """An unknown option is bad input, and the line names the list of options."""
         assert_refused(ccbench(command, "--colour"), "--colour", f"ccbench {command} --help")
 
 
 class TestErrors:
     def test_missing_requirement(self, failing: Callable[..., Result]) -> None:
-        """What is not installed is one line and status 1."""
+        """A missing requirement is one line and status 1."""
         result = failing(MissingRequirement("no kernel here; run: ccbench kernel build"))
         assert_refused(result, "ccbench kernel build", status=ExitStatus.FAILED)
 
@@ -131,37 +131,37 @@ class TestErrors:
         lines = ["ccbench: the guest panicked", "  | [1.0] Oops", "  | [1.1] Kernel panic"]
         assert lines == result.stderr.splitlines()
 
-    def test_fault_of_ours(self, failing: Callable[..., Result]) -> None:
-        """An error that nobody foresaw is one line that names --debug, and status 1."""
+    def test_unforeseen_error(self, failing: Callable[..., Result]) -> None:
+        """An unforeseen error is one line that names --debug, and status 1."""
         result = failing(ZeroDivisionError("division by zero"))
         words = ("ZeroDivisionError: division by zero", "ccbench --debug fail")
         assert_refused(result, *words, status=ExitStatus.FAILED)
 
     def test_debug(self, failing: Callable[..., Result]) -> None:
-        """With --debug such an error comes out with its traceback."""
+        """With --debug an unforeseen error is shown with its traceback."""
         result = failing(ZeroDivisionError("division by zero"), "--debug")
         assert isinstance(result.exception, ZeroDivisionError)
 
     def test_file_error(self, failing: Callable[..., Result]) -> None:
-        """A file that cannot be written is named with the reason, and is nobody's fault."""
+        """A file that cannot be written is named with the reason, and is not reported as a bug."""
         result = failing(PermissionError(13, "Permission denied", "/results"))
         assert_refused(result, "/results: Permission denied: get", status=ExitStatus.FAILED)
-        assert "fault" not in result.stderr
+        assert "bug" not in result.stderr
         assert "room" not in result.stderr
 
-    def test_no_room(self, failing: Callable[..., Result]) -> None:
-        """Nor is a full disk, which Python often reports without a name."""
+    def test_full_disk(self, failing: Callable[..., Result]) -> None:
+        """A full disk, which Python often reports without a name, is not reported as a bug."""
         result = failing(OSError(28, "No space left on device"))
         assert_refused(result, "No space left on device: `df` says", status=ExitStatus.FAILED)
 
     def test_no_memory(self, failing: Callable[..., Result]) -> None:
-        """Nor is too little memory, of which Python says nothing at all."""
+        """Lack of memory, which Python reports without a message, is not reported as a bug."""
         result = failing(MemoryError())
         assert_refused(result, "not enough memory: free some", status=ExitStatus.FAILED)
-        assert "fault" not in result.stderr
+        assert "bug" not in result.stderr
 
     def test_ctrl_c(self, failing: Callable[..., Result]) -> None:
         """Ctrl-C ends with a short line, no traceback, and the shell's status for it."""
         result = failing(KeyboardInterrupt())
         assert ExitStatus.INTERRUPTED == result.exit_code
-        assert "ccbench: interrupted; what was finished is kept" == result.stderr.strip()
+        assert "ccbench: interrupted; finished runs are stored" == result.stderr.strip()

@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def half_there(arithmetic: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the engine miss one of two things."""
+def partly_installed(arithmetic: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the engine miss one of two requirements."""
     compiler = Check(name="compiler", ok=True, detail="gcc 12")
     flex = Check(name="flex", ok=False, detail="none", remedy="apt-get install flex")
     monkeypatch.setattr(arithmetic, "doctor", lambda: [compiler, flex])
 
 
 class TestDoctor:
-    @pytest.mark.usefixtures("half_there")
-    def test_something_missing(self) -> None:
-        """What is missing is shown with its remedy, and makes the status 1."""
+    @pytest.mark.usefixtures("partly_installed")
+    def test_missing_requirement(self) -> None:
+        """Each missing requirement is shown with its remedy, and makes the status 1."""
         result = ccbench("doctor")
         assert ExitStatus.FAILED == result.exit_code
         assert "ok       compiler: gcc 12" in result.stdout
         assert "missing  flex: none" in result.stdout
         assert "-> apt-get install flex" in result.stdout
 
-    @pytest.mark.usefixtures("half_there")
+    @pytest.mark.usefixtures("partly_installed")
     def test_json(self) -> None:
-        """A program gets every check with its remedy."""
+        """JSON output contains every check with its remedy."""
         result = ccbench("doctor", "--json")
         document = json.loads(result.stdout)
         assert ExitStatus.FAILED == result.exit_code
@@ -47,7 +47,7 @@ class TestDoctor:
         assert "apt-get install flex" == document["checks"][1]["remedy"]
 
     @pytest.mark.usefixtures("arithmetic")
-    def test_all_there(self) -> None:
+    def test_complete(self) -> None:
         """If nothing is missing, the status is 0."""
         result = ccbench("doctor")
         assert ExitStatus.OK == result.exit_code
@@ -55,7 +55,7 @@ class TestDoctor:
 
     @pytest.mark.usefixtures("arithmetic")
     def test_cache(self, forbidden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Where runs cannot be kept, no engine can run, and what to set is said."""
+        """If the cache is not writable no engine can run, and the variable to set is named."""
         monkeypatch.setenv("CCBENCH_CACHE", str(forbidden / "cache"))
         result = ccbench("doctor")
         assert ExitStatus.FAILED == result.exit_code

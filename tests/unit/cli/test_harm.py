@@ -71,16 +71,16 @@ class TestHarm:
     @pytest.mark.parametrize("option", ["alpha", "beta"])
     @pytest.mark.parametrize("value", ["BBR", "a/b", "abcdefghijklmnop", "c u"])
     def test_bad_cca(self, option: str, value: str) -> None:
-        """What cannot be the name of a congestion control is refused before anything runs."""
+        """An invalid name of a congestion control is refused before anything runs."""
         assert_refused(command("harm", HARM, **{option: value}), option, value)
 
     def test_out_of_bounds(self) -> None:
-        """Numbers beyond what a scenario allows are refused with the bound."""
+        """Numbers beyond the bounds of a scenario are refused with the bound."""
         assert_refused(command("harm", HARM, rtt="99999"), "rtt", "10000")
 
     @pytest.mark.usefixtures("arithmetic")
     def test_parts(self) -> None:
-        """A person gets the number with its parts: what is lost beyond the half that is fair."""
+        """Text output contains the harm and its parts: the loss beyond the fair half."""
         result = command("harm", HARM, duration="30")
         assert ExitStatus.OK == result.exit_code, result.output
         lines = dict(line.split("  ", 1) for line in result.stdout.splitlines())
@@ -93,7 +93,7 @@ class TestHarm:
 
     @pytest.mark.usefixtures("arithmetic")
     def test_json(self) -> None:
-        """A program gets the parts and both scenarios."""
+        """JSON output contains the parts and both scenarios."""
         document = json.loads(command("harm", HARM, "--json", duration="30").stdout)
         parts = document["harm"]
         assert parts["relative"] == pytest.approx(parts["absolute"] - parts["expected"])
@@ -105,14 +105,14 @@ class TestHarm:
         ("queue", "packets"), [("2bdp", 67), (".5BDP", 17), ("64", 64), ("64packets", 64)]
     )
     def test_queue(self, queue: str, packets: int) -> None:
-        """A queue may be given in BDPs (33.3 packets here) or in packets."""
+        """A queue is given in BDPs (33.3 packets here) or in packets."""
         result = command("harm", HARM, "--json", queue=queue, duration="5")
         bottlenecks = json.loads(result.stdout)["scenarios"]["solo"]["bottlenecks"]
         assert packets == bottlenecks[0]["queue_packets"]
 
 
 def lines(result: Result) -> dict[str, str]:
-    """Return the lines that have a name and a value."""
+    """Return the lines that consist of a name and a value."""
     assert ExitStatus.OK == result.exit_code, result.output
     pairs = (line.split("  ", 1) for line in result.stdout.splitlines() if "  " in line)
     return {name: value.strip() for name, value in pairs if name}
@@ -120,7 +120,7 @@ def lines(result: Result) -> dict[str, str]:
 
 class TestRepetitions:
     def test_default(self, noisy: NoisyEngine) -> None:
-        """Unless told otherwise harm repeats, and prints each number with its interval."""
+        """By default harm is repeated, and each number is printed with its interval."""
         said = lines(command("harm", HARM, duration="5"))
         assert said["repetitions"].startswith(f"{REPETITIONS} ")
         assert "forward jitter 0.7 ms, reverse jitter 0.7 ms" == said["noise"]
@@ -129,14 +129,14 @@ class TestRepetitions:
         assert set(repetition_seeds(1, REPETITIONS)) == {one.seed for one in noisy.ran}
 
     def test_help(self) -> None:
-        """The help says the library's defaults."""
+        """The help states the defaults of the library."""
         text = " ".join(ccbench("harm", "--help").stdout.split())
         assert f"[default: {REPETITIONS}]" in text
         assert f"[default: {MAX_REPETITIONS}]" in text
 
     @pytest.mark.usefixtures("noisy")
     def test_json(self) -> None:
-        """A program gets means, the interval, and every repetition's seed and numbers."""
+        """JSON output contains means, interval, and every repetition's seed and numbers."""
         document = json.loads(command("harm", HARM, "--json", duration="5", repeat="3").stdout)
         harm = document["harm"]
         assert harm["relative_low"] < harm["relative"] < harm["relative_high"]
@@ -146,7 +146,7 @@ class TestRepetitions:
         assert not document["exact"]
 
     def test_exact(self, noisy: NoisyEngine) -> None:
-        """Without noise it is the exact run: one, without interval, and that is said."""
+        """Without noise the result is one exact run without interval, and is called exact."""
         said = lines(command("harm", HARM, "--no-noise", duration="5"))
         assert "none" == said["noise"]
         assert "exact" in said["repetitions"]
@@ -158,23 +158,23 @@ class TestRepetitions:
 
     @pytest.mark.usefixtures("noisy")
     def test_precision(self) -> None:
-        """With --precision it repeats for long enough, or says that it was not enough."""
+        """With --precision harm is repeated until it is reached, or reported as not reached."""
         options = {"duration": "5", "max_repeat": "9"}
         assert "precision" not in lines(command("harm", HARM, precision="0.5", **options))
         said = lines(command("harm", HARM, precision="0.0001", **options))
-        assert said["precision"].startswith("0.0001 not reached")
+        assert said["precision"].startswith("not reached: ")
         assert said["repetitions"].startswith("9 ")
 
     @pytest.mark.usefixtures("noisy")
     def test_undecided(self) -> None:
-        """Where the interval contains 0, the number's line says so."""
+        """If the interval contains 0, the number's line says so."""
         said = lines(command("harm", HARM, alpha="even", duration="5"))
         assert "the interval contains 0" in said["relative harm"]
         assert "contains" not in lines(command("harm", HARM, duration="5"))["relative harm"]
 
     @pytest.mark.usefixtures("noisy")
     def test_metrics(self) -> None:
-        """Further metrics have means and intervals as well."""
+        """Further metrics have means and intervals too."""
         result = command("harm", HARM, metric="goodput", duration="5", repeat="3")
         (row,) = [line for line in result.stdout.splitlines() if line.startswith(" goodput")]
         assert 3 == row.count("\u00b1")
@@ -195,14 +195,14 @@ class TestRepetitions:
     def test_bad_option(
         self, noisy: NoisyEngine, options: dict[str, str], words: tuple[str, ...]
     ) -> None:
-        """Settings that cannot be are refused before anything runs."""
+        """Invalid settings are refused before anything runs."""
         assert_refused(command("harm", HARM, **options), *words)
         assert [] == noisy.ran
 
 
 class TestNoise:
     def test_options(self, noisy: NoisyEngine) -> None:
-        """Options take the place of the typical noise's values; the others stay."""
+        """Options replace values of the typical noise; the other values stay."""
         said = lines(command("harm", HARM, noise="background_share=0.01", duration="5"))
         jitter = "forward jitter 0.7 ms, reverse jitter 0.7 ms"
         assert f"{jitter}, background traffic 1 %" == said["noise"]
@@ -231,7 +231,7 @@ class TestNoise:
         flags: tuple[str, ...],
         words: tuple[str, ...],
     ) -> None:
-        """Noise that cannot be is refused before anything runs."""
+        """Invalid noise is refused before anything runs."""
         assert_refused(command("harm", HARM, *flags, **options), *words)
         assert [] == noisy.ran
 
@@ -239,7 +239,7 @@ class TestNoise:
 class TestSensitivity:
     @pytest.mark.usefixtures("noisy")
     def test_table(self, tmp_path: Path) -> None:
-        """A person gets a row for each level, what the sign does, and a figure."""
+        """Text output has a row for each level and the stability of the sign; a figure is drawn."""
         plot = tmp_path / "noise.png"
         result = command("harm", HARM, "--sensitivity", duration="5", repeat="3", plot=str(plot))
         assert ExitStatus.OK == result.exit_code, result.output
@@ -252,7 +252,7 @@ class TestSensitivity:
 
     @pytest.mark.usefixtures("noisy")
     def test_json(self) -> None:
-        """A program gets the document of harm for each level."""
+        """JSON output contains harm at each level."""
         result = command("harm", HARM, "--sensitivity", "--json", duration="5", repeat="2")
         document = json.loads(result.stdout)
         assert [0, 0.01, 0.1, 1, 10] == [one["level"] for one in document["levels"]]
@@ -260,7 +260,7 @@ class TestSensitivity:
         assert document["sign_depends_on_noise"] is False
 
     def test_without_noise(self, noisy: NoisyEngine) -> None:
-        """There are no levels of no noise."""
+        """Noise levels cannot be combined with --no-noise."""
         result = command("harm", HARM, "--sensitivity", "--no-noise")
         assert_refused(result, "noise is 'none'")
         assert [] == noisy.ran

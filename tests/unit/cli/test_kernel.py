@@ -23,12 +23,12 @@ class TestKernel:
         assert_refused(ccbench("kernel", "build", f"--{option}={value}"), option, value)
 
     def test_missing_source(self, tmp_path: Path) -> None:
-        """A source that does not exist is named."""
+        """A missing source is named."""
         path = tmp_path / "linux.tar"
         assert_refused(ccbench("kernel", "build", "--source", path), "source", str(path))
 
     def test_source_is_no_kernel(self, tmp_path: Path) -> None:
-        """A folder without a kernel in it is refused, after a line for each phase of the build."""
+        """A folder without a kernel is refused, after a line for each phase of the build."""
         folder = tmp_path / "empty"
         folder.mkdir()
         result = ccbench("kernel", "build", "--source", folder)
@@ -36,6 +36,6 @@ class TestKernel:
 
     @pytest.mark.parametrize("options", [(), ("--json",)])
     def test_not_built(self, options: tuple[str, ...]) -> None:
-        """Without a virtual kernel, info says how to build one, and the status is 1."""
+        """Without a virtual kernel, info names the command that builds one, with status 1."""
         result = ccbench("kernel", "info", *options)
         assert_refused(result, "run: ccbench kernel build", status=ExitStatus.FAILED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of options: numbers with their units, names with those that exist."""
+"""Values of options: numbers with units, and names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ccbench.cli.main import program
 from tests.unit.cli.conftest import assert_refused, ccbench
 from tests.unit.cli.test_cli import commands
 
-#: The units in metavars of options, and how messages write them.
+#: Units in metavars of options, and their spelling in messages.
 _UNITS = {
     "MBPS": "Mbit/s",
     "GBPS": "Gbit/s",
@@ -28,12 +28,12 @@ _UNITS = {
 
 
 def command_at(words: tuple[str, ...]) -> click.Command:
-    """Return the command of these words."""
-    found: click.Command = program
+    """Return the command with these words."""
+    command: click.Command = program
     for word in words:
-        assert isinstance(found, click.Group)
-        found = found.commands[word]
-    return found
+        assert isinstance(command, click.Group)
+        command = command.commands[word]
+    return command
 
 
 _WITH_UNITS = [
@@ -46,13 +46,13 @@ _WITH_UNITS = [
 
 class TestUnits:
     @pytest.mark.parametrize(("words", "option", "unit"), _WITH_UNITS, ids=str)
-    def test_unit_is_said(self, words: tuple[str, ...], option: str, unit: str) -> None:
-        """A number with its unit is refused by each option, with the unit that it has."""
+    def test_unit_is_refused(self, words: tuple[str, ...], option: str, unit: str) -> None:
+        """Each option refuses a number with a unit, and the message names the option's unit."""
         result = ccbench(*words, option, f"50{unit}")
-        assert_refused(result, option, f"'50{unit}'", f"write the {unit} as a number alone")
+        assert_refused(result, option, f"'50{unit}'", f"write the number of {unit} without the unit")
 
     def test_all(self) -> None:
-        """The options that matter are among them, and no option with a unit takes any float."""
+        """The main options are covered, and no option with a unit accepts any float."""
         assert {"--bandwidth", "--rtt", "--duration"} <= {option for _, option, _ in _WITH_UNITS}
         floats = [
             (words, option.opts[0])
@@ -64,6 +64,6 @@ class TestUnits:
 
 
 def test_no_such_study() -> None:
-    """A study that does not exist is answered with all that do."""
+    """An unknown study is answered with the list of studies."""
     assert_refused(ccbench("study", "run", "nosuch"), *studies.names(), "choose one of these")
     assert_refused(ccbench("study", "run", "ware-3.3"), "did you mean 'ware-")

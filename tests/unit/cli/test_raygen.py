@@ -37,7 +37,7 @@ class TestRaygen:
         ("budget", "population"), [("12", "60"), ("12", "5"), ("12", "2"), ("3", "4")]
     )
     def test_bad_population(self, budget: str, population: str) -> None:
-        """A population that cannot be halved into pairs, or is beyond the budget, is refused."""
+        """A population that cannot be split into pairs, or exceeds the budget, is refused."""
         result = command("raygen", RAYGEN, budget=budget, population=population)
         assert_refused(result, "population", population)
 
@@ -51,17 +51,17 @@ class TestRaygen:
     def test_bad_cca(
         self, option: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """What cannot be the name of a congestion control is refused before a folder is made."""
+        """An invalid name of a congestion control is refused before a folder is created."""
         monkeypatch.chdir(tmp_path)
         assert_refused(command("raygen", RAYGEN, **{option: value}), option, value)
         assert [] == list(tmp_path.iterdir())
 
     def test_output_is_a_file(self, scenario: Path) -> None:
-        """Results go into a folder: a file in its place is refused before anything runs."""
+        """Results go into a folder: an existing file is refused before anything runs."""
         assert_refused(command("raygen", RAYGEN, output=str(scenario)), "--output")
 
     def test_jobs_and_scheduler(self) -> None:
-        """A search runs here or on a cluster, not both."""
+        """A search runs on this machine or on a cluster, not both."""
         result = command("raygen", RAYGEN, jobs="2", scheduler="tcp://head:8786")
         assert_refused(result, "--jobs", "--scheduler")
 
@@ -78,7 +78,7 @@ class TestRaygen:
 
     @pytest.mark.usefixtures("arithmetic")
     def test_search(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A person gets the worst networks, and where results, plot and scenarios are."""
+        """Text output contains the worst networks and the paths of results, plot and scenarios."""
         monkeypatch.chdir(tmp_path)
         result = command("raygen", RAYGEN, budget="6", population="4", duration="5")
         assert ExitStatus.OK == result.exit_code, result.output
@@ -99,7 +99,7 @@ class TestRaygen:
 
     @pytest.mark.usefixtures("arithmetic")
     def test_json(self, tmp_path: Path) -> None:
-        """A program gets settings, the worst networks, and the folder."""
+        """JSON output contains settings, the worst networks and the folder."""
         options = {**RAYGEN, "--budget": "6", "--population": "4", "--duration": "5"}
         result = command("raygen", options, "--json", output=str(tmp_path))
         document = json.loads(result.stdout)
@@ -127,7 +127,7 @@ class TestRaygen:
 
     @pytest.mark.usefixtures("arithmetic")
     def test_dry_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A dry run says how much there is to do and how long it takes; only the speed stays."""
+        """A dry run states number and duration of runs, and stores only the engine's speed."""
         monkeypatch.chdir(tmp_path)
         result = command("raygen", RAYGEN, "--dry-run", duration="5")
         assert ExitStatus.OK == result.exit_code, result.output
@@ -136,14 +136,14 @@ class TestRaygen:
         assert [cache_dir()] == list(tmp_path.iterdir())
         assert ["speed"] == [path.name for path in cache_dir().iterdir()]
         document = json.loads(command("raygen", RAYGEN, "--dry-run", "--json").stdout)
-        # A sixth of each generation has a further seed, and five claims have five fresh ones.
+        # A sixth of each generation has a second seed, and each of five claims five fresh ones.
         runs = 2 * (300 + 10 + 8 * 5 + 5 * 5)
         assert runs == document["runs"]
         assert document["virtual_hours"] == pytest.approx(runs * 180 / 3600)
 
     @pytest.mark.usefixtures("arithmetic")
     def test_space(self, tmp_path: Path) -> None:
-        """The genes of a file are those that are varied, and head the table."""
+        """The genes of the file are those that vary, and head the table."""
         space = "".join(
             f'[[genes]]\nname = "{name}"\nlow = {low}\nhigh = {high}\n'
             for name, low, high in (
@@ -170,7 +170,7 @@ class TestRaygen:
         ],
     )
     def test_bad_space(self, tmp_path: Path, text: str, words: tuple[str, ...]) -> None:
-        """A file that is no space is refused with its name and the place of the mistake."""
+        """An invalid space is refused with the name of the file and the position of the error."""
         (tmp_path / "space.toml").write_text(text)
         result = command("raygen", RAYGEN, space=str(tmp_path / "space.toml"))
         assert_refused(result, "space.toml: ", *words)

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 class TestRun:
     def test_no_scenario(self) -> None:
-        """The scenario must be named."""
+        """The scenario is a required argument."""
         assert_refused(ccbench("run"), "SCENARIO.toml")
 
     def test_missing_file(self, tmp_path: Path) -> None:
-        """A scenario file that does not exist is named."""
+        """A missing scenario file is named."""
         assert_refused(ccbench("run", tmp_path / "nowhere.toml"), "nowhere.toml", "No such file")
 
     def test_folder_as_scenario(self, tmp_path: Path) -> None:
-        """A folder is no scenario."""
+        """A folder is refused as a scenario."""
         assert_refused(ccbench("run", tmp_path), str(tmp_path))
 
     def test_binary_file(self, tmp_path: Path) -> None:
-        """A file that is no text is no scenario."""
+        """A binary file is refused as a scenario."""
         path = tmp_path / "scenario.toml"
         path.write_bytes(b"\xff\xfe\x00")
         assert_refused(ccbench("run", path), "scenario.toml")
@@ -54,35 +54,35 @@ class TestRun:
         ],
     )
     def test_bad_scenario(self, scenario: Path, old: str, new: str, words: tuple[str, ...]) -> None:
-        """A mistake in the file is one line that names file, field and value."""
+        """An error in the file is one line that names file, field and value."""
         scenario.write_text(SCENARIO.replace(old, new))
         assert_refused(ccbench("run", scenario), "scenario.toml", *words)
 
     def test_unknown_engine(self, scenario: Path) -> None:
-        """An engine that does not exist is answered with those that do."""
+        """An unknown engine is answered with the list of engines."""
         assert_refused(ccbench("run", scenario, "--engine", "ns-3"), "ns-3", "kernel")
 
     @pytest.mark.parametrize("plot", ["run", "run.xyz", "nowhere/run.png"])
     def test_bad_plot(self, scenario: Path, tmp_path: Path, plot: str) -> None:
-        """A plot that could not be written is refused before anything runs."""
+        """A plot that cannot be written is refused before anything runs."""
         assert_refused(ccbench("run", scenario, "--plot", tmp_path / plot), "plot", plot)
 
     def test_plot_is_a_folder(self, scenario: Path, tmp_path: Path) -> None:
-        """A folder is no plot."""
+        """A folder is refused as a plot."""
         assert_refused(ccbench("run", scenario, "--plot", tmp_path), "--plot")
 
     def test_output_is_a_file(self, scenario: Path) -> None:
-        """The run is kept in a folder: a file in its place is refused before anything runs."""
+        """The run is stored in a folder: an existing file is refused before anything runs."""
         assert_refused(ccbench("run", scenario, "-o", scenario), "--output")
 
     def test_output_holds_other_things(self, scenario: Path, arithmetic: ArithmeticEngine) -> None:
-        """A folder that is no run is refused before anything runs."""
+        """A folder that holds no run is refused before anything runs."""
         assert_refused(ccbench("run", scenario, "-o", scenario.parent), "scenario.toml")
         assert [] == arithmetic.ran
 
     @pytest.mark.usefixtures("arithmetic")
     def test_table(self, scenario: Path) -> None:
-        """A person gets a row for each flow and one for each bottleneck."""
+        """Text output has a row for each flow and for each bottleneck."""
         result = ccbench("run", scenario)
         assert ExitStatus.OK == result.exit_code, result.output
         assert "even" in result.stdout
@@ -92,14 +92,14 @@ class TestRun:
 
     @pytest.mark.usefixtures("arithmetic")
     def test_many_flows(self, scenario: Path) -> None:
-        """With many flows there is a row for each group of them."""
+        """With many flows there is a row for each group of flows."""
         scenario.write_text(SCENARIO.replace('"even"', '"even"\ncount = 50'))
         rows = [line.split() for line in ccbench("run", scenario).stdout.splitlines()]
         assert ["mean", "of", "50", "even", "even", "0.20"] in [row[:6] for row in rows]
 
     @pytest.mark.usefixtures("arithmetic")
     def test_json(self, scenario: Path) -> None:
-        """A program gets one document with scenario, flows, bottlenecks and provenance."""
+        """JSON output is one document with scenario, flows, bottlenecks and provenance."""
         document = json.loads(ccbench("run", scenario, "--json").stdout)
         assert 40 == document["scenario"]["rtt_ms"]
         assert 10 == pytest.approx(document["flows"][0]["throughput_mbps"], rel=1e-6)
@@ -107,7 +107,7 @@ class TestRun:
         assert "arithmetic" == document["provenance"]["engine"]
 
     def test_seed(self, scenario: Path, arithmetic: ArithmeticEngine) -> None:
-        """--seed repeats a scenario with other draws; it must be one that a scenario may have."""
+        """--seed changes the seed of a scenario, within its bounds."""
         for words, seed in (((), 1), (("--seed", "7"), 7)):
             document = json.loads(ccbench("run", scenario, "--json", *words).stdout)
             assert seed == document["scenario"]["seed"]
@@ -116,7 +116,7 @@ class TestRun:
 
     @pytest.mark.usefixtures("arithmetic")
     def test_files(self, scenario: Path, tmp_path: Path) -> None:
-        """The run is kept where -o says and drawn where --plot says, and the output says where."""
+        """-o stores the run, --plot draws it, and the output names both paths."""
         folder, plot = tmp_path / "results", tmp_path / "run.png"
         result = ccbench("run", scenario, "-o", folder, "--plot", plot)
         assert 40 == Run.load(folder).scenario.rtt_ms
@@ -125,7 +125,7 @@ class TestRun:
         assert str(plot) in result.stdout
 
     def test_too_large(self, scenario: Path, tmp_path: Path, arithmetic: ArithmeticEngine) -> None:
-        """What no machine can hold is refused before anything runs, with the remedy."""
+        """A scenario beyond the machine's memory is refused before any run, with the remedy."""
         large = SCENARIO.replace("= 10", "= 100_000").replace("duration_s = 2", "duration_s = 1e6")
         scenario.write_text(large)
         result = ccbench("run", scenario, "-o", tmp_path / "results")
@@ -133,20 +133,20 @@ class TestRun:
         assert [] == arithmetic.ran
 
     def test_long(self, scenario: Path, arithmetic: ArithmeticEngine) -> None:
-        """Where runs before it have taken long, the time of a run is said."""
+        """The duration of a run is announced if earlier runs took long."""
         _speed.learn(arithmetic.name, 100, 60)
         assert "this run takes about 5 minutes\n" == ccbench("run", scenario).stderr
 
     @pytest.mark.usefixtures("arithmetic")
     def test_unknown_cca(self, scenario: Path) -> None:
-        """What the engine cannot run is bad input."""
+        """A CCA that the engine does not have is bad input."""
         scenario.write_text(SCENARIO.replace("even", "tahoe"))
         assert_refused(ccbench("run", scenario), "tahoe", "greedy")
 
 
 class TestRepeat:
     def test_intervals(self, scenario: Path, noisy: NoisyEngine) -> None:
-        """With noise every flow has means with intervals over as many seeds."""
+        """With noise every flow has means with intervals over that many seeds."""
         result = ccbench("run", scenario, "--repeat", 3, "--jitter", 0.5)
         assert ExitStatus.OK == result.exit_code, result.output
         (row,) = [line for line in result.stdout.splitlines() if " even  even " in line]
@@ -158,15 +158,15 @@ class TestRepeat:
 
     @pytest.mark.usefixtures("noisy")
     def test_exact(self, scenario: Path) -> None:
-        """Where nothing is random it says so, and how to add noise."""
+        """Without randomness the output says so, and how to add noise."""
         output = ccbench("run", scenario, "--repeat", 3).stdout
-        assert "the same run" in output
+        assert "identical byte for byte" in output
         assert "--jitter" in output
         assert "\u00b1" not in output
 
     @pytest.mark.usefixtures("noisy")
     def test_files(self, scenario: Path, tmp_path: Path) -> None:
-        """Every repetition is kept in a folder of its own, and the first one is drawn."""
+        """Every repetition is stored in its own folder, and the first is drawn."""
         folder, plot = tmp_path / "results", tmp_path / "run.png"
         settings = ("--repeat", 2, "--jitter", 1, "-o", folder, "--plot", plot)
         assert str(folder) in ccbench("run", scenario, *settings).stdout
@@ -178,7 +178,7 @@ class TestRepeat:
 
     @pytest.mark.usefixtures("noisy")
     def test_json(self, scenario: Path) -> None:
-        """A program gets means with their ends, and every repetition's numbers."""
+        """JSON output contains means with intervals, and every repetition's numbers."""
         words = ("--repeat", 3, "--noise", "reverse_jitter_ms=1", "--json")
         document = json.loads(ccbench("run", scenario, *words).stdout)
         assert 3 == document["repetitions"] == len(document["runs"])
@@ -187,13 +187,13 @@ class TestRepeat:
 
     @pytest.mark.usefixtures("noisy")
     def test_many_flows(self, scenario: Path) -> None:
-        """With many flows the means of each group are repeated."""
+        """With many flows the mean of each group is repeated."""
         scenario.write_text(SCENARIO.replace('"even"', '"even"\ncount = 50'))
         output = ccbench("run", scenario, "--repeat", 2, "--jitter", 1).stdout
         assert "mean of 50" in output
 
     def test_noise_of_the_scenario(self, scenario: Path, noisy: NoisyEngine) -> None:
-        """Options replace kinds of the scenario's own noise; --no-noise removes it."""
+        """Options replace kinds of the scenario's own noise; --no-noise removes all noise."""
         noise = "noise = { reverse_jitter_ms = 1, start_spread_ms = 2 }\n"
         scenario.write_text(noise + SCENARIO)
         for words, kinds in (

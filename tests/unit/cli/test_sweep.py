@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class TestSweepCommand:
     @pytest.mark.usefixtures("arithmetic")
     def test_text(self, scenario: Path, tmp_path: Path) -> None:
-        """A person gets a row for each combination, and where table and plot are."""
+        """Text output has a row for each combination and the paths of table and plot."""
         files = ("-o", tmp_path / "t.csv", "--plot", tmp_path / "p.svg")
         vary = ("--vary", "rtt_ms=10,40", "--vary", "bottlenecks.0.queue_bdp=1,2")
         result = ccbench("sweep", scenario, *vary, "--repeat", 2, *files)
@@ -35,14 +35,14 @@ class TestSweepCommand:
 
     @pytest.mark.usefixtures("arithmetic")
     def test_one_run(self, scenario: Path) -> None:
-        """Where there is no interval, what gives one is said."""
+        """Without intervals, the option that yields them is named."""
         result = ccbench("sweep", scenario, "--vary", "rtt_ms=10")
         assert "--repeat N" in result.stdout
         assert "±" not in result.stdout
 
     @pytest.mark.usefixtures("arithmetic")
     def test_json(self, scenario: Path) -> None:
-        """A program gets means with intervals, every run, and what made them."""
+        """JSON output contains means with intervals, every run and the provenance."""
         result = ccbench("sweep", scenario, "--vary", "rtt_ms=10,40", "--repeat", 2, "--json")
         document = json.loads(result.stdout)
         assert {"rtt_ms": [10, 40]} == document["sweep"]["vary"]
@@ -52,7 +52,7 @@ class TestSweepCommand:
         assert "arithmetic" == document["provenance"]["engine"]
 
     def test_dry_run(self, scenario: Path, arithmetic: ArithmeticEngine) -> None:
-        """A dry run says how much is to be done and how much is stored, and keeps nothing."""
+        """A dry run states how many runs are due and how many are stored, and stores nothing."""
         options = ("sweep", scenario, "--vary", "rtt_ms=10,40,80", "--repeat", 2)
         result = ccbench(*options, "--dry-run")
         assert "6 (0 are stored)" in result.stdout
@@ -89,18 +89,18 @@ class TestSweepCommand:
         options: tuple[str, ...],
         words: tuple[str, ...],
     ) -> None:
-        """What is wrong is refused in one line before anything runs."""
+        """Invalid settings are refused in one line before anything runs."""
         assert_refused(ccbench("sweep", scenario, *options), *words)
         assert [] == arithmetic.ran
 
     def test_no_file(self, tmp_path: Path) -> None:
-        """A file that is not there, or is no scenario, is named."""
+        """A missing or invalid scenario file is named."""
         (tmp_path / "bad.toml").write_text("rtt_ms = 40\n")
         for name in ("none.toml", "bad.toml"):
             assert_refused(ccbench("sweep", tmp_path / name, "--vary", "rtt_ms=1"), name)
 
     def test_completion(self, scenario: Path, tmp_path: Path) -> None:
-        """A shell completes the settings of the scenario that was named; without one, none."""
+        """The shell completes the settings of the named scenario, and nothing without one."""
         (option,) = (one for one in sweep.params if one.name == "vary")
         context = click.Context(sweep)
         context.params = {"scenario": scenario}

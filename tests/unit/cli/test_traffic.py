@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 class TestTraffic:
     def test_no_folder(self, tmp_path: Path) -> None:
-        """A file cannot be written where there is no folder, and nothing is drawn for it."""
+        """A missing output folder is reported before any traffic is drawn."""
         file = tmp_path / "none" / "flows.csv"
         result = ccbench("traffic", "--load", "1", "--duration", "9", "-o", str(file))
         assert_refused(result, "--output", f"mkdir -p {file.parent}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An engine whose guests are programs that sleep, fail, or never end; code that changes."""
+"""An engine whose guests are programs that sleep, fail, or never end; modified code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BASE = Scenario(
     duration_s=5,
 )
 
-#: What a run of the engine below takes, as it says.
+#: Declared needs of a run of the engine below.
 NEEDS = Needs(
     running_bytes=1e6,
     reading_bytes=2e6,
@@ -48,7 +48,7 @@ NEEDS = Needs(
     shared_bytes=0.25e6,
 )
 
-#: Scenarios that the engine below treats in a special way.
+#: Scenarios with special treatment in the engine below.
 FAILS = replace(BASE, rtt_ms=51, name="the bad one")
 ENDLESS = replace(BASE, rtt_ms=52)
 REFUSED = replace(BASE, rtt_ms=53)
@@ -57,7 +57,7 @@ KILLS = replace(BASE, rtt_ms=54)
 
 @dataclass(frozen=True)
 class GuestEngine:
-    """An engine whose guest is a program that sleeps; what it started is written to `folder`."""
+    """An engine whose guest is a program that sleeps; each start is recorded in `folder`."""
 
     folder: Path
     make_run: Callable[..., Run]
@@ -65,11 +65,11 @@ class GuestEngine:
 
     @classmethod
     def of_version(cls, version: str) -> Self:
-        """Be none that a worker can make."""
+        """Refuse: a worker cannot create this engine."""
         raise MissingRequirement(version)
 
     def version(self) -> str:
-        """Return the version that the runs of `make_run` bear."""
+        """Return the version of the runs of `make_run`."""
         return "1"
 
     def provenance(self) -> dict[str, object]:
@@ -77,11 +77,11 @@ class GuestEngine:
         return {"engine": self.name, "engine_version": self.version()}
 
     def identity(self, scenario: Scenario) -> str:
-        """Return that of the runs of `make_run`."""
+        """Return the identity of the runs of `make_run`."""
         return run_identity(self.name, self.version(), scenario.key())
 
     def check_cca(self, cca: str, field: str = "cca") -> None:
-        """Know every congestion control."""
+        """Accept every congestion control."""
 
     def check(self, scenario: Scenario) -> None:
         """Refuse one scenario."""
@@ -89,15 +89,15 @@ class GuestEngine:
             raise InputError("rtt_ms is 53; it must be something else: change it")
 
     def needs(self, scenario: Scenario) -> Needs:
-        """Need as much as `NEEDS`, and time as long as the scenario."""
+        """Return `NEEDS`, with as much work as the scenario has seconds."""
         return replace(NEEDS, work=scenario.duration_s)
 
     def doctor(self) -> list[Check]:
-        """Need nothing."""
+        """Return no checks."""
         return []
 
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
-        """Start a guest, fail or go on until stopped if the scenario says so, and stop it."""
+        """Start a guest; stop it at once, after a failure, or never, as the scenario says."""
         with subprocess.Popen(["sleep", "60"]) as guest:
             (self.folder / str(guest.pid)).touch()
             try:
@@ -117,25 +117,25 @@ class GuestEngine:
         return self.make_run(scenario, 6.0)
 
     def started(self) -> int:
-        """Return how many guests there were."""
+        """Return the number of guests started so far."""
         return len(list(self.folder.iterdir()))
 
     def running(self) -> int:
-        """Return how many guests there are."""
+        """Return the number of running guests."""
         return sum(Path(f"/proc/{path.name}").exists() for path in self.folder.iterdir())
 
 
 class Failures(list[tuple[int, str]]):
-    """Keeps what it is called with."""
+    """A callback that records its calls."""
 
     def __call__(self, position: int, error: EngineError) -> None:
-        """Keep a failure."""
+        """Record a failure."""
         self.append((position, str(error)))
 
 
 @pytest.fixture
 def engine(tmp_path: Path, make_run: Callable[..., Run]) -> GuestEngine:
-    """Make an engine that runs what conftest.py computes."""
+    """Make an engine whose runs are arithmetic."""
     (tmp_path / "guests").mkdir()
     return GuestEngine(tmp_path / "guests", make_run)
 
@@ -147,12 +147,12 @@ def store(tmp_path: Path) -> Store:
 
 
 def seeds(count: int) -> list[Scenario]:
-    """Make so many different scenarios."""
+    """Return this many different scenarios."""
     return [replace(BASE, seed=i) for i in range(count)]
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for something that takes a moment; whether it came about is for the test to say."""
+    """Wait up to a time limit for a condition; the test itself asserts it."""
     deadline = time.monotonic() + 30
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -160,14 +160,14 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 @pytest.fixture
 def change(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], None]]:
-    """Give what adds text to a module's source."""
+    """Give a function that appends text to a module's source."""
     source = code_digests._source
 
-    def add(module: str, text: str) -> None:
+    def append(module: str, text: str) -> None:
         code_digests.code_digest.cache_clear()
         monkeypatch.setattr(
             code_digests, "_source", lambda name: source(name) + (text if name == module else "")
         )
 
-    yield add
+    yield append
     code_digests.code_digest.cache_clear()

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 class Changing(GuestEngine):
-    """An engine that is another one whenever it is asked."""
+    """An engine whose version changes with every call."""
 
     def version(self) -> str:
-        """Return a version that nobody has had before."""
+        """Return a new version."""
         return uuid.uuid4().hex
 
 
 class TestExecutors:
     @pytest.mark.parametrize("stored", [True, False])
     def test_processes(self, engine: GuestEngine, store: Store, stored: bool) -> None:  # noqa: FBT001
-        """Runs may be made by a pool of processes; it stays the caller's."""
+        """Runs execute in a pool of processes, which stays open for the caller."""
         with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
             chosen = store if stored else None
             results = dict(run_many(seeds(4), engine=engine, executor=pool, store=chosen))
@@ -42,7 +42,7 @@ class TestExecutors:
         assert engine.started() == 4
 
     def test_stored_here(self, engine: GuestEngine, store: Store) -> None:
-        """What workers bring is in the store; what the store has they are not given."""
+        """Results of workers are stored here, and stored runs are not sent to workers."""
         with ThreadPoolExecutor(2) as pool:
             list(run_many(seeds(3), engine=engine, executor=pool, store=store))
             assert store.usage().runs == 3
@@ -50,7 +50,7 @@ class TestExecutors:
         assert engine.started() == 4
 
     def test_fresh(self, engine: GuestEngine, store: Store) -> None:
-        """A fresh run takes the place of the one that the store has."""
+        """A fresh run replaces the stored one."""
         run(BASE, engine=engine, store=store)
         (before,) = store.folder.glob("*/*/run.json")
         inode = before.stat().st_ino
@@ -60,16 +60,16 @@ class TestExecutors:
         assert store.usage().runs == 1
 
     def test_stored_as_they_arrive(self, engine: GuestEngine, store: Store) -> None:
-        """What has come while the caller was busy is stored, also if the caller then leaves."""
+        """Results that arrive while the caller is busy are stored, even if it then leaves."""
         with ThreadPoolExecutor(2) as pool:
             results = run_many(seeds(5), engine=engine, executor=pool, store=store)
             next(results)
-            pool.shutdown()  # which waits until all have been run
+            pool.shutdown()  # waits until all have run
             results.close()
         assert store.usage().runs == 5
 
     def test_store_full(self, engine: GuestEngine, tmp_path: Path) -> None:
-        """A store that cannot be written ends everything; that is no failed run."""
+        """An unwritable store ends everything, and is not a failed run."""
         (tmp_path / "file").touch()
         store, failures = Store(tmp_path / "file" / "store"), Failures()
         with (
@@ -80,7 +80,7 @@ class TestExecutors:
         assert failures == []
 
     def test_failure(self, engine: GuestEngine) -> None:
-        """An error crosses the border of the process with its console."""
+        """An error keeps its console across processes."""
         with (
             ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool,
             pytest.raises(EngineError) as caught,
@@ -90,7 +90,7 @@ class TestExecutors:
         assert caught.value.console == ("Kernel panic", "not syncing")
 
     def test_other_engine(self, engine: GuestEngine) -> None:
-        """A worker whose engine is another says so, with its host, and is no failed run."""
+        """A worker with another engine is reported with its host, and is not a failed run."""
         failures = Failures()
         with ThreadPoolExecutor(1) as pool:
             results = run_many(
@@ -107,14 +107,14 @@ class TestExecutors:
         assert engine.started() == 0
 
     def test_other_ccbench(self, engine: GuestEngine) -> None:
-        """A worker with another ccbench says which it has and which it needs."""
+        """A worker with another ccbench reports its version and the required one."""
         task = replace(Task.of(engine), ccbench="99.1")
         message = f"^worker .*: ccbench here is {ccbench.__version__}, but 99.1 is needed: pip"
         with pytest.raises(MissingRequirement, match=message):
             task(BASE)
 
     def test_killed(self, engine: GuestEngine) -> None:
-        """A pool one of whose processes is killed ends everything, in one line."""
+        """A pool with a killed process ends everything, in one line."""
         with (
             ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool,
             pytest.raises(CcbenchError, match="a worker process was killed") as caught,
@@ -123,7 +123,7 @@ class TestExecutors:
         assert not isinstance(caught.value, EngineError)
 
     def test_cancels(self, engine: GuestEngine) -> None:
-        """Leaving the loop takes back what the executor has not started."""
+        """Leaving the loop cancels runs that the executor has not started."""
         with ThreadPoolExecutor(1) as pool:
             results = run_many(seeds(100), engine=engine, executor=pool, store=None)
             next(results)
@@ -131,6 +131,6 @@ class TestExecutors:
         assert engine.started() < 100
 
     def test_jobs(self, engine: GuestEngine) -> None:
-        """An executor has its own number of workers."""
+        """`jobs` is refused with an executor, which has its own number of workers."""
         with ThreadPoolExecutor(1) as pool, pytest.raises(InputError, match="jobs is 2"):
             run_many([BASE], engine=engine, executor=pool, jobs=2)

@@ -20,14 +20,14 @@ class FailsAt30(Wrapped):
     """An engine on which runs at 30 Mbit/s fail."""
 
     def before(self, scenario: Scenario) -> None:
-        """Fail."""
+        """Raise an error at 30 Mbit/s."""
         if scenario.bottlenecks[0].mean_mbps == 30:
             raise EngineError("no luck")
 
 
 class TestGather:
     def test_runs(self) -> None:
-        """Each result gets the runs of its scenarios in their order; equal ones are run once."""
+        """Each result gets the runs of its scenarios in order; equal scenarios run once."""
         engine = ArithmeticEngine()
         a, b, c = map(scenario, (10, 20, 30))
         needs = {"one": (a,), "three": (c, b, a, c)}
@@ -40,11 +40,11 @@ class TestGather:
         assert [c, b, a] == engine.ran == done  # the longest first
 
     def test_failure(self) -> None:
-        """A run that fails takes along those results that need it, and no others."""
+        """A failed run fails only the results that need it."""
         a, b, c = map(scenario, (10, 20, 30))
         needs = {"good": (a, b), "bad": (a, c), "worse": (c,)}
         run_many = partial(emulate.run_many, engine=FailsAt30(ArithmeticEngine()), store=None)
-        found = {o.key: o for o in emulate.gather(needs, run_many, on_run=lambda _: None)}
+        found = {item.key: item for item in emulate.gather(needs, run_many, on_run=lambda _: None)}
         assert [None, "no luck", "no luck"] == [
             one.error and str(one.error) for one in (found[key] for key in needs)
         ]

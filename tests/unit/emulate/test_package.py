@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 class TestPackage:
     def test_names(self) -> None:
-        """Everything that the package offers is there, and dir() tells."""
+        """Every public name exists and is listed by dir()."""
         for name in ccbench.__all__:
             assert getattr(ccbench, name) is not None
             assert name in dir(ccbench)
@@ -29,12 +29,12 @@ class TestPackage:
         assert ccbench.emulate.run is run
 
     def test_unknown_name(self) -> None:
-        """What it does not offer is an AttributeError, as everywhere."""
+        """An unknown name is an AttributeError."""
         with pytest.raises(AttributeError, match="nonsense"):
             ccbench.nonsense  # noqa: B018
 
     def test_light(self) -> None:
-        """Importing the package imports nothing heavy; its modules come when they are used."""
+        """Importing the package imports nothing heavy; its modules are loaded on first use."""
         code = "import sys, ccbench; print('pandas' in sys.modules, ccbench.harm.harm(2, 1))"
         ran = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -42,17 +42,17 @@ class TestPackage:
         assert ran.stdout == "False 0.5\n"
 
 
-class TestWhatIsRun:
+class TestScenarioArguments:
     @pytest.mark.parametrize("given", ["bbr.toml", [], None])
     def test_one(self, given: object) -> None:
-        """A path or a list is no scenario: the message says how to come to one."""
+        """A path or a list is refused as a scenario, and the message says how to load one."""
         with pytest.raises(
             InputError, match=r"^scenario is .*; it must be a Scenario: load a file"
         ):
             run(given)  # type: ignore[arg-type]
 
     def test_many(self) -> None:
-        """One alone is not several, and each of several is a scenario."""
+        """`run_many` requires a sequence, each item of which is a scenario."""
         for given, field in (
             (BASE, "scenarios"),
             ("bbr.toml", "scenarios"),
@@ -64,7 +64,7 @@ class TestWhatIsRun:
 
 class TestLacking:
     def test_system_folders(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Who is not root finds root's programs, which a run with sudo will find, too."""
+        """Programs in root's folders are found without root, because a run with sudo finds them."""
         monkeypatch.setenv("PATH", str(tmp_path))
         wanted = {"ldconfig": "libc-bin", "no-such-program": "some-package"}
         assert {"no-such-program": "some-package"} == lacking(wanted)
@@ -72,14 +72,14 @@ class TestLacking:
 
 class TestGetEngine:
     def test_unknown(self) -> None:
-        """An engine that does not exist is an input error that lists those that do."""
+        """An unknown engine is an input error that lists the engines."""
         with pytest.raises(InputError, match="engine is 'ns-3'; it must be one of kernel"):
             get_engine("ns-3")
 
 
 class TestEngineError:
     def test_console(self) -> None:
-        """The error is its message; the console's lines are kept beside it."""
+        """The text of the error is its message; console lines are stored separately."""
         error = EngineError("the guest died", ["one", "two"])
         assert str(error) == "the guest died"
         assert error.console == ("one", "two")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("engine", [MahimahiEngine(), BessEngine()], ids=lambda one: one.name)
 @pytest.mark.parametrize("part", ["sender", "receiver", "records", "udp_application"])
 def test_code(engine: Engine, part: str, change: Callable[[str, str], None]) -> None:
-    """Other code between a scenario and its tables makes another version; a comment does not."""
+    """A change of code between a scenario and its tables changes the version; comments do not."""
     before = engine.version()
     change(f"ccbench.emulate.realtime.{part}", "\n# a comment\n")
     assert before == engine.version()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions of engines, and all that reads them."""
+"""Descriptions of engines, and their readers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ccbench.emulate.engine import EngineInfo
     from tests.unit.conftest import ArithmeticEngine
 
-#: A package that is an engine: the file that a contributor adds.
+#: An engine as a package of one file, as a contributor adds it.
 _EXAMPLE = """
 from pathlib import Path
 
@@ -72,7 +72,7 @@ main()
 @pytest.mark.parametrize("info", ENGINES.values(), ids=lambda info: info.name)
 class TestInfo:
     def test_class(self, info: EngineInfo) -> None:
-        """A description is that of its class: name, links, and options are its arguments."""
+        """A description matches its class: name, links, and options as arguments."""
         engine = get_engine(info.name)
         assert info.name == engine.name
         assert info.has_links == isinstance(engine, LinkEngine)
@@ -80,23 +80,23 @@ class TestInfo:
         assert {option.parameter for option in info.options} <= set(arguments)
 
     def test_environment(self, info: EngineInfo, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The variable that an option names has its value where the option is left out."""
+        """The environment variable of an option is its default."""
         for option in info.options:
             if option.environment:
                 monkeypatch.setenv(option.environment, "/nowhere")
                 assert "/nowhere" == str(getattr(get_engine(info.name), option.parameter))
 
     def test_page(self, info: EngineInfo) -> None:
-        """Its page is there and names it."""
+        """The page of the engine exists and names it."""
         assert f"--engine {info.name}" in (DOCS / info.page).read_text(encoding="utf-8")
 
 
-class TestAnother:
-    """An engine that is one file more."""
+class TestAddedEngine:
+    """An engine added by one file."""
 
     @pytest.fixture
     def ccbench(self, tmp_path: Path) -> Any:
-        """Give what runs the program where that engine is."""
+        """Give a function that runs the program with that engine."""
         (tmp_path / "still").mkdir()
         (tmp_path / "still" / "__init__.py").write_text(_EXAMPLE, encoding="utf-8")
 
@@ -107,7 +107,7 @@ class TestAnother:
         return run
 
     def test_commands(self, ccbench: Any) -> None:
-        """Help, options and doctor know it from its description alone."""
+        """Help, options and doctor read the engine's description alone."""
         shown = re.sub(r"\s+", " ", ccbench("sweep", "--help").stdout)
         assert "still (an engine that stands still)" in shown
         assert "--still-dir DIR Where to rest, for --engine still. [default: here]" in shown
@@ -119,7 +119,7 @@ class TestAnother:
 
 
 def test_light() -> None:
-    """The command line knows the engines without what only runs need."""
+    """The command line lists the engines without importing packages that only runs need."""
     heavy = ("numpy", "pandas", "pyarrow", "grpc", "sklearn", "matplotlib")
     code = f"import sys, ccbench.cli.main; print([m for m in {heavy} if m in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -128,11 +128,11 @@ def test_light() -> None:
 
 class TestResolve:
     def test_own(self, engine: ArithmeticEngine) -> None:
-        """An engine of one's own is taken as it is, under whatever name."""
+        """An engine object is used as it is, under any name."""
         assert engine is resolve(engine)
 
     def test_links(self, engine: ArithmeticEngine) -> None:
-        """Where links are needed, an engine without them is refused with those that have some."""
+        """Where links are needed, other engines are refused with the list of link engines."""
         assert "mahimahi" == resolve_link("mahimahi").name
         with pytest.raises(InputError, match=r"engine is 'arithmetic'; .*: bess, mahimahi"):
             resolve_link(engine)

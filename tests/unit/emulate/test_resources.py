@@ -44,11 +44,11 @@ def refusal(scenario: Scenario, machine: Machine) -> str:
 
 class TestCheckRoom:
     def test_fits(self) -> None:
-        """What fits is not refused."""
+        """A run that fits is not refused."""
         check_room(needs(replace(FAST, duration_s=10)), LAPTOP)
 
     def test_memory(self) -> None:
-        """A queue log that memory cannot hold is refused; the remedy named is one."""
+        """A queue log beyond memory is refused, with a remedy that works."""
         message = refusal(FAST, LAPTOP)
         assert "140 GB of memory, and 16 GB are available" in message
         assert 'set queue_log = "summary"' in message
@@ -66,19 +66,19 @@ class TestCheckRoom:
         assert packets(scenario) == pytest.approx((2000, 2000))
 
     def test_samples(self) -> None:
-        """Samples that memory cannot hold are refused; longer intervals are a remedy."""
+        """Samples beyond memory are refused; longer intervals are a remedy."""
         sampled = replace(FAST, queue_log=False, flows=(Flow(count=100),), sample_interval_ms=1)
         assert "raise sample_interval_ms" in refusal(sampled, LAPTOP)
         check_room(needs(replace(sampled, sample_interval_ms=100)), LAPTOP)
 
     def test_scratch(self) -> None:
-        """Records that the folder for temporary files cannot hold are refused; TMPDIR is named."""
+        """Records beyond the folder of temporary files are refused; TMPDIR is named."""
         message = refusal(FAST, replace(LAPTOP, memory_bytes=math.inf, scratch_bytes=1e9))
         assert "in /scratch, where 1 GB are free" in message
         assert "set TMPDIR" in message
 
     def test_scratch_in_memory(self) -> None:
-        """Records in a tmpfs are memory too, and a folder on a disk is a remedy."""
+        """Records in a tmpfs count as memory, and a folder on a disk is a remedy."""
         long = replace(FAST, duration_s=60)
         tight = replace(LAPTOP, memory_bytes=needs(long).reading_bytes + 1e6)
         check_room(needs(long), tight)
@@ -86,21 +86,21 @@ class TestCheckRoom:
         assert "set TMPDIR to a folder on a disk, as /scratch is in memory" in message
 
     def test_shared_memory(self) -> None:
-        """A guest that /dev/shm cannot hold, as in a container, is refused before it dies there."""
+        """A guest beyond /dev/shm, as in a container, is refused before it crashes there."""
         message = refusal(replace(FAST, queue_log=False), replace(LAPTOP, shared_bytes=64e6))
         assert "in /dev/shm, where 64 MB are free" in message
         assert "--shm-size" in message
         assert "shorten the queues" in message
 
     def test_guest(self) -> None:
-        """A guest that memory cannot hold is refused, with its own remedy."""
+        """A guest beyond memory is refused, with its own remedy."""
         wide = replace(FAST, queue_log=False, flows=(Flow(count=200_000),), duration_s=0.001)
         assert "start fewer flows" in refusal(wide, replace(LAPTOP, memory_bytes=1e9))
 
 
 class TestRun:
     def test_refused(self, engine: GuestEngine, store: Store) -> None:
-        """A run that cannot end well does not start; what the store has is no run."""
+        """A run that does not fit is not started; a stored run needs no room."""
         small = Machine(memory_bytes=1.9e6)
         with pytest.raises(InputError, match="2 MB of memory"):
             run(BASE, engine=engine, store=store, machine=small)
@@ -129,7 +129,7 @@ class TestRunMany:
     def test_fewer(
         self, engine: GuestEngine, machine: Machine, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """All runs end where fewer fit side by side than there are jobs; the log says so once."""
+        """Fewer runs than jobs run side by side if memory is short; one warning says so."""
         with caplog.at_level(logging.WARNING, "ccbench"):
             results = dict(run_many(seeds(6), engine=engine, store=None, jobs=4, machine=machine))
         assert sorted(results) == list(range(6))
@@ -137,7 +137,7 @@ class TestRunMany:
         assert "2 of 4 runs side by side" in said
 
     def test_enough(self, engine: GuestEngine, caplog: pytest.LogCaptureFixture) -> None:
-        """With room for all jobs nothing is said."""
+        """With room for all jobs nothing is logged."""
         machine = Machine(memory_bytes=4 * 2e6)
         with caplog.at_level(logging.WARNING, "ccbench"):
             assert list(run_many(seeds(6), engine=engine, store=None, jobs=2, machine=machine))
@@ -146,7 +146,7 @@ class TestRunMany:
 
 class TestRoom:
     def test_results(self) -> None:
-        """A result takes room until somebody else has it."""
+        """A result takes room until the caller has it."""
         room = Room(Machine(memory_bytes=2.4e6), makes_runs=True)
         assert room.has(NEEDS)
         room.start(NEEDS)
@@ -157,14 +157,14 @@ class TestRoom:
         assert room.has(NEEDS)
 
     def test_failed(self) -> None:
-        """What a failed run took is free again."""
+        """A failed run releases its room."""
         room = Room(Machine(memory_bytes=2e6), makes_runs=True)
         room.start(NEEDS)
         room.end(NEEDS, failed=True)
         assert room.has(NEEDS)
 
     def test_elsewhere(self) -> None:
-        """Runs that are made elsewhere take their results' room here."""
+        """Results of runs on other machines take room here."""
         room = Room(Machine(memory_bytes=1e6), makes_runs=False)
         room.start(NEEDS)
         room.start(NEEDS)
@@ -186,21 +186,21 @@ class TestPackets:
         ],
     )
     def test_of_flow(self, flow: Flow, expected: int) -> None:
-        """TCP flows send what they offer and the link carries (120 Mbit), UDP flows all."""
+        """TCP flows send the smaller of offer and link capacity (120 Mbit), UDP flows the offer."""
         link = Bottleneck(bandwidth_mbps=12, queue_packets=100)
         scenario = Scenario(flows=(flow,), bottlenecks=(link,), rtt_ms=50, duration_s=10)
         (arrive,) = packets(scenario)
         assert expected <= arrive <= 1.2 * expected + 10
 
     def test_path(self) -> None:
-        """A flow's packets count at the bottlenecks that it passes."""
+        """A flow's packets count at the bottlenecks on its path."""
         link = Bottleneck(bandwidth_mbps=12, queue_packets=100)
         cross = Flow(kind="cbr", rate_mbps=1.2, first_bottleneck=1, last_bottleneck=1)
         scenario = Scenario(flows=(cross,), bottlenecks=(link,) * 3, rtt_ms=50, duration_s=10)
         assert packets(scenario) == pytest.approx((0, 1000, 0))
 
     def test_samples(self) -> None:
-        """A hundred thousand short flows are not sampled all the time."""
+        """A hundred thousand short flows are sampled only while they last."""
         arrivals = tuple((i / 1000, 10_000) for i in range(100_000))
         link = Bottleneck(bandwidth_mbps=100, queue_packets=100)
         short = Flow(kind="bytes", arrivals=arrivals)
@@ -211,7 +211,7 @@ class TestPackets:
 
 class TestCgroups:
     def test_version_2(self, tmp_path: Path) -> None:
-        """The tightest limit of the group and of those above it counts; pages of files do not."""
+        """The tightest limit of the group and its parents counts; page cache counts as free."""
         (tmp_path / "groups").write_text("0::/job/step\n")
         write_group(tmp_path / "root/job", "memory.max", 1000, "memory.current", 700)
         write_group(tmp_path / "root/job/step", "memory.max", "max", "memory.current", 600)
@@ -227,7 +227,7 @@ class TestCgroups:
         assert cgroup_room_bytes(tmp_path / "groups", tmp_path / "root") == 4000
 
     def test_no_limit(self, tmp_path: Path) -> None:
-        """Without a limit, or without cgroups, there is none."""
+        """Without a limit, or without cgroups, room is unlimited."""
         (tmp_path / "groups").write_text("4:memory:/\n")
         write_group(
             tmp_path / "root/memory",
@@ -240,7 +240,7 @@ class TestCgroups:
 def write_group(  # noqa: PLR0917 - the files of a group
     folder: Path, limit: str, limit_bytes: object, use: str, used_bytes: int, prefix: str = ""
 ) -> None:
-    """Write the files of a cgroup, with 80 bytes of files' pages."""
+    """Write the files of a cgroup, with 80 bytes of page cache."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / limit).write_text(f"{limit_bytes}\n")
     (folder / use).write_text(f"{used_bytes}\n")
@@ -249,12 +249,12 @@ def write_group(  # noqa: PLR0917 - the files of a group
 
 
 class TestSpeed:
-    def test_nothing_yet(self, engine: GuestEngine) -> None:
-        """A machine that has run nothing expects nothing."""
+    def test_no_runs(self, engine: GuestEngine) -> None:
+        """A machine without earlier runs has no expectation."""
         assert expected_s([BASE], engine) is None
 
     def test_learned(self) -> None:
-        """Time goes by work; the machine's last runs count more than those before."""
+        """Time is proportional to work; recent runs count more than earlier ones."""
         for _ in range(3):
             _speed.learn("some", 100, 10)
         assert _speed.expected_s("some", 50) == pytest.approx(5)
@@ -264,14 +264,14 @@ class TestSpeed:
         assert _speed.expected_s("other", 50) is None
 
     def test_by_runs(self, engine: GuestEngine) -> None:
-        """Every run teaches the machine how fast it is, stored or not."""
+        """Every run updates the machine's speed, stored or not."""
         run(BASE, engine=engine, store=None)
         one = expected_s([BASE], engine)
         assert one is not None
         assert expected_s([BASE, BASE], engine) == pytest.approx(2 * one)
 
     def test_damaged(self) -> None:
-        """A damaged file is as good as none, and the next run replaces it."""
+        """A damaged file is ignored, and the next run replaces it."""
         _speed.learn("some", 1, 1)
         (file,) = (cache_dir() / "speed").iterdir()
         for damaged in ("", "[]", "{}", json.dumps({"work": None, "seconds": 1})):
@@ -281,7 +281,7 @@ class TestSpeed:
         assert _speed.expected_s("some", 1) == pytest.approx(3)
 
     def test_unwritable(self) -> None:
-        """A cache that cannot be written is no error."""
+        """An unwritable cache is no error."""
         cache_dir().write_text("a file")
         _speed.learn("some", 1, 1)
         assert _speed.expected_s("some", 1) is None

@@ -23,14 +23,14 @@ class Busy(GuestEngine):
     """An engine whose machine is always too busy."""
 
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
-        """Run too late."""
+        """Return a late run."""
         result = super().run(scenario, on_progress=on_progress)
         return replace(result, provenance={**result.provenance, "is_late": True})
 
 
 class TestRun:
     def test_once(self, engine: GuestEngine, store: Store) -> None:
-        """The same scenario is never run twice, unless a fresh run is asked for."""
+        """A scenario is never run twice, unless a fresh run is requested."""
         first = run(BASE, engine=engine, store=store)
         again = run(BASE, engine=engine, store=store)
         assert engine.started() == 1
@@ -39,7 +39,7 @@ class TestRun:
         assert engine.started() == 2
 
     def test_two_at_once(self, engine: GuestEngine, store: Store) -> None:
-        """Nor by two at once: the later one waits, with reports of no progress, for the first."""
+        """Of two concurrent runs of a scenario, the later waits for the first without progress."""
         reports: list[float] = []
 
         def second(_: float) -> None:
@@ -58,7 +58,7 @@ class TestRun:
         assert engine.started() == 1
 
     def test_late(self, engine: GuestEngine, store: Store) -> None:
-        """A run for which the machine was too busy is not kept: the next one may be better."""
+        """A late run is not stored, because the next may be on time."""
         busy = Busy(engine.folder, engine.make_run)
         assert run(BASE, engine=busy, store=store).is_late
         assert store.usage().runs == 0
@@ -69,13 +69,13 @@ class TestRun:
         assert store.usage().runs == 1
 
     def test_no_store(self, engine: GuestEngine) -> None:
-        """Without a store every run is run."""
+        """Without a store every call runs."""
         run(BASE, engine=engine, store=None)
         run(BASE, engine=engine, store=None)
         assert engine.started() == 2
 
     def test_damaged(self, engine: GuestEngine, store: Store) -> None:
-        """A damaged run in the store is run again, and the store has it whole from then on."""
+        """A damaged stored run is run again, and replaced in the store."""
         run(BASE, engine=engine, store=store)
         for file in store.folder.glob("*/*/flows.parquet"):
             file.write_bytes(b"")
@@ -90,7 +90,7 @@ class TestRun:
         assert done == [5.0]
 
     def test_refused(self, engine: GuestEngine, store: Store) -> None:
-        """A scenario that the engine cannot run is refused before anything is started."""
+        """A scenario that the engine refuses starts nothing."""
         with pytest.raises(InputError, match="rtt_ms is 53"):
             run(REFUSED, engine=engine, store=store)
         assert engine.started() == 0

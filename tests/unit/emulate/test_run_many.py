@@ -27,26 +27,26 @@ from tests.unit.emulate.conftest import (
 
 class TestRunMany:
     def test_all(self, engine: GuestEngine, store: Store) -> None:
-        """Every scenario gives one result, with its position."""
+        """Every scenario has one result, with its position."""
         scenarios = seeds(5)
         results = dict(run_many(scenarios, engine=engine, store=store))
         assert [results[i].scenario for i in range(5)] == scenarios
         assert engine.started() == 5
 
     def test_none(self, engine: GuestEngine) -> None:
-        """Nothing to run is no error."""
+        """An empty list is no error."""
         assert list(run_many([], engine=engine)) == []
 
     @pytest.mark.parametrize("stored", [True, False])
     def test_equal_ones(self, engine: GuestEngine, store: Store, stored: bool) -> None:  # noqa: FBT001
-        """Equal scenarios run once, and each result bears its own name."""
+        """Equal scenarios run once, and each result has its own name."""
         scenarios = [replace(BASE, name=name) for name in ("a", "b", "c")]
         results = dict(run_many(scenarios, engine=engine, store=store if stored else None))
         assert [results[i].scenario.name for i in range(3)] == ["a", "b", "c"]
         assert engine.started() == 1
 
     def test_stored(self, engine: GuestEngine, store: Store) -> None:
-        """What the store has is not run, unless fresh runs are asked for."""
+        """Stored runs are not repeated, unless fresh runs are requested."""
         run(seeds(3)[1], engine=engine, store=store)
         assert len(list(run_many(seeds(3), engine=engine, store=store))) == 3
         assert engine.started() == 3
@@ -54,7 +54,7 @@ class TestRunMany:
         assert engine.started() == 6
 
     def test_damaged(self, engine: GuestEngine, store: Store) -> None:
-        """A run that turns out to be damaged in the store is run again."""
+        """A damaged stored run is run again."""
         run(BASE, engine=engine, store=store)
         for file in store.folder.glob("*/*/flows.parquet"):
             file.write_bytes(b"")
@@ -62,13 +62,13 @@ class TestRunMany:
         assert engine.started() == 2
 
     def test_lazy(self, engine: GuestEngine) -> None:
-        """Nothing runs before the first result is asked for."""
+        """Nothing runs before the first result is requested."""
         results = run_many(seeds(2), engine=engine, store=None)
         assert engine.started() == 0
         results.close()
 
     def test_as_they_finish(self, engine: GuestEngine) -> None:
-        """A result is given while others still run; leaving the loop then stops those."""
+        """A result is returned while others still run; leaving the loop stops those."""
         results = run_many([ENDLESS, BASE], engine=engine, store=None, jobs=2)
         assert next(results)[0] == 1
         wait_until(lambda: engine.running() == 1)
@@ -77,7 +77,7 @@ class TestRunMany:
         assert engine.running() == 0
 
     def test_jobs(self, engine: GuestEngine) -> None:
-        """No more run at once than asked for."""
+        """At most `jobs` runs are in progress at once."""
         endless = [replace(ENDLESS, name=str(i)) for i in range(3)]
         results = run_many([*seeds(3), *endless], engine=engine, store=None, jobs=1)
         for _ in range(3):
@@ -89,13 +89,13 @@ class TestRunMany:
             run_many(seeds(1), engine=engine, jobs=0)
 
     def test_refused(self, engine: GuestEngine) -> None:
-        """If one scenario cannot be run, none is, and it is said which one."""
+        """If one scenario is refused, none is run, and the message gives its position."""
         with pytest.raises(InputError, match=r"^scenarios\[1\]: rtt_ms is 53"):
             run_many([BASE, REFUSED], engine=engine)
         assert engine.started() == 0
 
     def test_failure(self, engine: GuestEngine, store: Store) -> None:
-        """A failed run stops the others, and the error says which it was and what it printed."""
+        """A failed run stops the others, and the error has its position, name and console."""
         with pytest.raises(EngineError) as caught:
             list(run_many([ENDLESS, FAILS, *seeds(50)], engine=engine, store=store, jobs=2))
         assert str(caught.value) == "scenarios[1] (the bad one): the guest died"
@@ -103,7 +103,7 @@ class TestRunMany:
         assert engine.running() == 0
 
     def test_failures(self, engine: GuestEngine, store: Store) -> None:
-        """A caller who wants to hear of failed runs gets all the others."""
+        """With `on_failure` a failed run does not stop the others."""
         failures = Failures()
         scenarios = [FAILS, *seeds(3), replace(FAILS, name="again"), FAILS]
         results = run_many(scenarios, engine=engine, store=store, jobs=1, on_failure=failures)
@@ -112,13 +112,13 @@ class TestRunMany:
         assert store.usage().runs == 3
 
     def test_only_failures(self, engine: GuestEngine) -> None:
-        """Nor does it matter if nothing else is left."""
+        """With `on_failure`, it is no error if every run fails."""
         failures = Failures()
         assert list(run_many([FAILS], engine=engine, store=None, on_failure=failures)) == []
         assert failures == [(0, "the guest died")]
 
     def test_other_errors(self, engine: GuestEngine, tmp_path: Path) -> None:
-        """What is no failed run ends everything all the same."""
+        """Errors other than failed runs end everything even with `on_failure`."""
         (tmp_path / "file").touch()
         store, failures = Store(tmp_path / "file" / "store"), Failures()
         with pytest.raises(CcbenchError, match="cannot write to the store"):
@@ -126,7 +126,7 @@ class TestRunMany:
         assert failures == []
 
     def test_exception_in_on_failure(self, engine: GuestEngine) -> None:
-        """An exception of the caller's function ends everything, and leaves nothing running."""
+        """An exception in `on_failure` ends everything and leaves nothing running."""
 
         def stop(_position: int, _error: EngineError) -> None:
             raise RuntimeError

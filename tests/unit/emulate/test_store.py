@@ -39,13 +39,13 @@ SCENARIO = Scenario(
 
 @dataclass(frozen=True)
 class NamedEngine:
-    """As much of an engine as a store needs."""
+    """The part of an engine that a store needs."""
 
     name: str = "arithmetic"
     number: str = "1"
 
     def identity(self, scenario: Scenario) -> str:
-        """Return that of the runs of `make_run`, if name and number are theirs."""
+        """Return the identity of the runs of `make_run`, for their name and number."""
         return run_identity(self.name, self.number, scenario.key())
 
 
@@ -78,14 +78,14 @@ class TestCacheDir:
         assert cache_dir() == tmp_path
         assert Store().folder == tmp_path / "runs"
 
-    def test_nobody_s(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The home of a user who is not there cannot be it."""
+    def test_unknown_home(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The home of an unknown user cannot be the cache folder."""
         monkeypatch.setenv("CCBENCH_CACHE", "~nobody-at-all/cache")
         with pytest.raises(InputError, match="nobody has the home ~nobody-at-all"):
             cache_dir()
 
     def test_default(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Otherwise it is in the user's cache folder, as the desktop's standard has it."""
+        """By default the cache is in the user's cache folder of the XDG specification."""
         monkeypatch.delenv("CCBENCH_CACHE", raising=False)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
         assert cache_dir() == tmp_path / "ccbench"
@@ -93,12 +93,12 @@ class TestCacheDir:
 
 class TestStore:
     def test_unknown(self, store: Store) -> None:
-        """A store has no run that was not put there."""
+        """A new store is empty."""
         assert not store.has(SCENARIO, ENGINE)
         assert store.get(SCENARIO, ENGINE) is None
 
     def test_known(self, store: Store, result: Run) -> None:
-        """What was put there is found again."""
+        """A stored run is returned."""
         folder = store.put(result)
         assert folder.is_relative_to(store.folder)
         assert store.has(SCENARIO, ENGINE)
@@ -115,21 +115,21 @@ class TestStore:
         ],
     )
     def test_others(self, store: Store, result: Run, scenario: Scenario, engine: Any) -> None:
-        """Another scenario, engine or version of the engine is another run."""
+        """Another scenario, engine or engine version is another run."""
         store.put(result)
         assert store.get(scenario, engine) is None
 
     def test_another_format(
         self, store: Store, result: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A run whose files have another format is not found, and stays where it is."""
+        """A run in files of another format is not found, and stays unchanged."""
         folder = store.put(result)
         monkeypatch.setattr("ccbench.run.run_files.FORMAT", 0)
         assert store.get(SCENARIO, ENGINE) is None
         assert folder.is_dir()
 
     def test_names(self, store: Store, result: Run) -> None:
-        """A run that is found bears the names and labels that were asked for."""
+        """A stored run is returned with the requested names and labels."""
         store.put(result)
         named = replace(SCENARIO, name="mine", flows=(Flow(label="my flow"),))
         found = store.get(named, ENGINE)
@@ -138,7 +138,7 @@ class TestStore:
         assert list(found.summary()["label"]) == ["my flow"]
 
     def test_overwrite(self, store: Store, result: Run) -> None:
-        """The first run stays, unless it is to be overwritten."""
+        """The first run stays, unless overwriting is requested."""
         later = replace(result, provenance={**result.provenance, "wall_s": 5})
         store.put(result)
         store.put(later)
@@ -147,7 +147,7 @@ class TestStore:
         assert "wall_s" in getattr(store.get(SCENARIO, ENGINE), "provenance", {})
 
     def test_damaged(self, store: Store, result: Run, caplog: pytest.LogCaptureFixture) -> None:
-        """A damaged run is removed with a warning, and can be put again."""
+        """A damaged run is removed with a warning, and can be stored again."""
         folder = store.put(result)
         (folder / "flows.parquet").write_bytes(b"rust")
         assert store.get(SCENARIO, ENGINE) is None
@@ -157,7 +157,7 @@ class TestStore:
         assert store.get(SCENARIO, ENGINE) is not None
 
     def test_claim(self, store: Store) -> None:
-        """While one claims a run, another waits; the claim ends with the block, without a trace."""
+        """A claim excludes others, ends with its block and leaves no file."""
         events = []
 
         def wait_and_claim() -> None:
@@ -176,7 +176,7 @@ class TestStore:
         assert not [path for path in store.folder.rglob("*") if path.is_file()]
 
     def test_claim_of_the_killed(self, store: Store) -> None:
-        """A claim ends with its process, however that ends."""
+        """A claim ends with its process, even if the process is killed."""
         code = (
             "import os, sys; from pathlib import Path; from ccbench.base.locks import lock_file\n"
             "lock_file(Path(sys.argv[1])); os._exit(1)"
@@ -190,7 +190,7 @@ class TestStore:
             assert not waited
 
     def test_give_up(self, store: Store) -> None:
-        """Who waits can give up."""
+        """Waiting for a claim can be given up."""
 
         class GiveUpError(Exception):
             pass
@@ -206,21 +206,21 @@ class TestStore:
             pass
 
     def test_usage(self, store: Store, make_run: Callable[..., Run]) -> None:
-        """A store counts its runs and their size."""
+        """A store reports number and size of its runs."""
         assert (store.usage().runs, store.usage().size_bytes) == (0, 0)
         folders = [store.put(make_run(replace(SCENARIO, seed=i), 6.0)) for i in range(3)]
         size = sum(file.stat().st_size for folder in folders for file in folder.iterdir())
-        (folders[0].parent / "notes").touch()  # somebody else's
+        (folders[0].parent / "notes").touch()  # a foreign file
         assert (store.usage().runs, store.usage().size_bytes) == (3, size)
 
     def test_leftovers(self, store: Store, result: Run) -> None:
-        """What a killed process left is removed by the next one, and never counts as a run."""
+        """Leftovers of a killed process are removed by the next, and never count as runs."""
         folder = store.put(result).parent
         left, written = (folder / f".{name}.{uuid.uuid4().hex}.tmp" for name in ("left", "written"))
         left.mkdir()
         written.mkdir()
         descriptor = os.open(written, os.O_RDONLY)
-        fcntl.flock(descriptor, fcntl.LOCK_SH)  # as who writes it does
+        fcntl.flock(descriptor, fcntl.LOCK_SH)  # as the writer does
         store.put(result)
         assert not left.exists()
         assert written.exists()
@@ -228,13 +228,13 @@ class TestStore:
         os.close(descriptor)
 
     def test_not_writable(self, tmp_path: Path, result: Run) -> None:
-        """A store that cannot be written says where it is and what to do."""
+        """An unwritable store is an error with its folder and the remedy."""
         (tmp_path / "file").touch()
         with pytest.raises(CcbenchError, match=r"cannot write to the store .*CCBENCH_CACHE"):
             Store(tmp_path / "file").put(result)
 
     def test_many_processes(self, store: Store, make_run: Callable[..., Run]) -> None:
-        """Processes that write the same runs at once leave each run whole, and nothing else."""
+        """Processes that store the same runs at once leave each run whole, and nothing else."""
         runs = [make_run(replace(SCENARIO, seed=i), 6.0) for i in range(3)]
         with ProcessPoolExecutor(4, mp_context=get_context("fork")) as pool:
             list(pool.map(partial(put_many, store, runs), range(4)))

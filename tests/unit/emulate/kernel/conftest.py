@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel tree and sources of modules that compile in milliseconds, and programs on PATH."""
+"""A kernel tree and module sources that compile in milliseconds, and programs on PATH."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def write(folder: Path, files: dict[str, str]) -> Path:
 
 @pytest.fixture
 def count(tmp_path: Path) -> Callable[[], list[str]]:
-    """Give a function that says what has been compiled since it was last called."""
+    """Give a function that returns the steps compiled since its last call."""
     file = tmp_path / "count"
 
     def since() -> list[str]:
@@ -125,7 +125,7 @@ def tarball(kernel: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give module sources that are built in place of the real ones."""
+    """Give module sources that replace the real ones."""
     folder = write(tmp_path / "kernel_modules", SOURCES)
     monkeypatch.setattr(guest_sources, "sources_dir", lambda: folder)
     monkeypatch.setattr(tree, "EDITS", CHANGES)
@@ -135,7 +135,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
-    """Give a function that makes a program (name, shell script); there are no others."""
+    """Give a function that adds a program (name, shell script) to an otherwise empty PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))

@@ -52,7 +52,7 @@ class TestRecipe:
 class TestBuild:
     @pytest.mark.usefixtures("sources")
     def test_result(self, kernel: Path) -> None:
-        """A build has a kernel, an init, its modules, and says truthfully what is in it."""
+        """A build has a kernel, an init and modules, and describes its contents correctly."""
         built = building.build(kernel, hz=250)
         assert (built.release, built.hz) == ("6.12.3", 250)
         assert built.ccas == ("ours", "swift")
@@ -67,12 +67,12 @@ class TestBuild:
 
     @pytest.mark.usefixtures("sources")
     def test_tarball(self, tarball: Path) -> None:
-        """A tarball serves as well as a tree."""
+        """A tarball is built as well as a tree."""
         assert building.build(tarball).release == "6.12.3"
 
     @pytest.mark.usefixtures("sources")
     def test_once(self, kernel: Path, count: Callable[[], list[str]]) -> None:
-        """What is built is not built again, and is what `installed` finds."""
+        """A finished build is not repeated, and `installed` returns it."""
         built = building.build(kernel)
         assert count() == ["kernel", "modules"]
         assert built == building.build(kernel) == building.installed()
@@ -81,7 +81,7 @@ class TestBuild:
     def test_changed_module(
         self, kernel: Path, sources: Path, count: Callable[[], list[str]]
     ) -> None:
-        """After a change of a module `installed` builds the modules, not the kernel, by itself."""
+        """After a change of a module `installed` rebuilds the modules, not the kernel."""
         built = building.build(kernel)
         count()
         write(sources, {"link/ours.c": CCA.replace("swift", "changed")})
@@ -93,7 +93,7 @@ class TestBuild:
     def test_changed_configuration(
         self, kernel: Path, sources: Path, count: Callable[[], list[str]]
     ) -> None:
-        """After a change of the configuration `installed` says to build, and that builds all."""
+        """After a change of the configuration `installed` asks for a build, which rebuilds all."""
         building.build(kernel)
         count()
         write(sources, {"um.config": "CONFIG_NET=y\n"})
@@ -104,7 +104,7 @@ class TestBuild:
 
     @pytest.mark.usefixtures("sources")
     def test_find(self, kernel: Path) -> None:
-        """A kernel is found by its version, in use or not, and by nothing else."""
+        """`find` finds a kernel, current or not, by its exact version only."""
         slow, fast = building.build(kernel, hz=100), building.build(kernel, hz=1000)
         assert (slow, fast) == (building.find(slow.version), building.find(fast.version))
         for other in ("0" * 16, "", ".", "..", f"../builds/{slow.version}", slow.version[:8]):
@@ -112,12 +112,12 @@ class TestBuild:
 
     @pytest.mark.usefixtures("sources")
     def test_nothing_built(self) -> None:
-        """With nothing built `installed` says how to build."""
+        """With nothing built, `installed` names the command that builds."""
         with pytest.raises(MissingRequirement, match="not built; run: ccbench kernel build"):
             building.installed()
 
     def test_option_without_effect(self, kernel: Path, sources: Path) -> None:
-        """An option that the kernel does not take is an error that names it."""
+        """An option that the kernel does not accept is an error that names it."""
         makefile = (kernel / "Makefile").read_text()
         write(kernel, {"Makefile": makefile.replace("cp $(KCONFIG", "grep -v NET $(KCONFIG")})
         makefile = (kernel / "Makefile").read_text()
@@ -128,7 +128,7 @@ class TestBuild:
 
     @pytest.mark.usefixtures("sources")
     def test_failure(self, kernel: Path) -> None:
-        """A build that fails leaves its log and nothing else."""
+        """A failed build leaves only its log."""
         write(kernel, {"Makefile": MAKEFILE.replace("@echo kernel >>COUNT", "@echo no; false")})
         with pytest.raises(BuildError, match="compiling the kernel failed"):
             building.build(kernel)
@@ -141,7 +141,7 @@ class TestBuild:
     @pytest.mark.parametrize("name", ["current/kernel.json", "builds/*/build.json"])
     @pytest.mark.parametrize("text", ["", "{}", "[" * 100_000])
     def test_damaged(self, kernel: Path, name: str, text: str) -> None:
-        """What is said of a kernel and cannot be read is an error that says how to go on."""
+        """A damaged description of a kernel is an error with a remedy."""
         built = building.build(kernel)
         (damaged,) = (cache_dir() / "kernel").glob(name)
         damaged.write_text(text)
@@ -154,7 +154,7 @@ class TestBuild:
 
     @pytest.mark.usefixtures("sources")
     def test_progress(self, kernel: Path) -> None:
-        """Progress says what is done and never goes back; it ends at 1."""
+        """Progress names the phases, never decreases and ends at 1."""
         seen: list[tuple[str, float]] = []
         building.build(kernel, on_progress=lambda what, part: seen.append((what, part)))
         parts = [part for _, part in seen]
@@ -165,7 +165,7 @@ class TestBuild:
     def test_side_by_side(
         self, kernel: Path, sources: Path, count: Callable[[], list[str]]
     ) -> None:
-        """Several processes that build the same at once build it once, and all get it."""
+        """Several processes that build the same kernel at once build it once, and all get it."""
         program = (
             "import sys; from pathlib import Path;"
             "from ccbench.emulate.kernel.source import build, guest_sources, tree;"
@@ -193,7 +193,7 @@ class TestBuild:
 
     @pytest.mark.usefixtures("sources")
     def test_cache_with_spaces(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """For a cache folder in which make cannot work, kernels are built in another of ours."""
+        """If make cannot work in the cache folder, kernels are built in another private folder."""
         monkeypatch.setattr(building, "_SPARE", tmp_path)
         folders = []
         for name in ("my cache", "your cache", "my cache"):
@@ -205,7 +205,7 @@ class TestBuild:
 
     @pytest.mark.usefixtures("sources")
     def test_nowhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """If that is somebody else's, the cache folder is refused, and named."""
+        """If that folder belongs to another user, the cache folder is refused and named."""
         monkeypatch.setattr(building, "_SPARE", tmp_path)
         (tmp_path / f"ccbench-{os.getuid()}").symlink_to("/")
         monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path / "my cache"))
@@ -214,6 +214,6 @@ class TestBuild:
 
     @pytest.mark.usefixtures("sources")
     def test_unknown_module(self, kernel: Path) -> None:
-        """Asking for a module that is not there names those that are."""
+        """An unknown module is refused with the list of modules."""
         with pytest.raises(InputError, match="no theirs, but ours"):
             building.build(kernel).module("theirs")

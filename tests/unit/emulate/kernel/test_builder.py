@@ -11,7 +11,7 @@ from ccbench.emulate.kernel.command import Builder, BuildError
 
 
 def alive(pid: int) -> bool:
-    """Say whether a process runs."""
+    """Return whether a process runs."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -20,11 +20,11 @@ def alive(pid: int) -> bool:
 
 class TestBuilder:
     def builder(self, tmp_path: Path) -> Builder:
-        """Make one."""
+        """Return a builder."""
         return Builder(log=tmp_path / "log", jobs=1, cflags="")
 
     def test_failure(self, tmp_path: Path) -> None:
-        """A failed step says which, with the last lines of its log, which is kept."""
+        """A failed step is named, with the last lines of its log; the log is kept."""
         script = "for i in $(seq 30); do echo line $i; done; echo wrong >&2; exit 3"
         with pytest.raises(BuildError, match=r"compiling failed with exit status 3") as error:
             self.builder(tmp_path).run(["sh", "-c", script], what="compiling", folder=tmp_path)
@@ -32,7 +32,7 @@ class TestBuilder:
         assert "line 1\n" in (tmp_path / "log").read_text()
 
     def test_environment(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Variables that would change what is built do not reach the compilers."""
+        """Environment variables that would change the build do not reach the compilers."""
         monkeypatch.setenv("KCFLAGS", "-O0")
         lines: list[str] = []
         self.builder(tmp_path).run(["env"], what="", folder=tmp_path, on_line=lines.append)
@@ -41,7 +41,7 @@ class TestBuilder:
         assert "KCFLAGS" not in set_
 
     def test_interrupted(self, tmp_path: Path) -> None:
-        """If we are interrupted, everything that the step has started ends."""
+        """After an interruption, every process that the step started ends."""
         pids: list[int] = []
 
         def interrupt(line: str) -> None:
@@ -54,7 +54,7 @@ class TestBuilder:
                 ["sh", "-c", script], what="", folder=tmp_path, on_line=interrupt
             )
         deadline_s = time.monotonic() + 30
-        # It is gone as soon as its new parent has noticed.
+        # The process disappears when its new parent reaps it.
         while alive(*pids) and time.monotonic() < deadline_s:
             time.sleep(0.01)
         assert not alive(*pids)

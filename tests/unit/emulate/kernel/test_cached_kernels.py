@@ -23,7 +23,7 @@ from tests.unit.emulate.kernel.conftest import write
 class TestKept:
     @pytest.mark.usefixtures("sources")
     def test_last_is_used(self, kernel: Path) -> None:
-        """`installed` finds the kernel that was built last, and older ones are still there."""
+        """`installed` returns the last kernel built, and older ones stay."""
         slow, fast = building.build(kernel, hz=100), building.build(kernel, hz=1000)
         assert building.installed() == fast
         assert slow.linux.exists()
@@ -31,14 +31,14 @@ class TestKept:
 
     @pytest.mark.usefixtures("sources")
     def test_after_a_kill(self, kernel: Path) -> None:
-        """What a killed build has left is removed by the next one."""
+        """Leftovers of a killed build are removed by the next build."""
         left = cache_dir() / "kernel" / "trees" / ".0123.4567.tmp"
         write(left, {"net/core/dev.c": ""})
         building.build(kernel)
         assert not left.exists()
 
     def test_pruned(self, kernel: Path, sources: Path, tmp_path: Path) -> None:
-        """What is old or damaged is removed; what runs, is current or newest of its HZ stays."""
+        """Old and damaged builds are removed; running, current and newest of each HZ stay."""
         (tmp_path / "cache").symlink_to(tmp_path)  # as where homes are links
         built = {}
         for text in ("used", "old", "damaged", "other"):
@@ -61,10 +61,10 @@ class TestKept:
         os.close(held)
         assert [one.path.name for one in prune()] == [built["used"].version]
         assert building.installed() == built["current"]
-        assert building.build(kernel, hz=100) == built["other"]  # its tree is there
+        assert building.build(kernel, hz=100) == built["other"]  # its tree still exists
 
     def test_sizes(self, kernel: Path, sources: Path) -> None:
-        """Sizes are of what is on the disk: what is shared counts once."""
+        """Sizes are disk usage: shared files count once."""
         for text in ("one", "other"):
             write(sources, {"link/ours.c": f"/* {text} */\n"})
             building.build(kernel)
@@ -80,7 +80,7 @@ class TestKept:
 
     @pytest.mark.usefixtures("sources")
     def test_commands(self, kernel: Path) -> None:
-        """People read what there is and what is removed; so do programs."""
+        """Text and JSON output list the builds, and the builds removed."""
         none = CliRunner().invoke(cli.program, ["kernel", "prune"])
         assert (none.exit_code, none.stdout) == (0, "0 removed, 0.0 MB\n")
         slow, fast = building.build(kernel, hz=100), building.build(kernel, hz=1000)
@@ -94,7 +94,7 @@ class TestKept:
 
     @pytest.mark.usefixtures("sources")
     def test_held(self, kernel: Path) -> None:
-        """A process keeps what it runs; what is gone before it could is said."""
+        """A running build is not removed; a build removed before its use is an error."""
         built = building.build(kernel)
         building.hold(built)
         building.hold(built)
@@ -106,7 +106,7 @@ class TestKept:
 
     @pytest.mark.usefixtures("sources")
     def test_few_trees_are_kept(self, kernel: Path) -> None:
-        """Of kernel trees, which are large, the last three are kept."""
+        """The last three kernel trees, which are large, are kept."""
         for hz in (100, 200, 300, 400):
             building.build(kernel, hz=hz)
         assert len(list((cache_dir() / "kernel" / "trees").iterdir())) == 3

@@ -9,7 +9,7 @@ import pytest
 
 from ccbench.base.errors import EngineError
 from ccbench.emulate.kernel.boot import crash
-from ccbench.emulate.kernel.boot.crash import Crash, Place, keep_console, source_line
+from ccbench.emulate.kernel.boot.crash import Crash, Place, store_console, source_line
 from ccbench.emulate.kernel.boot.ending import failure
 from ccbench.emulate.kernel.source.build import KernelBuild
 
@@ -52,7 +52,7 @@ int second(void)
 
 
 def build_in(folder: Path) -> KernelBuild:
-    """Give a kernel that consists of nothing, in this folder."""
+    """Return an empty kernel build in this folder."""
     return KernelBuild(
         path=folder, release="6.12", hz=1000, ccas=(), qdiscs=(), modules=(), version="0" * 16
     )
@@ -60,17 +60,17 @@ def build_in(folder: Path) -> KernelBuild:
 
 @pytest.fixture
 def crashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the test a cache of its own; return where consoles are kept."""
+    """Give the test its own cache; return the folder of consoles."""
     monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "crashes"
 
 
 class TestCrash:
     def test_pointer(self) -> None:
-        """The instruction comes first, then its callers, and last the tasks that wait."""
+        """The crashing instruction comes first, then its callers, and last the waiting tasks."""
         found = Crash.read(POINTER.splitlines())
         assert found is not None
-        assert "a bad pointer, 0x8" == found.meaning
+        assert "a bad pointer, 0x8" == found.cause
         assert ["mine_do", "mine_ssthresh", "tcp_ack", "waits"] == [
             place.function for place in found.places
         ]
@@ -79,20 +79,20 @@ class TestCrash:
         )
 
     def test_bug(self) -> None:
-        """What stands above panic() on the stack is of earlier calls."""
+        """Entries above panic() on the stack belong to earlier calls and are dropped."""
         found = Crash.read(BUG.splitlines())
         assert found is not None
         assert ["mine_do"] == [place.function for place in found.places]
-        assert "it called BUG()" == found.meaning
+        assert "a call of BUG()" == found.cause
 
     def test_none(self) -> None:
-        """A console that tells of no crash has none."""
+        """A console without a crash yields none."""
         assert Crash.read(["[    0.1] all is well", "ccbench: finished"]) is None
 
 
 class TestSourceLine:
     def test_lines(self, tmp_path: Path) -> None:
-        """An instruction has its line; where a call returns to has the line of the call."""
+        """An instruction has its source line; a return address has the line of its call."""
         (tmp_path / "tcp_mine").mkdir()
         (tmp_path / "debug").mkdir()
         (tmp_path / "tcp_mine" / "a.c").write_text(SOURCE)
@@ -116,7 +116,7 @@ class TestSourceLine:
         assert "tcp_mine/a.c:8" == source_line(place, build)
 
     def test_unknown(self, tmp_path: Path) -> None:
-        """Without a module, or what finds its lines, there is none."""
+        """Without a module or debug information there is no source line."""
         for module in ("", "tcp_mine"):
             place = Place(function="first", offset=0, size=16, module=module)
             assert "" == source_line(place, build_in(tmp_path))
@@ -124,45 +124,45 @@ class TestSourceLine:
 
 class TestKept:
     def test_bounded(self, crashes: Path) -> None:
-        """The same console is kept once, and only the latest ones are."""
-        paths = [keep_console(f"console {i}") for i in (0, 0, *range(1, 30))]
+        """Equal consoles are stored once, and only the latest consoles are kept."""
+        paths = [store_console(f"console {i}") for i in (0, 0, *range(1, 30))]
         assert paths[0] == paths[1]
-        assert crash.CONSOLES_KEPT == len(list(crashes.iterdir()))
+        assert crash.MAX_CONSOLES == len(list(crashes.iterdir()))
         assert "console 29" == paths[-1].read_text()
 
 
 def ended(console: str, folder: Path) -> CcbenchError | None:
-    """Return what a guest with 64 MB ended with."""
+    """Return the failure of a guest with 64 MB."""
     build = build_in(folder)
     return failure(console, build, status=1, memory_mb=64, hung_s=0, records=folder)
 
 
 class TestFailure:
     def test_crash(self, tmp_path: Path, crashes: Path) -> None:
-        """One line says what, where, where more is said, and what to do."""
+        """One line names the crash, its place, the file with details and the remedy."""
         error = ended(POINTER, tmp_path)
         assert isinstance(error, EngineError)
         (kept,) = crashes.iterdir()
         assert str(error) == (
             "tcp_mine crashed in mine_do+0x2f [tcp_mine]: a bad pointer, 0x8; "
-            f"the whole console is in {kept}: correct the module"
+            f"the console log is {kept}: correct the module"
         )
         assert POINTER == kept.read_text()
         assert "Kernel panic - not syncing: Segfault with no mm at addr 0x8" == error.console[0]
 
     def test_no_cache(self, tmp_path: Path, crashes: Path) -> None:
-        """Where the console cannot be kept, the error says so, and the rest all the same."""
+        """If the console cannot be stored, the error says so and is otherwise complete."""
         crashes.parent.write_text("no folder")
         error = ended(POINTER, tmp_path)
-        assert "its console could not be kept in " in str(error)
+        assert "its console log could not be written to " in str(error)
         assert str(error).startswith("tcp_mine crashed in mine_do+0x2f")
 
     def test_finished(self, tmp_path: Path) -> None:
-        """A guest that got to the end of its plan has no error, but for a fault on its way."""
+        """A guest that completed its plan has no error, unless a fault occurred on the way."""
         assert ended("ccbench: finished", tmp_path) is None
 
     def test_sysctl(self, tmp_path: Path) -> None:
-        """A setting that the kernel refuses is named as in the scenario."""
+        """A sysctl that the kernel refuses is named as in the scenario."""
         console = "ccbench: failed: write /proc/sys/net/ipv4/tcp_x 7: Invalid argument"
         assert str(ended(console, tmp_path)) == (
             "sysctls.net.ipv4.tcp_x = '7' is refused by the virtual kernel (Invalid argument): "

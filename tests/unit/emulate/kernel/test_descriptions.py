@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions of qdiscs and congestion controls in compiled modules. Nothing is compiled."""
+"""Descriptions of qdiscs and congestion controls in compiled modules, read without compiling."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def build(*qdiscs: str) -> KernelBuild:
 
 class TestLines:
     def test_binary(self, tmp_path: Path) -> None:
-        """Lines are found among everything else that a module has, and no others."""
+        """Description lines are extracted from a module's binary, and nothing else."""
         wanted = [line.encode() for line in EARLY]
         other = b"\0parm=ccbench_option:no\0license=GPL\0not ccbench_qdisc=x: y\0"
         (tmp_path / "early.ko").write_bytes(b"\x7fELF\0" + other + b"\0".join(wanted) + b"\0\xff")
@@ -55,7 +55,7 @@ class TestQdiscs:
         assert early.options["mode"].allowed == "slow, fast"
 
     def test_encoding(self) -> None:
-        """Options become attributes, in the units of the kernel."""
+        """Options are encoded as attributes in kernel units."""
         early = described(EARLY).qdiscs["early"]
         encoded = early.encode(Link(99, 10), {"least": 7, "mode": "fast", "on": True, "share": 0.5})
         words = (
@@ -84,7 +84,7 @@ class TestQdiscs:
         ],
     )
     def test_options(self, options: dict[str, float | str], message: str) -> None:
-        """Options that do not fit the description are refused by name."""
+        """Options that contradict the description are refused by name."""
         with pytest.raises(InputError, match=f"^qdisc_options{message}"):
             described(EARLY).qdiscs["early"].check(options)
 
@@ -100,26 +100,26 @@ class TestQdiscs:
         ],
     )
     def test_damaged(self, line: str, message: str) -> None:
-        """A line that cannot be read is an error with its reason."""
+        """An unreadable line is an error with its reason."""
         with pytest.raises(InputError, match=message):
             described([line])
 
 
 class TestBuild:
     def test_queues(self) -> None:
-        """A build's queues are the described qdiscs that it registers, droptail among them."""
+        """A build's queues are the described qdiscs that it registers, including droptail."""
         kernel = build("pfifo", "early", "netem")
         assert list(kernel.queues) == ["droptail", "early", "pfifo"]
 
     @pytest.mark.parametrize("name", ["ealry", "netem", "codel", "mine"])
     def test_others(self, name: str) -> None:
-        """Another qdisc is refused with what there is, and the way to have one's own."""
+        """Other qdiscs are refused with the list of qdiscs and the way to add one."""
         message = rf"^qdisc = '{name}': allowed are droptail, early, pfifo: .*CCBENCH_MODULES"
         with pytest.raises(InputError, match=message):
             build("pfifo", "early", "netem", "mine").queue(name)
 
     def test_typing_error(self) -> None:
-        """The message has the name that is meant."""
+        """The message suggests the intended name."""
         with pytest.raises(InputError, match=r"did you mean 'early'\?"):
             build("pfifo", "early").queue("ealry")
 

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 class TestEdit:
     def test_applied(self) -> None:
-        """A change keeps the groups that it names and puts in HZ; ^ and $ match at lines."""
+        """An edit keeps the groups that it names and inserts HZ; ^ and $ match at lines."""
         edit = Edit(file="a", find=r"^(config HZ .*) \d+$", replace=r"\g<1> @HZ@", reason="to test")
         assert edit.applied("x 1\nconfig HZ int 100\n", hz=250) == "x 1\nconfig HZ int 250\n"
 
     @pytest.mark.parametrize("text", ["", "x x"])
     def test_not_once(self, text: str) -> None:
-        """A change of what is not there exactly once is not made; the error says what it is for."""
+        """An edit whose pattern does not match exactly once is an error with its purpose."""
         edit = Edit(file="a.c", find="x", replace="y", reason="randomness from the seed")
         with pytest.raises(InputError, match=r"^source: a\.c has [02] places.*randomness from"):
             edit.applied(text, hz=100)
@@ -30,20 +30,20 @@ class TestEdit:
 
 class TestApplyEdits:
     def test_changes_and_additions(self, kernel: Path) -> None:
-        """Files are changed one change after the other, and ours are added."""
+        """Edits of a file are applied in order, and additions are copied."""
         again = Edit(file="arch/um/Kconfig", find="default", replace="range", reason="to test")
         apply_edits(kernel, (*CHANGES, again), {"arch/um/new.h": "new\n"}, hz=300)
         assert (kernel / "arch/um/Kconfig").read_text() == "config HZ\n\tint\n\trange 300\n"
         assert (kernel / "arch/um/new.h").read_text() == "new\n"
 
     def test_other_tree(self, kernel: Path) -> None:
-        """If a file is not there, the source is said to be incomplete."""
+        """If a file is missing, the source is reported as incomplete."""
         (kernel / "arch/um/Kconfig").unlink()
         with pytest.raises(InputError, match="there is no arch/um/Kconfig"):
             apply_edits(kernel, CHANGES, {}, hz=300)
 
     def test_only_user_mode(self) -> None:
-        """Nothing outside user mode is touched: TCP and the qdiscs are the kernel's own."""
+        """Only user mode is edited: TCP and the qdiscs are unmodified Linux."""
         touched = [edit.file for edit in EDITS] + list(ADDITIONS)
         ours = ("arch/um/", "arch/x86/um/")
         assert [] == [file for file in touched if not file.startswith(ours)]

@@ -57,14 +57,14 @@ class TestEntropy:
         return subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout
 
     def test_pieces(self, program: Path) -> None:
-        """Any number of bytes can be drawn; drawing goes on where it has stopped."""
+        """Any number of bytes can be drawn; each draw continues the previous one."""
         drawn = self.draw(program, 3, 8, 1, seed="1")
         assert drawn == self.draw(program, 3, 8, 1, seed="1")
         assert drawn[:3] != drawn[3:6]
         assert drawn[12:] == bytes(52)
 
     def test_seeds(self, program: Path) -> None:
-        """Every seed gives other bytes, up to the largest."""
+        """Every seed yields different bytes, up to the largest seed."""
         seeds = ["0", "1", str(2**63 - 1)]
         assert len({self.draw(program, 32, seed=seed) for seed in seeds}) == len(seeds)
 
@@ -74,6 +74,6 @@ class TestEntropy:
 
     @pytest.mark.parametrize("seed", ["", "abc", "1x"])
     def test_bad_seed(self, program: Path, seed: str) -> None:
-        """What is not a number is refused."""
+        """A seed that is not a number is refused."""
         with pytest.raises(subprocess.CalledProcessError):
             self.draw(program, 8, seed=seed)

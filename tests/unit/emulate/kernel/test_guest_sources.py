@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 class TestGuestDigest:
     def test_sources(self, sources: Path) -> None:
-        """The digest changes with a source of modules or init, its name, and a new one."""
+        """The digest changes with contents and names of module and init sources, and new ones."""
         changes = [
             {"link/ours.c": "changed\n"},
             {"link/Kbuild": "changed\n"},
@@ -33,7 +33,7 @@ class TestGuestDigest:
         assert len(set(digests)) == len(digests)
 
     def test_others(self, sources: Path) -> None:
-        """The digest depends neither on leftovers of builds nor on what the kernel is made of."""
+        """The digest depends neither on build leftovers nor on the sources of the kernel itself."""
         before = guest_sources.Sources(sources).digest()
         left = (
             "link/ours.o",
@@ -53,7 +53,7 @@ class TestOwnModules:
     def test_added(
         self, sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: str
     ) -> None:
-        """They stand beside ccbench's modules, and count for the digest."""
+        """Own modules are built beside ccbench's modules, and count for the digest."""
         folder = tmp_path / "tcp_mine"
         write(folder, {rules: "obj-m := tcp_mine.o\n", "tcp_mine.c": "text\n"})
         monkeypatch.setenv("CCBENCH_MODULES", f"{folder}:")
@@ -67,7 +67,7 @@ class TestOwnModules:
 
     @pytest.mark.usefixtures("sources")
     def test_other_encoding(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A source need not be in UTF-8, as the compiler does not mind."""
+        """A source need not be in UTF-8, because the compiler accepts other encodings."""
         folder = write(tmp_path / "tcp_mine", {"Kbuild": "obj-m := tcp_mine.o\n"})
         (folder / "tcp_mine.c").write_bytes(b"/* na\xefve */\n" + CCA.encode())
         monkeypatch.setenv("CCBENCH_MODULES", str(folder))
@@ -75,7 +75,7 @@ class TestOwnModules:
 
     @pytest.mark.usefixtures("sources")
     def test_nowhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A folder that does not exist is said not to."""
+        """A missing folder is an error that names it."""
         monkeypatch.setenv("CCBENCH_MODULES", str(tmp_path / "nowhere"))
         with pytest.raises(InputError, match=r"nowhere'; .*: there is none: correct the path$"):
             guest_sources.find_sources()
@@ -92,7 +92,7 @@ class TestOwnModules:
     def test_refused(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, rules: str, message: str
     ) -> None:
-        """What make could not compile is refused by name."""
+        """Modules that make cannot compile are refused by name."""
         folder = tmp_path / "own" / name
         write(folder, {"Kbuild": rules})
         monkeypatch.setenv("CCBENCH_MODULES", str(folder))

@@ -36,7 +36,7 @@ KERNEL = KernelBuild(
 )
 LINK = Bottleneck(bandwidth_mbps=12, queue_packets=50)
 TRACE = Trace(name="one", opportunities_ms=(1, 2, 4))
-#: Of every kind of flow one.
+#: A flow of every kind.
 RICH = replace(
     EVERYTHING,
     bottlenecks=(
@@ -67,7 +67,7 @@ def with_radio(**settings: Any) -> Scenario:
     return with_link(wifi=replace(RADIO, **settings), queue_packets=50)
 
 
-#: For each field two scenarios that differ in it, or have to differ in it besides.
+#: For each field two scenarios that differ in it, and in fields that it requires.
 OF_SCENARIO = {
     "flows": (scenario(), scenario(flows=(Flow(), Flow()))),
     "bottlenecks": (scenario(), scenario(bottlenecks=(LINK, LINK))),
@@ -168,7 +168,7 @@ OF_RADIO = {
 OF_NOISE = {
     field.name: (scenario(), scenario(noise=Noise(**{field.name: 0.1}))) for field in fields(Noise)
 }
-#: By class: the pairs, and the fields that are for people.
+#: By class: the pairs, and the fields that are labels.
 PAIRS: dict[type[Any], tuple[dict[str, tuple[Scenario, Scenario]], set[str]]] = {
     Scenario: (OF_SCENARIO, {"name"}),
     Flow: (OF_FLOW, {"label"}),
@@ -190,13 +190,13 @@ ALL_PAIRS = [
 class TestScenarios:
     @pytest.mark.parametrize("cls", PAIRS)
     def test_all_fields(self, cls: type[Any]) -> None:
-        """Every field of what makes a scenario is looked at here."""
+        """Every field of a scenario's classes is covered here."""
         pairs, for_people = PAIRS[cls]
         assert {field.name for field in fields(cls)} == {*pairs, *for_people}
 
     @pytest.mark.parametrize(("one", "other"), ALL_PAIRS)
     def test_differences(self, one: Scenario, other: Scenario) -> None:
-        """Whatever reaches the guest makes another run."""
+        """Whatever reaches the guest changes the identity."""
         assert identity(one) != identity(other)
 
     @pytest.mark.parametrize(
@@ -215,11 +215,11 @@ class TestScenarios:
         ],
     )
     def test_same_input(self, one: Scenario, other: Scenario) -> None:
-        """Two scenarios that give the guest the same have one run."""
+        """Two scenarios with the same guest input share one run."""
         assert identity(one) == identity(other)
 
-    def test_linux_s_own_modules(self) -> None:
-        """What is on the kernel's command line counts, as do modules that are loaded."""
+    def test_kernel_parameters(self) -> None:
+        """The kernel's command line counts, as do parameters of loaded modules."""
         for name in ("tcp_cubic.beta", "tcp_rapid.tolerance"):
             one, other = ({name: value} for value in (64, 65))
             assert identity(scenario(module_parameters=one)) != identity(
@@ -229,18 +229,18 @@ class TestScenarios:
 
 class TestEngine:
     def test_kernel(self) -> None:
-        """Another build of the kernel makes another run, and so does another set of modules."""
+        """Another kernel build or another set of modules changes the identity."""
         others = [replace(KERNEL, version="0" * 16), replace(KERNEL, modules=KERNEL.modules[:2])]
         found = {KernelEngine(kernel).identity(scenario()) for kernel in (KERNEL, *others)}
         assert 3 == len(found)
 
     def test_place(self) -> None:
-        """Where the kernel lies does not matter."""
+        """The kernel's folder does not matter."""
         elsewhere = replace(KERNEL, path=Path("/elsewhere"))
         assert identity(scenario()) == KernelEngine(elsewhere).identity(scenario())
 
-    def test_what_is_booted(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        """The guest is given what the identity is a digest of, and the folder has nothing else."""
+    def test_boot_input(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        """The guest receives exactly the input that the identity digests, in an empty folder."""
 
         class BootedError(Exception):
             pass
@@ -257,8 +257,8 @@ class TestEngine:
         with pytest.raises(BootedError):
             KernelEngine(KERNEL).run(RICH)
 
-    def test_what_readers_learn(self) -> None:
-        """Readers learn from the guest's input what the scenario says."""
+    def test_readers(self) -> None:
+        """Readers learn the properties of the scenario from the guest's input."""
         given = KernelEngine(KERNEL).guest_input(RICH)
         table = RICH.flow_table()
         assert table["cca"].tolist() == given.ccas.tolist()
@@ -268,7 +268,7 @@ class TestEngine:
             assert logged.queue_log is log or logged.queue_log == log == "summary"
 
     def test_starts(self) -> None:
-        """Each single flow is told the start that the scenario's table has, noise included."""
+        """Each single flow has the start time of the scenario's table, including noise."""
         noisy = replace(RICH, noise=Noise(start_spread_ms=40))
         header = protocol.FLOWS_HEADER.itemsize
         for one in (RICH, noisy):
@@ -281,7 +281,7 @@ class TestEngine:
         assert (MAX_BITRATES,) == protocol.FLOW_SPEC["ladder_kbps"].shape
 
     def test_old_runs(self, tmp_path: Path) -> None:
-        """Runs that were stored under other keys are not found, and disturb nobody."""
+        """Runs stored under other keys are not found and have no effect."""
         store = Store(tmp_path)
         old = store.path_for(scenario().key())
         old.mkdir(parents=True)
@@ -303,7 +303,7 @@ class TestCode:
         ],
     )
     def test_reader(self, change: Callable[[str, str], None], module: str) -> None:
-        """Other code between the guest's records and a run's tables makes another run."""
+        """A change of code between the guest's records and a run's tables changes the identity."""
         before = identity(scenario()), KernelEngine(KERNEL).version()
         change(module, "\n# a comment\n")
         assert before == (identity(scenario()), KernelEngine(KERNEL).version())
@@ -321,13 +321,13 @@ class TestCode:
         ],
     )
     def test_others(self, change: Callable[[str, str], None], module: str) -> None:
-        """Code that only leads to the guest's input, or starts from a run, does not by itself."""
+        """Code that only forms the guest's input, or uses runs, does not change the identity."""
         before = identity(scenario())
         change(module, "\nADDED = 1\n")
         assert before == identity(scenario())
 
     def test_writer(self, change: Callable[[str, str], None]) -> None:
-        """Other code between a scenario and the guest makes another version of the engine."""
+        """A change of code between a scenario and the guest changes the engine's version."""
         before = identity(scenario()), KernelEngine(KERNEL).version()
         change("ccbench.emulate.kernel.boot.plan", "\nADDED = 1\n")
         assert before[0] == identity(scenario())
@@ -337,7 +337,7 @@ class TestCode:
 class TestPrograms:
     @pytest.fixture(autouse=True)
     def _installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Have the programs, of which only the digest is asked for."""
+        """Pretend that the programs are installed; only their digest is needed."""
         monkeypatch.setattr(web, "find", lambda name: f"/usr/bin/{name}")
         monkeypatch.setattr(web, "programs_digest", lambda: "0123456789abcdef")
 
@@ -346,7 +346,7 @@ class TestPrograms:
         return HttpKernelEngine(KERNEL).identity(scenario())
 
     def test_engine(self) -> None:
-        """A run with a web server is another one than without."""
+        """A run with a web server differs from the run without."""
         assert self.served() != identity(scenario())
 
     @pytest.mark.parametrize(
@@ -361,7 +361,7 @@ class TestPrograms:
         ],
     )
     def test_differences(self, monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> None:
-        """Other programs, or other settings of theirs, make another run."""
+        """Other programs, or other settings of them, change the identity."""
         before = self.served()
         monkeypatch.setattr(web, name, value)
         assert before != self.served()
@@ -383,18 +383,18 @@ class TestGuestInput:
         ],
     )
     def test_digest(self, change: dict[str, Any]) -> None:
-        """The digest is one of all that there is."""
+        """The digest covers every part of the input."""
         assert self.GIVEN.digest() != replace(self.GIVEN, **change).digest()
 
     def test_command_line(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The words that all runs have on the command line are part of it."""
+        """The command-line words common to all runs are part of the digest."""
         before = self.GIVEN.digest()
         words = (*self.GIVEN.command_line, "threadirqs")
         monkeypatch.setattr(GuestInput, "command_line", words)
         assert before != self.GIVEN.digest()
 
     def test_files(self, tmp_path: Path) -> None:
-        """Files are written with one date, whatever the host's, as programs may tell it."""
+        """Files are written with one fixed date, because programs could read it."""
         given = replace(self.GIVEN, files={"plan": b"netns\n", "pages/1": b"\0"})
         given.write(tmp_path)
         written = {str(p.relative_to(tmp_path)): p for p in tmp_path.rglob("*") if p.is_file()}

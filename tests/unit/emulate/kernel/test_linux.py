@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 class TestVersion:
     def test_makefile(self) -> None:
-        """A kernel's version is read from its Makefile, wherever blanks are in it."""
+        """A kernel's version is read from its Makefile, regardless of blanks."""
         text = "# comment\nVERSION = 6\nPATCHLEVEL=1\nSUBLEVEL  =  158 \nEXTRAVERSION = -rc3\n"
         assert linux.version(text) == (6, 1, 158)
 
     @pytest.mark.parametrize("text", ["", "all:\n\techo\n", "VERSION = 1.2.3\n"])
     def test_other_makefile(self, text: str) -> None:
-        """The Makefile of anything else has no version."""
+        """The Makefile of another program has no version."""
         with pytest.raises(ValueError, match="VERSION"):
             linux.version(text)
 
 
 class TestUnpack:
     def test_tarball(self, tarball: Path, tmp_path: Path) -> None:
-        """A tarball is unpacked without its top folder and without what no build takes."""
+        """A tarball is unpacked without its top folder and without files that no build needs."""
         copy = tmp_path / "copy"
         copy.mkdir()
         linux.unpack(tarball, copy)
@@ -42,14 +42,14 @@ class TestUnpack:
     def test_compression(
         self, kernel: Path, tmp_path: Path, compression: Literal["", "gz", "bz2", "xz"]
     ) -> None:
-        """However it is compressed, whatever it is called."""
+        """A tarball may have any compression and any name."""
         copy = tmp_path / "copy"
         copy.mkdir()
         linux.unpack(pack(kernel, tmp_path / "packed", compression), copy)
         assert (copy / "Makefile").read_text() == (kernel / "Makefile").read_text()
 
     def test_tree(self, kernel: Path, tmp_path: Path) -> None:
-        """A tree is copied without what earlier builds have left in it, and stays as it is."""
+        """A tree is copied without leftovers of earlier builds, and stays unchanged."""
         left = {"net/tcp_swift.o": "", ".config": "", "include/generated/autoconf.h": ""}
         write(kernel, left)
         before = sorted(kernel.rglob("*"))
@@ -61,7 +61,7 @@ class TestUnpack:
         assert [] == [name for name in left if (copy / name).exists()]
 
     def test_too_old(self, kernel: Path, tmp_path: Path) -> None:
-        """A kernel before 6.1 is refused in one line that says its version and what is allowed."""
+        """A kernel before 6.1 is refused in one line with its version and the minimum."""
         write(kernel, {"Makefile": "VERSION = 5\nPATCHLEVEL = 15\nSUBLEVEL = 7\n"})
         with pytest.raises(
             InputError, match=r"^source: \S+ is Linux 5\.15\.7, .* 6\.1 or newer.*$"
@@ -69,7 +69,7 @@ class TestUnpack:
             linux.unpack(kernel, tmp_path / "copy")
 
     def test_no_kernel(self, tmp_path: Path) -> None:
-        """A folder with something else in it is refused in one line."""
+        """A folder without a kernel is refused in one line."""
         other = write(tmp_path / "other", {"Makefile": "all:\n"})
         with pytest.raises(InputError, match=r"^source: \S+other is not the source of a Linux .*$"):
             linux.unpack(other, tmp_path / "copy")
@@ -78,7 +78,7 @@ class TestUnpack:
     def test_cut_tarball(
         self, kernel: Path, tmp_path: Path, compression: Literal["gz", "bz2", "xz"]
     ) -> None:
-        """A tarball that is not complete is refused in one line."""
+        """A truncated tarball is refused in one line."""
         tarball = pack(kernel, tmp_path / "packed", compression)
         tarball.write_bytes(tarball.read_bytes()[: tarball.stat().st_size * 2 // 3])
         copy = tmp_path / "copy"
@@ -89,7 +89,7 @@ class TestUnpack:
 
 class TestDigest:
     def test_tree(self, kernel: Path) -> None:
-        """A tree's digest changes with a file that is built and with no other."""
+        """A tree's digest changes only with files that are built."""
         before = linux.digest(kernel)
         write(kernel, {"net/tcp_swift.o": "compiled", "drivers/gpu/card.c": "changed"})
         assert before == linux.digest(kernel)
@@ -97,26 +97,26 @@ class TestDigest:
         assert before != linux.digest(kernel)
 
     def test_tarball(self, tarball: Path) -> None:
-        """A tarball's digest is that of its bytes, whatever it is called."""
+        """A tarball's digest is that of its bytes, regardless of its name."""
         before = linux.digest(tarball)
         assert before == linux.digest(tarball.rename(tarball.with_name("other.tar.xz")))
 
 
 class TestFind:
     def test_missing(self, tmp_path: Path) -> None:
-        """A source that does not exist is refused."""
+        """A missing source is refused."""
         with pytest.raises(InputError, match=r"source: there is no \S+nowhere;"):
             linux.find(tmp_path / "nowhere", tmp_path, print)
 
     def test_other_file(self, tmp_path: Path) -> None:
-        """A file that is no tarball is refused in one line."""
+        """A file that is not a tarball is refused in one line."""
         write(tmp_path, {"notes.txt": "hello\n"})
         with pytest.raises(InputError, match=r"^source: \S+notes\.txt is not a tarball; .*$"):
             linux.find(tmp_path / "notes.txt", tmp_path, print)
 
 
 class TestFetch:
-    #: apt-cache as it answers with these packages; apt-get and dpkg that make files of the names.
+    #: An apt-cache that lists these packages; apt-get and dpkg that create files of these names.
     CACHE = "printf '%s - Linux kernel source\\n' {packages}"
     GET = ": >$2_6.x-1_all.deb"
     DPKG = 'p=${2%%_*}; mkdir -p usr/src 2>/dev/null && : >"usr/src/$p.tar.xz"'
@@ -124,7 +124,7 @@ class TestFetch:
     def fetch(
         self, on_path: Callable[[str, str], None], tmp_path: Path, *packages: str, get: str = GET
     ) -> Path:
-        """Fetch where apt knows these packages."""
+        """Fetch a kernel while apt offers these packages."""
         mkdir = "PATH=/bin:/usr/bin\n"
         on_path("apt-cache", self.CACHE.format(packages=" ".join(packages) or "''"))
         on_path("apt-get", get)
@@ -132,30 +132,30 @@ class TestFetch:
         return linux.fetch(tmp_path, print)
 
     def test_preferred(self, on_path: Callable[[str, str], None], tmp_path: Path) -> None:
-        """Linux 6.12 is taken where there are several."""
+        """Linux 6.12 is preferred."""
         packages = ("linux-source-6.1", "linux-source-6.12", "linux-source-6.18")
         fetched = self.fetch(on_path, tmp_path, *packages)
         assert fetched == tmp_path / "linux-source-6.12_6.x-1_all.tar.xz"
         assert fetched.exists()
 
     def test_newest(self, on_path: Callable[[str, str], None], tmp_path: Path) -> None:
-        """Without 6.12 it is the newest, by number and not by letter."""
+        """Without 6.12 the newest kernel is chosen, in numerical order."""
         packages = ("linux-source-6.8.0", "linux-source-6.11.0", "linux-source-5.15.0")
         fetched = self.fetch(on_path, tmp_path, *packages)
         assert fetched.name.startswith("linux-source-6.11.0_")
 
     def test_kept(self, on_path: Callable[[str, str], None], tmp_path: Path) -> None:
-        """What was downloaded once is not downloaded again."""
+        """A downloaded kernel is not downloaded again."""
         first = self.fetch(on_path, tmp_path, "linux-source-6.12")
         assert first == self.fetch(on_path, tmp_path, "linux-source-6.12", get="exit 1")
 
     def test_none(self, on_path: Callable[[str, str], None], tmp_path: Path) -> None:
-        """If apt knows no such package, the error says how to update its lists."""
+        """If apt has no such package, the error says how to update its lists."""
         with pytest.raises(MissingRequirement, match=r"sudo apt-get update.*--source DIR\|TARBALL"):
             self.fetch(on_path, tmp_path, "linux-source-5.10")
 
     def test_failure(self, on_path: Callable[[str, str], None], tmp_path: Path) -> None:
-        """If the download fails, the error repeats what apt says, and nothing is left behind."""
+        """If the download fails, the error repeats apt's message, and no files remain."""
         with pytest.raises(MissingRequirement, match="says: E: no network;"):
             self.fetch(
                 on_path, tmp_path, "linux-source-6.12", get="echo 'E: no network' >&2; exit 100"
@@ -164,6 +164,6 @@ class TestFetch:
 
     @pytest.mark.usefixtures("on_path")
     def test_no_apt(self, tmp_path: Path) -> None:
-        """On a machine without apt, the error says to name a source."""
+        """On a machine without apt, the error asks for a source."""
         with pytest.raises(MissingRequirement, match=r"no apt-cache;.*--source DIR\|TARBALL"):
             linux.fetch(tmp_path, print)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-#: Draws of each of a number of streams, whose label has one part that counts from 0.
+#: Draws of several streams whose labels differ in one part, which counts from 0.
 DRAWS = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ class TestRandomStream:
     """kernel_modules/include/random_stream.h, compiled as an ordinary program."""
 
     def test_generator(self, program: Path) -> None:
-        """From state 0, the numbers are those that splitmix64 is known to begin with."""
+        """From state 0, the first numbers are the published ones of splitmix64."""
         first = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
         assert draws(program, "raw", 1, 3)[0].tolist() == first
 
@@ -85,8 +85,8 @@ class TestRandomStream:
     def test_neighbours(self, program: Path, part: str) -> None:
         """Streams whose labels differ by 1 are uniform and uncorrelated at each of the first draws.
 
-        2,000 consecutive labels, 50 draws of each, as loss sees them: Kolmogorov-Smirnov at each
-        draw, and the correlation of each with its neighbour's; Bonferroni over the draws.
+        2,000 consecutive labels, 50 draws of each, as used for loss: Kolmogorov-Smirnov at each
+        draw, and the correlation of each with its neighbour; Bonferroni over the draws.
         """
         uniform = draws(program, part, 2000, 50).astype(float) / 2**64
         worst = min(stats.kstest(uniform[:, i], "uniform").pvalue for i in range(50))

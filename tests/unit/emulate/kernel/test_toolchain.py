@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 class TestToolchain:
     def test_missing(self, on_path: Callable[[str, str], None]) -> None:
-        """All that is missing is named in one line, with the command that installs it."""
+        """All missing packages are named in one line, with the command that installs them."""
         for program in ("make", "bison", "tar", "ld", "strip"):
             on_path(program, "")
-        on_path("gcc", "echo libc.a")  # what gcc says if it has not found the file
+        on_path("gcc", "echo libc.a")  # gcc prints the bare name if it does not find the file
         with pytest.raises(MissingRequirement) as error:
             toolchain.check()
         assert str(error.value) == (
@@ -34,7 +34,7 @@ class TestToolchain:
         assert toolchain.missing() == {}
 
     def test_other_machine(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """On another kind of machine the error says what is needed and what this is."""
+        """On another architecture the error names the required one and this one."""
         monkeypatch.setattr("platform.machine", lambda: "aarch64")
         with pytest.raises(MissingRequirement, match="x86-64; this machine is Linux on aarch64"):
             toolchain.check()
