@@ -86,35 +86,31 @@ static struct tcp_congestion_ops nimbus_without_memory __read_mostly = {
 	.undo_cwnd	= tcp_reno_undo_cwnd,
 };
 
-static void nimbus_init_with(struct sock *sk, enum nimbus_competitive_kind competitive,
-			     enum nimbus_delay_kind delay)
+/* A variant of NimbusCC: its name and its algorithm in each mode. */
+struct nimbus_variant {
+	const char *name;
+	enum nimbus_competitive_kind competitive;
+	enum nimbus_delay_kind delay;
+	struct tcp_congestion_ops ops;	/* filled from nimbus_ops at module init */
+};
+
+static struct nimbus_variant variants[] __read_mostly = {
+	{ .name = "nimbus", .competitive = NIMBUS_CUBIC, .delay = NIMBUS_BASIC },
+	{ .name = "nimbus_reno", .competitive = NIMBUS_RENO, .delay = NIMBUS_BASIC },
+	{ .name = "nimbus_vegas", .competitive = NIMBUS_CUBIC, .delay = NIMBUS_VEGAS },
+	{ .name = "nimbus_copa", .competitive = NIMBUS_CUBIC, .delay = NIMBUS_COPA },
+};
+
+static void nimbus_init(struct sock *sk)
 {
-	struct nimbus *nimbus = nimbus_begin(sk, competitive, delay);
+	const struct nimbus_variant *variant =
+		container_of(inet_csk(sk)->icsk_ca_ops, struct nimbus_variant, ops);
+	struct nimbus *nimbus = nimbus_begin(sk, variant->competitive, variant->delay);
 
 	if (nimbus)
 		*(struct nimbus **)inet_csk_ca(sk) = nimbus;
 	else
 		WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &nimbus_without_memory);
-}
-
-static void nimbus_init(struct sock *sk)
-{
-	nimbus_init_with(sk, NIMBUS_CUBIC, NIMBUS_BASIC);
-}
-
-static void nimbus_reno_init(struct sock *sk)
-{
-	nimbus_init_with(sk, NIMBUS_RENO, NIMBUS_BASIC);
-}
-
-static void nimbus_vegas_init(struct sock *sk)
-{
-	nimbus_init_with(sk, NIMBUS_CUBIC, NIMBUS_VEGAS);
-}
-
-static void nimbus_copa_init(struct sock *sk)
-{
-	nimbus_init_with(sk, NIMBUS_CUBIC, NIMBUS_COPA);
 }
 
 static void nimbus_release(struct sock *sk)
@@ -127,8 +123,8 @@ static void nimbus_release(struct sock *sk)
 		nimbus_end(sk, nimbus);
 }
 
-static struct tcp_congestion_ops nimbus_ops __read_mostly = {
-	.name		= "nimbus",
+/* The operations of all variants; each has its own name. */
+static const struct tcp_congestion_ops nimbus_ops __initconst = {
 	.owner		= THIS_MODULE,
 	.init		= nimbus_init,
 	.release	= nimbus_release,
@@ -141,73 +137,29 @@ static struct tcp_congestion_ops nimbus_ops __read_mostly = {
 	.get_info	= nimbus_get_info,
 };
 
-static struct tcp_congestion_ops nimbus_reno_ops __read_mostly = {
-	.name		= "nimbus_reno",
-	.owner		= THIS_MODULE,
-	.init		= nimbus_reno_init,
-	.release	= nimbus_release,
-	.cong_control	= nimbus_cong_control,
-	.min_tso_segs	= nimbus_min_tso_segs,
-	.ssthresh	= nimbus_ssthresh,
-	.set_state	= nimbus_set_state,
-	.cwnd_event	= nimbus_cwnd_event,
-	.undo_cwnd	= nimbus_undo_cwnd,
-	.get_info	= nimbus_get_info,
-};
-
-static struct tcp_congestion_ops nimbus_vegas_ops __read_mostly = {
-	.name		= "nimbus_vegas",
-	.owner		= THIS_MODULE,
-	.init		= nimbus_vegas_init,
-	.release	= nimbus_release,
-	.cong_control	= nimbus_cong_control,
-	.min_tso_segs	= nimbus_min_tso_segs,
-	.ssthresh	= nimbus_ssthresh,
-	.set_state	= nimbus_set_state,
-	.cwnd_event	= nimbus_cwnd_event,
-	.undo_cwnd	= nimbus_undo_cwnd,
-	.get_info	= nimbus_get_info,
-};
-
-static struct tcp_congestion_ops nimbus_copa_ops __read_mostly = {
-	.name		= "nimbus_copa",
-	.owner		= THIS_MODULE,
-	.init		= nimbus_copa_init,
-	.release	= nimbus_release,
-	.cong_control	= nimbus_cong_control,
-	.min_tso_segs	= nimbus_min_tso_segs,
-	.ssthresh	= nimbus_ssthresh,
-	.set_state	= nimbus_set_state,
-	.cwnd_event	= nimbus_cwnd_event,
-	.undo_cwnd	= nimbus_undo_cwnd,
-	.get_info	= nimbus_get_info,
-};
-
-static int nimbus_register_variants(void)
+/* Unregisters the first @count variants, in reverse order. */
+static void nimbus_unregister_variants(size_t count)
 {
+	while (count--)
+		tcp_unregister_congestion_control(&variants[count].ops);
+}
+
+static int __init nimbus_register_variants(void)
+{
+	size_t i;
 	int error;
 
-	error = tcp_register_congestion_control(&nimbus_ops);
-	if (error)
-		return error;
-	error = tcp_register_congestion_control(&nimbus_reno_ops);
-	if (error)
-		goto without_reno;
-	error = tcp_register_congestion_control(&nimbus_vegas_ops);
-	if (error)
-		goto without_vegas;
-	error = tcp_register_congestion_control(&nimbus_copa_ops);
-	if (error)
-		goto without_copa;
+	for (i = 0; i < ARRAY_SIZE(variants); i++) {
+		variants[i].ops = nimbus_ops;
+		strscpy(variants[i].ops.name, variants[i].name,
+			sizeof(variants[i].ops.name));
+		error = tcp_register_congestion_control(&variants[i].ops);
+		if (error) {
+			nimbus_unregister_variants(i);
+			return error;
+		}
+	}
 	return 0;
-
-without_copa:
-	tcp_unregister_congestion_control(&nimbus_vegas_ops);
-without_vegas:
-	tcp_unregister_congestion_control(&nimbus_reno_ops);
-without_reno:
-	tcp_unregister_congestion_control(&nimbus_ops);
-	return error;
 }
 
 static int __init nimbus_register(void)
@@ -227,10 +179,7 @@ static int __init nimbus_register(void)
 
 static void __exit nimbus_unregister(void)
 {
-	tcp_unregister_congestion_control(&nimbus_copa_ops);
-	tcp_unregister_congestion_control(&nimbus_vegas_ops);
-	tcp_unregister_congestion_control(&nimbus_reno_ops);
-	tcp_unregister_congestion_control(&nimbus_ops);
+	nimbus_unregister_variants(ARRAY_SIZE(variants));
 	nimbus_settings_unregister();
 }
 

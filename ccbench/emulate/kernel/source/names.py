@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names by which kernel code registers congestion control algorithms and qdiscs.
 
-Read from the C sources of what was compiled, so that the lists say what is there and not what
-somebody thought would be.
+They are read from the compiled C sources, so that the lists are complete by construction.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ccas", "qdiscs"]
 
-#: Qdiscs in which no packet ever waits.
+#: Qdiscs without a queue.
 _NOT_A_QUEUE = frozenset({"blackhole", "clsact", "ingress", "mq", "noqueue"})
 
 
 def ccas(sources: Iterable[str]) -> tuple[str, ...]:
-    """Return the congestion control algorithms that some C sources register, sorted.
+    """Return the names of the congestion control algorithms that C sources register, sorted.
 
     Examples
     --------
@@ -34,27 +33,27 @@ def ccas(sources: Iterable[str]) -> tuple[str, ...]:
     ... )
     ('fast',)
     """
-    return _registered(sources, "tcp_register_congestion_control", "tcp_congestion_ops", "name")
+    return _registered(sources, "tcp_register_congestion_control", "name")
 
 
 def qdiscs(sources: Iterable[str]) -> tuple[str, ...]:
-    """Return the qdiscs that some C sources register and in which packets can wait, sorted."""
-    names = _registered(sources, "register_qdisc", "Qdisc_ops", "id")
+    """Return the names of the qdiscs that C sources register, sorted.
+
+    Qdiscs without a queue, such as noqueue, are excluded.
+    """
+    names = _registered(sources, "register_qdisc", "id")
     return tuple(name for name in names if name not in _NOT_A_QUEUE)
 
 
-def _registered(sources: Iterable[str], function: str, struct: str, field: str) -> tuple[str, ...]:
-    # A struct may be defined in one file and registered in another; one that nobody registers (as
-    # DCTCP's fallback) cannot be chosen by its name.
+def _registered(sources: Iterable[str], function: str, field: str) -> tuple[str, ...]:
+    # The variable is the operations themselves, or an array whose elements contain them. It may be
+    # defined in another file. Unregistered operations, such as DCTCP's fallback, do not count.
     text = "\n".join(sources)
-    registered = set(re.findall(rf"\b{function}\(\s*&\s*(\w+)\s*\)", text))
-    # Somebody's own module need not be in the kernel's coding style.
-    definition = re.compile(
-        rf"\bstruct\s+{struct}\s+(?:__\w+\s+)*(\w+)[^=;{{]*=\s*{{(.*?)}}\s*;", re.DOTALL
-    )
-    names = set()
+    registered = set(re.findall(rf"\b{function}\(\s*&\s*(\w+)", text))
+    # Users' modules need not follow the kernel's coding style.
+    definition = re.compile(r"\bstruct\s+\w+\s+(?:__\w+\s+)*(\w+)[^=;{]*=\s*{(.*?)}\s*;", re.DOTALL)
+    names: set[str] = set()
     for variable, body in definition.findall(text):
-        name = re.search(rf'\.{field}\s*=\s*"([^"]+)"', body)
-        if name and variable in registered:
-            names.add(name[1])
+        if variable in registered:
+            names.update(re.findall(rf'\.{field}\s*=\s*"([^"]+)"', body))
     return tuple(sorted(names))
