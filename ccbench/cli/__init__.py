@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: one module for each command, thin: parse, call the library, print."""
+"""The command line. Each module is one command: it parses, calls the library and prints."""

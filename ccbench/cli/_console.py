@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output of results: tables for people, one JSON document for programs."""
+"""Output of results: text tables, or one JSON document."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ __all__ = [
     "print_table",
 ]
 
-#: Tables are no wider than this. They do not ask how wide the terminal is: most of ours fit into 80
-#: columns, and of one that does not a terminal breaks lines, which is better than broken numbers.
+#: Maximum width of a table in columns, independent of the terminal: most tables fit into 80
+#: columns, and in a narrower terminal wrapped lines are better than wrapped numbers.
 WIDTH = 140
 
-#: Values have as many columns as this, however narrow the terminal is.
-_NARROWEST = 30
+#: Minimum width of a value in columns, in however narrow a terminal.
+_MIN_VALUE_WIDTH = 30
 
 
 def print_json(document: Mapping[str, Any]) -> None:
-    """Print `document` on standard output; NaN and infinities, unknown to JSON, become null."""
+    """Print `document` on standard output; NaN and infinities, absent from JSON, become null."""
     click.echo(json_text(document), nl=False)
 
 
 def json_text(document: Mapping[str, Any]) -> str:
-    """Return `document` as :func:`print_json` prints it: for files."""
+    """Return `document` as text in the format of :func:`print_json`."""
     return json.dumps(plain(document), indent=2, allow_nan=False) + "\n"
 
 
 def plain(value: Any) -> Any:
-    """Turn `value` into what JSON knows."""
+    """Convert `value` to JSON types."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str):
         return [plain(item) for item in value]
-    if hasattr(value, "item"):  # a number of numpy's
+    if hasattr(value, "item"):  # a NumPy scalar
         return plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return None
@@ -60,25 +60,25 @@ def plain(value: Any) -> Any:
 
 
 def coloured(text: str, colour: str) -> str:
-    """Return `text` in a colour, unless the user wants none (https://no-color.org)."""
+    """Return `text` in a colour, unless NO_COLOR is set (https://no-color.org)."""
     return text if os.environ.get("NO_COLOR") else click.style(text, fg=colour)
 
 
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", words: int = 1
 ) -> None:
-    """Print a table on standard output; the first column holds text, the others are aligned right.
+    """Print a table on standard output.
 
     Parameters
     ----------
     columns : sequence of str
-        Headings; a second line has the unit, so that tables fit into 80 columns.
+        Headings, with the unit on a second line.
     rows : iterable of sequence of str
-        Cells, ready to print.
+        Formatted cells.
     title : str, optional
         A line above the table.
     words : int
-        Number of columns from the left that hold text.
+        Number of left-aligned text columns; the columns after them are right-aligned.
     """
     from rich import box
     from rich.console import Console
@@ -94,39 +94,39 @@ def print_table(
         table.add_row(*(Text(cell) for cell in row))
     with console.capture() as printed:
         console.print(table)
-    for line in printed.get().splitlines():  # without the blanks that fill the last column
+    for line in printed.get().splitlines():  # without the padding of the last column
         click.echo(line.rstrip())
 
 
 def print_pairs(pairs: Mapping[str, str], *, err: bool = False, words: bool = False) -> None:
-    """Print names and values in two columns on standard output, or on standard error.
+    """Print names and values in two columns on standard output, or with `err` on standard error.
 
-    With `words`, a value that is too long for a terminal goes on below itself. Paths and commands
-    are no such values: they are there to be copied.
+    With `words`, a value that is too long for the terminal is wrapped in its column. Paths and
+    commands are not wrapped, so that they can be copied.
     """
     width = max(map(len, pairs), default=0)
     is_wrapped = words and (sys.stderr if err else sys.stdout).isatty()
-    room = max(shutil.get_terminal_size().columns - width - 2, _NARROWEST)
+    value_width = max(shutil.get_terminal_size().columns - width - 2, _MIN_VALUE_WIDTH)
     for name, value in pairs.items():
         lines = [value]
         if is_wrapped:
-            lines = wrap(value, room, break_long_words=False, break_on_hyphens=False)
+            lines = wrap(value, value_width, break_long_words=False, break_on_hyphens=False)
         for i, line in enumerate(lines or [""]):
             click.echo(f"{'' if i else name:<{width}}  {line}", err=err)
 
 
 def made_by(provenance: Mapping[str, Any]) -> str:
-    """Return what made a result, for people: numbers differ a little from kernel to kernel."""
+    """Return the versions of ccbench, engines and kernels that produced a result."""
     engines = [
-        f"engine {one['engine']}"
-        + (f", Linux {one['kernel_release']}" if "kernel_release" in one else "")
-        for one in provenance.get("engines", [provenance])
+        f"engine {engine['engine']}"
+        + (f", Linux {engine['kernel_release']}" if "kernel_release" in engine else "")
+        for engine in provenance.get("engines", [provenance])
     ]
     return f"ccbench {provenance['ccbench']}, {' and '.join(engines)}"
 
 
 def in_hours(hours: float) -> str:
-    """Return a time in hours for people.
+    """Return a time in hours as text, in its natural unit.
 
     Examples
     --------

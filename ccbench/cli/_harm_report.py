@@ -18,7 +18,7 @@ __all__ = ["print_harm", "print_sensitivity"]
 
 
 def print_harm(result: RepeatedHarm) -> None:
-    """Print harm with its parts, and a table of further metrics."""
+    """Print harm with its parts, and a table of the other metrics."""
     pairs = {
         **_circumstances(result.experiment),
         "noise": result.noise.describe(),
@@ -43,11 +43,12 @@ def _imprecise(result: RepeatedHarm) -> str:
     if missing:
         step = "choose a longer --duration or another --metric"
         return f"not reached: repetition {missing[0]} has no {name}; {step}"
-    return f"{result.precision:g} not reached, it is {estimate.half_width:.2g}: raise --max-repeat"
+    reached = f"{estimate.half_width:.2g} instead of {result.precision:g}"
+    return f"not reached: {reached}; raise --max-repeat"
 
 
 def print_sensitivity(result: Sensitivity, plot: Path | None) -> None:
-    """Print harm at each level of noise, and whether its sign depends on the level."""
+    """Print harm at each level of noise, and how its sign depends on the level."""
     name = result.harms[0].headline[0]
     print_pairs(_circumstances(result.experiment))
     print_table(
@@ -85,7 +86,7 @@ def _circumstances(experiment: Experiment) -> dict[str, str]:
 
 def _repetitions(result: RepeatedHarm) -> str:
     if result.is_exact:
-        return "1 (exact: nothing is random, so every seed gives this run; noise would vary it)"
+        return "1 (exact: nothing is random, so all seeds give this run; add noise to vary it)"
     count = len(result.repetitions)
     return f"{count} (mean \u00b1 half of the 95 % interval)" if count > 1 else "1 (no interval)"
 
@@ -108,7 +109,7 @@ def _parts(result: RepeatedHarm) -> dict[str, str]:
 
 
 def _measured(result: RepeatedHarm) -> str:
-    """Return which part of the runs counts, and why."""
+    """Return the measured part of the runs and the reason for it."""
     values = result.values()
     first, last, end = values["from_s"].min(), values["from_s"].max(), values["to_s"].max()
     window = f"{first:g} to {end:g} s" if first == last else f"{first:g}-{last:g} to {end:g} s"
@@ -116,7 +117,7 @@ def _measured(result: RepeatedHarm) -> str:
     if converged.empty:
         return f"{window} (throughput did not converge)"
     if len(converged) == len(values):
-        return f"{window} (from where throughput has converged)"
+        return f"{window} (after throughput converged)"
     return f"{window} (throughput converged in {len(converged)} of {len(values)})"
 
 
@@ -128,13 +129,13 @@ def _print_metrics(result: RepeatedHarm) -> None:
         ["metric", "unit", "beta\nalone", "beta\nwith alpha", "absolute\nharm"],
         [
             [
-                one.metric,
-                one.unit or "share",
-                shown(result.metric_estimate(one.metric, "solo"), ".4g"),
-                shown(result.metric_estimate(one.metric, "competing"), ".4g"),
-                shown(result.metric_estimate(one.metric, "absolute"), ".3f"),
+                harm.metric,
+                harm.unit or "share",
+                shown(result.metric_estimate(harm.metric, "solo"), ".4g"),
+                shown(result.metric_estimate(harm.metric, "competing"), ".4g"),
+                shown(result.metric_estimate(harm.metric, "absolute"), ".3f"),
             ]
-            for one in result.repetitions[0].metrics
+            for harm in result.repetitions[0].metrics
         ],
     )
 
@@ -158,7 +159,7 @@ def _sign(result: Sensitivity) -> str:
     if above and below:
         return f"depends on the noise: above 0 at {above} times it, below 0 at {below} times it"
     if above:
-        return f"above 0 at {above} times the noise, nowhere below 0"
+        return f"above 0 at {above} times the noise, never below 0"
     if below:
-        return f"below 0 at {below} times the noise, nowhere above 0"
+        return f"below 0 at {below} times the noise, never above 0"
     return "unknown: every interval contains 0"

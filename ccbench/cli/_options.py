@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several commands have, and the kinds of values that options take."""
+"""Options shared by several commands, and parsers of option values."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ __all__ = [
 
 
 def quantity(unit: str, *, or_zero: bool = False) -> Callable[[str | float], float]:
-    """Return what reads a finite number above 0, or from 0 on, of a unit that messages name.
+    """Return a parser of a finite number above 0, or of at least 0 with `or_zero`.
+
+    Its error messages name the `unit`.
 
     Examples
     --------
@@ -65,7 +67,7 @@ def quantity(unit: str, *, or_zero: bool = False) -> Callable[[str | float], flo
             number = math.nan
         if not (0 < number < math.inf or (or_zero and number == 0)):
             allowed = "a number of 0 or more" if or_zero else "a number above 0"
-            step = f": write the {unit} as a number alone" if unit else ""
+            step = f": write the number of {unit} without the unit" if unit else ""
             message = f"{text!r} is not {allowed}{step}"
             raise click.BadParameter(message)
         return number
@@ -74,25 +76,31 @@ def quantity(unit: str, *, or_zero: bool = False) -> Callable[[str | float], flo
 
 
 def cca(text: str) -> str:
-    """Read the name of a congestion control; which exist, the engine knows."""
+    """Read the name of a CCA; the engine checks later that it exists."""
     if not text:
-        message = "it is empty; name a congestion control such as cubic"
+        message = "it is empty; name a CCA such as cubic"
         raise click.BadParameter(message)
     return text
 
 
 def check_ccas(*given: tuple[str, str]) -> None:
-    """Make sure that the virtual kernel has the congestion controls that options name."""
+    """Check that the virtual kernel has the CCAs of these options.
+
+    Parameters
+    ----------
+    *given : tuple of (str, str)
+        Options and the CCAs that they name.
+    """
     engine = get_engine("kernel")
     for option, name in given:
         engine.check_cca(name, option)
 
 
 def completes(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
-    """Return what completes one of these names in a shell."""
+    """Return a shell completion of these names."""
 
-    def complete(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
-        return [name for name in names() if name.startswith(begun)]
+    def complete(_context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
+        return [name for name in names() if name.startswith(prefix)]
 
     return complete
 
@@ -100,12 +108,12 @@ def completes(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
 def _ccas() -> Iterable[str]:
     from ccbench.emulate.kernel.source.build import ready
 
-    kernel = ready()  # what is not built yet has no names
+    kernel = ready()
     return () if kernel is None else kernel.ccas
 
 
 def qdisc_names() -> Iterable[str]:
-    """Return the queueing disciplines that can be a bottleneck's queue."""
+    """Return the queueing disciplines available at a bottleneck."""
     from ccbench.emulate.kernel.source.build import ready
     from ccbench.experiment.qdiscs import QDISCS
 
@@ -114,7 +122,7 @@ def qdisc_names() -> Iterable[str]:
 
 
 def queue(text: str) -> dict[str, float | int]:
-    """Read the length of a bottleneck's queue, as the setting that the library knows.
+    """Read the length of a bottleneck's queue as a field of ``Bottleneck``.
 
     Examples
     --------
@@ -129,14 +137,14 @@ def queue(text: str) -> dict[str, float | int]:
     elif match := re.fullmatch(r"\s*(\d{1,9})\s*(packets?)?\s*", text, re.ASCII | re.IGNORECASE):
         setting = {"queue_packets": int(match[1])}
     if not any(setting.values()):
-        allowed = "a number of BDPs or of packets above 0, such as 1.5bdp or 64packets"
+        allowed = "a number of BDPs or packets above 0, such as 1.5bdp or 64packets"
         message = f"{text!r} is not {allowed}"
         raise click.BadParameter(message)
     return setting
 
 
 def setting(text: str) -> tuple[str, int | float | str | bool]:
-    """Read a setting and its value, as :func:`plain_value` does.
+    """Read the name and the value of a setting; see :func:`plain_value`.
 
     Examples
     --------
@@ -151,7 +159,7 @@ def setting(text: str) -> tuple[str, int | float | str | bool]:
 
 
 def plain_value(text: str) -> int | float | str | bool:
-    """Read a value as TOML would: a number, true or false, or else a word.
+    """Read a value as in TOML (number, true, false); any other text is a string.
 
     Examples
     --------
@@ -168,55 +176,55 @@ def plain_value(text: str) -> int | float | str | bool:
 
 @dataclass(frozen=True)
 class EngineChoice:
-    """The engine that options name.
+    """The engine selected on the command line.
 
     Attributes
     ----------
     name : str
-        The engine's name.
     values : dict of str to object
-        Options of engines that are given, by their flags.
+        Values of the given engine options, by flag.
     """
 
     name: str
     values: dict[str, Any] = field(default_factory=dict)
 
     def make(self) -> Engine:
-        """Return the engine.
+        """Create the engine.
 
         Raises
         ------
         InputError
-            If there is none of that name, or it does not have one of the options.
+            If no engine has this name, or it lacks one of the given options.
         MissingRequirement
-            If it is not installed.
+            If the engine is not installed.
         """
         info = info_of(self.name)
         own = {option.flag: option for option in info.options}
         for flag, value in self.values.items():
             if flag not in own:
-                having = next(one.name for one in ENGINES.values() if flag in _flags(one))
+                owner = next(other.name for other in ENGINES.values() if flag in _flags(other))
                 allowed = f"left out with --engine {self.name}"
-                raise validation.bad(flag, str(value), allowed, f"write --engine {having}")
-        kind: Any = info.load()
-        given = {own[flag].parameter: own[flag].read(v) for flag, v in self.values.items()}
-        engine: Engine = kind(**given)
+                raise validation.bad(flag, str(value), allowed, f"write --engine {owner}")
+        engine_class: Any = info.load()
+        arguments = {own[flag].parameter: own[flag].read(v) for flag, v in self.values.items()}
+        engine: Engine = engine_class(**arguments)
         return engine
 
 
 def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of engines, and the argument ``engine``: an EngineChoice."""
-    return _with_engines(command, tuple(ENGINES), default="kernel", what="What runs scenarios")
+    """Add the options of engines to a command, as one argument ``engine``: an EngineChoice."""
+    return _with_engines(command, tuple(ENGINES), default="kernel", purpose="runs the scenarios")
 
 
 def link_engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of engines that have links to servers, and ``engine``."""
+    """Add the options of engines with links to servers, as one argument ``engine``."""
     names = tuple(info.name for info in ENGINES.values() if info.has_links)
-    return _with_engines(command, names, default="mahimahi", what="What emulates links to servers")
+    purpose = "emulates the links to servers"
+    return _with_engines(command, names, default="mahimahi", purpose=purpose)
 
 
 def _with_engines(
-    command: Callable[..., Any], names: Sequence[str], *, default: str, what: str
+    command: Callable[..., Any], names: Sequence[str], *, default: str, purpose: str
 ) -> Callable[..., Any]:
     infos = [ENGINES[name] for name in names]
     options = {option.flag: option for info in infos for option in info.options}
@@ -228,21 +236,22 @@ def _with_engines(
         return command(*positional, engine=EngineChoice(engine, values), **others)
 
     for flag, option in reversed(options.items()):
-        having = " or ".join(info.name for info in infos if flag in _flags(info))
+        owners = " or ".join(info.name for info in infos if flag in _flags(info))
         with_engine = click.option(
             flag,
             type=click.Path(path_type=Path, file_okay=False)
             if option.kind is Path
             else option.kind,
             metavar=option.metavar,
-            help=f"{option.help}, for --engine {having}.  [default: {option.default}]",
+            help=f"{option.help}, for --engine {owners}.  [default: {option.default}]",
         )(with_engine)
     return click.option(
         "--engine",
         shell_complete=completes(lambda: names),
         default=default,
         show_default=True,
-        help=f"{what}: {'; '.join(f'{info.name} ({info.summary})' for info in infos)}.",
+        help="Engine that "
+        f"{purpose}: {'; '.join(f'{info.name} ({info.summary})' for info in infos)}.",
     )(with_engine)
 
 
@@ -251,19 +260,19 @@ def _flags(info: EngineInfo) -> list[str]:
 
 
 def _argument(flag: str) -> str:
-    """Return the name that click gives to an option's argument."""
+    """Return click's argument name for an option."""
     return flag.removeprefix("--").replace("-", "_")
 
 
 def qdisc_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options ``qdisc`` and ``qdisc_settings`` of a bottleneck's queue."""
+    """Add the options ``qdisc`` and ``qdisc_settings`` of a bottleneck's queue to a command."""
     qdisc = click.option(
         "--qdisc",
         shell_complete=completes(qdisc_names),
         metavar="NAME",
         default="droptail",
         show_default=True,
-        help="The bottleneck's queue: droptail, or one that `ccbench kernel info` lists.",
+        help="Queueing discipline of the bottleneck: one of those in `ccbench kernel info`.",
     )
     settings = click.option(
         "--qdisc-option",
@@ -271,7 +280,8 @@ def qdisc_options(command: Callable[..., Any]) -> Callable[..., Any]:
         type=setting,
         metavar="NAME=VALUE",
         multiple=True,
-        help="A setting of it, as in a scenario's qdisc_options; may be repeated.",
+        help="Option of the queueing discipline, as in a scenario's qdisc_options; may be "
+        "repeated.",
     )
     return qdisc(settings(command))
 
@@ -282,21 +292,21 @@ _JITTER = ("forward_jitter_ms", "reverse_jitter_ms")
 
 @dataclass(frozen=True)
 class NoiseChoice:
-    """What options say of noise.
+    """The noise given by options.
 
     Attributes
     ----------
     is_off : bool
-        Whether there shall be none.
+        Whether all noise is turned off.
     values : dict of str to float
-        Fields of :class:`~ccbench.experiment.noise.Noise` that take the place of others.
+        Fields of :class:`~ccbench.experiment.noise.Noise` that override the default noise.
     """
 
     is_off: bool = False
     values: dict[str, float] = field(default_factory=dict)
 
     def over(self, noise: Noise) -> Noise:
-        """Return the noise to run with, where it would be `noise` without options."""
+        """Return `noise` with the given options applied."""
         return NO_NOISE if self.is_off else replace(noise, **self.values)
 
     @classmethod
@@ -325,7 +335,7 @@ class NoiseChoice:
 
 
 def noise_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of noise, and the argument ``noise``: a :class:`NoiseChoice`."""
+    """Add the options of noise to a command, as one argument ``noise``: a NoiseChoice."""
 
     @click.option(
         "--noise",
@@ -333,17 +343,19 @@ def noise_options(command: Callable[..., Any]) -> Callable[..., Any]:
         type=setting,
         metavar="NAME=VALUE",
         multiple=True,
-        help="Set a kind of noise, such as background_share=0.005; may be repeated. Kinds: "
+        help="Set one kind of noise, such as background_share=0.005; may be repeated. Kinds: "
         f"{', '.join(kind.name for kind in fields(Noise))}.",
     )
     @click.option(
         "--jitter",
         type=quantity("ms", or_zero=True),
         metavar="MS",
-        help="Packets are delayed at random by up to this, in either direction: short for --noise "
+        help="Maximum random delay of a packet in either direction: short for --noise "
         "forward_jitter_ms=MS --noise reverse_jitter_ms=MS.",
     )
-    @click.option("--no-noise", is_flag=True, help="Run without noise: exact, and unlike testbeds.")
+    @click.option(
+        "--no-noise", is_flag=True, help="Run without noise: exact, but unlike a testbed."
+    )
     @wraps(command)
     def with_noise(
         *,
@@ -359,15 +371,15 @@ def noise_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_folder_of(output: Path) -> None:
-    """Make sure that a file can have its place: to be called before what takes long."""
-    if output.is_dir():  # as the empty name is
-        raise validation.bad("--output", str(output), "a file", "name one in it")
-    place = Path(os.path.realpath(output)).parent  # behind a link
-    if not place.is_dir():
-        step = f"mkdir -p {place if output.is_symlink() else output.parent}"
-        raise validation.bad("--output", str(output), "in a folder that is there", step)
+    """Check that a file can be written; call it before a long computation."""
+    if output.is_dir():  # true of the empty name as well
+        raise validation.bad("--output", str(output), "a file", "name a file in it")
+    folder = Path(os.path.realpath(output)).parent  # follows a symbolic link
+    if not folder.is_dir():
+        step = f"mkdir -p {folder if output.is_symlink() else output.parent}"
+        raise validation.bad("--output", str(output), "in an existing folder", step)
     if not durable.is_possible(output):
-        allowed = "where files can be written"
+        allowed = "in a writable folder"
         raise validation.bad("--output", str(output), allowed, "choose another folder")
 
 
@@ -377,7 +389,7 @@ alpha_option = click.option(
     required=True,
     metavar="CCA",
     shell_complete=completes(_ccas),
-    help="The new congestion control.",
+    help="The new CCA.",
 )
 beta_option = click.option(
     "--beta",
@@ -385,7 +397,7 @@ beta_option = click.option(
     required=True,
     metavar="CCA",
     shell_complete=completes(_ccas),
-    help="The deployed one, which may be harmed.",
+    help="The deployed CCA, which may be harmed.",
 )
 bandwidth_option = click.option(
     "--bandwidth",
@@ -418,15 +430,15 @@ seed_option = click.option(
     type=click.IntRange(min=0),
     default=1,
     show_default=True,
-    help="For everything random: another seed gives another draw.",
+    help="Seed of all random numbers.",
 )
 jobs_option = click.option(
-    "--jobs", type=click.IntRange(min=1), help="Runs side by side.  [default: one per core]"
+    "--jobs", type=click.IntRange(min=1), help="Parallel runs.  [default: one per core]"
 )
 scheduler_option = click.option(
     "--scheduler",
     metavar="tcp://HOST:8786",
-    help="Run on the dask cluster of this scheduler instead of on this machine.",
+    help="Run on the Dask cluster of this scheduler instead of this machine.",
 )
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document instead of text."

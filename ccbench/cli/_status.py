@@ -9,14 +9,14 @@ __all__ = ["ExitStatus"]
 
 
 class ExitStatus(IntEnum):
-    """Exit statuses; each has one meaning."""
+    """Exit statuses of every command."""
 
     OK = 0
-    #: A run failed, or something that it needs is missing.
+    #: A run failed, or a requirement is missing.
     FAILED = 1
-    #: The command line or a file that it names is not acceptable.
+    #: The command line, or a file named there, is invalid.
     BAD_INPUT = 2
-    #: Stopped by Ctrl-C (128 + SIGINT, as shells have it).
+    #: Interrupted by Ctrl-C (128 + SIGINT, the convention of shells).
     INTERRUPTED = 130
-    #: Stopped by ``kill`` (128 + SIGTERM).
+    #: Terminated by ``kill`` (128 + SIGTERM).
     TERMINATED = 143

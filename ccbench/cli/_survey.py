@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Printed plans and results of surveys of servers."""
+"""Text output of surveys of servers."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ __all__ = ["print_plan", "print_rows"]
 
 
 def print_plan(plan: Mapping[str, Any], output: Path, *, as_json: bool) -> None:
-    """Print what a survey would ask for (:meth:`ccbench.classify.web.survey.Survey.plan`)."""
+    """Print the plan of a survey (:meth:`ccbench.classify.web.survey.Survey.plan`)."""
     if as_json:
         print_json(plan)
         return
     for server in plan["servers"]:
-        known = f" (has a result in {output})" if server["has_result"] else ""
-        click.echo(f"{server['url']}{known}")
+        stored = f" (has a result in {output})" if server["has_result"] else ""
+        click.echo(f"{server['url']}{stored}")
     each = dict(plan["each"])
     words = {"settings": ", ".join(each.pop("settings")), "user_agent": each.pop("user_agent")}
     figures = {name: f"{value:.6g}" for name, value in each.items()}
-    click.echo("each server, besides the request for its page (and where that redirects to):")
+    click.echo("for each server, after a request for its page (and its redirections):")
     shown = {**words, **figures}
     print_pairs({f"  {name.replace('_', ' ')}": value for name, value in shown.items()})
-    click.echo("nobody was asked")
+    click.echo("no request was sent")
 
 
 def print_rows(rows: Sequence[dict[str, Any]], output: Path, *, asked: int, as_json: bool) -> None:
-    """Print the results of a survey, for which so many servers were asked."""
+    """Print the results of a survey, of which `asked` servers were measured now."""
     if as_json:
         print_json({"servers": rows})
         return
     _print(rows, output)
-    if before := len(rows) - asked:
-        click.echo(f"{before} of {len(rows)} as before: --retry asks those again that failed")
+    if stored := len(rows) - asked:
+        click.echo(f"{stored} of {len(rows)} were stored: --retry repeats those that failed")
 
 
 def _print(rows: Sequence[dict[str, Any]], output: Path) -> None:
@@ -69,7 +69,7 @@ def _print(rows: Sequence[dict[str, Any]], output: Path) -> None:
                 click.echo(f"{row['target']}: {row['error']}")
         counts = Counter(row["label"] or "not classified" for row in rows)
         print_pairs({name: str(count) for name, count in counts.most_common()})
-    click.echo(f"kept in {output}")
+    click.echo(f"saved to {output}")
 
 
 def _print_one(row: dict[str, Any]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of what traces tell of congestion controls."""
+"""Table of the verdicts of traces."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["print_traces"]
 
 
 def print_traces(traces: Sequence[Mapping[str, Any]], *, first: str = "") -> None:
-    """Print what traces tell, a row each; those that tell nothing only have a setting.
+    """Print a row for each trace; a trace without a verdict only shows its setting.
 
     Parameters
     ----------
     traces : sequence of mapping
-        As of :meth:`ccbench.classify.verdict.TraceVerdict.to_dict`, and what `first` names.
+        Fields of :meth:`ccbench.classify.verdict.TraceVerdict.to_dict`, and the field `first`.
     first : str
-        What to begin with.
+        Name of an additional first column.
     """
 
     def packets(value: float | None) -> str:
@@ -34,15 +34,15 @@ def print_traces(traces: Sequence[Mapping[str, Any]], *, first: str = "") -> Non
         [*([first] if first else []), *columns],
         [
             [
-                *([str(one[first])] if first else []),
-                one["setting"],
-                one["label"] or "-",
-                packets(one["distance"]),
-                one["nearest"] or "",
-                packets(one["second_distance"]),
-                one["second"] or "",
-                packets(one["threshold"]),
+                *([str(trace[first])] if first else []),
+                trace["setting"],
+                trace["label"] or "-",
+                packets(trace["distance"]),
+                trace["nearest"] or "",
+                packets(trace["second_distance"]),
+                trace["second"] or "",
+                packets(trace["threshold"]),
             ]
-            for one in traces
+            for trace in traces
         ],
     )

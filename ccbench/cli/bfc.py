@@ -13,7 +13,7 @@ __all__ = ["bfc"]
 
 @click.group(short_help="Simulate data centres with BFC, or run its P4 program.")
 def bfc() -> None:
-    """Backpressure flow control in data centres: a simulator, and a switch in P4."""
+    """Backpressure flow control in data centres: a simulator and a switch in P4."""
 
 
 bfc.add_command(p4)

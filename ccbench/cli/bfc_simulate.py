@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 __all__ = ["simulate"]
 
-#: Sizes in bytes at which the rows of the table end.
+#: Upper bounds of the table's rows in bytes.
 _EDGES = (3e3, 1e4, 1e5, 1e6, 3e6)
-#: What flows have to complete after the last has started, at least.
-_LEAST_DRAIN_S = 5e-3
+#: Minimum simulated time after the last flow has started, in seconds.
+_MIN_DRAIN_S = 5e-3
 _INCAST = re.compile(r"(\d{1,6})\s*x\s*(\d+\.?\d*|\.\d+)\s*MB", re.ASCII | re.IGNORECASE)
 
 
 def _incast(_context: click.Context, _option: click.Parameter, text: str | None) -> Any:
-    """Read the degree and the size of incasts.
+    """Read the degree and the total size of an incast in MB.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def _incast(_context: click.Context, _option: click.Parameter, text: str | None)
         return None
     match = _INCAST.fullmatch(text.strip())
     if match is None:
-        message = f"{text!r} is not a number of senders and their bytes, such as 100x20MB"
+        message = f"{text!r} is not a number of senders and a total size, such as 100x20MB"
         raise click.BadParameter(message)
     return int(match[1]), float(match[2])
 
@@ -60,20 +60,20 @@ def _clos(_context: click.Context, _option: click.Parameter, text: str) -> tuple
     """
     match = re.fullmatch(r"(\d{1,4})x(\d{1,4})x(\d{1,4})", text.strip(), re.ASCII)
     if match is None:
-        message = f"{text!r} is not racks x servers of each x spines, such as 8x16x8"
+        message = f"{text!r} is not RACKSxSERVERSxSPINES, such as 8x16x8"
         raise click.BadParameter(message)
     return int(match[1]), int(match[2]), int(match[3])
 
 
 class _Command(click.Command):
-    """A command whose help ends with the schemes."""
+    """A command whose help lists the schemes."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of schemes."""
         from ccbench.datacenter.schemes import schemes
 
         with formatter.section("Schemes"):
-            formatter.write_dl([(one.name, one.summary) for one in schemes().values()])
+            formatter.write_dl([(scheme.name, scheme.summary) for scheme in schemes().values()])
         super().format_epilog(ctx, formatter)
 
 
@@ -83,7 +83,7 @@ def _schemes() -> Iterable[str]:
     return schemes()
 
 
-@click.command(cls=_Command, short_help="Simulate a data centre packet by packet.")
+@click.command(cls=_Command, short_help="Run a packet-level simulation of a data centre.")
 @click.option(
     "--workload",
     "sizes",
@@ -98,20 +98,20 @@ def _schemes() -> Iterable[str]:
     metavar="SHARE",
     default=0.6,
     show_default=True,
-    help="Of the links between racks and spines, incast included.",
+    help="Load of the links between racks and spines, including incast.",
 )
 @click.option(
     "--arrivals",
     metavar="NAME",
     default="lognormal",
     show_default=True,
-    help="Times between flows: lognormal (bursty) or poisson.",
+    help="Distribution of interarrival times: lognormal (bursty) or poisson.",
 )
 @click.option(
     "--incast",
     callback=_incast,
     metavar="NxSIZE",
-    help="Incast: N senders at once, which together send SIZE, such as 100x20MB.",
+    help="Incast of N simultaneous senders with the total SIZE, such as 100x20MB.",
 )
 @click.option(
     "--incast-load",
@@ -119,7 +119,7 @@ def _schemes() -> Iterable[str]:
     metavar="SHARE",
     default=0.05,
     show_default=True,
-    help="How much of the load incast is.",
+    help="Load of incast, which is part of --load.",
 )
 @click.option(
     "--scheme",
@@ -128,7 +128,7 @@ def _schemes() -> Iterable[str]:
     default="bfc,hpcc,dctcp,dcqcn,ideal-fq",
     show_default=True,
     shell_complete=completes(_schemes),
-    help="Schemes, of those below.",
+    help="Schemes (see below).",
 )
 @click.option(
     "--scheme-option",
@@ -136,8 +136,8 @@ def _schemes() -> Iterable[str]:
     type=setting,
     metavar="NAME=VALUE",
     multiple=True,
-    help="A setting of all of them, such as queues=128; may be repeated. The documentation of "
-    "ccbench.datacenter.scheme lists the settings.",
+    help="Option of all schemes, such as queues=128; may be repeated. The documentation of "
+    "ccbench.datacenter.scheme lists the options.",
 )
 @click.option(
     "--clos",
@@ -146,7 +146,7 @@ def _schemes() -> Iterable[str]:
     metavar="RxSxP",
     default="8x16x8",
     show_default=True,
-    help="Racks, servers in each, spines.",
+    help="Number of racks, servers per rack, and spines.",
 )
 @click.option(
     "--bandwidth",
@@ -179,7 +179,8 @@ def _schemes() -> Iterable[str]:
     metavar="MS",
     default=2.0,
     show_default=True,
-    help="Flows start in so many ms of virtual time, and have at least 5 ms more to complete.",
+    help="Time in ms during which flows start; at least another 5 ms is simulated for them to "
+    "complete.",
 )
 @seed_option
 @click.option(
@@ -208,10 +209,11 @@ def simulate(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Simulate a data centre packet by packet, under one scheme after the other.
+    """Run a packet-level simulation of a data centre under each scheme.
 
-    The network is a Clos one of 100 Gbit/s links, as in Goyal's thesis; all schemes see the same
-    flows. The slowdown of a flow is its completion time by that in an empty network.
+    The default network is a Clos network of 100 Gbit/s links, as in Goyal's thesis. All schemes get
+    the same flows. The slowdown of a flow is its completion time divided by that in an empty
+    network.
     """
     from ccbench.base import validation
     from ccbench.datacenter import flow_sizes
@@ -244,8 +246,8 @@ def simulate(
     )
     if output is not None:
         result_folders.prepare(output, None)
-        for one in chosen:
-            check_folder(output / one.name)
+        for each in chosen:
+            check_folder(output / each.name)
     results = _simulate_all(topology, workload, chosen, duration * 1e-3, seed)
     if output is not None:
         for name, result in results.items():
@@ -263,7 +265,7 @@ def _simulate_all(
     from ccbench.datacenter.simulation import simulate as run
 
     results = {}
-    drain_s = max(duration_s, _LEAST_DRAIN_S)
+    drain_s = max(duration_s, _MIN_DRAIN_S)
     with progress() as display:
         flows = workload.flows(topology, duration_s, seed)
         for chosen in schemes:
@@ -286,7 +288,7 @@ def _show(display: Progress, task: TaskID, now_s: float) -> None:
 
 
 def _document(result: Simulation) -> dict[str, Any]:
-    """Return what is shown of a result, for machines."""
+    """Return the printed values of a result as a JSON document."""
     document = {
         kind: result.slowdowns(_EDGES if kind == "background" else (), kind=kind)
         .reset_index()
@@ -360,7 +362,7 @@ def _print(results: dict[str, Simulation]) -> None:
 
 
 def _size(size_bytes: float) -> str:
-    """Return a size for people.
+    """Return a size as text in its natural unit.
 
     Examples
     --------

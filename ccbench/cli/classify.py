@@ -29,52 +29,52 @@ if TYPE_CHECKING:
 
 __all__ = ["classify"]
 
-#: Arguments that recorded queues have; all others are about servers.
+#: Arguments that apply to recorded queues; all others apply to servers only.
 _OF_FILES = {"names", "setting_names", "training", "smooth", "bridge", "plot", "as_json"}
 
 
-@click.command(short_help="Say which congestion control a server runs.")
+@click.command(short_help="Identify the CCA of a server.")
 @click.argument("names", metavar="SERVER|FILE...", nargs=-1)
 @click.option(
     "--setting",
     "setting_names",
     metavar="NAME",
     multiple=True,
-    help="Mbit/s, ms and packets, such as 5bw-85rtt-64q: where to observe servers (may be "
-    "repeated), or where the files were recorded, if they do not know it themselves.  [default: "
-    "the thesis's four for servers]",
+    help="Bottleneck in Mbit/s, ms and packets, such as 5bw-85rtt-64q: that of the measurement "
+    "(may be repeated), or of the recording if a file does not contain it.  [default: the thesis's "
+    "four for servers]",
 )
 @click.option(
     "--training",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="A training set of one's own (`ccbench classify-train`).",
+    help="Training set (`ccbench classify-train`) instead of the packaged one.",
 )
 @click.option(
     "--smooth",
     type=quantity("s"),
     metavar="SECONDS",
-    help="Smooth traces, also those of the training set: time constant of a moving average.",
+    help="Time constant of a moving average that smooths traces, including the training set.",
 )
 @click.option(
     "--bridge",
     type=quantity("s"),
     metavar="SECONDS",
-    help="Draw straight lines over pauses of the application: where the queue is empty and nothing "
-    "arrives for longer than this. Must be longer than a round trip, such as 0.5.",
+    help="Interpolate over pauses of the application, in which the queue is empty and no packet "
+    "arrives for longer than this. Must exceed a round trip, such as 0.5.",
 )
 @click.option(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Draw each recorded queue over its nearest training trace (.png, .svg, .pdf). Servers "
-    "have such a figure in their folders.",
+    help="Draw each recorded queue over its nearest training trace (.png, .svg, .pdf). For "
+    "servers, this figure is in the server's folder.",
 )
 @click.option(
     "--hosts",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="A list of servers, one on a line; after a comma a group such as cloudfront.",
+    help="List of servers, one per line, optionally with a comma and a group such as cloudfront.",
 )
 @click.option(
     "-o",
@@ -82,23 +82,23 @@ _OF_FILES = {"names", "setting_names", "training", "smooth", "bridge", "plot", "
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("servers"),
     show_default=True,
-    help="Folder for what servers are found to be. What is in there is not asked again.",
+    help="Folder for the results of servers. Servers with a result are not measured again.",
 )
-@click.option("--retry", is_flag=True, help="Ask those again that could not be classified.")
+@click.option("--retry", is_flag=True, help="Repeat servers that could not be classified.")
 @link_engine_options
 @click.option(
     "--max-megabytes",
     type=quantity("MB"),
     default=100.0,
     show_default=True,
-    help="What one server may be asked for in all.",
+    help="Maximum total download from one server.",
 )
 @click.option(
     "--max-connections",
     type=int,
     default=5,
     show_default=True,
-    help="How many connections one download may open.",
+    help="Maximum number of connections of one download.",
 )
 @click.option(
     "--pause",
@@ -106,23 +106,23 @@ _OF_FILES = {"names", "setting_names", "training", "smooth", "bridge", "plot", "
     metavar="S",
     default=5.0,
     show_default=True,
-    help="How long a server is left alone between two downloads.",
+    help="Pause between two downloads from a server.",
 )
 @click.option(
     "--contact",
     metavar="ADDRESS",
     default="",
-    help="How the owners of servers reach you: part of the User-Agent.",
+    help="Contact address for operators of servers, sent in the User-Agent.",
 )
 @click.option(
     "--min-utilisation",
     type=float,
     default=0.8,
     show_default=True,
-    help="What part of a link a server must use for its trace to count.",
+    help="Minimum utilisation of the link for a trace to be valid.",
 )
-@click.option("--insecure", is_flag=True, help="Ask servers without a valid certificate too.")
-@click.option("--dry-run", is_flag=True, help="Say what would be asked, and ask nobody.")
+@click.option("--insecure", is_flag=True, help="Accept servers without a valid certificate.")
+@click.option("--dry-run", is_flag=True, help="Print the planned requests without sending any.")
 @json_option
 @click.pass_context
 def classify(
@@ -137,22 +137,22 @@ def classify(
     plot: Path | None,
     hosts: Path | None,
     as_json: bool,
-    **asking: Any,
+    **survey: Any,
 ) -> ExitStatus | None:
-    """Say which congestion control a server runs, or made a recorded queue.
+    """Identify the CCA of a server or of a recorded queue.
 
-    SERVER is a host or a URL: it is asked for its page again and again, for 20 s in each of four
+    SERVER is a host name or a URL. ccbench requests its page repeatedly, for 20 s in each of four
     settings, through an emulated bottleneck whose queue is recorded (as root).
 
-    FILE is a record of such a queue: the folder of a run (`ccbench run -o`), of a command
-    (`ccbench shell -o`) or of a server, a log of mm-link, a CSV file with the columns time_s and
-    occupancy_packets, or two captures, BEFORE.pcap AFTER.pcap, of what arrived at the queue and
-    what left it. All are taken for one server's, and each has a vote.
+    FILE is a recorded queue: the folder of a run (`ccbench run -o`), a command (`ccbench shell -o`)
+    or a server, a log of mm-link, a CSV file with the columns time_s and occupancy_packets, or two
+    captures BEFORE.pcap AFTER.pcap of the packets that entered and left the queue. All files are
+    assumed to be of one server, and each has one vote.
 
     \b
         sudo ccbench classify example.com
         ccbench classify run-1 run-2 run-3 run-4
-    """  # noqa: D301 - click wants this sign itself
+    """  # noqa: D301 - click needs the backslash
     from ccbench.classify.setting import Setting
 
     settings = [Setting.named(name) for name in dict.fromkeys(setting_names)]
@@ -160,27 +160,27 @@ def classify(
     filters = {"smooth_s": smooth, "bridge_s": bridge}
     if not files:
         if plot is not None:
-            allowed = "left out for servers, whose figures are in their folders"
+            allowed = "left out for servers, which have the figure in their folder"
             raise validation.bad("--plot", str(plot), allowed, "leave it out")
         return _classify_servers(
-            names, hosts, settings, training=training, filters=filters, as_json=as_json, **asking
+            names, hosts, settings, training=training, filters=filters, as_json=as_json, **survey
         )
     if hosts is not None or len(files) < len(names):
         others = [name for name in names if Path(name) not in files]
         others += [] if hosts is None else [str(hosts)]
-        allowed = f"files only, as {files[0]} is one, or servers only"
-        raise validation.bad("names", others, allowed, "ask one after the other")
-    _refuse_options_of_servers(context)
+        allowed = f"files only, as {files[0]} is a file, or servers only"
+        raise validation.bad("names", others, allowed, "use one command for each")
+    _reject_options_of_servers(context)
     _classify_files(files, settings, training, filters, plot=plot, as_json=as_json)
     return None
 
 
-def _refuse_options_of_servers(context: click.Context) -> None:
-    """Refuse options that only servers have, rather than do nothing about them."""
+def _reject_options_of_servers(context: click.Context) -> None:
+    """Reject options that apply to servers only, instead of ignoring them."""
     for option in context.command.params:
         is_given = context.get_parameter_source(option.name or "") == ParameterSource.COMMANDLINE
         if is_given and option.name not in _OF_FILES:
-            allowed = "left out for files, as it is about servers"
+            allowed = "left out for files, as it applies to servers"
             raise validation.bad(
                 option.opts[-1], context.params[option.name or ""], allowed, "leave it out"
             )
@@ -216,7 +216,7 @@ def _classify_servers(
         pause_s=pause,
         contact=contact,
     )
-    # What is wrong with names and manners is said at once; pandas takes a while to import.
+    # Errors in targets and manners are raised before the slow import of pandas.
     from ccbench.classify.filters import Filters
     from ccbench.classify.web.survey import Survey
 
@@ -241,22 +241,22 @@ def _classify_servers(
 def _observe(
     survey: Survey, engine: LinkEngine, output: Path, *, retry: bool
 ) -> tuple[list[dict[str, Any]], int]:
-    """Run a survey; return its rows, and how many servers were asked."""
+    """Run a survey; return its rows and the number of servers measured now."""
     rows: list[dict[str, Any]] = []
     steps = len(survey.settings) + 1
-    begun, asked = 0, set()
+    completed, asked = 0, set()
     with progress("{task.fields[step]}") as bar:
         task = bar.add_task("", total=len(survey.targets) * steps, step="")
 
         def show(target: Target, step: str) -> None:
-            nonlocal begun
+            nonlocal completed
             asked.add(target.url)
-            bar.update(task, description=target.name, step=step, completed=begun)
-            begun += 1
+            bar.update(task, description=target.name, step=step, completed=completed)
+            completed += 1
 
         for row in survey.run(output, engine=engine, retry=retry, on_step=show):
             rows.append(row)
-            begun = len(rows) * steps
+            completed = len(rows) * steps
     return rows, len(asked)
 
 
@@ -273,7 +273,8 @@ def _classify_files(
 
     if len(settings) > 1:
         given = [setting.name for setting in settings]
-        raise validation.bad("--setting", given, "one, for all files", "ask one after the other")
+        step = "classify the files of each setting separately"
+        raise validation.bad("--setting", given, "one setting for all files", step)
     if plot is not None:
         plots.check_path(plot)
     from ccbench.classify.files import RecordedQueues

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["classify_cluster"]
 
 
-@click.command("classify-cluster", short_help="Think again about servers that are unknown.")
+@click.command("classify-cluster", short_help="Classify unknown servers by clustering.")
 @click.argument(
     "folders",
     metavar="FOLDER...",
@@ -32,22 +32,22 @@ __all__ = ["classify_cluster"]
     "group_file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="What servers belong to, such as a CDN: CSV with the columns target and group. Left out: "
-    "as the results say, or all are one group.",
+    help="Group of each server, such as a CDN: CSV with the columns target and group.  [default: "
+    "the groups in the results, or else one group of all]",
 )
 @click.option(
     "--min-share",
     type=float,
     default=0.05,
     show_default=True,
-    help="Part of a cluster that must have a label to give it to the rest.",
+    help="Minimum fraction of a cluster with a label for the rest to get that label.",
 )
 @click.option(
     "--cut",
     type=quantity("packets"),
     metavar="DISTANCE",
-    help="How far apart clusters are, in packets per point.  [default: for each setting the mean "
-    "of the CCAs' limits, beyond which a trace is unknown]",
+    help="Distance between clusters in packets per point.  [default: in each setting the mean of "
+    "the CCAs' limits, above which a trace is unknown]",
 )
 @click.option(
     "-o",
@@ -65,22 +65,22 @@ def classify_cluster(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Think again about unknown servers, now that many were observed.
+    """Classify unknown servers by clustering the traces of many servers.
 
-    FOLDER has what `ccbench classify HOST -o FOLDER` has written. Within each group of servers,
-    traces are clustered, and unknown ones get the label of those that they are like; then the
-    settings vote again. Servers that are still unknown are clustered: those in one cluster probably
-    run the same. The results in FOLDER stay as they are.
+    FOLDER is the output folder of `ccbench classify HOST -o FOLDER`. Traces are clustered within
+    each group of servers, and an unknown trace gets the label of its cluster; then the settings
+    vote again. Servers that remain unknown are clustered: those in one cluster probably run the
+    same CCA. The results in FOLDER do not change.
     """
     from ccbench.classify.observed import server_folders
     from ccbench.classify.reclustering import recluster
 
-    found = server_folders(folders)  # a wrong folder is refused before another one is made
+    servers = server_folders(folders)  # raises before the output folder is created
     if output is not None:
         result_folders.prepare(output, "clustering of servers")
     with progress("{task.completed:.0f} of {task.total:.0f}") as bar:
         result = recluster(
-            found,
+            servers,
             groups=group_file,
             min_share=min_share,
             cut=cut,
@@ -93,7 +93,7 @@ def classify_cluster(
         return
     _print(result)
     if output is not None:
-        print_pairs({"kept in": str(output)})
+        print_pairs({"saved to": str(output)})
 
 
 def _print(result: Reclustering) -> None:
@@ -106,7 +106,7 @@ def _print(result: Reclustering) -> None:
     several = [row for row in rows if row["size"] > 1]
     if several:
         print_table(
-            ["clusters of traces in", "setting", "traces", "label", "of them labelled", "medoid"],
+            ["clusters of traces in", "setting", "traces", "label", "labelled traces", "medoid"],
             [
                 [
                     row["group"],
@@ -119,7 +119,7 @@ def _print(result: Reclustering) -> None:
                 for row in several
             ],
         )
-    click.echo(f"clusters of a single trace: {len(rows) - len(several)}")
+    click.echo(f"clusters with a single trace: {len(rows) - len(several)}")
     if result.unknown is not None:
         print_table(
             ["still unknown", "servers", "medoid"],

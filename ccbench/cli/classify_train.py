@@ -30,43 +30,42 @@ __all__ = ["classify_train"]
     type=click.Path(path_type=Path, dir_okay=False),
     required=True,
     metavar="FILE",
-    help="Where to write the training set.",
+    help="File of the training set.",
 )
 @click.option(
     "--cca",
     "more_ccas",
     multiple=True,
     metavar="NAME",
-    help="Another congestion control besides those of Linux, such as a module; may be repeated.",
+    help="CCA in addition to those of Linux, such as a module; may be repeated.",
 )
 @click.option(
     "--setting",
     "setting_names",
     multiple=True,
     metavar="NAME",
-    help="Where to observe, such as 5bw-85rtt-64q; may be repeated.  [default: the thesis's four, "
-    "and one for servers that are far away]",
+    help="Bottleneck of the measurement, such as 5bw-85rtt-64q; may be repeated.  [default: the "
+    "thesis's four, and one for distant servers]",
 )
 @click.option(
     "--recorded",
     multiple=True,
     metavar="CCA=FILE",
-    help="What was recorded of a congestion control, in all forms that `ccbench classify` reads; "
-    "may be repeated, as for the second of two captures. Without --cca, it is added to what is "
-    "known already.",
+    help="Recorded queue of a CCA in any form that `ccbench classify` reads; may be repeated, as "
+    "for the second of two captures. Without --cca, it is added to an existing training set.",
 )
 @click.option(
     "--training",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Add to this training set in place of ccbench's own.",
+    help="Training set to extend instead of the packaged one.",
 )
 @click.option(
     "--samples",
     type=click.IntRange(1, 10_000),
     default=2,
     show_default=True,
-    help="Runs of each congestion control in each setting and variation.",
+    help="Runs of each CCA in each setting and variation.",
 )
 def classify_train(
     *,
@@ -77,15 +76,15 @@ def classify_train(
     training: Path | None,
     samples: int,
 ) -> None:
-    """Make the training set that `ccbench classify` compares with.
+    """Create a training set for `ccbench classify`.
 
-    The virtual kernel runs each congestion control in each setting, several times with what
-    differs between servers. Runs that were made before come out of the store. Recordings of
-    servers can be added, as of those that `ccbench classify-cluster` finds alike:
+    The virtual kernel runs each CCA in each setting several times, varying what differs between
+    servers. Stored runs are reused. Recordings of servers can be added, such as those of one
+    cluster of `ccbench classify-cluster`:
 
     \b
         ccbench classify-train -o mine.parquet --recorded new=servers/example.com
-    """  # noqa: D301 - click wants this sign itself
+    """  # noqa: D301 - click needs the backslash
     from ccbench.classify.setting import LOW_RATE, SETTINGS, Setting
     from ccbench.classify.training import CCAS
     from ccbench.classify.training_set import PACKAGED, TrainingSet, extended
@@ -94,26 +93,26 @@ def classify_train(
     settings = tuple(map(Setting.named, dict.fromkeys(setting_names)))
     if training is not None and (more_ccas or not recorded):
         allowed = "left out, unless there is --recorded and no --cca"
-        raise validation.bad("--training", str(training), allowed, "name what to add to it")
+        raise validation.bad("--training", str(training), allowed, "add --recorded CCA=FILE")
     if more_ccas or not recorded:
         check_ccas(*(("--cca", name) for name in more_ccas))
-        known = _observed((*CCAS, *more_ccas), settings or (*SETTINGS, LOW_RATE), samples)
+        result = _simulated((*CCAS, *more_ccas), settings or (*SETTINGS, LOW_RATE), samples)
     else:
-        known = TrainingSet.load(training or PACKAGED)
+        result = TrainingSet.load(training or PACKAGED)
     if recorded:
         from ccbench.classify.samples import recorded_samples
 
         if len(settings) > 1:
-            given, step = [setting.name for setting in settings], "add one after the other"
-            raise validation.bad("--setting", given, "one, with --recorded", step)
+            given, step = [setting.name for setting in settings], "add the settings one by one"
+            raise validation.bad("--setting", given, "one setting with --recorded", step)
         setting = next(iter(settings), None)
-        known = extended(known, recorded_samples(_files(recorded), setting, known.settings))
-    known.save(output)
-    _print(known, output)
+        result = extended(result, recorded_samples(_files(recorded), setting, result.settings))
+    result.save(output)
+    _print(result, output)
 
 
-def _observed(ccas: Sequence[str], settings: Sequence[Setting], samples: int) -> TrainingSet:
-    """Let the virtual kernel make a training set."""
+def _simulated(ccas: Sequence[str], settings: Sequence[Setting], samples: int) -> TrainingSet:
+    """Create a training set from runs on the virtual kernel."""
     from ccbench.classify.samples import train_on_runs
 
     with progress("{task.completed:.0f} of {task.total:.0f} runs") as bar:
@@ -126,39 +125,38 @@ def _observed(ccas: Sequence[str], settings: Sequence[Setting], samples: int) ->
 
 
 def _files(recorded: Sequence[str]) -> dict[str, list[Path]]:
-    """Return the files of each congestion control."""
+    """Return the files by CCA."""
     files: dict[str, list[Path]] = {}
     for text in recorded:
         cca, _, path = text.partition("=")
         if not cca or not path:
-            allowed = "the name of a congestion control and a file, such as new=queue.csv"
-            raise validation.bad("--recorded", text, allowed, "write it like that")
+            allowed = "CCA=FILE, such as new=queue.csv"
+            raise validation.bad("--recorded", text, allowed, "write the name, = and the file")
         files.setdefault(cca, []).append(Path(path))
     return files
 
 
-def _print(known: TrainingSet, output: Path) -> None:
+def _print(training_set: TrainingSet, output: Path) -> None:
     def percent(share: float) -> str:
         return "not measured" if math.isnan(share) else f"{share:.1%}"
 
-    thresholds = {one.name: threshold for one, threshold in known.thresholds.items()}
     print_table(
         [
             "setting",
             "limits\npackets",
             "quantile",
-            "known ones\ncalled unknown",
-            "unknown ones\ncalled known",
+            "false\nunknown",
+            "false\nknown",
         ],
         [
             [
-                name,
-                f"{min(one.limits.values()):.2f} to {max(one.limits.values()):.2f}",
-                f"{one.quantile:.2f}",
-                percent(one.false_unknown),
-                percent(one.false_known),
+                setting.name,
+                f"{min(threshold.limits.values()):.2f} to {max(threshold.limits.values()):.2f}",
+                f"{threshold.quantile:.2f}",
+                percent(threshold.false_unknown),
+                percent(threshold.false_known),
             ]
-            for name, one in thresholds.items()
+            for setting, threshold in training_set.thresholds.items()
         ],
     )
-    print_pairs({"traces": str(len(known.samples)), "kept in": str(output)})
+    print_pairs({"traces": str(len(training_set.samples)), "saved to": str(output)})

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["deployable"]
 
-#: Counterexamples shown for each threshold; the files have all of them.
+#: Counterexamples printed for each threshold; the files have all of them.
 _SHOWN = 3
 
 
@@ -56,14 +56,14 @@ _SHOWN = 3
     "metrics",
     metavar="M",
     multiple=True,
-    help="Judge by this metric; may be repeated.  [default: each workload's own]",
+    help="Metric of harm; may be repeated.  [default: those of each workload]",
 )
 @click.option(
     "--leeway",
     type=click.FloatRange(0, 1),
     default=0.05,
     show_default=True,
-    help="By how much harm may exceed its bound.",
+    help="Tolerance by which harm may exceed its bound.",
 )
 @click.option(
     "--repeat",
@@ -72,7 +72,7 @@ _SHOWN = 3
     metavar="N",
     default=5,
     show_default=True,
-    help="Runs of each scenario, each with a seed of its own.",
+    help="Runs of each scenario, each with its own seed.",
 )
 @click.option(
     "--duration",
@@ -110,13 +110,15 @@ def deployable(
 ) -> None:
     """Judge whether ALPHA may be deployed beside BETA.
 
-    In every network, BETA's flows of every workload run alone, beside BETA's and beside ALPHA's of
-    every workload. Three thresholds say how much harm ALPHA may do to them: as much as BETA does
-    with ALPHA's workload (equivalent), or as it would receive itself (symmetric), or as BETA does
-    with any workload (worst-case). Harm is that of whole runs, slow start included. Each run is
-    repeated; a threshold is broken, respected or undecided by the 95 % confidence intervals.
-    Without options each network has its own noise, or if it has none the typical one. Finished runs
-    are kept: the same command goes on where it was interrupted.
+    In every network, BETA's flows of every workload run alone, beside BETA's and beside ALPHA's
+    flows of every workload. Three thresholds bound the harm that ALPHA may do to BETA: the harm
+    that BETA does with ALPHA's workload (equivalent), the harm that BETA does to ALPHA (symmetric),
+    and the harm that BETA does with any workload (worst-case).
+
+    Harm is that of whole runs, including slow start. Runs are repeated; the 95 % confidence
+    intervals decide whether a threshold is broken, respected or undecided. By default, each network
+    has its own noise, or the typical noise if it defines none. Finished runs are stored: the same
+    command continues an interrupted assessment.
     """
     from ccbench.harm import circumstances
     from ccbench.harm.deployability import Assessment, assess
@@ -125,7 +127,7 @@ def deployable(
     assessment = Assessment(
         alpha=alpha,
         beta=beta,
-        networks=tuple(replace(one, noise=noise.over(one.path_noise)) for one in paths),
+        networks=tuple(replace(path, noise=noise.over(path.path_noise)) for path in paths),
         workloads=circumstances.load_workloads(workloads) if workloads else circumstances.WORKLOADS,
         metrics=metrics or None,
         duration_s=duration,
@@ -188,11 +190,11 @@ def _print(result: Deployability, output: Path | None) -> None:
         details = f"{broken} broken, {undecided} undecided of {len(cases)} cases"
         click.echo(f"{threshold:<10}  {verdict:<9}  ({details})")
     for threshold in result.verdicts:
-        found = result.counterexamples(threshold)
-        if len(found):
-            _print_counterexamples(found, threshold, settings)
-    noises = list(dict.fromkeys(one.path_noise.describe() for one in settings.networks))
-    single = " (no intervals: verdicts are by single numbers)"
+        counterexamples = result.counterexamples(threshold)
+        if len(counterexamples):
+            _print_counterexamples(counterexamples, threshold, settings)
+    noises = list(dict.fromkeys(network.path_noise.describe() for network in settings.networks))
+    single = " (no intervals: verdicts compare single numbers)"
     pairs = {
         "noise": "; ".join(noises) + (" (by network)" if len(noises) > 1 else ""),
         "repetitions": f"{settings.repetitions}{single if settings.repetitions == 1 else ''}",
@@ -205,7 +207,7 @@ def _print(result: Deployability, output: Path | None) -> None:
     print_pairs(pairs)
 
 
-def _print_counterexamples(found: pd.DataFrame, threshold: str, settings: Assessment) -> None:
+def _print_counterexamples(cases: pd.DataFrame, threshold: str, settings: Assessment) -> None:
     click.echo()
     print_table(
         [
@@ -227,9 +229,9 @@ def _print_counterexamples(found: pd.DataFrame, threshold: str, settings: Assess
                 f"{case['bound']:.2f}",
                 _with_ci(case["excess"], case["excess_ci"]),
             ]
-            for case in found.head(_SHOWN).to_dict("records")
+            for case in cases.head(_SHOWN).to_dict("records")
         ],
-        title=f"What breaks {threshold} bounded harm most:",
+        title=f"Largest violations of {threshold} bounded harm:",
     )
 
 

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["doctor"]
 
 
-@click.command(short_help="Say what this machine can run, and what is missing.")
+@click.command(short_help="Check what this machine can run and what is missing.")
 @engine_options
 @json_option
 def doctor(*, engine: EngineChoice, as_json: bool) -> ExitStatus:
-    """Say what this machine can run, and what to install for the rest.
+    """Check the requirements of an engine on this machine, and name missing packages.
 
-    The exit status is 0 if the engine has everything that runs need, and 1 if something is missing.
+    The exit status is 0 if the engine can run, and 1 if a requirement is missing.
     """
     from ccbench.emulate.store import Store
 
@@ -44,7 +44,7 @@ def doctor(*, engine: EngineChoice, as_json: bool) -> ExitStatus:
         verdict = "can run here" if fine else "cannot run here yet: follow the arrows"
         click.echo(f"\nEngine {chosen.name!r} {verdict}.")
         if servers:
-            click.echo("\n`ccbench classify SERVER` with it needs besides:")
+            click.echo("\nRequirements of `ccbench classify SERVER` with this engine:")
             _print(servers)
     return ExitStatus.OK if fine else ExitStatus.FAILED
 
@@ -58,7 +58,7 @@ def _print(checks: Iterable[Check]) -> None:
 
 
 def _servers(engine: Engine, checks: Iterable[Check]) -> list[Check]:
-    """Return what asking servers through this engine's links needs besides the engine."""
+    """Return the additional checks for measuring servers through this engine's links."""
     if not isinstance(engine, LinkEngine):
         return []
     from ccbench.classify.web import download

@@ -20,31 +20,31 @@ if TYPE_CHECKING:
 
 __all__ = ["elasticity"]
 
-#: Most rows of the table over time.
+#: Maximum number of rows of the table over time.
 _MOST_ROWS = 12
 _RATES = ("send_mbps", "receive_mbps", "estimate_mbps", "true_mbps")
 
 
 def _flows(_context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> list[int]:
-    """Read numbers of flows and ranges of them.
+    """Read numbers and ranges of flows.
 
     Examples
     --------
     >>> _flows(None, None, ("0", "5-7"))
     [0, 5, 6, 7]
     """
-    found: list[int] = []
+    flows: list[int] = []
     for text in texts:
         match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", text, re.ASCII)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last:
             message = f"{text!r} is not the number of a flow such as 0, or a range such as 0-9"
             raise click.BadParameter(message)
-        found += range(first, last + 1)
-    return found
+        flows += range(first, last + 1)
+    return flows
 
 
-@click.command(short_help="Say whether a sender's cross traffic is elastic.")
+@click.command(short_help="Detect whether a sender's cross traffic is elastic.")
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
     "--flow",
@@ -53,8 +53,8 @@ def _flows(_context: click.Context, _option: click.Parameter, texts: tuple[str, 
     multiple=True,
     default=("0",),
     callback=_flows,
-    help="The sender, by its number in the run; all other flows are its cross traffic. A range "
-    "such as 0-9, or the option again: these flows together.  [default: 0]",
+    help="Number of the sender in the run; all other flows are its cross traffic. A range such as "
+    "0-9, or a repeated option, is one sender of several flows.  [default: 0]",
 )
 @click.option(
     "--bottleneck",
@@ -62,20 +62,20 @@ def _flows(_context: click.Context, _option: click.Parameter, texts: tuple[str, 
     metavar="N",
     default=0,
     show_default=True,
-    help="The bottleneck that it shares with them.",
+    help="Number of the bottleneck.",
 )
 @click.option(
     "--bandwidth",
     type=quantity("Mbit/s"),
     metavar="MBPS",
-    help="What the sender takes for the link's rate, μ.  [default: the scenario's; the mean of a "
-    "trace or of Wi-Fi]",
+    help="Link rate μ assumed by the sender.  [default: that of the scenario; the mean of a trace "
+    "or of Wi-Fi]",
 )
 @click.option(
     "--rate-window",
     type=quantity("ms"),
     metavar="MS",
-    help="What S and R are measured over.  [default: the sender's median RTT]",
+    help="Averaging window of S and R.  [default: the sender's median RTT]",
 )
 @click.option(
     "--frequency",
@@ -83,7 +83,7 @@ def _flows(_context: click.Context, _option: click.Parameter, texts: tuple[str, 
     metavar="HZ",
     default=5.0,
     show_default=True,
-    help="Of the sender's pulses, f_p.",
+    help="Frequency of the sender's pulses, f_p.",
 )
 @click.option(
     "--margin",
@@ -91,7 +91,7 @@ def _flows(_context: click.Context, _option: click.Parameter, texts: tuple[str, 
     metavar="HZ",
     default=0.5,
     show_default=True,
-    help="What the frequencies it is compared with keep away from it and from its double, ε.",
+    help="Margin ε around f_p and 2 f_p of the frequencies that f_p is compared with.",
 )
 @click.option(
     "--window",
@@ -99,7 +99,7 @@ def _flows(_context: click.Context, _option: click.Parameter, texts: tuple[str, 
     metavar="S",
     default=5.0,
     show_default=True,
-    help="Length of the FFT: a whole number of pulses.",
+    help="Length of the FFT; a whole number of pulses.",
 )
 @click.option(
     "--threshold",
@@ -107,13 +107,13 @@ def _flows(_context: click.Context, _option: click.Parameter, texts: tuple[str, 
     metavar="ETA",
     default=2.0,
     show_default=True,
-    help="Cross traffic is elastic from this η on, 1 or more.",
+    help="Minimum η of elastic cross traffic, at least 1.",
 )
 @click.option(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Draw rates, spectrum and η over time, as .png, .pdf or .svg.",
+    help="Draw rates, spectrum and η over time as .png, .pdf or .svg.",
 )
 @json_option
 def elasticity(
@@ -130,27 +130,27 @@ def elasticity(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Say whether a sender's cross traffic is elastic, as Nimbus would, and whether that is so.
+    """Detect with Nimbus's method whether a sender's cross traffic is elastic, and check it.
 
-    RUN is the folder of a run with a queue log (`ccbench run -o`). From the rates at which the
-    sender's own packets came to the bottleneck (S) and left it (R) follows the rate of all others
-    (ẑ); η tells how far that goes up and down with the sender's pulses. Beside it stands what was
-    really there.
+    RUN is the folder of a run with a queue log (`ccbench run -o`). The rates at which the sender's
+    packets arrive at the bottleneck (S) and leave it (R) give an estimate of the cross traffic's
+    rate (ẑ); η measures how strongly ẑ follows the sender's pulses. The output compares both with
+    the true cross traffic.
     """
     from ccbench.elasticity.detector import Detector
     from ccbench.elasticity.observed import observe
     from ccbench.run.run import Run
 
     if plot is not None:
-        from ccbench.run import plots  # matplotlib is worth it only if something is drawn
+        from ccbench.run import plots  # imports matplotlib
 
         plots.check_path(plot)
     detector = Detector(pulse_hz=frequency, margin_hz=margin, window_s=window, threshold=threshold)
     if not (run / "run.json").is_file():
-        step = "name what `ccbench run -o` has written"
-        raise validation.bad("folder", str(run), "one of a run", step)
+        step = "name a folder written by `ccbench run -o`"
+        raise validation.bad("folder", str(run), "the folder of a run", step)
     loaded = Run.load(run)
-    seen = observe(
+    observation = observe(
         loaded,
         flows=flows,
         bottleneck=bottleneck,
@@ -162,11 +162,11 @@ def elasticity(
         from ccbench.elasticity.figures import over_time
         from ccbench.run import plots
 
-        plots.save(over_time(seen), plot)
+        plots.save(over_time(observation), plot)
     if as_json:
-        print_json({"run": str(run), **seen.to_dict()})
+        print_json({"run": str(run), **observation.to_dict()})
         return
-    _print(seen, loaded)
+    _print(observation, loaded)
     if plot is not None:
         print_pairs({"plot": str(plot)})
 
@@ -203,10 +203,10 @@ def _print(seen: Observation, run: Run) -> None:
             "pulses": f"S varies by {seen.send_peak_mbps:.2f} Mbit/s at {detector.pulse_hz:g} Hz; "
             f"with pulses of μ/4 by {fundamental_mbps(seen.link_mbps):.2f}",
             "η": f"{middle:.2f} in the median, {low:.2f} to {high:.2f} in four of five windows",
-            "elastic": f"in {windows['is_elastic'].mean():.1%} of the time, as η is "
-            f"{detector.threshold:g} or more",
+            "elastic": f"{windows['is_elastic'].mean():.1%} of the time (η at least "
+            f"{detector.threshold:g})",
             "truth": f"{0.0 if math.isnan(share) else share:.1%} of the cross traffic is elastic; "
-            f"{seen.accuracy:.1%} of the time judged rightly",
+            f"{seen.accuracy:.1%} of the time classified correctly",
         }
     print_pairs(lines)
     for remark in _remarks(seen):
@@ -214,22 +214,22 @@ def _print(seen: Observation, run: Run) -> None:
 
 
 def _remarks(seen: Observation) -> list[str]:
-    """Say where the method's assumptions do not hold."""
+    """Return the assumptions of the method that do not hold."""
     if not len(seen.elasticity):
-        return [f"rates are known for less than {seen.detector.window_s:g} s: there is no η"]
+        return [f"rates cover less than {seen.detector.window_s:g} s: there is no η"]
     remarks = []
     if not seen.is_pulsing:
         remarks.append("the sender does not pulse, so η says nothing about its cross traffic")
-    if seen.rate_window_s * seen.detector.pulse_hz > 0.75:  # noqa: PLR2004 - a third is left of it
+    if seen.rate_window_s * seen.detector.pulse_hz > 0.75:  # noqa: PLR2004 - a third remains
         remarks.append(
             f"rates over {seen.rate_window_s * 1e3:.0f} ms hardly show pulses of "
-            f"{1e3 / seen.detector.pulse_hz:.0f} ms; --rate-window shortens them"
+            f"{1e3 / seen.detector.pulse_hz:.0f} ms; shorten them with --rate-window"
         )
     return remarks
 
 
 def _print_over_time(seen: Observation) -> None:
-    """Print a row for each part of the time: means of rates and amplitudes, the median η."""
+    """Print a row for each period: means of rates and amplitudes, and the median η."""
     import numpy as np
 
     windows = seen.elasticity

@@ -50,28 +50,28 @@ __all__ = ["harm"]
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="How many flows ALPHA has.",
+    help="Number of ALPHA's flows.",
 )
 @click.option(
     "--beta-flows",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="How many flows BETA has.",
+    help="Number of BETA's flows.",
 )
 @click.option(
     "--workload",
     metavar="NAME",
     default="long",
     show_default=True,
-    help="What BETA's flows send: long, short, video or call.",
+    help="Workload of BETA's flows: long, short, video or call.",
 )
 @click.option(
     "--metric",
     "metrics",
     metavar="M",
     multiple=True,
-    help="Harm by this metric as well; may be repeated. `all` is all of them.",
+    help="Additional metric of harm; may be repeated. `all` stands for every metric.",
 )
 @duration_option
 @seed_option
@@ -79,31 +79,31 @@ __all__ = ["harm"]
     "--repeat",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Repetitions, each with a seed of its own.  [default: 6]",
+    help="Repetitions, each with its own seed.  [default: 6]",
 )
 @click.option(
     "--precision",
     type=quantity(""),
     metavar="X",
-    help="Repeat until half the 95 % interval of relative harm is at most this.",
+    help="Repeat until half the 95 % interval of relative harm is at most X.",
 )
 @click.option(
     "--max-repeat",
     type=click.IntRange(min=1),
     metavar="N",
-    help="With --precision: repetitions at most.  [default: 100]",
+    help="With --precision: maximum number of repetitions.  [default: 100]",
 )
 @noise_options
 @click.option(
     "--sensitivity",
     is_flag=True,
-    help="Measure with 0, 0.01, 0.1, 1 and 10 times the noise.",
+    help="Measure at 0, 0.01, 0.1, 1 and 10 times the noise.",
 )
 @click.option(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="With --sensitivity: draw harm over the level of noise, as .png, .pdf or .svg.",
+    help="With --sensitivity: draw harm over the level of noise as .png, .pdf or .svg.",
 )
 @json_option
 def harm(
@@ -123,17 +123,16 @@ def harm(
 ) -> None:
     """Measure how much ALPHA harms BETA in one network.
 
-    The number is printed with its parts. Two runs of the same network are compared: BETA's flows
-    alone, and BETA's together with ALPHA's. Absolute harm is the share of its solo throughput that
-    BETA loses; relative harm is what is left of it after the loss that fair sharing would bring.
-    Above 0, ALPHA takes more than its share.
+    Compares two runs of the same network: BETA's flows alone, and BETA's flows together with
+    ALPHA's. Absolute harm is the fraction of its solo throughput that BETA loses. Relative harm is
+    absolute harm minus the loss that fair sharing would cause: above 0, ALPHA takes more than its
+    fair share.
 
-    Runs have the typical noise of the network, and are repeated: every number is a mean with its
-    95 % confidence interval. Between loss-based congestion controls harm depends on the level of
-    the noise: see --sensitivity.
+    Runs have the typical noise of the network and are repeated: each number is a mean with its 95 %
+    confidence interval. Between loss-based CCAs, harm depends on the level of the noise: see
+    --sensitivity.
 
-    Other workloads than long flows are judged by metrics of their own, such as flow completion time
-    or delay.
+    Workloads other than long flows have their own metrics, such as flow completion time or delay.
     """
     repetitions = _repetition_settings(repeat, precision, max_repeat)
     if plot is not None:
@@ -178,7 +177,7 @@ def _over_noise(
 
 @contextmanager
 def _runs_shown(experiment: Experiment) -> Iterator[Callable[[int, int], None]]:
-    """Show how many runs are done; yield what to call with their number and that of all."""
+    """Show a progress bar of runs; yield a function of the finished and the planned runs."""
     with progress("{task.completed:.0f} of {task.total:.0f} runs") as bar:
         task = bar.add_task(experiment.competing.name, total=2)
         yield lambda done, planned: bar.update(task, completed=done, total=planned)
@@ -187,7 +186,7 @@ def _runs_shown(experiment: Experiment) -> Iterator[Callable[[int, int], None]]:
 def _repetition_settings(
     repeat: int | None, precision: float | None, max_repeat: int | None
 ) -> dict[str, Any]:
-    """Return the settings of :func:`ccbench.harm.repeat` that were given."""
+    """Return the given arguments of :func:`ccbench.harm.repeat`."""
     if max_repeat is not None and precision is None:
         allowed = "left out without --precision"
         raise validation.bad("--max-repeat", max_repeat, allowed, "write --repeat instead")
@@ -199,7 +198,7 @@ def _check_plot(plot: Path, *, sensitivity: bool) -> None:
     if not sensitivity:
         allowed = "left out without --sensitivity"
         raise validation.bad("--plot", str(plot), allowed, "add --sensitivity")
-    from ccbench.run import plots  # matplotlib is worth it only if something is drawn
+    from ccbench.run import plots  # imports matplotlib
 
     plots.check_path(plot)
 
@@ -207,7 +206,7 @@ def _check_plot(plot: Path, *, sensitivity: bool) -> None:
 def _experiment(
     alpha: str, beta: str, workload: str, metrics: tuple[str, ...], network: dict[str, Any]
 ) -> tuple[Experiment, tuple[Metric, ...]]:
-    """Return what the options ask for: an experiment with typical noise, and further metrics."""
+    """Return the experiment of the options, with typical noise, and the additional metrics."""
     from ccbench import harm as library
 
     service = library.workload_named(workload)

@@ -26,7 +26,7 @@ __all__ = ["kernel"]
 
 @click.group()
 def kernel() -> None:
-    """Build the virtual kernel, list and remove builds."""
+    """Build the virtual kernel, and list and remove builds."""
 
 
 @kernel.command(short_help="Compile the virtual kernel and its modules.")
@@ -37,32 +37,32 @@ def kernel() -> None:
     help="Linux 6.1 or newer to build.  [default: the distribution's linux-source package]",
 )
 @click.option(
-    "--hz", type=int, default=1000, show_default=True, help="The kernel's timer ticks per second."
+    "--hz", type=int, default=1000, show_default=True, help="Timer ticks of the kernel per second."
 )
 @click.option(
-    "--jobs", type=click.IntRange(min=1), help="Compilers side by side.  [default: one per core]"
+    "--jobs", type=click.IntRange(min=1), help="Parallel compilers.  [default: one per core]"
 )
 def build(*, source: Path | None, hz: int, jobs: int | None) -> None:
-    """Compile the virtual kernel, its modules and its init; what has not changed is kept.
+    """Compile the changed parts of the virtual kernel, its modules and its init.
 
-    It needs no root and writes to the user's cache folder only.
+    It needs no root, and writes only to the user's cache folder.
     """
     from ccbench.emulate.kernel.source import build as library
 
     with progress() as bar:
         task = bar.add_task("", total=1.0)
 
-        def show(what: str, part: float) -> None:
-            # Where there is no tty, a line for each phase.
-            if bar.disable and part < 1 and what != bar.tasks[0].description:
-                click.echo(what, err=True)
-            bar.update(task, description=what, completed=part)
+        def show(phase: str, done: float) -> None:
+            # Without a tty, print a line for each phase.
+            if bar.disable and done < 1 and phase != bar.tasks[0].description:
+                click.echo(phase, err=True)
+            bar.update(task, description=phase, completed=done)
 
-        made = library.build(source, hz=hz, jobs=jobs, on_progress=show)
-    _print(made)
+        built = library.build(source, hz=hz, jobs=jobs, on_progress=show)
+    _print(built)
 
 
-@kernel.command(short_help="Say what is built.")
+@kernel.command(short_help="Show the current build.")
 @click.option(
     "--qdisc",
     metavar="NAME",
@@ -71,36 +71,36 @@ def build(*, source: Path | None, hz: int, jobs: int | None) -> None:
 )
 @json_option
 def info(*, qdisc: str | None, as_json: bool) -> None:
-    """Say what is built: version, HZ, congestion controls, queueing disciplines, modules."""
+    """Show the current build: version, HZ, CCAs, queueing disciplines, modules."""
     from ccbench.emulate.kernel.source.build import installed
 
-    made = installed()
+    build = installed()
     if qdisc is not None:
-        _print_qdisc(made.queue(qdisc), as_json=as_json)
+        _print_qdisc(build.queue(qdisc), as_json=as_json)
     elif as_json:
         print_json(
             {
-                "path": made.path,
-                "release": made.release,
-                "hz": made.hz,
-                "ccas": made.ccas,
-                "qdiscs": list(made.queues),
-                "modules": made.modules,
-                "version": made.version,
+                "path": build.path,
+                "release": build.release,
+                "hz": build.hz,
+                "ccas": build.ccas,
+                "qdiscs": list(build.queues),
+                "modules": build.modules,
+                "version": build.version,
             }
         )
     else:
-        _print(made)
+        _print(build)
 
 
 @kernel.command("list")
 @json_option
 def list_kept(*, as_json: bool) -> None:
-    """Say which kernels the cache holds and what they take.
+    """List the kernels in the cache with their sizes.
 
-    A `build` runs; modules are compiled with a `tree`. The state is `running` (a process uses it),
-    `current` (the next run takes it), `newest` of its Linux and HZ, or what `ccbench kernel prune`
-    removes: `old` or `damaged`. What several share is counted with one of them.
+    A `build` runs; modules are compiled against a `tree`. The state is `running` (in use by a
+    process), `current` (used by the next run), `newest` of its Linux release and HZ, `old` or
+    `damaged`; `ccbench kernel prune` removes the last two. Shared files are counted once.
     """
     from ccbench.emulate.kernel.source.cached_kernels import kept
 
@@ -108,18 +108,17 @@ def list_kept(*, as_json: bool) -> None:
 
 
 @kernel.command()
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Only list the kernels to remove.")
 @json_option
 def prune(*, dry_run: bool, as_json: bool) -> None:
-    """Remove all kernels but those in use and the newest of each.
+    """Remove old kernels from the cache.
 
-    Of each release of Linux and HZ the newest stays.
-
-    What was removed can be built again from the same source by the same ccbench. Runs stay.
+    Kernels in use and the newest of each Linux release and HZ remain. The same ccbench can build a
+    removed kernel again from the same source. Stored runs remain.
     """
     from ccbench.emulate.kernel.source.cached_kernels import prune as remove
 
-    removed = remove(dry_run=dry_run, report=lambda what, _: click.echo(what, err=True))
+    removed = remove(dry_run=dry_run, report=lambda phase, _: click.echo(phase, err=True))
     _print_kept(removed, as_json=as_json)
     if not as_json:
         done = "would be removed" if dry_run else "removed"
@@ -173,7 +172,7 @@ def _print_qdisc(qdisc: Qdisc, *, as_json: bool) -> None:
     if as_json:
         print_json({**properties, "options": options})
         return
-    words = {**properties, "marks": "packets of ECN" if qdisc.marks else "nothing"}
+    words = {**properties, "marks": "ECN-capable packets" if qdisc.marks else "no packets"}
     print_pairs({key: str(value) for key, value in words.items()}, words=True)
     if options:
         print_table(
@@ -196,16 +195,16 @@ def _default(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
-def _print(made: KernelBuild) -> None:
+def _print(build: KernelBuild) -> None:
     print_pairs(
         {
-            "Linux": made.release,
-            "HZ": str(made.hz),
-            "congestion controls": ", ".join(made.ccas),
-            "queueing disciplines": ", ".join(made.queues),
-            "modules": ", ".join(made.modules),
-            "version": made.version,
-            "folder": str(made.path),
+            "Linux": build.release,
+            "HZ": str(build.hz),
+            "congestion controls": ", ".join(build.ccas),
+            "queueing disciplines": ", ".join(build.queues),
+            "modules": ", ".join(build.modules),
+            "version": build.version,
+            "folder": str(build.path),
         },
         words=True,
     )

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program ``ccbench``: its commands, and what becomes of errors.
+"""The program ``ccbench``: its commands and the handling of errors.
 
-Every error that a person can do something about is one line on standard error and an exit status of
-:class:`~ccbench.cli._status.ExitStatus`; a traceback appears only with ``--debug``.
+Every error is one line on standard error and an exit status of
+:class:`~ccbench.cli._status.ExitStatus`. A traceback of an internal error appears only with
+``--debug``.
 """
 
 from __future__ import annotations
@@ -46,88 +47,88 @@ if TYPE_CHECKING:
 __all__ = ["main", "program"]
 
 
-#: What Python says where there is no memory for another thread, or there may be no more of them.
+#: Python's message if memory or the limit of threads is exhausted.
 _NO_THREAD = "can't start new thread"
-_NO_MEMORY = "there is not enough memory: free some, run fewer side by side, or raise `ulimit -v`"
+_NO_MEMORY = "there is not enough memory: free some, run fewer in parallel, or raise `ulimit -v`"
 
 
 class _Program(click.Group):
-    """A click group whose every way out is an `ExitStatus`."""
+    """A click group that always exits with an `ExitStatus`."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except (CcbenchError, click.ClickException, click.exceptions.Exit, click.Abort):
             raise
-        except BrokenPipeError:  # the reader has gone (`ccbench ... | head`): click ends quietly
+        except BrokenPipeError:  # the reader is gone (`ccbench ... | head`): click exits silently
             raise
         except Exception as error:
             if ctx.params["debug"]:
                 raise
             if isinstance(error, MemoryError) or _NO_THREAD in str(error):
                 raise CcbenchError(_NO_MEMORY) from error
-            if isinstance(error, OSError):  # the machine refuses: no room, no permission, ...
-                raise CcbenchError(_refusal(error)) from error
+            if isinstance(error, OSError):  # no space left, no permission, ...
+                raise CcbenchError(_explained(error)) from error
             raise CcbenchError(
-                f"{type(error).__name__}: {error} (a fault of ccbench; "
-                f"`ccbench --debug {ctx.invoked_subcommand} ...` shows where)"
+                f"{type(error).__name__}: {error} (a bug in ccbench; "
+                f"`ccbench --debug {ctx.invoked_subcommand} ...` prints the traceback)"
             ) from error
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         try:
-            # Where it does not raise, a command returns its status or nothing, and --help a 0.
+            # A command returns its status or None, and --help returns 0.
             status = super().main(*args, **{**extra, "standalone_mode": False}) or ExitStatus.OK
-        except (*_ANSWERED, KeyboardInterrupt) as error:
-            # What a library in C was interrupted in may end with any other error.
-            status = _answer(KeyboardInterrupt() if _interrupts else error)
+        except (*_REPORTED, KeyboardInterrupt) as error:
+            # An interrupted C library may raise any other error.
+            status = _report(KeyboardInterrupt() if _interrupts else error)
         sys.exit(status)
 
 
-#: What ends a command: its own errors, and those of what goes before any, as --help to a full disk.
-_ANSWERED = (click.ClickException, click.Abort, CcbenchError, OSError)
-#: How often Ctrl-C was heard.
+#: Errors that end a command. OSError covers output before any command runs (--help to a full disk).
+_REPORTED = (click.ClickException, click.Abort, CcbenchError, OSError)
+#: Signal numbers of the interrupts received so far.
 _interrupts: list[int] = []
 
 
-def _answer(error: BaseException) -> ExitStatus:
-    """Say what has ended a command, and return its status."""
+def _report(error: BaseException) -> ExitStatus:
+    """Print the error that ended a command and return the exit status."""
     if isinstance(error, click.ClickException):
-        return _refuse(error)
+        return _report_usage(error)
     if isinstance(error, (click.Abort, KeyboardInterrupt)):
-        _complain("interrupted; what was finished is kept")
+        _print_error("interrupted; finished runs are stored")
         return ExitStatus.INTERRUPTED
-    _complain(_refusal(error) if isinstance(error, OSError) else str(error))
+    _print_error(_explained(error) if isinstance(error, OSError) else str(error))
     if isinstance(error, EngineError):
         for line in error.console:
             click.echo(f"  | {line}", err=True)
     return ExitStatus.BAD_INPUT if isinstance(error, InputError) else ExitStatus.FAILED
 
 
-def _refusal(error: OSError) -> str:
-    """Return what the machine refuses, and what to do about it if that is known."""
+def _explained(error: OSError) -> str:
+    """Return the message of a system error with the next step, if one is known."""
     if error.filename is None:
         return explain(error)
-    place, cache = Path(os.fsdecode(error.filename)), cache_dir()
-    if place.is_relative_to(cache) or cache.is_relative_to(place):
+    path, cache = Path(os.fsdecode(error.filename)), cache_dir()
+    if path.is_relative_to(cache) or cache.is_relative_to(path):
         return explain(error, elsewhere=ELSEWHERE)
     return explain(error)
 
 
-def _refuse(error: click.ClickException) -> ExitStatus:
-    """Report what click itself finds wrong with the command line, in one line too."""
+def _report_usage(error: click.ClickException) -> ExitStatus:
+    """Print click's own error about the command line in one line."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
         return ExitStatus.BAD_INPUT
     message = " ".join(error.format_message().split()).rstrip(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
     end = "" if message.endswith("?") else "."
-    _complain(f"{message}{end} See: {context.command_path if context else 'ccbench'} --help")
+    _print_error(f"{message}{end} See: {context.command_path if context else 'ccbench'} --help")
     return ExitStatus.BAD_INPUT
 
 
-def _complain(message: str) -> None:
-    # Names of files may have anything in them, which must not break the line, or steer a terminal.
-    shown = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
+def _print_error(message: str) -> None:
+    # Control characters in file names must neither break the line nor reach the terminal.
+    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in message)
     click.echo(f"{coloured('ccbench:', 'red')} {shown}", err=True)
 
 
@@ -152,13 +153,13 @@ def _show_version(context: click.Context) -> None:
     is_eager=True,
     expose_value=False,
     callback=lambda context, _, wanted: _show_version(context) if wanted else None,
-    help="Say which ccbench, kernel and modules these are, and exit.",
+    help="Show the versions of ccbench, kernel and modules, and exit.",
 )
-@click.option("--debug", is_flag=True, help="Show a traceback when ccbench itself is at fault.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an internal error.")
 def program(*, debug: bool) -> None:
-    """Benchmarks of congestion control on the real Linux TCP stack in virtual time.
+    """Benchmark congestion control on the real Linux TCP stack in virtual time.
 
-    Start with `ccbench doctor`: it says what this machine can run and what to install for the rest.
+    Start with `ccbench doctor`, which checks this machine and names missing packages.
     """
 
 
@@ -179,21 +180,21 @@ def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
     signal.default_int_handler(number, frame)
 
 
-def _fill_standard() -> None:
-    """Give closed standard descriptors to nobody, so that no file of ours becomes one of them."""
+def _open_standard_streams() -> None:
+    """Open closed standard streams on /dev/null, so that no other file gets their descriptors."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # in the order of their numbers, of which each takes its own
-            nobody = os.open(os.devnull, os.O_RDWR)
-            setattr(sys, name, os.fdopen(nobody, mode, encoding="utf-8"))
+        if getattr(sys, name) is None:  # in ascending order, so each gets its own descriptor
+            null = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(null, mode, encoding="utf-8"))
 
 
 def main() -> NoReturn:
     """Run the program on ``sys.argv`` and exit."""
-    _fill_standard()
-    # A file's name that is not UTF-8, or a letter that the terminal lacks, is no reason to fail.
+    _open_standard_streams()
+    # Print file names that are not UTF-8, and characters that the terminal lacks, escaped.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    # `kill` then unwinds the stack as Ctrl-C does: running kernels are stopped on the way out.
+    # `kill` unwinds the stack as Ctrl-C does, which stops running kernels.
     signal.signal(signal.SIGTERM, _terminate)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["model"]
 
 
-@click.group(short_help="Say what to expect of a network, without running it.")
+@click.group(short_help="Predict results with closed-form models.")
 def model() -> None:
-    """Say what to expect of a network by a closed-form model, without running it."""
+    """Predict results with closed-form models, without running a network."""
 
 
-@model.command(short_help="Predict what BBRv1 gets beside CUBIC or Reno.")
+@model.command(short_help="Predict BBRv1's share beside CUBIC or Reno.")
 @bandwidth_option
 @rtt_option
 @queue_option
@@ -38,7 +38,7 @@ def model() -> None:
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="How many BBR flows there are.",
+    help="Number of BBR flows.",
 )
 @click.option(
     "--duration",
@@ -46,7 +46,7 @@ def model() -> None:
     metavar="S",
     default=400.0,
     show_default=True,
-    help="How long the flows compete after they have converged, in seconds.",
+    help="Time in seconds that the flows compete after convergence.",
 )
 @json_option
 def bbr(
@@ -58,11 +58,11 @@ def bbr(
     duration: float,
     as_json: bool,
 ) -> None:
-    """Predict what BBRv1 gets of a link that it shares with CUBIC or Reno (Ware chapter 3).
+    """Predict BBRv1's share of a link beside CUBIC or Reno (Ware chapter 3).
 
-    How many flows CUBIC or Reno has does not matter to BBR's in-flight cap, which decides. The
-    model is about queues of more than 1 BDP and about flows that have converged; a remark says
-    where one of its equations does not hold.
+    The share depends on BBR's in-flight cap, and not on the number of CUBIC or Reno flows. The
+    model applies to queues of more than 1 BDP and to converged flows; remarks name equations that
+    do not hold.
     """
     from ccbench.models.bbr import BbrModel
 
@@ -77,14 +77,14 @@ def bbr(
 def _print(made: BbrModel, duration: float) -> None:
     prediction = made.predict(duration)
     share, simple = prediction.loss_based_share, prediction.simple_loss_based_share
-    probing, fraction = "no meaning here", "no meaning here"  # a remark says why
+    probing, fraction = "not applicable", "not applicable"  # a remark gives the reason
     if not math.isnan(prediction.bbr_fraction):
         probing = f"{prediction.probe_time_s:.1f} of {duration:g} s"
         fraction = f"{prediction.bbr_fraction:.1%} of the link over time"
     print_pairs(
         {
             "network": f"{made.bandwidth_mbps:g} Mbit/s, {made.rtt_ms:g} ms, "
-            f"{prediction.bdp_packets:.1f} packets in flight fill the pipe (1 BDP)",
+            f"1 BDP is {prediction.bdp_packets:.1f} packets",
             "queue": f"{prediction.queue_packets} packets ({made.queue_in_bdp:.3g} BDP)",
             "flows": f"{made.bbr_flows} bbr against any number of cubic or reno",
             "simple model": f"{1 - simple:.1%} for bbr in an endless queue (3.5)",
@@ -100,14 +100,14 @@ def _print(made: BbrModel, duration: float) -> None:
         click.echo(f"remark: {remark}")
 
 
-@model.command(short_help="Say what to expect of BFC.")
+@model.command(short_help="Predict idle time, active flows and deadlocks of BFC.")
 @click.option(
     "--speed",
     type=quantity("Gbit/s"),
     metavar="GBITPS",
     default=100.0,
     show_default=True,
-    help="Rate of a port, in Gbit/s.",
+    help="Port rate in Gbit/s.",
 )
 @click.option(
     "--hrtt",
@@ -115,7 +115,7 @@ def _print(made: BbrModel, duration: float) -> None:
     metavar="US",
     default=2.0,
     show_default=True,
-    help="Round trip over one hop, in microseconds.",
+    help="Round-trip time of one hop in microseconds.",
 )
 @click.option(
     "--threshold",
@@ -123,35 +123,35 @@ def _print(made: BbrModel, duration: float) -> None:
     metavar="BDP",
     default=1.0,
     show_default=True,
-    help="Pause threshold in BDPs of one hop at the rate of a queue; BFC's is 1.",
+    help="Pause threshold in BDPs of one hop at the rate of a queue; 1 in BFC.",
 )
 @click.option(
     "--load",
     type=click.FloatRange(0, 1, max_open=True),
     default=0.6,
     show_default=True,
-    help="Offered load of the port, in parts of its rate.",
+    help="Offered load as a fraction of the port rate.",
 )
 @click.option(
     "--queues",
     type=click.IntRange(2, 256),
     default=32,
     show_default=True,
-    help="Queues of a port, the one for pauses included.",
+    help="Queues of a port, including the one for pause packets.",
 )
 @click.option(
     "--tors",
     type=click.IntRange(min=1, max=100),
     default=8,
     show_default=True,
-    help="Racks, each with a switch.",
+    help="Number of racks (ToR switches).",
 )
 @click.option(
     "--spines",
     type=click.IntRange(min=1, max=100),
     default=8,
     show_default=True,
-    help="Switches that connect the racks.",
+    help="Number of spine switches.",
 )
 @json_option
 def bfc(
@@ -165,10 +165,10 @@ def bfc(
     spines: int,
     as_json: bool,
 ) -> None:
-    """Say what to expect of BFC: idle time, active flows and deadlocks (Goyal chapter 3, C, D).
+    """Predict idle time, active flows and deadlocks of BFC (Goyal chapter 3, C, D).
 
-    A Clos network of so many ToRs and spines is searched for cycles of backpressure, as if packets
-    could take any way through it.
+    Deadlocks are cycles of backpressure in a Clos network of the given ToRs and spines, if packets
+    may take any path.
     """
     from ccbench.datacenter.switch import pause_threshold_bytes
     from ccbench.models import bfc as theory
@@ -207,14 +207,14 @@ def bfc(
     print_pairs(
         {
             "pause threshold": f"{prediction['threshold_bytes']} bytes for one active queue, "
-            "the nth part for n",
-            "a flow's queue is empty": f"{prediction['worst_empty_fraction']:.1%} of the time at "
-            f"most, where it arrives {ratio:.3g} times as fast as it leaves (C.5)",
+            "1/n of that for each of n",
+            "a flow's queue is empty": f"at most {prediction['worst_empty_fraction']:.1%} of the "
+            f"time, if packets arrive {ratio:.3g} times as fast as they leave (C.5)",
             "active flows": f"{prediction['mean_active_flows']:.3g} on average at {load:.0%} load, "
-            f"more than {queues - 1} in {prediction['more_flows_than_queues']:.2g} of the time "
-            "(3.2.3)",
+            f"more than {queues - 1} in a fraction {prediction['more_flows_than_queues']:.2g} of "
+            "the time (3.2.3)",
             "backpressure": f"{len(graph)} edges between the egress ports of {tors} ToRs and "
-            f"{spines} spines, {cycle}; without the {len(removed)} that go down and up, {rest} (D)",
+            f"{spines} spines, {cycle}; without the {len(removed)} down-up edges, {rest} (D)",
         },
         words=True,
     )

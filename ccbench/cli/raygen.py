@@ -37,7 +37,7 @@ __all__ = ["raygen"]
 
 
 class _Command(click.Command):
-    """A command whose help ends with the strategies and their settings."""
+    """A command whose help lists the strategies and their options."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of strategies."""
@@ -48,8 +48,8 @@ class _Command(click.Command):
                 strategy = strategies.get(name)
                 formatter.write_dl([(name, strategy.summary)])
                 with formatter.indentation():
-                    for one in strategy.settings:
-                        formatter.write_text(one.describe())
+                    for option in strategy.settings:
+                        formatter.write_text(option.describe())
         super().format_epilog(ctx, formatter)
 
 
@@ -67,14 +67,14 @@ def _strategies() -> Iterable[str]:
     type=click.IntRange(min=1),
     default=300,
     show_default=True,
-    help="Networks to try at most; each takes a solo and a competing run.",
+    help="Maximum number of networks; each takes a solo and a competing run.",
 )
 @click.option(
     "--population",
     type=click.IntRange(min=1),
     default=60,
     show_default=True,
-    help="Networks in the first generation; for the genetic search a multiple of 4.",
+    help="Networks in the first generation; a multiple of 4 for the genetic search.",
 )
 @click.option(
     "--strategy",
@@ -82,7 +82,7 @@ def _strategies() -> Iterable[str]:
     metavar="NAME",
     default="genetic",
     show_default=True,
-    help="Search strategy, one of those below.",
+    help="Search strategy (see below).",
 )
 @click.option(
     "--strategy-option",
@@ -90,35 +90,35 @@ def _strategies() -> Iterable[str]:
     type=setting,
     metavar="NAME=VALUE",
     multiple=True,
-    help="A setting of the strategy, see below; may be repeated.",
+    help="Option of the strategy (see below); may be repeated.",
 )
 @click.option(
     "--space",
     "space_file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="What to vary, in which ranges: see examples/raygen/space.toml.  [default: as above]",
+    help="Search space, such as examples/raygen/space.toml.  [default: as above]",
 )
 @click.option(
     "--repeat",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Seeds that each network is run with at first; the mean harm counts.",
+    help="Seeds of each network during the search, which ranks networks by their mean harm.",
 )
 @click.option(
     "--confirm",
     type=click.IntRange(min=1),
     default=5,
     show_default=True,
-    help="Fresh seeds that the worst networks are run with before they are claimed.",
+    help="Fresh seeds with which the worst networks are run before they are reported.",
 )
 @duration_option
 @seed_option
 @noise_options
 @jobs_option
 @scheduler_option
-@click.option("--dry-run", is_flag=True, help="Say what would be done and how long it would take.")
+@click.option("--dry-run", is_flag=True, help="Only print the number of runs and expected time.")
 @click.option(
     "-o",
     "--output",
@@ -140,14 +140,13 @@ def raygen(
 ) -> None:
     """Search for the networks in which ALPHA harms BETA most.
 
-    The search goes over bandwidth (25 to 400 Mbit/s), round-trip time (10 to 320 ms), queue length
-    (0.25 to 5 BDP) and numbers of flows (1 to 5 of each), or over what --space says. Every finished
-    run is kept: the same command goes on where it was interrupted.
+    The search space is bandwidth (25 to 400 Mbit/s), round-trip time (10 to 320 ms), queue length
+    (0.25 to 5 BDP) and number of flows (1 to 5 of each CCA), or that of --space. Finished runs are
+    stored: the same command continues an interrupted search.
     """
     if scheduler is not None and jobs is not None:
         message = "--jobs is for this machine, --scheduler for a cluster: give one of the two"
         raise click.UsageError(message)
-
     if scheduler is not None and dry_run:
         message = "--dry-run measures this machine, not a cluster: leave --scheduler out"
         raise click.UsageError(message)
@@ -185,18 +184,18 @@ def raygen(
             **(
                 {
                     "the worst, as a plot": str(folder / library.WORST_PNG),
-                    "to repeat the worst": _command("run", folder / "worst-1.toml"),
+                    "to rerun the worst": _command("run", folder / "worst-1.toml"),
                 }
                 if (result.claims["error"] == "").any()
                 else {}
             ),
-            "a report to look at": _command("report", folder),
+            "to write a report": _command("report", folder),
         }
     )
 
 
 def _command(name: str, path: Path) -> str:
-    """Return what to type into a shell.
+    """Return a shell command.
 
     Examples
     --------
@@ -228,35 +227,35 @@ def _print_claims(result: SearchResult) -> None:
             [
                 f"{claim['rank']} {claim['group']}",
                 "failed" if claim["error"] else f"{claim['relative_harm']:+.3f}",
-                _known(claim["relative_harm_high"] - claim["relative_harm"], ".3f"),
+                _if_finite(claim["relative_harm_high"] - claim["relative_harm"], ".3f"),
                 f"{claim['found_harm']:+.3f}",
                 *(shown(claim[gene.name]) for gene in genes),
                 str(claim.get("alpha_flows", 1)),
                 str(claim.get("beta_flows", 1)),
-                *(_known(claim[f"{of}_mbps"], ".2f") for of in ("competing", "alpha")),
+                *(_if_finite(claim[f"{of}_mbps"], ".2f") for of in ("competing", "alpha")),
             ]
             for claim in result.claims.to_dict("records")
         ],
         title=f"Networks in which {alpha} harms {beta} most, of {result.networks} tried:",
     )
     if config.confirm == 1:
-        seeds, trust = "one seed", "It has no interval (±): take --confirm 5.\n"
+        seeds, trust = "one seed", "One seed has no interval (±): use --confirm 5.\n"
     else:
-        seeds = f"the mean of {config.confirm} seeds"
+        seeds = f"mean of {config.confirm} seeds"
         trust = (
-            "All intervals (±) hold together with 95 %. Networks that share a letter cannot\n"
-            "be told apart (Welch's test, Holm's correction, 5 %).\n"
+            "The intervals (±) hold simultaneously with 95 % confidence. Networks that share\n"
+            "a letter do not differ significantly (Welch's test, Holm's correction, 5 %).\n"
         )
     click.echo(
-        f"Relative harm is the part of its throughput alone that {beta} loses, minus what\n"
-        f"fair sharing would cost it. Fresh: {seeds} that the search had not seen.\n"
-        f"Search: what it saw, which is too much on average, as it picks the largest.\n{trust}"
-        f"Noise: {config.noise_words}. Mbit/s are sums over the flows of a kind.\n"
+        f"Relative harm is the fraction of its solo throughput that {beta} loses, minus\n"
+        f"the loss under fair sharing. Fresh: {seeds} that the search did not use.\n"
+        f"Search: harm during the search, biased upwards by selecting the largest.\n{trust}"
+        f"Noise: {config.noise_words}. Mbit/s are sums over the flows of a CCA.\n"
     )
 
 
 def _heading(name: str, unit: str) -> str:
-    """Return a gene's name in two short lines, the unit in the second.
+    """Return a gene's short name and, on a second line, its unit.
 
     Examples
     --------
@@ -269,12 +268,12 @@ def _heading(name: str, unit: str) -> str:
     return f"{short.get(name, words)}\n{unit}"
 
 
-def _known(value: float, form: str) -> str:
-    """Return a number as `form` says; nothing if it is NaN.
+def _if_finite(value: float, form: str) -> str:
+    """Return a formatted number, or an empty string for NaN.
 
     Examples
     --------
-    >>> _known(0.5, ".2f"), _known(float("nan"), ".2f")
+    >>> _if_finite(0.5, ".2f"), _if_finite(float("nan"), ".2f")
     ('0.50', '')
     """
     return "" if math.isnan(value) else f"{value:{form}}"
@@ -286,20 +285,19 @@ def _print_plan(plan: Plan, jobs: int | None, *, as_json: bool) -> None:
     if as_json:
         print_json(plan.to_dict())
         return
-    side_by_side = jobs or cores()
-    hours = plan.core_hours / side_by_side
+    parallel = jobs or cores()
     print_pairs(
         {
             "networks": f"{plan.scenarios}, in generations of {_sizes(plan.generations)}",
             "runs at most": f"{plan.runs} ({plan.stored} of the first generation are stored)",
             "in real time": f"{plan.virtual_hours:.1f} h",
-            "expected here": f"{in_hours(hours)} with {side_by_side} side by side",
+            "expected here": f"{in_hours(plan.core_hours / parallel)} with {parallel} side by side",
         }
     )
 
 
 def _sizes(generations: tuple[int, ...]) -> str:
-    """Return the sizes of generations, equal ones counted.
+    """Return the sizes of generations, with equal consecutive sizes counted.
 
     Examples
     --------

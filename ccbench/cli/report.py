@@ -13,14 +13,14 @@ from ccbench.cli._options import json_option
 __all__ = ["report"]
 
 
-@click.command(short_help="Write the report of a search: one HTML page.")
+@click.command(short_help="Write the report of a search as one HTML page.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Where to write the page.  [default: DIR/report.html]",
+    help="File of the page.  [default: DIR/report.html]",
 )
 @click.option(
     "--baseline",
@@ -28,7 +28,7 @@ __all__ = ["report"]
     multiple=True,
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Another search of the same pair and space, to compare with. As often as you like.",
+    help="Another search of the same CCAs and space to compare with; may be repeated.",
 )
 @click.option(
     "--heatmap",
@@ -36,7 +36,7 @@ __all__ = ["report"]
     multiple=True,
     nargs=2,
     metavar="GENE GENE",
-    help="Draw harm over these two, such as rtt_ms queue_bdp. As often as you like.",
+    help="Draw harm over two genes, such as rtt_ms queue_bdp; may be repeated.",
 )
 @json_option
 def report(
@@ -47,11 +47,11 @@ def report(
     heatmaps: tuple[tuple[str, str], ...],
     as_json: bool,
 ) -> None:
-    """Write the report of the search in DIR: one HTML page that needs no other file.
+    """Write the report of the search in DIR as one self-contained HTML page.
 
-    It has the worst networks and the commands that repeat them, where in the space harm is, as
-    measured and as predicted, and how the search went. All figures are also written to the folder
-    figures beside the page, as PNG and SVG. The search need not be finished.
+    It shows the worst networks with the commands that repeat them, harm over the search space as
+    measured and as predicted, and the progress of the search. All figures are also written to the
+    folder figures beside the page as PNG and SVG. The search may be unfinished.
     """
     from ccbench.raygen.html import report as write
 

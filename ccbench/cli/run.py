@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-#: Above this much memory, a queue log that nobody has asked for is not worth it.
+#: Maximum memory in bytes of a queue log that is not saved; a larger log is summarised.
 _LARGE_LOG_BYTES = 200e6
-#: Runs that take longer are announced, in seconds.
+#: Expected duration in seconds above which a run is announced.
 _LONG_S = 300
-#: With more flows than this, one row stands for a group of them.
+#: Maximum number of flows with a row each; more flows are shown by group.
 _MOST_ROWS = 30
 _LATE = (
-    "This machine was too busy for real time: the link was not on time ({late}). The run is not "
-    "in the store. Run it again when nothing else runs."
+    "This machine was too busy for real time: the link was late ({late}). The run is not stored. "
+    "Run it again on an idle machine."
 )
 _EXACT = (
-    "All {count} repetitions are the same run, byte for byte: nothing in this scenario is random, "
-    "so there are no intervals. Add noise with --jitter MS or --noise NAME=VALUE."
+    "All {count} repetitions are identical byte for byte: nothing in this scenario is random, so "
+    "there are no intervals. Add noise with --jitter MS or --noise NAME=VALUE."
 )
 
 
@@ -54,25 +54,26 @@ _EXACT = (
     "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder to keep the run in; with --repeat, a folder in it for each repetition.",
+    help="Folder to save the run in; with --repeat, it has a folder for each repetition.",
 )
 @click.option(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Draw throughput and queue over time, as .png, .pdf or .svg; of the first repetition.",
+    help="Draw throughput and queue over time as .png, .pdf or .svg; with --repeat, of the first "
+    "repetition.",
 )
-@click.option("--seed", type=int, metavar="N", help="Another draw of all that is random in it.")
+@click.option("--seed", type=int, metavar="N", help="Seed of all random numbers.")
 @click.option(
     "--repeat",
     type=click.IntRange(min=1),
     metavar="N",
     default=1,
     show_default=True,
-    help="Repetitions, each with a seed of its own: means with their 95 % intervals.",
+    help="Repetitions, each with its own seed; prints means and their 95 % intervals.",
 )
 @noise_options
-@click.option("--fresh", is_flag=True, help="Run even if the store has this run already.")
+@click.option("--fresh", is_flag=True, help="Run again although the run is stored.")
 @engine_options
 @json_option
 def run(
@@ -87,28 +88,28 @@ def run(
     engine: EngineChoice,
     as_json: bool,
 ) -> None:
-    """Run a scenario and print what each flow got.
+    """Run a scenario and print the result of each flow.
 
-    A scenario is a TOML file such as this one. A scenario that was run before comes out of the
-    store. Without -o and --plot, a queue log that would be large is only summed up.
+    A scenario is a TOML file such as the one below. A scenario that was run before is loaded from
+    the store. Without -o and --plot, a large queue log is only summarised.
 
     \b
         rtt_ms = 40
         duration_s = 60
         flows = [{ cca = "bbr" }, { cca = "cubic", count = 2, start_s = 5 }]
         bottlenecks = [{ bandwidth_mbps = 100, queue_bdp = 1.5 }]
-    """  # noqa: D301 - click wants this sign itself
+    """  # noqa: D301 - click needs the backslash
     from ccbench.experiment.scenario import Scenario
     from ccbench.run import run_files
 
     if output is not None and repeat > 1:
-        from ccbench.run import repetition  # pandas is worth it only if something is repeated
+        from ccbench.run import repetition  # imports pandas
 
         repetition.check_folder(output, repeat)
     elif output is not None:
         run_files.check_folder(output)
     if plot is not None:
-        from ccbench.run import plots  # matplotlib is worth it only if something is drawn
+        from ccbench.run import plots  # imports matplotlib
 
         plots.check_path(plot)
     loaded = Scenario.load(scenario)
@@ -134,7 +135,7 @@ def _run_once(
     fresh: bool,
     as_json: bool,
 ) -> None:
-    from ccbench import emulate  # pandas is worth it only if something is run
+    from ccbench import emulate  # imports pandas
 
     with progress("{task.completed:.0f} of {task.total:g} s") as bar:
         task = bar.add_task("running", total=scenario.duration_s)
@@ -159,7 +160,7 @@ def _run_once(
         return
     _print_flows(_few_rows(result.summary(), scenario), scenario.name)
     _print_bottlenecks(bottlenecks)
-    _print_files({"made by": made_by(result.provenance)}, "run kept in", output, plot)
+    _print_files({"made by": made_by(result.provenance)}, output, plot)
     _warn_if_late(result)
 
 
@@ -191,13 +192,13 @@ def _repeat(
     if as_json:
         print_json(result.to_dict())
         return
-    flows = result.estimates(lambda one: _few_rows(one.flows, scenario))
+    flows = result.estimates(lambda repetition: _few_rows(repetition.flows, scenario))
     _print_flows(flows, scenario.name)
-    _print_bottlenecks(result.estimates(lambda one: one.bottlenecks))
+    _print_bottlenecks(result.estimates(lambda repetition: repetition.bottlenecks))
     form = "1 (exact)" if result.is_exact else f"{count} (mean \u00b1 half of the 95 % interval)"
-    maker = made_by(result.repetitions[0].provenance)
-    pairs = {"noise": scenario.noise.describe(), "repetitions": form, "made by": maker}
-    _print_files(pairs, "runs kept in", output, plot)
+    versions = made_by(result.repetitions[0].provenance)
+    pairs = {"noise": scenario.noise.describe(), "repetitions": form, "made by": versions}
+    _print_files(pairs, output, plot)
     if result.is_exact:
         click.echo(_EXACT.format(count=count))
 
@@ -219,13 +220,13 @@ def _warn_if_late(run: Run) -> None:
 def _feasible(
     scenario: Scenario, engine: Engine, count: int, *, is_for_table: bool, fresh: bool
 ) -> Scenario:
-    """Return the scenario as it is to be run, and say what that takes if it takes long."""
+    """Return the scenario to run, and announce a long run."""
     from ccbench import emulate
     from ccbench.run.repetition import repetitions
 
     engine.check(scenario)
     runs = repetitions(scenario, count)
-    if not fresh and all(emulate.DEFAULT_STORE.has(one, engine) for one in runs):
+    if not fresh and all(emulate.DEFAULT_STORE.has(run, engine) for run in runs):
         return scenario
     if is_for_table:
         scenario = _without_large_log(scenario, engine)
@@ -234,50 +235,48 @@ def _feasible(
 
 
 def _without_large_log(scenario: Scenario, engine: Engine) -> Scenario:
-    """Return the scenario with a summary in place of a queue log of which only a table is made."""
+    """Return the scenario with a queue summary in place of a large queue log."""
     if scenario.queue_log is not True:
         return scenario
     from ccbench.emulate.resources import size
 
-    summed_up = replace(scenario, queue_log="summary")
-    saved_bytes = engine.needs(scenario).reading_bytes - engine.needs(summed_up).reading_bytes
+    summarised = replace(scenario, queue_log="summary")
+    saved_bytes = engine.needs(scenario).reading_bytes - engine.needs(summarised).reading_bytes
     if saved_bytes <= _LARGE_LOG_BYTES:
         return scenario
     click.echo(
-        f'queue_log = "summary" for this table, as the whole log would take about '
-        f"{size(saved_bytes)} of memory: -o FOLDER keeps that",
+        f'queue_log = "summary" for this table, as the full log would take about '
+        f"{size(saved_bytes)} of memory: -o FOLDER records it",
         err=True,
     )
-    return summed_up
+    return summarised
 
 
 def _announce_if_long(scenario: Scenario, engine: Engine, count: int) -> None:
     from ccbench import emulate
 
-    one_s = emulate.expected_s([scenario], engine)
-    if one_s is None:
+    run_s = emulate.expected_s([scenario], engine)
+    if run_s is None:
         return
-    expected_s = one_s * math.ceil(count / emulate.cores())
+    expected_s = run_s * math.ceil(count / emulate.cores())
     if expected_s > _LONG_S:
-        what = "this run takes" if count == 1 else "these runs take"
-        click.echo(f"{what} about {expected_s / 60:.0f} minutes", err=True)
+        subject = "this run takes" if count == 1 else "these runs take"
+        click.echo(f"{subject} about {expected_s / 60:.0f} minutes", err=True)
 
 
-def _print_files(
-    pairs: Mapping[str, str], kept: str, output: Path | None, plot: Path | None
-) -> None:
-    files = {kept: output, "plot": plot}
-    print_pairs({**pairs, **{what: str(path) for what, path in files.items() if path is not None}})
+def _print_files(pairs: Mapping[str, str], output: Path | None, plot: Path | None) -> None:
+    files = {"saved to": output, "plot": plot}
+    print_pairs({**pairs, **{name: str(path) for name, path in files.items() if path is not None}})
 
 
 def _few_rows(summary: pd.DataFrame, scenario: Scenario) -> pd.DataFrame:
-    """Return a row for each flow, or where there are many for each group of them.
+    """Return a row for each flow, or for each group if there are many flows.
 
-    The latter have mean rates and round-trip times, and sums of packets.
+    A group's rates and round-trip times are means, its packet counts are sums.
     """
     if len(summary) <= _MOST_ROWS:
         return summary
-    how = {
+    aggregations = {
         "label": "first",
         "cca": "first",
         "throughput_mbps": "mean",
@@ -288,7 +287,7 @@ def _few_rows(summary: pd.DataFrame, scenario: Scenario) -> pd.DataFrame:
     }
     group = scenario.flow_table()["group"]
     sizes = group.value_counts(sort=False)
-    return summary.groupby(group).agg(how).set_axis([f"mean of {n}" for n in sizes])
+    return summary.groupby(group).agg(aggregations).set_axis([f"mean of {n}" for n in sizes])
 
 
 def _shown(value: float | Estimate, form: str) -> str:
@@ -297,7 +296,7 @@ def _shown(value: float | Estimate, form: str) -> str:
 
 
 def _print_flows(flows: pd.DataFrame, title: str) -> None:
-    """Print a row for each flow or group; numbers may be Estimates."""
+    """Print a row for each flow or group; values are numbers or Estimates."""
     print_table(
         [
             "flow" if flows.index.name == "flow" else "flows",
@@ -327,7 +326,7 @@ def _print_flows(flows: pd.DataFrame, title: str) -> None:
 
 
 def _print_bottlenecks(bottlenecks: pd.DataFrame) -> None:
-    """Print a row for each bottleneck; numbers may be Estimates."""
+    """Print a row for each bottleneck; values are numbers or Estimates."""
     print_table(
         [
             "bottleneck",

@@ -26,7 +26,7 @@ __all__ = ["shell"]
 @click.option(
     "--bandwidth", type=quantity("Mbit/s"), metavar="MBPS", help="Rate of the link in Mbit/s."
 )
-@click.option("--trace", metavar="NAME|FILE", help="In its place: a link of varying rate.")
+@click.option("--trace", metavar="NAME|FILE", help="Trace of a link of varying rate instead.")
 @rtt_option
 @queue_option
 @click.option("--loss", type=float, default=0.0, metavar="P", help="Probability of random loss.")
@@ -35,13 +35,13 @@ __all__ = ["shell"]
     type=click.Choice(["down", "up"]),
     default="down",
     show_default=True,
-    help="What passes the link: what the command receives, or what it sends.",
+    help="Traffic that passes the link: downloads or uploads of the command.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for queue.parquet, every event at the queue, and shell.json.",
+    help="Folder for queue.parquet (every event at the queue) and shell.json.",
 )
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
@@ -59,16 +59,17 @@ def shell(
 ) -> None:
     """Run COMMAND behind an emulated link (Mahimahi), and record the link's queue.
 
-    Without COMMAND it is your shell. Standard input and output and the exit status are the
-    command's; a summary goes to standard error. The machine itself is at $MAHIMAHI_BASE in there.
+    The default COMMAND is your shell. Standard input, standard output and the exit status are those
+    of the command; a summary is printed on standard error. Inside, $MAHIMAHI_BASE is the address
+    of this machine.
 
     \b
         sudo ccbench shell --bandwidth 12 --rtt 80 --queue 64 -- curl -O https://example.com/file
-    """  # noqa: D301 - click wants this sign itself
+    """  # noqa: D301 - click needs the backslash
     from ccbench.emulate.registry import resolve_link
 
     if (bandwidth is None) == (trace is None):
-        message = "the link has a --bandwidth or a --trace: give one of the two"
+        message = "a link needs either --bandwidth or --trace: give one of the two"
         raise click.UsageError(message)
     if output is not None:
         result_folders.prepare(output, "recorded queue")
@@ -77,20 +78,20 @@ def shell(
     recording = resolve_link("mahimahi").record(words, link, rtt, direction=direction)
     if output is not None:
         recording.save(output)
-    kept = {} if output is None else {"kept in": str(output)}
+    saved = {} if output is None else {"saved to": str(output)}
     shown = {
         name.replace("_", " "): f"{value:.6g}"
         for name, value in recording.summary().items()
         if value is not None
     }
-    print_pairs({**shown, "made by": made_by(recording.provenance), **kept}, err=True)
+    print_pairs({**shown, "made by": made_by(recording.provenance), **saved}, err=True)
     context.exit(recording.status)
 
 
 def _link(
     bandwidth: float | None, trace: str | None, queue: dict[str, Any], loss: float, rtt: float
 ) -> Bottleneck:
-    """Return the link that the options describe; a scenario knows what a queue in BDPs is."""
+    """Return the link of the options; a Scenario converts a queue in BDPs to packets."""
     from ccbench.experiment.scenario import Scenario
 
     values = {"bandwidth_mbps": bandwidth, "trace": trace, "loss": loss, **queue}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the program ``ccbench`` starts, so that Ctrl-C is answered before and after all else.
+"""Entry point of the program ``ccbench``.
 
-Loading the commands takes a moment, and so does Python's end; a KeyboardInterrupt there would be a
-traceback.
+It handles Ctrl-C while the commands are imported and while Python exits, where a KeyboardInterrupt
+would print a traceback.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ _INTERRUPTED = 130  # ExitStatus is not loaded yet
 def start() -> NoReturn:
     """Run the program on ``sys.argv`` and exit."""
     before = signal.getsignal(signal.SIGINT)
-    is_heard = before is signal.default_int_handler  # not where a shell lets it be ignored
-    if is_heard:
+    is_handled = before is signal.default_int_handler  # false if the shell ignores SIGINT
+    if is_handled:
         signal.signal(signal.SIGINT, _leave)
     from ccbench.cli.main import main
 
     try:
-        if is_heard:
+        if is_handled:
             signal.signal(signal.SIGINT, before)
         main()
-    except KeyboardInterrupt:  # another one, while the first was answered
+    except KeyboardInterrupt:  # a second one, while main reports the first
         _leave()
     finally:
-        if is_heard:
+        if is_handled:
             signal.signal(signal.SIGINT, _leave)
 
 
 def _leave(_signal: int = signal.SIGINT, _frame: FrameType | None = None) -> NoReturn:
     with suppress(OSError):
-        os.write(2, b"ccbench: interrupted; what was finished is kept\n")
+        os.write(2, b"ccbench: interrupted; finished runs are stored\n")
     os._exit(_INTERRUPTED)

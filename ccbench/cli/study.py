@@ -31,58 +31,55 @@ if TYPE_CHECKING:
 __all__ = ["study"]
 
 
-@click.group(short_help="Run published figures again, ours beside theirs.")
+@click.group(short_help="Reproduce published figures.")
 def study() -> None:
-    """Run published figures again and set our numbers beside the published ones."""
+    """Reproduce published figures and compare the numbers."""
 
 
 @study.command("list")
 @json_option
 def list_studies(*, as_json: bool) -> None:
-    """Say which studies there are, and how much each runs."""
+    """List the studies, with the number and length of their runs."""
     from ccbench import studies
 
-    known = [studies.info(name) for name in studies.names()]
-    missing = {one.name: one.missing() for one in known}
+    entries = [studies.info(name) for name in studies.names()]
+    missing = {entry.name: entry.missing() for entry in entries}
     if as_json:
         listed = [
             {
-                "name": one.name,
-                "source": one.source,
-                "title": one.title,
-                "runs": one.runs,
-                "virtual_hours": one.virtual_s / 3600,
-                "missing": missing[one.name],
+                "name": entry.name,
+                "source": entry.source,
+                "title": entry.title,
+                "runs": entry.runs,
+                "virtual_hours": entry.virtual_s / 3600,
+                "missing": missing[entry.name],
             }
-            for one in known
+            for entry in entries
         ]
         print_json({"studies": listed})
         return
-    _print_list(known)
+    _print_list(entries)
     for reason in sorted({reason for reason in missing.values() if reason}):
         lacking = ", ".join(name for name in missing if missing[name] == reason)
         click.echo(f"cannot run here: {lacking}: {reason}")
 
 
-#: From how many columns on the list of studies says which figure each of them is.
+#: Minimum terminal width in columns at which the list of studies names the published figures.
 _WIDE = 120
-#: Titles have as many columns as this, however narrow the terminal is.
-_NARROWEST = 20
+#: Minimum width of a title in columns, in however narrow a terminal.
+_MIN_TITLE_WIDTH = 20
 
 
-def _print_list(known: Sequence[CatalogueEntry]) -> None:
-    """Print the list of studies, by publication, as wide as the terminal is.
+def _print_list(entries: Sequence[CatalogueEntry]) -> None:
+    """Print the list of studies by publication, as wide as the terminal.
 
-    What is longer than its column is broken between words, into lines of about the same length.
+    Long titles are wrapped between words into lines of about the same length.
     """
     width = min(WIDTH, shutil.get_terminal_size((WIDTH, 0)).columns)
-    columns = ["study", "what", "published as", "runs", "virtual\ntime"]
+    columns = ["study", "title", "published as", "runs", "virtual\ntime"]
     groups = [
-        (
-            publication,
-            [[one.name, one.title, one.part, str(one.runs), _lasting(one.virtual_s)] for one in of],
-        )
-        for publication, of in groupby(known, key=lambda one: one.publication)
+        (publication, [_row(entry) for entry in group])
+        for publication, group in groupby(entries, key=lambda entry: entry.publication)
     ]
     if width < _WIDE:
         del columns[2]
@@ -92,27 +89,31 @@ def _print_list(known: Sequence[CatalogueEntry]) -> None:
     taken = max(len(publication) for publication, _ in groups)
     everything = [row for _, rows in groups for row in rows]
     taken += sum(max(map(len, column)) for column in list(zip(*everything, strict=True))[2:])
-    room = max(_NARROWEST, width - taken - 2 * len(columns) - 1)
+    title_width = max(_MIN_TITLE_WIDTH, width - taken - 2 * len(columns) - 1)
     lines: list[list[str]] = []
     for publication, rows in groups:
         lines += [[""], [publication]] if lines else [[publication]]
-        lines += [[name, _balanced(title, room), *rest] for name, title, *rest in rows]
+        lines += [[name, _balanced(title, title_width), *rest] for name, title, *rest in rows]
     print_table(columns, lines, words=len(columns) - 2)
 
 
+def _row(entry: CatalogueEntry) -> list[str]:
+    return [entry.name, entry.title, entry.part, str(entry.runs), _duration(entry.virtual_s)]
+
+
 def _balanced(text: str, width: int) -> str:
-    """Break a text into as few lines as go into `width` columns, of about the same length."""
+    """Wrap a text into the fewest lines of at most `width` columns, of about the same length."""
     lines = wrap(text, width)
     for narrower in range(width - 1, 0, -1):
-        closer = wrap(text, narrower)
-        if len(closer) > len(lines):
+        balanced = wrap(text, narrower)
+        if len(balanced) > len(lines):
             break
-        lines = closer
+        lines = balanced
     return "\n".join(lines)
 
 
-def _lasting(seconds: float) -> str:
-    """Return a length of time in the largest unit of which there is one."""
+def _duration(seconds: float) -> str:
+    """Return a duration in the largest unit of which it contains at least one."""
     for size, unit in ((3600.0, "h"), (60.0, "min"), (1.0, "s")):
         if seconds >= size:
             return f"{seconds / size:.1f} {unit}"
@@ -125,12 +126,10 @@ def _names() -> Iterable[str]:
     return studies.names()
 
 
-@study.command(short_help="Run a study and compare it with what was published.")
+@study.command(short_help="Run a study and compare it with the publication.")
 @click.argument("name", shell_complete=completes(_names))
-@click.option("--quick", is_flag=True, help="A small version that takes seconds.")
-@click.option(
-    "--full", is_flag=True, help="As large as published, where the usual version is smaller."
-)
+@click.option("--quick", is_flag=True, help="Run a small version that takes seconds.")
+@click.option("--full", is_flag=True, help="Run the published size if the default is smaller.")
 @click.option(
     "-o",
     "--output",
@@ -141,7 +140,7 @@ def _names() -> Iterable[str]:
 )
 @engine_options
 @jobs_option
-@click.option("--fresh", is_flag=True, help="Run even what the store has already.")
+@click.option("--fresh", is_flag=True, help="Run again although runs are stored.")
 @json_option
 def run(
     *,
@@ -154,14 +153,14 @@ def run(
     fresh: bool,
     as_json: bool,
 ) -> None:
-    """Run the study NAME and compare what comes of it with what was published.
+    """Run the study NAME and compare its numbers with the published ones.
 
-    NAME is one of `ccbench study list`, or a Python file of your own that sets STUDY, as the
-    documentation of ccbench.studies shows.
+    NAME is listed by `ccbench study list`, or is a Python file that sets STUDY (see the
+    documentation of ccbench.studies).
 
-    Every finished run is kept: the same command goes on where it was interrupted. The exit status
-    is 0 also where ours differs from the published: a difference is a result. A study that compares
-    engines has its own.
+    Finished runs are stored: the same command continues an interrupted study. The exit status is 0
+    even if numbers differ from the published ones: a difference is a result. A study that compares
+    engines ignores --engine.
     """
     from ccbench import studies
 
@@ -192,7 +191,7 @@ def run(
 
 
 def _print(result: StudyResult) -> None:
-    """Print the comparisons, and below them their notes."""
+    """Print the comparisons and their notes."""
     notes: list[str] = []
     rows = []
     for comparison in result.findings.comparisons:
@@ -200,11 +199,11 @@ def _print(result: StudyResult) -> None:
         if comparison.note:
             notes.append(comparison.note)
             mark = f" [{len(notes)}]"
-        known = math.isfinite(comparison.value)
+        is_measured = math.isfinite(comparison.value)
         rows.append(
             [
                 comparison.what + mark,
-                f"{comparison.ours:.3g}" if known else "-",
+                f"{comparison.ours:.3g}" if is_measured else "-",
                 comparison.published.text,
                 comparison.unit,
                 comparison.judgement,
@@ -212,12 +211,12 @@ def _print(result: StudyResult) -> None:
         )
     study = result.study
     print_table(
-        ["what", "ours", "published", "unit", "verdict"],
+        ["quantity", "measured", "published", "unit", "verdict"],
         rows,
         title=f"{study.name}: {study.title} ({study.source})",
     )
     for number, note in enumerate(notes, start=1):
         click.echo(f"[{number}] {note}")
     if result.quick:
-        click.echo("A quick version: too short for its numbers to agree with published ones.")
+        click.echo("This is a quick version, too short for its numbers to agree with the paper's.")
     click.echo()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -31,12 +32,12 @@ __all__ = ["sweep"]
 
 _Varied: TypeAlias = "tuple[str, tuple[int | float | str | bool, ...]]"
 
-#: How many decimals the text has of a metric; of the others two.
+#: Printed decimals by metric; 2 for all others.
 _DECIMALS = {"share": 3, "harm": 3, "jain": 3, "utilisation": 3}
 
 
 def varied(text: str) -> _Varied:
-    """Read a setting's path and its values.
+    """Read the path of a setting and its values.
 
     Examples
     --------
@@ -52,9 +53,9 @@ def varied(text: str) -> _Varied:
 
 
 def _complete_path(
-    context: click.Context, _parameter: click.Parameter, begun: str
+    context: click.Context, _parameter: click.Parameter, prefix: str
 ) -> Iterable[str]:
-    """Return the settings of the scenario file that the command line names."""
+    """Return the settings of the scenario file on the command line."""
     from ccbench.experiment.scenario import Scenario
 
     file = context.params.get("scenario")
@@ -64,7 +65,7 @@ def _complete_path(
         document = {}
     from ccbench import sweeps
 
-    return [f"{path}=" for path in sweeps.paths(document) if path.startswith(begun)]
+    return [f"{path}=" for path in sweeps.paths(document) if path.startswith(prefix)]
 
 
 def _metrics() -> Iterable[str]:
@@ -82,15 +83,15 @@ def _metrics() -> Iterable[str]:
     required=True,
     metavar="SETTING=V1,V2,...",
     shell_complete=_complete_path,
-    help="A setting of the file, by its path, and its values: rtt_ms=10,40 or "
-    "flows.1.cca=cubic,bbr or bottlenecks.0.queue_bdp=0.5,1,2. May be repeated.",
+    help="Path of a setting in the file, and its values: rtt_ms=10,40 or flows.1.cca=cubic,bbr or "
+    "bottlenecks.0.queue_bdp=0.5,1,2. May be repeated.",
 )
 @click.option(
     "--repeat",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Runs of each combination, with seeds of their own, for a mean and its interval.",
+    help="Runs of each combination, each with its own seed; prints means and their 95 % intervals.",
 )
 @click.option(
     "--metric",
@@ -98,17 +99,16 @@ def _metrics() -> Iterable[str]:
     multiple=True,
     metavar="M",
     shell_complete=completes(_metrics),
-    help="What to measure: share, throughput, goodput, fct, downloaded (of each group of flows), "
-    "harm, jain (of all), utilisation, delay (of the queue). May be repeated.  "
-    "[default: throughput]",
+    help="Metric: share, throughput, goodput, fct, downloaded (of each group of flows), harm, jain "
+    "(of all flows), utilisation, delay (of the queue). May be repeated.  [default: throughput]",
 )
 @click.option(
     "--beta",
     type=click.IntRange(min=0),
     multiple=True,
     metavar="GROUP",
-    help="For --metric harm: the number of a group of flows that may be harmed, from 0; may be "
-    "repeated. All others are alpha.  [default: 0]",
+    help="For --metric harm: number of a group of flows, from 0, that may be harmed; may be "
+    "repeated. All other groups are alpha.  [default: 0]",
 )
 @click.option(
     "-o",
@@ -121,12 +121,12 @@ def _metrics() -> Iterable[str]:
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Draw the means and their intervals, as .png, .pdf or .svg: over the first setting, a "
-    "line for each value of the second, a panel for the others.",
+    help="Draw the means and their intervals as .png, .pdf or .svg: the first setting on the "
+    "x-axis, a line for each value of the second, a panel for each combination of the others.",
 )
 @jobs_option
 @scheduler_option
-@click.option("--dry-run", is_flag=True, help="Say what would be done and how long it would take.")
+@click.option("--dry-run", is_flag=True, help="Only print the number of runs and expected time.")
 @engine_options
 @json_option
 def sweep(
@@ -146,12 +146,12 @@ def sweep(
 ) -> None:
     """Run all combinations of a scenario's settings.
 
-    Prints the mean of each combination and, with --repeat, its 95 % interval. Every finished run is
-    kept: the same command goes on where it was interrupted, and further values only add runs.
+    Prints the mean of each combination and, with --repeat, its 95 % interval. Finished runs are
+    stored: the same command continues an interrupted sweep, and additional values only add runs.
     """
     _check_options(vary, metrics, beta)
     if scheduler is not None and (jobs is not None or dry_run):
-        message = "--jobs and --dry-run are for this machine, --scheduler is for a cluster: choose"
+        message = "--jobs and --dry-run are for this machine: leave them out with --scheduler"
         raise click.UsageError(message)
 
     from ccbench import emulate, sweeps
@@ -166,7 +166,7 @@ def sweep(
     if output is not None:
         check_folder_of(sweeps.check_table_path(output))
     if plot is not None:
-        from ccbench.run import plots  # matplotlib is worth it only if something is drawn
+        from ccbench.run import plots  # imports matplotlib
         from ccbench.sweeps import figures
 
         plots.check_path(plot)
@@ -184,52 +184,52 @@ def sweep(
         from ccbench.sweeps import figures
 
         plots.save(figures.sweep_figure(chosen, table), plot)
-    found = sweeps.estimates(chosen, table)
+    estimates = sweeps.estimates(chosen, table)
     provenance = table.attrs["provenance"]
     if as_json:
         print_json(
             {
                 "sweep": chosen.to_dict(),
-                "estimates": [one.to_dict() for one in found],
+                "estimates": [estimate.to_dict() for estimate in estimates],
                 "runs": table.to_dict("records"),
                 "provenance": provenance,
             }
         )
         return
-    _print_estimates(chosen, found)
+    _print_estimates(chosen, estimates)
     files = {"table of all runs": output, "plot": plot}
-    kept = {what: str(where) for what, where in files.items() if where is not None}
-    print_pairs({"made by": made_by(provenance), **kept})
+    written = {name: str(path) for name, path in files.items() if path is not None}
+    print_pairs({"made by": made_by(provenance), **written})
 
 
 def _check_options(
     vary: tuple[_Varied, ...], metrics: tuple[str, ...], beta: tuple[int, ...]
 ) -> None:
-    """Refuse options that do not go together."""
+    """Reject options that exclude each other."""
     paths = [path for path, _ in vary]
     for path in paths:
         if paths.count(path) > 1:
-            message = f"--vary {path} is given twice: write all its values in one"
+            message = f"--vary {path} is given twice: write all its values in one option"
             raise click.UsageError(message)
     if beta and "harm" not in metrics:
-        message = "--beta is for --metric harm: add that, or leave --beta out"
+        message = "--beta is for --metric harm: add --metric harm, or leave --beta out"
         raise click.UsageError(message)
 
 
-def _print_estimates(sweep: Sweep, found: Sequence[CaseEstimate]) -> None:
-    """Print a row for each combination, and what its intervals are."""
+def _print_estimates(sweep: Sweep, estimates: Sequence[CaseEstimate]) -> None:
+    """Print a row for each combination, and a note about the intervals."""
     from ccbench.sweeps.figures import setting_name
 
-    columns = list(dict.fromkeys((one.metric, one.of) for one in found))
-    of_cases = [found[i : i + len(columns)] for i in range(0, len(found), len(columns))]
+    columns = list(dict.fromkeys((estimate.metric, estimate.of) for estimate in estimates))
+    cases = [estimates[i : i + len(columns)] for i in range(0, len(estimates), len(columns))]
     print_table(
         [
             *("\n".join(setting_name(sweep, path)) for path in sweep.vary),
-            *(_heading(one) for one in found[: len(columns)]),
+            *(_heading(estimate) for estimate in estimates[: len(columns)]),
         ],
         [
-            [*(_cell(value) for value in of_case[0].values.values()), *map(_mean, of_case)]
-            for of_case in of_cases
+            [*(_cell(value) for value in case[0].values.values()), *map(_mean, case)]
+            for case in cases
         ],
         title=str(sweep.document.get("name", "")),
     )
@@ -238,36 +238,39 @@ def _print_estimates(sweep: Sweep, found: Sequence[CaseEstimate]) -> None:
         return
     click.echo(f"Mean of {sweep.repeat} repetitions ± half of its 95 % interval.\n")
     equal = sum(
-        not scenario.draws_at_random and all(len(set(one.estimate.values)) == 1 for one in case)
-        for case, scenario in zip(of_cases, (one.scenario for one in sweep.cases), strict=True)
+        not planned.scenario.draws_at_random
+        and all(len(set(estimate.estimate.values)) == 1 for estimate in case)
+        for case, planned in zip(cases, sweep.cases, strict=True)
     )
     if equal:
-        where = "all combinations" if equal == len(of_cases) else f"{equal} combinations"
+        where = "all combinations" if equal == len(cases) else f"{equal} combinations"
         click.echo(
-            f"In {where} all repetitions are equal, as nothing in them is random: noise makes them "
-            f"differ, for\nexample --vary noise.reverse_jitter_ms={_some_jitter(sweep)}\n"
+            f"In {where} all repetitions are equal, as nothing in them is random: add noise, such "
+            f"as\n--vary noise.reverse_jitter_ms={_typical_jitter(sweep)}\n"
         )
 
 
-def _some_jitter(sweep: Sweep) -> str:
-    """Return how much jitter is typical, in milliseconds."""
+def _typical_jitter(sweep: Sweep) -> str:
+    """Return the typical jitter of the first scenario in milliseconds."""
     from ccbench.experiment.noise import typical
 
     return f"{typical(rtt_ms=sweep.cases[0].scenario.rtt_ms).reverse_jitter_ms:.2g}"
 
 
-def _heading(one: CaseEstimate) -> str:
-    quantity = {"share": "share", "harm": "relative harm"}.get(one.metric.name, one.metric.quantity)
-    return "\n".join(filter(None, (quantity, one.of, one.metric.unit)))
+def _heading(estimate: CaseEstimate) -> str:
+    metric = estimate.metric
+    quantity = {"share": "share", "harm": "relative harm"}.get(metric.name, metric.quantity)
+    return "\n".join(filter(None, (quantity, estimate.of, metric.unit)))
 
 
 def _cell(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _mean(one: CaseEstimate) -> str:
-    form = f"{'+' if one.metric.name == 'harm' else ''}.{_DECIMALS.get(one.metric.name, 2)}f"
-    return "-" if one.estimate.mean != one.estimate.mean else format(one.estimate, form)
+def _mean(estimate: CaseEstimate) -> str:
+    name = estimate.metric.name
+    form = f"{'+' if name == 'harm' else ''}.{_DECIMALS.get(name, 2)}f"
+    return "-" if math.isnan(estimate.estimate.mean) else format(estimate.estimate, form)
 
 
 def _print_plan(plan: SweepPlan, jobs: int | None, *, as_json: bool) -> None:
@@ -276,13 +279,12 @@ def _print_plan(plan: SweepPlan, jobs: int | None, *, as_json: bool) -> None:
     if as_json:
         print_json(plan.to_dict())
         return
-    side_by_side = jobs or cores()
+    parallel = jobs or cores()
     print_pairs(
         {
             "combinations": str(plan.combinations),
             "runs": f"{plan.runs} ({plan.stored} are stored)",
             "in real time": in_hours(plan.virtual_hours),
-            "expected here": f"{in_hours(plan.core_hours / side_by_side)} with {side_by_side} "
-            "side by side",
+            "expected here": f"{in_hours(plan.core_hours / parallel)} with {parallel} side by side",
         }
     )

@@ -13,16 +13,16 @@ __all__ = ["traces"]
 
 @click.group()
 def traces() -> None:
-    """Say which links of varying rate there are, by name."""
+    """List the traces of links of varying rate."""
 
 
-@traces.command("list", short_help="List them.")
+@traces.command("list", short_help="List the traces by name.")
 @json_option
 def list_traces(*, as_json: bool) -> None:
-    """List the traces that a scenario can name, as in trace = "Verizon-LTE-driving.down".
+    """List the traces that a scenario can use, as in trace = "Verizon-LTE-driving.down".
 
-    They are those of the package mahimahi-traces, and the files *.up, *.down and *.trace of the
-    folder $CCBENCH_TRACES. The percentiles are those of the rate over 1 s.
+    They come from the package mahimahi-traces and from the files *.up, *.down and *.trace in the
+    folder $CCBENCH_TRACES. Percentiles are of the rate over 1 s.
     """
     from ccbench.experiment import trace_library
 

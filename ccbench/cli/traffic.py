@@ -13,29 +13,29 @@ from ccbench.cli._options import check_folder_of, json_option, quantity
 
 __all__ = ["traffic"]
 
-#: Above it, as the initial window is 10 packets, a flow does not leave at once.
+#: Size of the initial window of 10 packets in bytes: a smaller flow is sent at once.
 _SHORT_BYTES = 15_000
 
 
-@click.command(short_help="Draw short flows of different sizes.")
+@click.command(short_help="Draw a random sequence of short flows.")
 @click.option(
     "--sizes",
     metavar="NAME|BYTES",
     default="heavy-tailed",
     show_default=True,
-    help="How much the flows send: heavy-tailed (10 KB to 100 MB, mean 22 KB), caida (flows of a "
-    "backbone router, to 100 MB, mean 21 KB), pareto (mean and bounds of the first, few large "
-    "ones), web (files on web servers), or a number of bytes.",
+    help="Distribution of flow sizes: heavy-tailed (10 KB to 100 MB, mean 22 KB), caida (flows of "
+    "a backbone router, up to 100 MB, mean 21 KB), pareto (mean and bounds of heavy-tailed, fewer "
+    "large flows), web (files on web servers), or a constant number of bytes.",
 )
 @click.option(
     "--load",
     type=quantity("Mbit/s"),
     metavar="MBPS",
     required=True,
-    help="Payload that they offer.",
+    help="Offered load of payload in Mbit/s.",
 )
 @click.option(
-    "--duration", type=quantity("s"), metavar="S", required=True, help="For how long flows arrive."
+    "--duration", type=quantity("s"), metavar="S", required=True, help="Duration of arrivals in s."
 )
 @click.option(
     "--start",
@@ -43,7 +43,7 @@ _SHORT_BYTES = 15_000
     metavar="S",
     default=0.0,
     show_default=True,
-    help="When that begins.",
+    help="Start of arrivals in s.",
 )
 @click.option(
     "--seed",
@@ -51,14 +51,14 @@ _SHORT_BYTES = 15_000
     metavar="N",
     default=1,
     show_default=True,
-    help="Another seed draws other flows.",
+    help="Seed of all random numbers.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help='The CSV file to write: a scenario has it by arrivals = "FILE". Left out: none.',
+    help='CSV file to write, for arrivals = "FILE" in a scenario.',
 )
 @json_option
 def traffic(
@@ -71,15 +71,15 @@ def traffic(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Draw short flows: Poisson arrivals of flows of different sizes, as cross traffic.
+    """Draw cross traffic: Poisson arrivals of short flows with random sizes.
 
-    A scenario may also say the same itself:
+    A scenario can contain the same traffic itself:
 
     \b
         [[flows]]
         kind = "bytes"
         arrivals = { sizes = "heavy-tailed", load_mbps = 48, stop_s = 60, seed = 1 }
-    """  # noqa: D301 - click wants this sign itself
+    """  # noqa: D301 - click needs the backslash
     import numpy as np
 
     from ccbench.base import durable
@@ -88,10 +88,12 @@ def traffic(
 
     if output is not None:
         check_folder_of(output)
-    named: str | float = sizes
+    distribution: str | float = sizes
     with suppress(ValueError):
-        named = float(sizes)
-    mix = FlowMix(sizes=named, load_mbps=load, start_s=start, stop_s=start + duration, seed=seed)
+        distribution = float(sizes)
+    mix = FlowMix(
+        sizes=distribution, load_mbps=load, start_s=start, stop_s=start + duration, seed=seed
+    )
     flows = mix.arrivals()
     if output is not None:
         durable.write_text(output, arrivals.to_csv(flows))

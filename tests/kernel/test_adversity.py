@@ -88,7 +88,7 @@ def test_full(scenario: Path, own_store: Path, what: str) -> None:
     status = 2 if what == "workspace" else 1  # refused before the run starts
     assert said.startswith(f"{status}: ccbench:"), said
     assert "\n" not in said
-    assert "fault of ccbench" not in said
+    assert "bug in ccbench" not in said
     full = {"store": own_store, "output": output, "workspace": scenario / "small"}
     assert str(full[what]) in said
     assert "make room there, or " in said

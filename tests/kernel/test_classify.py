@@ -138,7 +138,7 @@ def test_train(tmp_path: Path, program: Callable[..., str]) -> None:
     assert before.splitlines()[-1] == "congestion control: unknown"
     file = tmp_path / "own.parquet"
     words = ("--cca", "copa", "--samples", "1", "--setting", setting.name, "-o", file)
-    assert "kept in" in program("classify-train", *words)
+    assert "saved to" in program("classify-train", *words)
     found = program("classify", folder, "--training", file)
     assert found.splitlines()[-1] == "congestion control: copa"
 

@@ -182,11 +182,11 @@ def test_command_line(
 
 
 def answered(*words: str) -> None:
-    """Give the program a command line; it must not be at fault itself, nor say much."""
+    """Give the program a command line; it must not report a bug, nor say much."""
     done = CliRunner().invoke(program, words)
     assert done.exit_code in {0, 1, 2}
     assert done.exception is None or isinstance(done.exception, SystemExit)
-    assert "fault of ccbench" not in done.output, done.output
+    assert "bug in ccbench" not in done.output, done.output
     assert "Traceback" not in done.output
     if done.exit_code == 2:
         assert len(done.stderr.splitlines()) == 1 or "Usage" in done.stderr

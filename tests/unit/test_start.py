@@ -43,5 +43,5 @@ def test_interrupted(before: str, status: int) -> None:
         [sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=False
     )
     assert status == done.returncode, done.stderr
-    said = "ccbench: interrupted; what was finished is kept\n"
+    said = "ccbench: interrupted; finished runs are stored\n"
     assert done.stderr == (said if status else "")

@@ -246,8 +246,8 @@ class TestBadInput:
         ("words", "message"),
         [
             (("--bandwidth", "12", "--rtt", "41", "--queue", "30"), "rtt_ms is 41.0"),
-            (("--rtt", "40", "--queue", "30"), "a --bandwidth or a --trace"),
-            ((*_LINK, "--trace", "nowhere.trace"), "a --bandwidth or a --trace"),
+            (("--rtt", "40", "--queue", "30"), "either --bandwidth or --trace"),
+            ((*_LINK, "--trace", "nowhere.trace"), "either --bandwidth or --trace"),
             (("--trace", "nowhere.trace", "--rtt", "40", "--queue", "30"), "nowhere.trace"),
             ((*_LINK, "--loss", "1"), "loss is 1.0"),
         ],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is seen of a run's cross traffic, on runs whose queue is arithmetic; and the command."""
+"""Cross traffic observed in runs whose queue is arithmetic, and the command."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DURATION_S = 8
 
 
 def scenario(*flows: Flow, link: Bottleneck | None = None, **settings: Any) -> Scenario:
-    """Make a scenario of a pulser and others."""
+    """Return a scenario of a pulser and others."""
     return Scenario(
         flows=flows or (Flow(), Flow(kind="poisson", rate_mbps=6)),
         bottlenecks=(link or Bottleneck(bandwidth_mbps=LINK_MBPS, queue_packets=60),),
@@ -49,7 +49,7 @@ def scenario(*flows: Flow, link: Bottleneck | None = None, **settings: Any) -> S
 
 
 def arrivals(mean_mbps: float = 6.0, pulse: float = 0.25, cross_mbps: float = 6.5) -> pd.DataFrame:
-    """Return when packets of 1500 bytes arrive: flow 0 pulses, flow 1 is Poisson."""
+    """Return the arrivals of packets of 1500 bytes: flow 0 pulses, flow 1 is Poisson."""
     rate = np.full(DURATION_S * 1000, mean_mbps)
     if pulse:
         rate += pulse_mbps(np.arange(len(rate)) / 1000, LINK_MBPS, size=pulse)
@@ -68,7 +68,7 @@ def arrivals(mean_mbps: float = 6.0, pulse: float = 0.25, cross_mbps: float = 6.
 
 
 def log_of(packets: pd.DataFrame, *, room: int = 60, stale_ms: float = math.inf) -> pd.DataFrame:
-    """Put packets through a queue; those that wait for longer than `stale_ms` drop at its head."""
+    """Pass packets through a queue; those that wait longer than `stale_ms` drop at its head."""
     rows: list[tuple[int, str, int, int]] = []
     waiting: deque[tuple[int, int]] = deque()
     free_ns = 0
@@ -102,7 +102,7 @@ def log_of(packets: pd.DataFrame, *, room: int = 60, stale_ms: float = math.inf)
 
 
 def run_of(make_run: MakeRun, log: pd.DataFrame, made: Scenario | None = None) -> Run:
-    """Make a run with this log of its queue, and no RTT samples."""
+    """Return a run with this log of its queue, and no RTT samples."""
     return replace(make_run(made or scenario(), 6.0), queue=log)
 
 
@@ -114,7 +114,7 @@ def pulsing(make_run: MakeRun) -> Run:
 
 class TestObserve:
     def test_exact_on_a_busy_link(self, pulsing: Run) -> None:
-        """The estimate is what the queue has accepted of the others, as long as it is not empty."""
+        """The estimate is the others' accepted traffic while the queue is not empty."""
         seen = observe(pulsing)
         assert seen.busy > 0.999
         table = seen.rates
@@ -122,20 +122,20 @@ class TestObserve:
 
     @pytest.mark.parametrize("settings", [{"room": 12}, {"stale_ms": 20}])
     def test_drops(self, make_run: MakeRun, settings: dict[str, Any]) -> None:
-        """Packets that the queue refuses, or drops later, do not upset what goes with what."""
+        """Packets that the queue refuses, or drops later, do not disturb the matching."""
         log = log_of(arrivals(cross_mbps=7), **settings)
         drops = log[log["event"] == "drop"]["flow"].value_counts()
         assert drops.min() > 50
         seen = observe(run_of(make_run, log), rate_window_s=0.2)
         assert seen.busy > 0.99
         error = seen.errors.median()
-        # What drops at the head has been accepted and is never served: so many are missing.
+        # Packets dropped at the head were accepted and are never served: the error is their share.
         late = 0.0 if "room" in settings else drops.sum() / (log["event"] == "enqueue").sum()
         assert error <= 1e-6 + 2 * late
 
     @pytest.mark.parametrize("settings", [{"room": 12}, {"stale_ms": 20}])
     def test_waiting(self, settings: dict[str, Any]) -> None:
-        """With drops at either end of the queue, no packet seems to have waited for longer."""
+        """With drops at either end of the queue, no waiting time is overestimated."""
         log = log_of(arrivals(cross_mbps=7), **settings)
         _, packets = observed._packets(log, (0,))
         waited_ms = (packets["dequeued_ns"] - packets["enqueued_ns"]) / 1e6
@@ -145,12 +145,12 @@ class TestObserve:
         assert left["time_ns"].tolist() == packets["dequeued_ns"].tolist()
 
     def test_full_link(self, pulsing: Run) -> None:
-        """On average one's own rate and that of the others are the link's, which is full."""
+        """On a full link the sender's rate and that of the others add up to the link's."""
         mean = observe(pulsing).rates.mean()
         assert LINK_MBPS == pytest.approx(mean["send_mbps"] + mean["estimate_mbps"], rel=0.01)
 
     def test_idle_link(self, make_run: MakeRun) -> None:
-        """A link that is half idle gives all that is free as cross traffic."""
+        """On a half-idle link all free capacity is estimated as cross traffic."""
         log = log_of(arrivals(mean_mbps=3, cross_mbps=3, pulse=0))
         table = observe(run_of(make_run, log)).rates
         mean = table["estimate_mbps"].loc[2:].mean()
@@ -158,7 +158,7 @@ class TestObserve:
         assert 3 == pytest.approx(table["true_mbps"].loc[2:].mean(), rel=0.1)
 
     def test_link_rate(self, pulsing: Run) -> None:
-        """A μ that is given counts: a wrong one mixes S into the estimate, as (7) says."""
+        """A given μ is used: a wrong one mixes S into the estimate, as in (7)."""
         right, wrong = observe(pulsing).rates, observe(pulsing, link_mbps=18).rates
         expected = 1.5 * right["estimate_mbps"] + 0.5 * right["send_mbps"]
         np.testing.assert_allclose(wrong["estimate_mbps"], expected)
@@ -172,14 +172,14 @@ class TestObserve:
         assert not observe(run_of(make_run, log_of(arrivals(pulse=0)))).is_pulsing
 
     def test_rate_window(self, pulsing: Run) -> None:
-        """Rates are measured over what is given, else the median RTT, else the base RTT."""
+        """Rates are measured over the given window, else the median RTT, else the base RTT."""
         assert 0.04 == observe(pulsing).rate_window_s
         sampled = replace(pulsing, flows=pulsing.flows.assign(srtt_us=90_000))
         assert 0.09 == observe(sampled).rate_window_s
         assert 0.06 == observe(sampled, rate_window_s=0.06).rate_window_s
 
     def test_several_flows(self, make_run: MakeRun) -> None:
-        """A sender may have several flows: they are one, as if they had one number."""
+        """Several flows of a sender count as one."""
         packets = arrivals()
         own = packets["flow"] == 0
         split = packets.assign(flow=np.where(own, np.cumsum(own) % 2, 2))
@@ -189,7 +189,7 @@ class TestObserve:
         pd.testing.assert_frame_equal(one.rates, two.rates)
 
     def test_truth(self, make_run: MakeRun) -> None:
-        """Verdicts are right if they say what the others are."""
+        """Verdicts are compared with the kinds of the other flows."""
         log = log_of(arrivals())
         inelastic = observe(run_of(make_run, log))
         assert (inelastic.elasticity["elastic_share"] == 0).all()
@@ -225,12 +225,12 @@ class TestObserve:
         ],
     )
     def test_bad_input(self, pulsing: Run, wrong: dict[str, Any], message: str) -> None:
-        """What the run does not have, or no link can be, is refused."""
+        """Flows missing from the run, and impossible links, are refused."""
         with pytest.raises(InputError, match=f"^{message}"):
             observe(pulsing, **wrong)
 
     def test_no_log(self, make_run: MakeRun) -> None:
-        """Without a queue log nothing can be told, nor of a flow that sent nothing."""
+        """A missing queue log and a flow that sent nothing are refused."""
         with pytest.raises(InputError, match=r"^queue_log is False"):
             observe(make_run(scenario(queue_log=False), 6.0))
         with pytest.raises(InputError, match=r"^flows is \[0\]; it must be ones with 2 packets"):
@@ -239,7 +239,7 @@ class TestObserve:
 
 class TestElasticFlows:
     def test_kinds(self) -> None:
-        """Elastic is what always has data, and what needs more than a first window."""
+        """Elastic flows always have data, or more than an initial window."""
         flows = (
             *(Flow(), Flow(cca="vegas"), Flow(kind="onoff", on_s=1, off_s=1)),
             *(Flow(kind="bytes", size_bytes=15_001), Flow(kind="bytes", size_bytes=15_000)),
@@ -264,15 +264,15 @@ class TestCommand:
         return tmp_path / "run"
 
     def test_text(self, folder: Path) -> None:
-        """It prints rates, η and the truth."""
+        """Text output contains rates, η and the truth."""
         result = self.elasticity(folder)
         assert (ExitStatus.OK, "") == (result.exit_code, result.stderr)
-        for words in ("S ", "μ 12 Mbit/s", "estimated", "true", "η", "judged rightly"):
+        for words in ("S ", "μ 12 Mbit/s", "estimated", "true", "η", "classified correctly"):
             assert words in result.stdout
         assert "remark" not in result.stdout
 
     def test_json(self, folder: Path, pulsing: Run) -> None:
-        """The document has what the library says."""
+        """The document has the results of the library."""
         document = json.loads(self.elasticity(folder, "--json").stdout)
         seen = observe(pulsing)
         assert seen.elasticity["elasticity"].tolist() == document["over_time"]["elasticity"]
@@ -293,14 +293,14 @@ class TestCommand:
         assert {**expected, "step_s": 0.01} == document["detector"]
 
     def test_plot(self, folder: Path, tmp_path: Path) -> None:
-        """It draws, also what is too short for a spectrum."""
+        """Plots are drawn, even for runs too short for a spectrum."""
         for name, options in {"long.svg": (), "short.svg": ("--window", 7.8)}.items():
             result = self.elasticity(folder, "--plot", tmp_path / name, *options)
             assert ExitStatus.OK == result.exit_code, result.output
             assert "ẑ" in (tmp_path / name).read_text()
 
     def test_remarks(self, folder: Path) -> None:
-        """It says where its assumptions do not hold."""
+        """Remarks state violated assumptions."""
         assert "does not pulse" in self.elasticity(folder, "--flow", 1, "--rate-window", 20).stdout
         assert "hardly show pulses" in self.elasticity(folder, "--rate-window", 190).stdout
         assert "there is no η" in self.elasticity(folder, "--window", 10).stdout
@@ -316,7 +316,7 @@ class TestCommand:
         ],
     )
     def test_bad_input(self, folder: Path, options: tuple[str, ...], words: str) -> None:
-        """Wrong options end with one line and status 2."""
+        """Invalid options end with one line and status 2."""
         result = self.elasticity(folder, *options)
         assert (ExitStatus.BAD_INPUT, "") == (result.exit_code, result.stdout)
         assert words in result.stderr

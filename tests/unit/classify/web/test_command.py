@@ -28,7 +28,7 @@ class TestCommand:
         return CliRunner().invoke(program, ["classify", *words])
 
     def test_dry_run(self) -> None:
-        """A dry run says what would be asked at most, and asks nobody."""
+        """A dry run states the largest possible traffic, and sends no request."""
         with serving() as (url, seen):
             result = self.classify(url, "example.com", "--dry-run", "--json")
         document = json.loads(result.stdout)
@@ -41,7 +41,7 @@ class TestCommand:
     def test_engine(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, packets: list[int]
     ) -> None:
-        """The engine that is named emulates the link, with the queues that it can have."""
+        """The named engine emulates the link, with the queues that it supports."""
         asked = []
 
         def record(
@@ -78,7 +78,7 @@ class TestCommand:
         assert json.loads(row.read_text(encoding="utf-8"))["provenance"]["engine"] == engine
 
     def test_no_such_queue(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A setting whose queue the engine cannot have is refused before anybody is asked."""
+        """A setting with an unsupported queue is refused before any request."""
         monkeypatch.setattr(TrainingSet, "samples_of", lambda *_: None)
         with serving() as (url, seen):
             result = self.classify(
@@ -91,14 +91,14 @@ class TestCommand:
 
     @pytest.mark.parametrize("engine", ["mahimahi", "bess"])
     def test_missing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
-        """What the engine lacks on this machine is said before anybody is asked."""
+        """Missing requirements of the engine are reported before any request."""
         monkeypatch.setenv("PATH", str(tmp_path))
         monkeypatch.delenv("CCBENCH_BESS_DIR", raising=False)
         with serving() as (url, seen):
             result = self.classify(url, "--engine", engine, "-o", str(tmp_path / "kept"))
         assert (result.exit_code, seen) == (1, [])
         assert {"mahimahi": "mahimahi: not", "bess": "BESS: not"}[engine] in str(result.stderr)
-        assert "h2load" in result.stderr  # all that is missing is said together
+        assert "h2load" in result.stderr  # all missing requirements are reported together
         assert 1 == len(result.stderr.splitlines())
 
     @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ class TestCommand:
             (("a b.com",), "server is 'a b.com'"),
             (("http://localhost:8088/x",), "not this machine's loopback: let the server listen on"),
             (("example.com", "https://127.0.1.1"), "server is 'https://127.0.1.1'; it must be one"),
-            (("example.com", "--pause", "5s"), "write the s as a number alone"),
+            (("example.com", "--pause", "5s"), "write the number of s without the unit"),
             (("run-1",), "file is 'run-1'; it must be there"),
             (("queue.csv",), "file is 'queue.csv'; it must be there"),
             (("results/run.d",), "file is 'results/run.d'; it must be there"),
@@ -127,7 +127,7 @@ class TestCommand:
         ],
     )
     def test_refused(self, words: tuple[str, ...], message: str) -> None:
-        """What cannot be meant is refused in one line before anybody is asked."""
+        """Invalid arguments are refused in one line before any request."""
         result = self.classify(*words)
         assert result.exit_code == 2
         assert message in result.stderr
