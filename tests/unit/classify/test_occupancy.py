@@ -29,7 +29,7 @@ class TestOccupancy:
         assert (round(20 / STEP_S),) == found.shape
 
     def test_beginning(self) -> None:
-        """It begins with the first packet, or when it is told to; before that nothing waits."""
+        """A trace begins at `from_s`, by default at the first packet; before it, nothing waits."""
         record = events((1.0, 5), (1.06, 6), (2.0, 7))
         assert 5 == occupancy(record, duration_s=0.02)[0]
         assert [0, 0, 5] == occupancy(record, from_s=0.97, duration_s=0.06).tolist()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of queues in their various forms, and what is concluded from them."""
+"""Records of queues in their various formats, and verdicts from them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEVELS = {"reno": 10, "cubic": 40}
 
 
 def sample(cca: str, setting: Setting, seed: int) -> Sample:
-    """Make a sample of 20 s whose queue stays at a level."""
+    """Return a sample of 20 s with a queue of constant length."""
     trace = np.full(1000, LEVELS[cca] + seed)
     return Sample(
         cca=cca,
@@ -55,7 +55,7 @@ def training(tmp_path: Path) -> Path:
 
 
 def csv(path: Path, level: float, *, seconds: float = 21.0, header: str = "") -> Path:
-    """Write the record of a queue that stays at a level."""
+    """Write the record of a queue of constant length."""
     times = np.arange(0, seconds, 0.01)
     rows = [header or "time_s,occupancy_packets", *(f"{t:.2f},{level}" for t in times)]
     path.write_text("\n".join(rows), encoding="utf-8")
@@ -80,7 +80,7 @@ FINE = {"protocol": "h2", "connections": 1, "pages": 50, "others": 0, "broken": 
 
 
 def filled(recording: Recording) -> Recording:
-    """Give a record the packets of a link that is always busy, for 21 s."""
+    """Fill a record with the packets of a link that is always busy, for 21 s."""
     link = recording.bottleneck
     assert link.bandwidth_mbps is not None
     times_ns = np.arange(0, 21e9, 12e6 / link.bandwidth_mbps).astype("int64")
@@ -96,7 +96,7 @@ def filled(recording: Recording) -> Recording:
 
 
 def recorded(make_run: Callable[..., Any], link: Bottleneck, **about: Any) -> Recording:
-    """Make what a command has done to the queue of a link: nothing."""
+    """Return the recording of a command that sent nothing through a link."""
     scenario = Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=40, duration_s=1)
     queue = tables.normalised("queue", make_run(scenario, 1.0).queue, tables.QUEUE_COLUMNS)
     provenance = {"bottleneck": link.to_dict(), **about}
@@ -105,11 +105,11 @@ def recorded(make_run: Callable[..., Any], link: Bottleneck, **about: Any) -> Re
 
 class TestRead:
     def test_run(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
-        """A run knows where it was made: the setting that it is like."""
+        """A run states its own network: the setting that is close to it."""
         assert SETTINGS[0] == read(run_folder(tmp_path / "run", make_run)).setting
 
     def test_named(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
-        """A setting that is named is taken."""
+        """A named setting takes precedence."""
         folder = run_folder(tmp_path / "run", make_run)
         assert SETTINGS[1] == read(folder, SETTINGS[1]).setting
 
@@ -119,18 +119,18 @@ class TestRead:
     def test_elsewhere(
         self, tmp_path: Path, make_run: Callable[..., Any], changes: dict[str, Any]
     ) -> None:
-        """A run that is like none of the settings is an input error that lists them."""
+        """A run unlike all settings is an input error that lists them."""
         with pytest.raises(InputError, match="about one of 5bw-85rtt-64q"):
             read(run_folder(tmp_path / "run", make_run, **changes))
 
     def test_shell(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
-        """What `ccbench shell` has recorded knows its link as well."""
+        """A recording of `ccbench shell` states its link too."""
         link = Bottleneck(bandwidth_mbps=10, queue_packets=128)
         recorded(make_run, link, rtt_ms=130.0).save(tmp_path)
         assert "10bw-130rtt-128q" == read(tmp_path).setting.name
 
     def test_server(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
-        """Of a server that was observed, the setting counts and not what was added to its RTT."""
+        """For an observed server, the setting counts and not the delay added to its RTT."""
         link = Bottleneck(bandwidth_mbps=10, queue_packets=128)
         (tmp_path / "one").mkdir()
         about = {"rtt_ms": 20.0, "setting": "10bw-130rtt-128q", "answers": FINE}
@@ -142,9 +142,9 @@ class TestRead:
             read(tmp_path / "one", SETTINGS[0])
 
     def test_servers_folder(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
-        """The folder of a server has a download for each setting; only those that are valid count.
+        """A server's folder has a download for each setting; only valid ones count.
 
-        With a setting, only the download in that one does.
+        With a setting, only the download in that setting counts.
         """
         for setting, more in zip(SETTINGS[:3], ({}, {"pages": 20, "others": 20}, {}), strict=True):
             link = Bottleneck(
@@ -174,7 +174,7 @@ class TestRead:
         assert (found["backlog_packets"] == 7).all()
 
     def test_no_setting(self, tmp_path: Path) -> None:
-        """A file that does not know its setting is an input error without one that is named."""
+        """A file without a setting is an input error unless a setting is named."""
         with pytest.raises(InputError, match="setting is None; it must be named"):
             read(csv(tmp_path / "a.csv", 7))
 
@@ -187,26 +187,26 @@ class TestRead:
         ],
     )
     def test_bad_csv(self, tmp_path: Path, header: str, level: int, message: str) -> None:
-        """A CSV file that is none of ours is an input error."""
+        """A CSV file in another format is an input error."""
         with pytest.raises(InputError, match=message):
             read(csv(tmp_path / "a.csv", level, header=header), SETTINGS[0])
 
     @pytest.mark.parametrize("row", ["inf,1", "1e300,1", "nan,1", "30,inf", "30,nan", "-1,1"])
     def test_bad_numbers(self, tmp_path: Path, row: str) -> None:
-        """So is one with times or queues that there cannot be."""
+        """A CSV file with impossible times or queues is an input error."""
         (tmp_path / "a.csv").write_text(f"time_s,occupancy_packets\n0,1\n{row}\n")
         with pytest.raises(InputError, match="finite times from 0 on in their order"):
             read(tmp_path / "a.csv", SETTINGS[0])
 
     def test_folder(self, tmp_path: Path) -> None:
-        """So is a folder that nobody of us has written."""
+        """A folder that ccbench has not written is an input error."""
         with pytest.raises(InputError, match="folder is"):
             read(tmp_path, SETTINGS[0])
 
 
 class TestJudgeFiles:
     def test_as_command(self, tmp_path: Path, training: Path) -> None:
-        """Files are judged in one call, in the setting that is named, by the nearest of the set."""
+        """Files are classified in one call, in the named setting, by the nearest of the set."""
         files = [csv(tmp_path / "a.csv", 41), csv(tmp_path / "b.csv", 12)]
         verdict = judge_files(files[:1], SETTINGS[0].name, training=training)
         assert verdict.label == "cubic"
@@ -219,7 +219,7 @@ class TestJudgeFiles:
             judge_files(str(tmp_path))
 
     def test_something_else(self, tmp_path: Path) -> None:
-        """What is no record at all is wrong input, and the message names what would be one."""
+        """A file that is no record is an input error that lists the valid formats."""
         path = tmp_path / "scenario.toml"
         path.write_text("rtt_ms = 10\n", encoding="utf-8")
         with pytest.raises(InputError, match=r"^file is .*; it must be a log of mm-link, a .csv"):
@@ -228,7 +228,7 @@ class TestJudgeFiles:
 
 class TestJudge:
     def test_evidence(self, training: Path) -> None:
-        """A verdict has the nearest CCA and the second, and how far they are."""
+        """A verdict has the nearest CCA and the second nearest, with their distances."""
         known = TrainingSet.load(training)
         verdict = judge([(SETTINGS[0], [11.0] * 1000), (SETTINGS[1], [41.0] * 1000)], known)
         assert ["reno", "cubic"] == [one.nearest for one in verdict.traces]
@@ -237,7 +237,7 @@ class TestJudge:
         assert verdict.label in LEVELS
 
     def test_none(self, training: Path) -> None:
-        """Without traces there is none."""
+        """Without traces a verdict is an input error."""
         with pytest.raises(InputError, match="traces is"):
             judge([], TrainingSet.load(training))
 
@@ -248,7 +248,7 @@ class TestCommand:
         return CliRunner().invoke(program, ["classify", *map(str, words)])
 
     def test_label(self, tmp_path: Path, training: Path) -> None:
-        """The last line is the label; with --json the document has all votes."""
+        """The last line is the label; the JSON document has all votes."""
         file = csv(tmp_path / "a.csv", 41)
         options = ("--setting", "5bw-85rtt-64q", "--training", training)
         done = self.classify(file, *options)
@@ -258,7 +258,7 @@ class TestCommand:
         assert "cubic" == document["label"] == document["traces"][0]["nearest"]
 
     def test_unknown(self, tmp_path: Path, training: Path) -> None:
-        """A queue like no other is unknown, and the nearest is shown all the same."""
+        """A queue unlike all others is unknown, and the nearest CCA is shown nevertheless."""
         options = ("--setting", "5bw-85rtt-64q", "--training", training)
         done = self.classify(csv(tmp_path / "a.csv", 300), *options)
         assert "congestion control: unknown" == done.stdout.splitlines()[-1]
@@ -273,20 +273,20 @@ class TestCommand:
         ],
     )
     def test_bad_input(self, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
-        """What cannot be used is one line, and status 2."""
+        """Invalid input is one line and status 2."""
         done = self.classify(csv(tmp_path / "a.csv", 7), *words)
         assert 2 == done.exit_code
         assert message in done.stderr
         assert 1 == len(done.stderr.splitlines())
 
     def test_short(self, tmp_path: Path) -> None:
-        """A record that is too short is refused, not guessed at."""
+        """A record that is too short is refused."""
         done = self.classify(csv(tmp_path / "a.csv", 7, seconds=5), "--setting", "5bw-85rtt-64q")
         assert 2 == done.exit_code
         assert "trace is '4.99 s'; it must be 20 s" in done.stderr
 
     def test_packaged(self) -> None:
-        """The training set that comes with ccbench knows 15 CCAs in the thesis's settings."""
+        """The packaged training set contains 15 CCAs in the thesis's settings."""
         known = TrainingSet.load(PACKAGED)
         assert 15 == len(known.ccas)
         assert set(SETTINGS) <= set(known.settings) == set(known.thresholds)

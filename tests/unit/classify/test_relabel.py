@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Second thoughts about unknown servers."""
+"""Relabelling of unknown servers."""
 
 from __future__ import annotations
 
@@ -22,58 +22,58 @@ CUTS = dict.fromkeys(SETTINGS, 2.0)
 def trace(
     level: float, label: str | None, setting: Setting = SETTINGS[0], distance: float = 1.0
 ) -> ObservedTrace:
-    """Make a trace whose queue stays at a level: the distance of two is that of their levels."""
+    """Return a trace of a constant queue: the distance of two is that of their levels."""
     points = np.full(20, level, dtype=np.float32)
     return ObservedTrace(setting=setting, points=points, label=label, distance=distance)
 
 
 def server(name: str, *traces: ObservedTrace, label: str | None, group: str = "cdn") -> Server:
-    """Make a server."""
+    """Return a server."""
     return Server(target=name, group=group, label=label, traces=traces)
 
 
 def simple(level: float, label: str | None, group: str = "cdn", distance: float = 1.0) -> Server:
-    """Make a server with one trace."""
+    """Return a server with one trace."""
     own = trace(level, label, distance=distance)
     return server(f"{label}{level}", own, label=label, group=group)
 
 
 def labels(servers: list[Server], min_share: float = 0.05) -> list[str | None]:
-    """Return the labels that servers have after the step."""
+    """Return the labels of servers after relabelling."""
     clustered = list(group_clusters(servers, CUTS, min_share=min_share))
     return [one.label for one in relabelled(servers, clustered)]
 
 
 class TestRelabelled:
     def test_unknown(self) -> None:
-        """Unknown traces get the label of the known ones that they are like, and no others."""
+        """Unknown traces get the label of similar known traces only."""
         servers = [simple(30, "cubic"), simple(31, "unknown"), simple(5, "unknown")]
         assert ["cubic", "cubic", "unknown"] == labels(servers)
 
     @pytest.mark.parametrize(("unknown", "expected"), [(19, "cubic"), (20, "unknown")])
     def test_share(self, unknown: int, expected: str) -> None:
-        """One labelled trace of 20 is the 5 % that suffice, one of 21 is not."""
+        """One labelled trace of 20 reaches the required 5 %, one of 21 does not."""
         servers = [simple(30, "cubic"), *(simple(30, "unknown") for _ in range(unknown))]
         assert ["cubic", *[expected] * unknown] == labels(servers)
 
     def test_most(self) -> None:
-        """Of several labels with their share the most frequent is given; known ones keep theirs."""
+        """Of several sufficient labels the most frequent is assigned; known traces keep theirs."""
         known = [simple(30, one) for one in ("bic", "cubic", "cubic")]
         assert ["bic", "cubic", "cubic", "cubic"] == labels([*known, simple(30, "unknown")])
 
     def test_tie(self) -> None:
-        """Of equally frequent labels the one nearest to the training set is given."""
+        """Of equally frequent labels the one nearest to the training set is assigned."""
         known = [simple(30, "cubic", distance=0.5), simple(30, "bic", distance=0.4)]
         assert "bic" == labels([*known, simple(30, "unknown")])[-1]
 
     def test_groups(self) -> None:
-        """What servers of another group have is not given."""
+        """Labels do not cross groups of servers."""
         assert ["cubic", "unknown"] == labels(
             [simple(30, "cubic", "one"), simple(30, "unknown", "other")]
         )
 
     def test_settings(self) -> None:
-        """Traces of several settings are not compared, however alike they are."""
+        """Traces of different settings are not compared, however similar."""
         other = server("b", trace(30, "unknown", SETTINGS[1]), label="unknown")
         assert ["cubic", "unknown"] == labels([simple(30, "cubic"), other])
 
@@ -90,7 +90,7 @@ class TestRelabelled:
         assert ["cubic", "unknown"] == labels([*cubic, three])
 
     def test_invalid(self) -> None:
-        """An invalid trace gets a label too, and votes only then."""
+        """An invalid trace that gets a label votes; without a label it does not."""
         mixed = server(
             "b", trace(30, None), trace(3, None, SETTINGS[1]), trace(3, "unknown", SETTINGS[2]),
             label="unknown",
@@ -101,20 +101,20 @@ class TestRelabelled:
         assert ["cubic", None, "unknown"] == [one.label for one in after.traces]
 
     def test_all_invalid(self) -> None:
-        """A server whose traces are all invalid stays so, and dilutes nothing."""
+        """A server with only invalid traces stays without a label, and does not count in shares."""
         invalid = [simple(30, None) for _ in range(40)]
         after = labels([simple(30, "cubic"), simple(30, "unknown"), *invalid])
         assert ["cubic", "cubic", *[None] * 40] == after
 
     def test_not_needed(self) -> None:
-        """A server of which nothing changes keeps its verdict, and so does one without traces."""
+        """An unchanged server keeps its verdict, and so does one without traces."""
         servers = [simple(30, "cubic"), server("down", label=None)]
         clustered = list(group_clusters(servers, CUTS))
         assert all(a is b for a, b in zip(servers, relabelled(servers, clustered), strict=True))
 
     @pytest.mark.parametrize("share", [0.0, 1.5])
     def test_bad_share(self, share: float) -> None:
-        """A share of nothing or of more than all is an input error."""
+        """A share outside (0, 1] is an input error."""
         with pytest.raises(InputError, match="min_share is"):
             labels([simple(30, "cubic")], share)
 
@@ -126,7 +126,7 @@ class TestRelabelled:
 
 class TestUnknownServers:
     def test_numbers(self) -> None:
-        """Unknown servers of all groups are numbered by what they are like, the most first."""
+        """Unknown servers of all groups are numbered by cluster, the largest first."""
         servers = [
             simple(3, "unknown"),
             simple(30, "unknown", "one"),
@@ -139,7 +139,7 @@ class TestUnknownServers:
 
     @pytest.mark.parametrize(("second", "expected"), [(32.0, 1), (33.0, 2)])
     def test_mean(self, second: float, expected: int) -> None:
-        """What counts is the mean over settings, each in multiples of its cut: at most 1."""
+        """The distance is the mean over settings, each in multiples of its cut, at most 1."""
         cuts = {SETTINGS[0]: 2.0, SETTINGS[1]: 4.0}
         two = [
             server(str(levels), *map(trace, levels, ["unknown"] * 2, cuts), label="unknown")
@@ -150,12 +150,12 @@ class TestUnknownServers:
         assert expected == len(found.clustering.clusters)
 
     def test_nothing_in_common(self) -> None:
-        """Servers that were observed in other settings are not taken for the same."""
+        """Servers observed in different settings are never in one cluster."""
         other = server("b", trace(30, "unknown", SETTINGS[1]), label="unknown")
         found = unknown_servers([simple(30, "unknown"), other], CUTS)
         assert found is not None
         assert [1, 1] == [one.size for one in found.clustering.clusters]
 
     def test_none(self) -> None:
-        """There is nothing to cluster if no server is unknown."""
+        """Without unknown servers there are no clusters."""
         assert unknown_servers([simple(30, "cubic")], CUTS) is None

@@ -11,7 +11,7 @@ from ccbench.classify.setting import LOW_RATE, SETTINGS, Setting
 
 class TestSettings:
     def test_names(self) -> None:
-        """There are the thesis's four, under its names (Table 2.3), and its low-rate one."""
+        """The settings are the thesis's four, with its names (Table 2.3), and its low-rate one."""
         assert {one.name for one in SETTINGS} == {
             "10bw-130rtt-128q",
             "10bw-85rtt-128q",
@@ -22,7 +22,7 @@ class TestSettings:
 
     @pytest.mark.parametrize("setting", [*SETTINGS, LOW_RATE])
     def test_queue(self, setting: Setting) -> None:
-        """Each holds a power of two packets that is about a BDP (section 2.3.3.2)."""
+        """Each queue holds a power of two packets, about a BDP (section 2.3.3.2)."""
         bdp_packets = setting.bandwidth_mbps * 1e3 * setting.rtt_ms / 8 / 1500
         assert 0.7 < setting.queue_packets / bdp_packets < 2.4
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The threshold beyond which a CCA is unknown, on series whose distances are known."""
+"""The threshold beyond which a CCA is unknown, on series at known distances."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ccbench.classify.threshold import choose_threshold
 
 
 def flat(*levels: float) -> list[list[float]]:
-    """Make series of one level each: they are apart by the difference of their levels."""
+    """Return constant series: their distances are the differences of their levels."""
     return [[level] * 10 for level in levels]
 
 
 class TestChooseThreshold:
     def test_apart(self) -> None:
-        """Where CCAs are far from each other, a threshold in between makes no error."""
+        """If CCAs are far from each other, a threshold in between makes no error."""
         rng = np.random.default_rng(1)
         traces, labels, tested, tested_labels = [], [], [], []
         for label, level in (("a", 10), ("b", 30), ("c", 60)):
@@ -29,7 +29,7 @@ class TestChooseThreshold:
         assert 0 < found.distance < 18
 
     def test_quantile(self) -> None:
-        """It is the quantile that it says of the distances between traces of one CCA."""
+        """The threshold is the stated quantile of the distances between traces of one CCA."""
         levels = np.arange(11.0) ** 2
         found = choose_threshold(
             flat(*levels, 500.0), ["a"] * 11 + ["b"], flat(3.0, 480.0), ["a", "b"]
@@ -39,7 +39,7 @@ class TestChooseThreshold:
         assert found.limits["a"] == found.distance
 
     def test_widest(self) -> None:
-        """Of thresholds with as few errors the largest is taken."""
+        """Of thresholds with equally few errors the largest is chosen."""
         found = choose_threshold(
             flat(0, 1, 2, 3, 100, 101), ["a"] * 4 + ["b"] * 2, flat(0, 100), ["a", "b"]
         )
@@ -47,10 +47,10 @@ class TestChooseThreshold:
         assert (found.false_unknown, found.false_known) == (0, 0)
         assert 2.9 < found.limits["a"] <= 3
 
-    def test_hardly_more(self) -> None:
+    def test_cost_of_wider_limit(self) -> None:
         """A wider limit may cost one more error in a hundred, but not one in ten."""
         for count, is_wide in ((100, True), (10, False)):
-            # One of the tested, of a CCA that is left out, is 4 away from the others' traces.
+            # One test trace, of a CCA absent from the training set, is 4 from the others' traces.
             tested = [*([0.5] * (count - 1)), 14.0]
             labels = ["a"] * (count - 1) + ["b"]
             found = choose_threshold(
@@ -59,7 +59,7 @@ class TestChooseThreshold:
             assert (found.limits["a"] >= 4) == is_wide
 
     def test_limits(self) -> None:
-        """A CCA whose traces are far from each other has a limit of its own, others the common."""
+        """A CCA with widely spread traces has its own limit, others the common limit."""
         wide, narrow, beside = (np.linspace(*ends, 9) for ends in ((0, 40), (200, 201), (204, 205)))
         found = choose_threshold(
             flat(*wide, *narrow, *beside),
@@ -72,12 +72,12 @@ class TestChooseThreshold:
         assert found.typical == pytest.approx(np.mean(list(found.limits.values())))
 
     def test_single_trace(self) -> None:
-        """A CCA with one trace has no distances of its own, and the common limit."""
+        """A CCA with one trace has no distances of its own, and gets the common limit."""
         found = choose_threshold(flat(0, 1, 2, 50), ["a"] * 3 + ["b"], flat(1, 50), ["a", "b"])
         assert found.limits["b"] == found.distance
 
     def test_errors(self) -> None:
-        """Where two CCAs are alike, what it cannot tell apart is counted."""
+        """If two CCAs are alike, the indistinguishable traces are counted as errors."""
         found = choose_threshold(
             flat(10, 11, 10, 11, 50, 51),
             ["a", "a", "twin of a", "twin of a", "b", "b"],

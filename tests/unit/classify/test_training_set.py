@@ -28,7 +28,7 @@ LEVELS = {"low": 5, "middle": 20, "high": 45}
 
 
 def sample(cca: str, setting: Setting, seed: int) -> Sample:
-    """Make a sample whose queue stays about a level."""
+    """Return a sample whose queue stays about a level."""
     rng = np.random.default_rng([seed, LEVELS[cca]])
     trace = LEVELS[cca] + rng.integers(0, 3, 50)
     variation = Variation(name="plain", extra_rtt_ms=float(seed))
@@ -42,7 +42,7 @@ def sample(cca: str, setting: Setting, seed: int) -> Sample:
 
 
 def samples(*seeds: int) -> list[Sample]:
-    """Make one for each label and two settings."""
+    """Return a sample for each label and two settings."""
     return [sample(cca, setting, s) for s in seeds for setting in SETTINGS[:2] for cca in LEVELS]
 
 
@@ -54,32 +54,32 @@ def known() -> TrainingSet:
 
 class TestTrain:
     def test_classifies(self, known: TrainingSet) -> None:
-        """What it knows it tells apart, and what is like none of it is unknown."""
+        """The set distinguishes its CCAs, and a trace unlike all of them is unknown."""
         classifier = known.classifier(SETTINGS[0])
         traces = [sample(cca, SETTINGS[0], 9).trace for cca in LEVELS]
         assert [*LEVELS, "unknown"] == classifier.predict([*traces, [300.0] * 50]).tolist()
 
     def test_contents(self, known: TrainingSet) -> None:
-        """It has a threshold for each setting, and knows its CCAs."""
+        """The set has a threshold for each setting, and lists its CCAs."""
         assert set(SETTINGS[:2]) == set(known.thresholds) == set(known.settings)
         assert ("high", "low", "middle") == known.ccas
 
     def test_order(self, known: TrainingSet) -> None:
-        """The order in which samples are made changes nothing."""
+        """The order of samples does not matter."""
         other = train(samples(3, 1, 2)[::-1], samples(4), {})
         assert known.thresholds == other.thresholds
         for one, two in zip(known.samples, other.samples, strict=True):
             assert (one.cca, one.setting, one.seed) == (two.cca, two.setting, two.seed)
 
     def test_setting(self, known: TrainingSet) -> None:
-        """A setting without samples is an input error that names those that there are."""
+        """A setting without samples is an input error that lists the available ones."""
         with pytest.raises(InputError, match=r"setting is .*10bw.*; it must be one of 5bw"):
             known.classifier(SETTINGS[2])
 
 
 class TestFile:
     def test_round_trip(self, known: TrainingSet, tmp_path: Path) -> None:
-        """What is saved is loaded again, to the last packet."""
+        """A saved set is loaded exactly."""
         known.save(tmp_path / "training.parquet")
         loaded = TrainingSet.load(tmp_path / "training.parquet")
         assert known.thresholds == loaded.thresholds
@@ -98,7 +98,7 @@ class TestFile:
 
     @pytest.mark.parametrize("content", [b"", b"something else"])
     def test_damaged(self, tmp_path: Path, content: bytes) -> None:
-        """A file that is none is an input error that names it."""
+        """A file of another kind is an input error that names it."""
         (tmp_path / "broken").write_bytes(content)
         with pytest.raises(InputError, match=r"training set is '.*broken'"):
             TrainingSet.load(tmp_path / "broken")
@@ -113,7 +113,7 @@ class TestFile:
         ],
     )
     def test_damaged_description(self, known: TrainingSet, tmp_path: Path, about: bytes) -> None:
-        """So is one whose description was damaged, at whatever place."""
+        """A damaged description, at any position, is an input error that names the file."""
         path = tmp_path / "broken"
         known.save(path)
         table = pq.read_table(path).replace_schema_metadata({b"ccbench training set": about})
@@ -122,14 +122,14 @@ class TestFile:
             TrainingSet.load(path)
 
     def test_missing(self, tmp_path: Path) -> None:
-        """So is one that is not there, and a folder."""
+        """A missing file and a folder are input errors."""
         for path in (tmp_path / "nowhere", tmp_path):
             with pytest.raises(InputError, match="training set is"):
                 TrainingSet.load(path)
 
 
 class TestExtended:
-    """Recordings of servers become part of what is known."""
+    """Recordings of servers are added to the training set."""
 
     @staticmethod
     def train(*words: object) -> Result:
@@ -138,7 +138,7 @@ class TestExtended:
 
     @pytest.fixture
     def server(self, tmp_path: Path) -> Path:
-        """Give the folder of a server whose queue goes up and down as no CCA's does."""
+        """Give the folder of a server whose queue alternates as no CCA's does."""
         server = tmp_path / "servers" / "example.com"
         for setting in SETTINGS:
             folder = server / setting.name
@@ -169,7 +169,7 @@ class TestExtended:
         return server
 
     def test_recorded(self, tmp_path: Path, server: Path) -> None:
-        """A server that is unknown is known after its recordings were learnt; others stay known."""
+        """An unknown server is recognised once its recordings are added; others stay known."""
         file = tmp_path / "mine.parquet"
         before = CliRunner().invoke(program, ["classify", str(server)])
         assert "congestion control: unknown" in before.stdout
@@ -198,7 +198,7 @@ class TestExtended:
         ],
     )
     def test_refused(self, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
-        """What cannot be meant is refused in one line."""
+        """Invalid additions are refused in one line."""
         result = self.train("-o", tmp_path / "mine.parquet", *words)
         assert result.exit_code == 2
         assert message in result.stderr

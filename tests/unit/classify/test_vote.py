@@ -13,11 +13,11 @@ from ccbench.classify.vote import UNKNOWN, vote
 
 class TestVote:
     def test_majority(self) -> None:
-        """The label that most traces have wins, however far the traces are."""
+        """The most frequent label wins, at any distance."""
         assert "bbr" == vote(["bbr", "bbr", "bbr", "vegas"], [9.0, 9.0, 9.0, 0.1])
 
     def test_plurality(self) -> None:
-        """More than each other label is enough, for unknown as well."""
+        """A plurality wins, for unknown as well."""
         assert "bbr" == vote(["bbr", "bbr", "vegas", "cdg"], [9.0, 9.0, 0.1, 0.1])
         assert UNKNOWN == vote([UNKNOWN, UNKNOWN, "vegas", "cdg"], [9.0, 9.0, 0.1, 0.1])
 
@@ -27,18 +27,18 @@ class TestVote:
         assert "reno" == vote(labels, [0.0] * len(labels))
 
     def test_nearest(self) -> None:
-        """A tie between CCAs goes to the one with the trace that is nearest to its training set."""
+        """A tie between CCAs goes to the one with the trace nearest to its training set."""
         assert "bic" == vote(["cubic", "bic", "cubic", "bic"], [2.0, 0.5, 1.0, 3.0])
 
     def test_three_ways(self) -> None:
-        """If all traces differ, the nearest of those that are known decides."""
+        """If all traces differ, the nearest known label wins."""
         labels, distances = ["cubic", UNKNOWN, "reno", "htcp"], [2.0, 0.1, 1.0, 3.0]
         for order in permutations(range(4)):
-            found = vote([labels[i] for i in order], [distances[i] for i in order])
-            assert "reno" == found
+            label = vote([labels[i] for i in order], [distances[i] for i in order])
+            assert "reno" == label
 
     def test_unknown(self) -> None:
-        """If no trace is near anything, the server's CCA is unknown."""
+        """If no trace is near any training trace, the server's CCA is unknown."""
         assert UNKNOWN == vote([UNKNOWN] * 4, [20.0, 30.0, 40.0, 50.0])
 
     def test_bad_input(self) -> None:

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from ccbench.datacenter.simulation import Simulation
 
 
-#: Picoseconds that a byte takes at 100 Gbit/s.
+#: Picoseconds of a byte at 100 Gbit/s.
 BYTE_PS = 80
 
-#: What a full packet is on the wire.
+#: Size of a full packet on the wire.
 FULL_BYTES = 1000 + HEADER_BYTES
 SMALL = clos(racks=4, servers_per_rack=4, spines=2)
 BURSTY = Workload(sizes="facebook", load=0.8, incast=Incast(degree=12, total_mb=1, load=0.1))
 
 
 def long_flows(*pairs: tuple[int, int]) -> pd.DataFrame:
-    """Return flows that never end, from one server to another."""
+    """Return endless flows, from one server to another."""
     return flow_table((0.0, *pair, 0, "long") for pair in pairs)
 
 

@@ -16,16 +16,16 @@ from tests.unit.datacenter.conftest import FULL_BYTES, SMALL, long_flows, rates_
 class TestBfc:
     @pytest.mark.parametrize("senders", [2, 3, 5, 9])
     def test_runs_dry_as_rarely_as_appendix_c_says(self, senders: int) -> None:
-        """Alike flows run out of packets at once, in a share of time of at most E_f."""
+        """Equal flows run out of packets simultaneously in a share of time of at most E_f."""
         flows = long_flows(*((i, senders) for i in range(senders)))
         rates = rates_gbps(simulate(star(servers=senders + 1), flows, scheme("bfc"), 1e-3))
-        # Each comes in at the link's rate and leaves at its share of that: x is their number.
+        # Each arrives at the link's rate and leaves at its share of that rate: x is their number.
         empty = (senders - 1) / (senders + senders**2 - 1)
         assert rates.sum() > (1 - empty) * 95.4
         assert rates == pytest.approx([rates.mean()] * senders, rel=0.1)
 
     def test_buffer_is_bounded(self) -> None:
-        """A queue holds little more than the threshold and what comes until the pause works."""
+        """A queue exceeds the threshold only by the packets that arrive before the pause works."""
         result = simulate(
             star(servers=5), long_flows(*((i, 4) for i in range(4))), scheme("bfc"), 1e-3
         )
@@ -34,8 +34,8 @@ class TestBfc:
         assert result.summary["peak_buffer_bytes"] < bdp + 4 * (bdp + 3 * FULL_BYTES)
         assert result.ports["queue_pauses"].sum() > 0
 
-    def test_upstream_waits_instead(self) -> None:
-        """Backpressure moves an incast's packets from the receiver's switch to where they began."""
+    def test_packets_wait_upstream(self) -> None:
+        """Backpressure moves an incast's packets from the receiver's switch to their sources."""
         flows = flow_table((0.0, i, 15, 500_000, "incast") for i in range(12))
         free, held = (
             simulate(SMALL, flows, chosen, 1e-4, drain_s=5e-3)
@@ -45,7 +45,7 @@ class TestBfc:
         assert held.flows["fct_s"].max() < 1.05 * free.flows["fct_s"].max()
 
     def test_dynamic_assignment_avoids_collisions(self) -> None:
-        """Fewer flows than queues do not share one; by a hash alone they would."""
+        """Fewer flows than queues do not share a queue; with hashing alone they would."""
         flows = long_flows(*((i, 20) for i in range(20)))
         shares = {}
         for name in ("bfc", "bfc-stochastic", "bfc-single"):
@@ -55,7 +55,7 @@ class TestBfc:
         assert shares["bfc"] < shares["bfc-stochastic"] < shares["bfc-single"]
 
     def test_head_of_line_blocking(self) -> None:
-        """One queue for all holds up a flow that goes elsewhere; queues of their own do not."""
+        """A single queue delays a flow to another destination; separate queues do not."""
         crowd = [(0.0, i, 12, 1_500_000, "background") for i in range(8)]
         bystander = (2e-5, 8, 13, 100_000, "background")
         # All leave the first rack over the same spine.
@@ -67,7 +67,7 @@ class TestBfc:
         assert slowdown["bfc-single"] > 1.1 * slowdown["bfc"]
 
     def test_algorithm_2(self) -> None:
-        """End-to-end control holds the RTT of many long flows near 2.5 base RTTs, so less waits."""
+        """End-to-end control holds the RTT of many long flows near 2.5 base RTTs."""
         flows = long_flows(*((i % 8, 8) for i in range(64)))
         network = star(servers=9)
         alone, controlled = (
@@ -77,7 +77,7 @@ class TestBfc:
         assert rates_gbps(controlled).sum() == pytest.approx(95.4, rel=0.03)
 
     def test_incast_label(self) -> None:
-        """Labelled flows leave the other queues to the rest, which then waits less."""
+        """With labelled incast flows the other flows wait less."""
         crowd = [(0.0, i % 60, 60, 100_000, "incast") for i in range(120)]
         short = [(5e-5 + i * 1e-6, i, 60, 1000, "background") for i in range(50)]
         flows = flow_table([*crowd, *short])
@@ -88,13 +88,13 @@ class TestBfc:
         assert p99["bfc-incast-label"] < p99["bfc"]
 
     @pytest.mark.parametrize("skip_paused", [True, False])
-    def test_paused_queue_is_not_given_away(self, *, skip_paused: bool) -> None:
-        """Where that is asked for, no flow waits in an empty queue that is paused; else some do."""
+    def test_skip_paused(self, *, skip_paused: bool) -> None:
+        """With `skip_paused` no flow waits in an empty paused queue; without it some do."""
         two = replace(scheme("bfc"), queues=3, skip_paused=skip_paused)
         network = clos(racks=2, servers_per_rack=4, spines=1)
         busy = [(0.0, sender, 4, 0, "long") for sender in (5, 6, 7)]
-        # The first waits at the busy receiver's switch and pauses where it came from; that queue is
-        # empty then. Which of the others would get it does not matter: none may.
+        # The first waits at the busy receiver's switch and pauses its upstream queue, which is
+        # empty then. The identity of the other flow in that queue does not matter: none may use it.
         others = [(5.25e-5 + i * 4e-7, 1 + i % 3, 5 + i % 3, 500, "background") for i in range(6)]
         flows = flow_table([*busy, (5e-5, 0, 4, 1000, "background"), *others])
         result = simulate(network, flows, two, 1e-4, drain_s=1e-4)
@@ -103,7 +103,7 @@ class TestBfc:
 
     @pytest.mark.parametrize(("pause_packets", "pauses"), [(1, True), (2, False)])
     def test_pause_packets(self, pause_packets: int, *, pauses: bool) -> None:
-        """Flows of one packet pause nothing if it takes two of a flow in a switch."""
+        """Flows of one packet cause no pauses if a pause requires two packets of a flow."""
         chosen = replace(scheme("bfc"), pause_packets=pause_packets, queues=3)
         flows = flow_table((0.0, i, 39, 1000, "background") for i in range(39))
         result = simulate(star(servers=40), flows, chosen, 1e-4)

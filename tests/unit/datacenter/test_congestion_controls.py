@@ -21,14 +21,15 @@ class TestDctcp:
             star(servers=3), long_flows((0, 2), (1, 2)), chosen, 4e-3, sample_interval_s=1e-6
         )
         queue = result.buffers.iloc[1000:, 0]
-        # Flows overshoot by a packet each, and swing by half of sqrt(2 N K (C RTT + K)) / 2 or so.
+        # Flows overshoot by a packet each, and oscillate by half of sqrt(2 N K (C RTT + K)) / 2 or
+        # so.
         assert 30_000 < queue.mean() < 75_000
         assert queue.max() < 120_000
         assert rates_gbps(result).sum() == pytest.approx(95.4, rel=0.02)
 
     @pytest.mark.parametrize("senders", [2, 4])
     def test_one_cut_in_a_round_trip(self, senders: int) -> None:
-        """The queue falls no deeper than by a cut of each flow (SIGCOMM 2010, section 3.3)."""
+        """The queue falls no deeper than by one cut of each flow (SIGCOMM 2010, section 3.3)."""
         threshold = 40
         chosen = replace(
             scheme("dctcp"),
@@ -50,14 +51,14 @@ class TestDctcp:
         assert queue.max() < threshold + 3 * senders
 
     def test_marks_need_a_queue(self) -> None:
-        """A lone flow at its link's own rate builds no queue, so nothing is marked."""
+        """A lone flow at the rate of its link builds no queue, so nothing is marked."""
         result = simulate(star(servers=2), long_flows((0, 1)), scheme("dctcp"), 1e-3)
         assert 0 == result.ports["marked_packets"].sum()
 
 
 class TestDcqcn:
     def test_shares(self) -> None:
-        """Marked flows slow down, then share most of the link, and PFC loses nothing."""
+        """Marked flows slow down, then share most of the link, and PFC prevents losses."""
         result = simulate(
             star(servers=5), long_flows(*((i, 4) for i in range(4))), scheme("dcqcn"), 5e-2
         )
@@ -70,7 +71,7 @@ class TestDcqcn:
 class TestHpcc:
     @pytest.mark.parametrize("senders", [1, 2, 8])
     def test_keeps_utilisation_at_its_target(self, senders: int) -> None:
-        """Long flows use about eta of the link, with next to no queue."""
+        """Long flows use about eta of the link, with almost no queue."""
         network = star(servers=senders + 1)
         flows = long_flows(*((i, senders) for i in range(senders)))
         result = simulate(network, flows, scheme("hpcc"), 3e-3, sample_interval_s=1e-6)

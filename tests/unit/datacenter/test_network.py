@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for every scheme: times, links, conservation, ways through the network."""
+"""Properties of every scheme: times, links, conservation and paths."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.unit.datacenter.conftest import (
 
 @pytest.fixture(scope="module", params=sorted(schemes()))
 def bursty(request: pytest.FixtureRequest) -> Simulation:
-    """Return bursts, incast and all, under each of the schemes."""
+    """Return bursts, including incast, under each of the schemes."""
     chosen = schemes()[request.param]
     return simulate(SMALL, BURSTY, chosen, duration_s=3e-4, seed=3, drain_s=5e-3)
 
@@ -49,7 +49,7 @@ class TestOneFlow:
         assert 1.0 == result.flows["slowdown"].iloc[0]
 
     def test_slower_link(self) -> None:
-        """A slow link in the middle sets the pace, and the ideal knows it."""
+        """A slow link in the middle limits the flow, and also its ideal."""
         network = dumbbell(pairs=1, gbps=100, bottleneck_gbps=25)
         flows = flow_table([(0.0, 0, 1, 50_000, "background")])
         result = simulate(network, flows, scheme("ideal-fq"), duration_s=1e-3)
@@ -60,7 +60,7 @@ class TestOneFlow:
 
     @pytest.mark.parametrize("name", ["bfc", "dctcp", "dcqcn", "ideal-fq"])
     def test_fills_the_link(self, name: str) -> None:
-        """A lone long flow gets the whole link, but for its headers."""
+        """A lone long flow gets the whole link except for headers."""
         result = simulate(SMALL, long_flows((0, 15)), scheme(name), duration_s=5e-4)
         assert rates_gbps(result)[0] == pytest.approx(100 * 1000 / FULL_BYTES, rel=0.02)
 
@@ -68,7 +68,7 @@ class TestOneFlow:
 class TestAcks:
     @pytest.mark.parametrize("packets_per_ack", [1, 4, 256])
     def test_last_one(self, packets_per_ack: int) -> None:
-        """A lone flow's sender has the last ACK once that has crossed each link."""
+        """The sender of a lone flow has the last ACK once it has crossed each link."""
         flows = flow_table([(1e-6, 0, 15, 5_300, "background")])
         chosen = replace(scheme("bfc"), packets_per_ack=packets_per_ack)
         result = simulate(SMALL, flows, chosen, duration_s=1e-4)
@@ -79,7 +79,7 @@ class TestAcks:
 
     @pytest.mark.parametrize(("packets_per_ack", "acks"), [(1, 10), (4, 3), (256, 1)])
     def test_number(self, packets_per_ack: int, acks: int) -> None:
-        """One ACK stands for so many packets, and the last packet always has one."""
+        """One ACK stands for this many packets, and the last packet always has one."""
         flows = flow_table([(0.0, 0, 1, 10_000, "background")])
         chosen = replace(scheme("bfc"), packets_per_ack=packets_per_ack)
         ports = simulate(star(servers=2), flows, chosen, 1e-4).ports.set_index(["node", "to"])
@@ -87,7 +87,7 @@ class TestAcks:
 
     @pytest.mark.parametrize("queued_acks", [False, True])
     def test_behind_data(self, *, queued_acks: bool) -> None:
-        """ACKs wait at switches where data wait, if they are queued with it; else they do not."""
+        """ACKs queued with data wait where data wait; other ACKs do not."""
         flows = flow_table(
             [
                 *((0.0, sender, 0, 0, "long") for sender in (2, 3, 4)),
@@ -97,7 +97,7 @@ class TestAcks:
         chosen = Scheme(name="greedy", queued_acks=queued_acks, endless_buffer=True)
         flow = simulate(star(servers=5), flows, chosen, 1e-4, drain_s=1e-3).flows.iloc[-1]
         waited_s = flow["acked_s"] - flow["ideal_acked_s"] - (flow["fct_s"] - flow["ideal_s"])
-        # Two links' worth of data has come in 50 μs for a third that is busy already.
+        # In 50 μs, two links' worth of data has arrived for a third link that is already busy.
         assert (waited_s > 8e-5) == queued_acks
 
     def test_counts_of_data(self) -> None:
@@ -112,7 +112,7 @@ class TestAcks:
         [("hpcc", {"packets_per_ack": 2}), ("bfc", {"queued_acks": True})],
     )
     def test_refused(self, name: str, changes: dict[str, Any]) -> None:
-        """Senders that each ACK drives need them all; BFC's queues are for flows."""
+        """ACK-driven senders need all ACKs; BFC's queues are for flows only."""
         (field,) = changes
         with pytest.raises(InputError, match=field):
             replace(scheme(name), **changes)
@@ -129,22 +129,22 @@ class TestEveryScheme:
         assert acked.min() >= 1 - 1e-12
 
     def test_completes(self, bursty: Simulation) -> None:
-        """All flows complete once no new ones come, and deliver exactly their bytes."""
+        """All flows complete once no new ones arrive, and deliver exactly their bytes."""
         assert 0 == bursty.summary["unfinished_flows"]
         assert (bursty.flows["bytes"] == bursty.flows["delivered_bytes"]).all()
 
     def test_conservation(self, bursty: Simulation) -> None:
-        """Packets that were made were consumed, dropped or are left."""
+        """Every created packet is consumed, dropped or left."""
         summary = bursty.summary
         ended = sum(summary[f"{fate}_packets"] for fate in ("consumed", "dropped", "left"))
         assert summary["created_packets"] == ended
 
     def test_no_drops(self, bursty: Simulation) -> None:
-        """PFC, backpressure and endless buffers lose nothing."""
+        """PFC, backpressure and infinite buffers lose nothing."""
         assert 0 == bursty.summary["dropped_packets"]
         assert 0 == bursty.ports["dropped_packets"].sum()
 
-    def test_links_carry_no_more_than_they_can(self, bursty: Simulation) -> None:
+    def test_link_capacity(self, bursty: Simulation) -> None:
         """No port sends faster than its rate."""
         most = bursty.ports["gbps"] * 1e9 / 8 * bursty.summary["end_s"]
         assert (bursty.ports["sent_bytes"] <= most).all()
@@ -158,7 +158,7 @@ class TestDeterminism:
 
     @pytest.mark.parametrize("name", ["bfc-sampling", "dcqcn", "hpcc"])
     def test_same_seed(self, name: str) -> None:
-        """The same seed gives the same result; another seed another one."""
+        """The same seed gives the same result; another seed a different one."""
         runs = [simulate(SMALL, BURSTY, scheme(name), 1e-4, seed) for seed in (5, 5, 6)]
         first, second, third = map(self._digest, runs)
         assert first == second
@@ -167,14 +167,14 @@ class TestDeterminism:
 
 class TestFairness:
     def test_round_robin(self) -> None:
-        """Flows with queues of their own share a link evenly."""
+        """Flows with separate queues share a link evenly."""
         flows = long_flows(*((i, 5) for i in range(5)))
         rates = rates_gbps(simulate(star(servers=6), flows, scheme("ideal-fq"), 1e-3))
         assert rates == pytest.approx([rates.mean()] * 5, rel=0.02)
         assert rates.sum() == pytest.approx(95.4, rel=0.02)
 
     def test_max_min(self) -> None:
-        """Fair queueing gives a flow that is limited elsewhere its rate, and the rest to others."""
+        """Fair queueing gives a flow limited elsewhere its rate, and the rest to others."""
         network = Topology(
             servers=3,
             switches=1,
@@ -190,7 +190,7 @@ class TestFairness:
         assert fast == pytest.approx(90 * 1000 / FULL_BYTES, rel=0.03)
 
     def test_shortest_first(self) -> None:
-        """With SRF a short flow that comes late overtakes long ones; with turns it does not."""
+        """With SRF a late short flow overtakes long ones; with round robin it does not."""
         flows = flow_table(
             [
                 *((0.0, i, 4, 400_000, "background") for i in range(3)),
@@ -204,12 +204,12 @@ class TestFairness:
         assert fct_s["ideal-srf"] < 0.6 * fct_s["ideal-fq"]
 
     def test_queue_of_poisson_arrivals(self) -> None:
-        """Equal packets that come at random wait as long as in an M/D/1 queue."""
+        """Equal packets at random times wait as long as in an M/D/1 queue."""
         load, count = 0.7, 60_000
         draws = np.random.default_rng(1)
         packet_s = FULL_BYTES * BYTE_PS * 1e-12
         start_s = np.cumsum(draws.exponential(packet_s / load, count))
-        # Many senders: what each sends is so little that nothing waits before the switch.
+        # With many senders, each sends so little that nothing waits before the switch.
         source = 1 + draws.integers(200, size=count)
         rows = zip(start_s, source, strict=True)
         flows = flow_table((t, int(s), 0, 1000, "background") for t, s in rows)
@@ -220,7 +220,7 @@ class TestFairness:
 
 class TestPfc:
     def test_never_drops(self) -> None:
-        """However many flows burst without control, a small buffer with PFC loses nothing."""
+        """A burst of many flows without control loses nothing in a small buffer with PFC."""
         network = star(servers=40, buffer_mb=2)
         flows = flow_table((0.0, i, 39, 200_000, "incast") for i in range(39))
         greedy = Scheme(name="greedy", pfc=True)
@@ -240,7 +240,7 @@ class TestPfc:
         assert 0 == result.summary["unfinished_flows"]
 
     def test_too_small_a_buffer(self) -> None:
-        """A buffer without room for what is in flight when PFC stops is refused."""
+        """A buffer without headroom for packets in flight at a pause is refused."""
         with pytest.raises(InputError, match="headroom"):
             simulate(star(servers=40, buffer_mb=0.5), long_flows((0, 1)), scheme("dctcp"), 1e-4)
 
@@ -256,8 +256,8 @@ class TestEcmp:
         # A binomial draw with p = 1/4; five standard deviations.
         assert up.to_numpy() == pytest.approx(1000, abs=5 * np.sqrt(4000 * 3 / 16))
 
-    def test_flow_stays_on_its_way(self) -> None:
-        """A flow's packets all take the same way, so none comes out of order."""
+    def test_flow_keeps_its_path(self) -> None:
+        """All packets of a flow take the same path, so none is reordered."""
         network = clos(racks=2, servers_per_rack=2, spines=4)
         ports = simulate(network, long_flows((0, 3)), scheme("bfc"), 1e-4).ports
         used = ports[(ports["node"] == 4) & (ports["data_packets"] > 0)]

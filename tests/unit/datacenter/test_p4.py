@@ -62,8 +62,8 @@ SETTINGS = Settings(speeds_mbps=(8000,) * 3, queues=5, upstream_queues=8, hrtt_n
 PACKET = Packet(flow=Flow(1, 2, 3, 4), ingress=0, egress=1, upstream_queue=5)
 
 
-class Desk:
-    """The interpreter as a driver knows a switch; here queues are empty as soon as one looks."""
+class Device:
+    """The interpreter as a driver sees a switch; queues are empty at once."""
 
     def __init__(self, program: Program) -> None:
         machine = Machine(program, {RECIRCULATION_SESSION: RECIRCULATION_PORT})
@@ -75,7 +75,7 @@ class Desk:
         self._sent: list[Sent] = []
 
     def send(self, port: int, data: bytes) -> None:
-        """Let a packet arrive, and go as far as it can."""
+        """Process an arriving packet as far as possible."""
         waiting = self._machine.ingress(data, port, 12_345)
         while waiting:
             sent, following = self._machine.egress(waiting.pop(0), 54_321)
@@ -83,7 +83,7 @@ class Desk:
             waiting += following
 
     def listen(self) -> list[Sent]:
-        """Return what has been sent."""
+        """Return the packets sent."""
         sent, self._sent = self._sent, []
         return sent
 
@@ -95,51 +95,51 @@ def _program() -> Program:
 
 class TestVectors:
     @pytest.mark.parametrize("scenario", rules(), ids=lambda scenario: scenario.name)
-    def test_those_written_by_hand(self, program: Program, scenario: Scenario) -> None:
-        """The program does what the thesis's rules say."""
+    def test_rules(self, program: Program, scenario: Scenario) -> None:
+        """The program follows the rules of the thesis."""
         assert check(scenario, Interpreted(program, scenario.settings)) is None
 
-    def test_those_made_by_chance(self, program: Program) -> None:
+    def test_random_scenarios(self, program: Program) -> None:
         """Over hundreds of packets each it decides as the reference does."""
         for scenario in random_scenarios(6, packets=200, seed=2):
             assert check(scenario, Interpreted(program, scenario.settings)) is None
 
-    def test_packets_that_waited_since_their_stamp(self, program: Program) -> None:
-        """Where packets wait before they are processed, time goes back, and decisions are right."""
+    def test_reordered_time_stamps(self, program: Program) -> None:
+        """Time stamps may run backwards between packets, and decisions stay correct."""
         for scenario in random_scenarios(4, packets=200, seed=5, waits_ns=20_000):
             times = [step.at_ns for step in scenario.steps]
             assert times != sorted(times)
             assert check(scenario, Interpreted(program, scenario.settings)) is None
 
-    def test_those_paced_for_bmv2(self, program: Program) -> None:
-        """What BMv2 is put to in real time is right in the interpreter, and pauses and resumes."""
+    def test_paced_scenarios(self, program: Program) -> None:
+        """The scenarios for BMv2 in real time pass in the interpreter, and pause and resume."""
         for scenario in paced_scenarios(4):
             assert check(scenario, Interpreted(program, scenario.settings)) is None
             kinds = [signal.kind for step in scenario.steps for signal in step.answer.signals]
             assert kinds.count("pause") == kinds.count("resume") > 0
 
-    def test_a_driver_that_holds_the_packets(self, program: Program) -> None:
-        """With the driver for traffic manager the program decides and sends the same bytes."""
+    def test_driver_as_traffic_manager(self, program: Program) -> None:
+        """With the driver as traffic manager the program decides and sends the same bytes."""
         for scenario in (*rules(), *random_scenarios(2, packets=100, seed=4)):
-            driven = Driven(Desk(program), scenario.settings)
-            twins = Twins(driven, Interpreted(program, scenario.settings))
-            assert check(scenario, twins) is None
+            driven = Driven(Device(program), scenario.settings)
+            managed = Twins(driven, Interpreted(program, scenario.settings))
+            assert check(scenario, managed) is None
 
     @pytest.mark.alone
     @pytest.mark.skipif(missing() is not None, reason=str(missing()))
     def test_bmv2_agrees(self) -> None:
-        """On BMv2 the program answers, sends and counts what it does in the interpreter."""
+        """On BMv2 the program answers, sends and counts as in the interpreter."""
         stepped = (*rules(), *random_scenarios(2, packets=100))
         assert set(check_all(stepped, paced_scenarios(1)).values()) == {None}
 
     @pytest.mark.alone
     @pytest.mark.skipif(missing() is not None, reason=str(missing()))
     def test_bmv2_under_load(self) -> None:
-        """At 600 and 1,500 packets/s flows keep their queues; lost headers heal."""
+        """At 600 and 1,500 packets/s flows keep their queues, and lost headers are repaired."""
         assert set(check_all((), (), LOADS).values()) == {None}
 
     def test_registers_end_at_zero(self, program: Program) -> None:
-        """When all packets have left, nothing is counted: no leak in queues, flows or pauses."""
+        """When all packets have left, all counts are 0: no leak in queues, flows or pauses."""
         (scenario,) = random_scenarios(1, packets=150, seed=3)
         form = Interpreted(program, scenario.settings)
         assert check(scenario, form) is None
@@ -149,18 +149,18 @@ class TestVectors:
 
 
 class TestProgram:
-    def test_the_compiled_program_is_that_of_the_sources(self) -> None:
-        """After a change of the sources it has to be compiled again."""
+    def test_compiled_program_is_current(self) -> None:
+        """The compiled program is that of the current sources."""
         assert DIGEST.read_text().strip() == source_digest(source_folder())
 
-    def test_the_flow_table_is_as_large_as_the_thesis_says(self, program: Program) -> None:
-        """100 entries for each queue (3.3.3.1), and one more for each port's incast."""
+    def test_flow_table_size(self, program: Program) -> None:
+        """The table has 100 entries per queue (3.3.3.1), and one more for each port's incast."""
         ports, _ = program.registers[program.register("busy_queues")]
         queues, _ = program.registers[program.register("queue_bytes")]
         entries = {program.registers[program.register(f"flow_{part}")][0] for part in _FLOW_TABLE}
         assert entries == {100 * queues + ports}
 
-    def test_the_memory_is_what_the_thesis_has(self, program: Program) -> None:
+    def test_memory(self, program: Program) -> None:
         """The pause counter is small beside the flow table, whose entries take few bytes."""
         flows = sum(_bits(program, f"flow_{part}") for part in _FLOW_TABLE)
         entries, _ = program.registers[program.register("flow_size")]
@@ -168,8 +168,8 @@ class TestProgram:
         assert flows / 8 / entries <= 400e3 / 76e3 + 2
         assert _bits(program, "pause_counter") + _bits(program, "pausing") < flows / 10
 
-    def test_constants_have_their_twins(self) -> None:
-        """The numbers that driver and program share are the same in both."""
+    def test_shared_constants(self) -> None:
+        """Constants shared by driver and program are the same in both."""
         text = (source_folder() / "v1model" / "sizes.p4").read_text()
         sizes = {
             name: int(value)
@@ -196,8 +196,8 @@ class TestProgram:
         assert f"DRIVER_PORT = {DRIVER_PORT};" in text
         assert f"HOLDING_PORT = {HOLDING_PORT};" in text
 
-    def test_no_stateful_update_that_egress_shares_has_a_branch(self, program: Program) -> None:
-        """What ingress and egress both change is changed in one action, which BMv2 runs as one."""
+    def test_shared_registers_are_updated_atomically(self, program: Program) -> None:
+        """Registers that ingress and egress change are changed in one atomic action of BMv2."""
         groups = [
             {program.register(name) for name in names}
             for names in (("queue_bytes", "busy_queues"), ("congested_packets", "congesting"))
@@ -220,7 +220,7 @@ class TestProgram:
 
 
 class TestLostHeaders:
-    """Recirculated headers that the switch drops, as BMv2 does under load."""
+    """Recirculated headers dropped by the switch, as on BMv2 under load."""
 
     def congested(self, program: Program, *, lost: bool) -> Interpreted:
         """Return a switch that three packets have congested and left, with or without headers."""
@@ -230,20 +230,20 @@ class TestLostHeaders:
         assert form.answer(0, Refresh(0)) == Answer(bitmap=frozenset({5}))
         for number in range(4):
             if lost:
-                form.machine.egress(form._held[number], 0)  # and what follows is not heard of
+                form.machine.egress(form._held[number], 0)  # and its recirculated header is lost
             else:
                 form.answer(0, Departure(number))
         return form
 
-    def test_the_refresh_resumes_the_upstream_queue(self, program: Program) -> None:
-        """When no packet in a queue asks for a pause, the refresh resumes, and nothing is left."""
+    def test_refresh_resumes(self, program: Program) -> None:
+        """When no queued packet asks for a pause, the refresh resumes, and clears all state."""
         form = self.congested(program, lost=True)
         assert form.machine.read("pausing", 0) == 1 << 5
         assert form.answer(0, Refresh(0)) == Answer(bitmap=frozenset())
         assert form.machine.read("pausing", 0) == 0
 
-    def test_the_refresh_pauses_while_packets_wait(self, program: Program) -> None:
-        """As long as a packet that asked for the pause waits, the refresh names its queue."""
+    def test_refresh_pauses(self, program: Program) -> None:
+        """While a packet that asked for the pause waits, the refresh names its queue."""
         form = Interpreted(program, SETTINGS)
         for _ in range(5):
             form.answer(0, PACKET)
@@ -251,7 +251,7 @@ class TestLostHeaders:
             form.machine.egress(form._held[number], 0)
             assert form.answer(0, Refresh(0)) == Answer(bitmap=frozenset({5}))
 
-    def test_pauses_and_resumes_go_on(self, program: Program) -> None:
+    def test_next_congestion(self, program: Program) -> None:
         """After the refresh the next congestion makes one pause and one resume."""
         form = self.congested(program, lost=True)
         form.answer(0, Refresh(0))
@@ -260,8 +260,8 @@ class TestLostHeaders:
         signals = [form.answer(0, Departure(number)).signals for number in range(4, 8)]
         assert [*filter(None, signals)] == [(Signal("resume", 0, 5),)]
 
-    def test_a_header_that_comes_late_does_nothing(self, program: Program) -> None:
-        """A header that comes back after the refresh has resumed its queue resumes nothing."""
+    def test_late_header(self, program: Program) -> None:
+        """A header that returns after the refresh has resumed its queue has no effect."""
         form = Interpreted(program, SETTINGS)
         for _ in range(4):
             form.answer(0, PACKET)
@@ -271,15 +271,15 @@ class TestLostHeaders:
             assert form._settle(waiting, 0) == ([], [])
         assert not any(form.machine.read_all("flow_size"))
 
-    def test_a_flow_gives_up_its_queue(self, program: Program) -> None:
-        """A flow whose headers were lost is a new one after a second without packets."""
+    def test_flow_expires(self, program: Program) -> None:
+        """A flow whose headers were lost gets a new queue after a second without packets."""
         form = self.congested(program, lost=True)
         assert form.answer(900_000_000, PACKET).queue == 0
         form.machine.egress(form._held[4], 900_000)
         assert form.answer(2_000_000_000, PACKET).queue == 1
 
-    def test_without_loss_it_is_the_same(self, program: Program) -> None:
-        """A refresh after the resume finds nothing to do."""
+    def test_without_loss(self, program: Program) -> None:
+        """A refresh after the resume has no effect."""
         form = self.congested(program, lost=False)
         assert form.machine.read("pausing", 0) == form.machine.read("congesting", 0) == 0
         assert form.answer(0, Refresh(0)) == Answer(bitmap=frozenset())
@@ -290,8 +290,8 @@ class TestOnTheWire:
         """Return a switch of three ports."""
         return Interpreted(program, SETTINGS)
 
-    def test_a_neighbour_without_bfc_gets_plain_packets(self, program: Program) -> None:
-        """The header that names the queue is put in for some neighbours, taken out for others."""
+    def test_neighbour_without_bfc(self, program: Program) -> None:
+        """The header with the queue is inserted for BFC neighbours and removed for others."""
         form = self.machine(program)
         plain = data_packet(dataclasses.replace(PACKET, upstream_queue=None))
         form.machine.insert("neighbour", (1,), "set_neighbour", (0,))
@@ -307,8 +307,8 @@ class TestOnTheWire:
         assert sent.data[20:48] == plain[14:42]
         assert len(sent.data) == len(plain) + 6
 
-    def test_pauses_are_small_and_for_the_neighbour_only(self, program: Program) -> None:
-        """A pause is no more than a header, sent to the address that no bridge forwards."""
+    def test_pause_message(self, program: Program) -> None:
+        """A pause is only a header, sent to the address that no bridge forwards."""
         form = self.machine(program)
         sent: list[Sent] = []
         for _ in range(4):
@@ -319,15 +319,15 @@ class TestOnTheWire:
         assert len(pause.data) <= 64
         assert pause.data[:6] == bytes.fromhex("0180c2000001")
 
-    def test_a_refresh_is_for_the_driver_to_ask(self, program: Program) -> None:
-        """A neighbour that asks for a bitmap gets none; nor does the driver for a strange port."""
+    def test_refresh_needs_the_driver(self, program: Program) -> None:
+        """Refreshes are answered only to the driver, and only for existing ports."""
         form = self.machine(program)
         assert form.machine.ingress(refresh_packet(0), 1, 0) == []
         assert form.machine.ingress(refresh_packet(16), DRIVER_PORT, 0) == []
         assert len(form.machine.ingress(refresh_packet(0), DRIVER_PORT, 0)) == 1
 
-    def test_packets_that_make_no_sense_are_dropped(self, program: Program) -> None:
-        """Unknown destinations, unknown ports and cut-off packets change nothing."""
+    def test_invalid_packets(self, program: Program) -> None:
+        """Unknown destinations, unknown ports and truncated packets change nothing."""
         form = self.machine(program)
         data = data_packet(PACKET)
         for wrong in (b"", data[:10], bytes(64), b"\xff" * 64, data_packet(PACKET)[:13]):
@@ -336,29 +336,29 @@ class TestOnTheWire:
         assert form.machine.ingress(message_packet(Signal("pause", 0, 1)), 300, 0) == []
         assert not any(form.machine.read("busy_queues", port) for port in range(16))
 
-    def test_a_driver_can_stop_a_queue(self, program: Program) -> None:
-        """What the driver keeps does not leave; its queue counts as full until it is given back."""
-        desk = Desk(program)
-        driven = Driven(desk, SETTINGS)
+    def test_held_packets(self, program: Program) -> None:
+        """Packets held by the driver do not leave; their queue counts as full until released."""
+        device = Device(program)
+        driven = Driven(device, SETTINGS)
         driven.answer(0, PACKET)
         driven.answer(0, Signal("pause", 1, 0))
         held = Held.read(driven._held[0].data)
         assert (held.port, held.queue, held.length) == (1, 0, PACKET.length_bytes)
-        assert desk.read("busy_queues", 1) == 1
-        assert desk.listen() == []
-        desk.send(HOLDING_PORT, held.data)
-        (left,) = desk.listen()
+        assert device.read("busy_queues", 1) == 1
+        assert device.listen() == []
+        device.send(HOLDING_PORT, held.data)
+        (left,) = device.listen()
         assert (left.port, queue_named(left)) == (1, 0)
-        assert desk.read("busy_queues", 1) == 0
+        assert device.read("busy_queues", 1) == 0
 
-    def test_a_recirculated_header_says_when_its_packet_left(self, program: Program) -> None:
+    def test_departure_time(self, program: Program) -> None:
         """A flow's sticky time starts when its packet left: BMv2 gives the header no time."""
         form = self.machine(program)
         form.answer(1_000_000, PACKET)
         form.answer(9_000_000, Departure(0))
         assert max(form.machine.read_all("flow_touched")) == 9000
 
-    def test_a_packet_without_ports_has_no_place_for_them(self) -> None:
+    def test_packet_without_ports(self) -> None:
         """ICMP with ports, or a fragment with ports, is an error, not a wrong flow."""
         for packet in (
             dataclasses.replace(PACKET, flow=Flow(1, 2, 3, 4, protocol=1)),
@@ -367,16 +367,16 @@ class TestOnTheWire:
             with pytest.raises(InputError, match="has none: set them to 0"):
                 data_packet(packet)
 
-    def test_messages_are_read_back(self) -> None:
-        """What the driver writes is what it reads."""
+    def test_message_round_trip(self) -> None:
+        """Messages written by the driver are read back unchanged."""
         for message in (Signal("resume", 2, 31), Bitmap(2, frozenset({0, 31}))):
             assert read_message(Sent(2, message_packet(message))) == message
         assert read_message(Sent(2, data_packet(PACKET))) is None
 
 
 class TestInterpreter:
-    def test_a_cell_that_is_not_there_is_an_error(self, program: Program) -> None:
-        """Unlike BMv2's release builds it looks at the bounds of registers."""
+    def test_register_bounds(self, program: Program) -> None:
+        """Unlike release builds of BMv2 the interpreter checks the bounds of registers."""
         machine = Machine(program, {1: RECIRCULATION_PORT})
         machine.insert(
             "forward", (int.from_bytes(data_packet(PACKET)[:6], "big"),), "to_port", (1, 0)
@@ -387,8 +387,8 @@ class TestInterpreter:
         with pytest.raises(CcbenchError, match="a bug in the program"):
             _all_arrive(machine, packets)
 
-    def test_what_it_does_not_know_is_an_error(self, program: Program, tmp_path: Path) -> None:
-        """A primitive that is not implemented is named, not passed over."""
+    def test_unknown_primitive(self, program: Program, tmp_path: Path) -> None:
+        """An unimplemented primitive is an error that names it."""
         text = COMPILED.read_text().replace('"op":"register_write"', '"op":"count"')
         path = tmp_path / "other.json"
         path.write_text(text)
@@ -398,8 +398,8 @@ class TestInterpreter:
         with pytest.raises(InputError, match=r"primitive .*count"):
             form.answer(0, PACKET)
 
-    def test_undefined_values_differ_from_packet_to_packet(self, program: Program) -> None:
-        """Fields of a header that is not there have another value in each packet."""
+    def test_undefined_values(self, program: Program) -> None:
+        """Fields of an absent header have another value in each packet."""
         arp = data_packet(dataclasses.replace(PACKET, flow=NOT_IP, length_bytes=64))
         machine = Interpreted(program, SETTINGS).machine
         found = set()
@@ -410,8 +410,8 @@ class TestInterpreter:
             found.add(waiting.state.read((header, "source")))
         assert len(found) == 9
 
-    def test_a_new_header_is_undefined(self, program: Program) -> None:
-        """A header that is made valid has no values until they are written."""
+    def test_new_header(self, program: Program) -> None:
+        """A new header has undefined values until they are written."""
         (header,) = (name for name in program.widths if "ipv4" in name)
         found = set()
         for number in range(9):
@@ -428,8 +428,8 @@ class TestInterpreter:
         with pytest.raises(InputError, match=r"wrong\.json"):
             Program.load(path)
 
-    def test_names_that_are_not_there(self, program: Program) -> None:
-        """Wrong names of tables, actions and registers are errors."""
+    def test_unknown_names(self, program: Program) -> None:
+        """Unknown names of tables, actions and registers are errors."""
         with pytest.raises(InputError, match="tables named 'nothing'"):
             program.table("nothing")
         with pytest.raises(InputError, match="no action 'nothing'"):
@@ -440,25 +440,25 @@ class TestInterpreter:
 
 class TestCommands:
     def test_test(self) -> None:
-        """``ccbench bfc p4 test`` passes and says so for each scenario."""
+        """``ccbench bfc p4 test`` passes and reports each scenario."""
         result = CliRunner().invoke(cli, ["bfc", "p4", "test", "--random", "1", "--json"])
         assert result.exit_code == ExitStatus.OK
         assert set(json.loads(result.output)["scenarios"].values()) == {None}
 
     def test_run_without_bmv2(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Where there is no BMv2 ``ccbench bfc p4 run`` says where to get it."""
+        """Without BMv2 ``ccbench bfc p4 run`` names its source."""
         monkeypatch.setenv("PATH", "/nonexistent")
         result = CliRunner().invoke(cli, ["bfc", "p4", "run"])
         assert result.exit_code == ExitStatus.FAILED
         assert "p4lang packages BMv2" in result.output
 
     def test_compile_without_compiler(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Where there is no p4c the error says where to get it."""
+        """Without p4c the error names its source."""
         monkeypatch.setenv("PATH", "/nonexistent")
         with pytest.raises(MissingRequirement, match="p4lang packages p4c"):
             compile_program(source_folder())
 
-    def test_a_compiler_that_refuses(self, tmp_path: Path) -> None:
+    def test_compiler_error(self, tmp_path: Path) -> None:
         """The compiler's first error is the message."""
         compiler = tmp_path / "p4c-bm2-ss"
         compiler.write_text("#!/bin/sh\necho 'bfc.p4(1): error: no' >&2\nexit 1\n")
@@ -466,7 +466,7 @@ class TestCommands:
         with pytest.raises(CcbenchError, match=r"refuses bfc\.p4: bfc\.p4\(1\): error: no"):
             compile_program(source_folder(), str(compiler))
 
-    def test_what_the_compiler_makes_is_kept_without_places(self, tmp_path: Path) -> None:
+    def test_reproducible_compilation(self, tmp_path: Path) -> None:
         """The same program gives the same bytes wherever it is compiled."""
         compiler = tmp_path / "p4c-bm2-ss"
         made = {"actions": [{"source_info": {"filename": str(tmp_path)}, "id": 1}]}
@@ -474,9 +474,7 @@ class TestCommands:
         compiler.chmod(0o755)
         assert compile_program(source_folder(), str(compiler)) == '{"actions":[{"id":1}]}\n'
 
-    def test_a_changed_source_is_noticed(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_changed_source(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A program compiled from other sources is not executed."""
         (tmp_path / "bfc.p4").write_text("// another program\n")
         monkeypatch.setattr("ccbench.datacenter.p4.sources.source_folder", lambda: tmp_path)

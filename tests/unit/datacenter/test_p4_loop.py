@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 FOLDER = source_folder() / "loop"
 SECONDS = 2.0
-#: Of port 2 of s2, which is the slow one, and of port 2 of s1, before it.
+#: Port 2 of s2, the slow link, and port 2 of s1, before it.
 SLOW, BEFORE = ("s2", 2), ("s1", 2)
 SENDER_MBPS = 2
 
@@ -57,7 +57,7 @@ def _on_bmv2() -> LoopResult:
 
 @pytest.fixture(params=["interpreted", pytest.param("on_bmv2", marks=pytest.mark.alone)])
 def result(request: pytest.FixtureRequest) -> LoopResult:
-    """Give what became of the network in the interpreter, and then on BMv2."""
+    """Return the result of the network in the interpreter, and then on BMv2."""
     if request.param == "on_bmv2" and (reason := missing()):
         pytest.skip(reason)
     made: LoopResult = request.getfixturevalue(request.param)
@@ -75,18 +75,18 @@ def queues(result: LoopResult, place: tuple[str, int]) -> list[QueueResult]:
 
 class TestClosedLoop:
     def test_nothing_goes_wrong(self, result: LoopResult) -> None:
-        """No packet is lost or overtaken, each flow has its rate, and all pauses end."""
+        """No packet is lost or reordered, each flow has its rate, and all pauses end."""
         assert faults(result) == []
 
     def test_a_paused_queue_stops(self, result: LoopResult) -> None:
-        """The queue of the slow flow is paused again and again, and no packet leaves it then."""
+        """The queue of the slow flow is paused repeatedly, and no packet leaves it meanwhile."""
         (stopped,) = (queue for queue in queues(result, BEFORE) if queue.pauses)
         assert stopped.pauses > 1
         assert stopped.paused_s > 0
         assert stopped.left_while_paused == 0
 
     def test_the_queue_before_the_slow_link_stays_short(self, result: LoopResult) -> None:
-        """It grows beyond the threshold by what comes in the HRTT until the pause has effect."""
+        """It exceeds the threshold by the arrivals of one HRTT, until the pause takes effect."""
         (slow,) = queues(result, SLOW)
         overshoot = load_topology(FOLDER).switches["s2"].settings.hrtt_ns * SENDER_MBPS / 8000
         assert slow.threshold_bytes < slow.longest_bytes <= slow.threshold_bytes + overshoot
@@ -102,15 +102,15 @@ class TestClosedLoop:
         assert sorted(queue.pauses > 0 for queue in queues(result, BEFORE)) == [False, True]
         assert result.flows[0].rate_mbps > 0.9 * SENDER_MBPS
 
-    def test_without_it_the_queue_grows(self, topology: Topology, interpreted: LoopResult) -> None:
-        """When pauses stop no queue, all that is too much waits before the slow link."""
+    def test_queue_grows_without_pauses(self, topology: Topology, interpreted: LoopResult) -> None:
+        """If pauses stop no queue, all excess packets wait before the slow link."""
         ignored = run_interpreted(load_compiled(), topology, SECONDS, stops=False)
-        (slow,), (kept,) = queues(ignored, SLOW), queues(interpreted, SLOW)
-        assert slow.longest_bytes > 10 * kept.longest_bytes
+        (slow,), (short,) = queues(ignored, SLOW), queues(interpreted, SLOW)
+        assert slow.longest_bytes > 10 * short.longest_bytes
         assert any("while it was paused" in fault for fault in faults(ignored))
 
     def test_registers_end_at_zero(self, topology: Topology) -> None:
-        """When all packets have arrived no switch counts any."""
+        """When all packets have arrived, all counts of both switches are 0."""
         network = InterpretedNetwork(load_compiled(), topology)
         run(network, topology, 0.5)
         for machine in network.machines.values():
@@ -126,7 +126,7 @@ class TestTrafficManager:
         assert manager.is_empty()
 
     def test_a_paused_queue_is_passed_over(self) -> None:
-        """What waits in a paused queue leaves once it is resumed, and not before."""
+        """Packets in a paused queue leave once it is resumed, and not before."""
         manager = _manager([0, 0, 1])
         manager.hear(Signal("pause", 1, 0), 1.0)
         assert _left(manager) == [1]
@@ -136,7 +136,7 @@ class TestTrafficManager:
         ((_, _, queue), _) = manager.queues()
         assert (queue.pauses, queue.paused_s, queue.left_while_paused) == (1, 2.0, 0)
 
-    def test_a_bitmap_says_it_of_all_queues(self) -> None:
+    def test_bitmap(self) -> None:
         """A bitmap pauses the queues that it names and resumes the others of the port."""
         manager = _manager([0, 1, 2])
         manager.hear(Signal("pause", 1, 0), 0.0)
@@ -144,7 +144,7 @@ class TestTrafficManager:
         assert _left(manager) == [0]
 
     def test_pauses_can_be_ignored(self) -> None:
-        """A manager that does not stop counts what leaves paused queues."""
+        """A manager that ignores pauses counts the packets that leave paused queues."""
         manager = _manager([0, 0], stops=False)
         manager.hear(Signal("pause", 1, 0), 0.0)
         assert _left(manager) == [0, 0]
@@ -154,7 +154,7 @@ class TestTrafficManager:
 
 class TestFaults:
     def test_each_is_named(self, interpreted: LoopResult) -> None:
-        """Loss, reordering, slow flows, queues that stay paused: each has a line of its own."""
+        """Loss, reordering, slow flows and queues that stay paused have a line each."""
         fast, slow = interpreted.flows
         broken = dataclasses.replace(
             interpreted,
@@ -194,7 +194,7 @@ class TestCommand:
         assert "s1 port 2 queue 1" in result.output
 
     def test_faults_fail(self) -> None:
-        """With pauses ignored the command says what is wrong, and fails."""
+        """With pauses ignored the command names the faults, and fails."""
         words = ["bfc", "p4", "loop", "--seconds", "0.5", "--ignore-pauses", "--json"]
         result = CliRunner().invoke(cli, words)
         assert result.exit_code == ExitStatus.FAILED

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What chapter 3 of the thesis says of a BFC switch, on the P4 program.
+"""Claims of chapter 3 of the thesis about a BFC switch, tested on the P4 program.
 
-Each test is one claim and runs the test vectors that hold it, in the interpreter and, where it is
-installed, on BMv2.
+Each test is one claim and runs its test vectors in the interpreter and, where it is installed, on
+BMv2.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Faults(Protocol):
     """The program on a switch."""
 
     def __call__(self, *names: str) -> list[str]:
-        """Return what is wrong with its answers in some scenarios."""
+        """Return the faults in its answers to these scenarios."""
 
 
 @pytest.fixture(scope="module", name="program")
@@ -62,14 +62,14 @@ def faults(request: pytest.FixtureRequest) -> Faults:
 
 
 class TestAssignment:
-    """Section 3.3.3.1: which queue a packet joins."""
+    """Section 3.3.3.1: assignment of packets to queues."""
 
     def test_a_new_flow_gets_an_empty_queue(self, faults: Faults) -> None:
-        """A new flow gets an empty queue of its own, as long as there is one."""
+        """A new flow gets an empty queue while there is one."""
         assert faults("own-queue", "empty-before-random") == []
 
     def test_an_active_flow_keeps_its_queue(self, faults: Faults) -> None:
-        """Packets of a flow that has packets in the switch join them."""
+        """Packets of a flow with packets in the switch join its queue."""
         assert faults("same-queue", "sticky-enqueue") == []
 
     def test_a_flow_is_its_five_tuple(self, faults: Faults) -> None:
@@ -77,36 +77,36 @@ class TestAssignment:
         assert faults("five-tuple") == []
 
     def test_packets_without_ports_are_flows_too(self, faults: Faults) -> None:
-        """ICMP, GRE, fragments and packets with IP options keep to one queue for each flow."""
+        """ICMP, GRE, fragments and packets with IP options have one queue for each flow."""
         assert faults("icmp", "gre", "fragments", "options") == []
 
     def test_packets_that_are_not_ip_are_one_flow(self, faults: Faults) -> None:
-        """Packets that are not IPv4 keep to one queue of their egress port."""
+        """Packets other than IPv4 have one queue at their egress port."""
         assert faults("not-ip") == []
 
     def test_egress_ports_have_queues_of_their_own(self, faults: Faults) -> None:
         """A flow at one egress port takes no queue from a flow at another."""
         assert faults("ports-apart") == []
 
-    def test_without_an_empty_queue_chance_decides(self, faults: Faults) -> None:
-        """A new flow that finds no empty queue shares a random one."""
+    def test_without_an_empty_queue(self, faults: Faults) -> None:
+        """Without an empty queue a new flow shares a random one."""
         assert faults("random-queue") == []
 
     def test_flows_on_one_entry_share_a_queue(self, faults: Faults) -> None:
-        """Flows with the same index in the flow table join one queue, though others are empty."""
+        """Flows with the same index in the flow table share a queue, even if others are empty."""
         assert faults("shared-entry") == []
 
     def test_the_search_for_an_empty_queue_rotates(self, faults: Faults) -> None:
-        """The search starts after the queue that was assigned last (section 3.4)."""
+        """The search starts after the last assigned queue (section 3.4)."""
         assert faults("in-turn") == []
 
     def test_labelled_incast_flows_share_a_queue(self, faults: Faults) -> None:
-        """Flows that their senders label as incast join one queue (appendix F.3)."""
+        """Flows labelled as incast by their senders share a queue (appendix F.3)."""
         assert faults("incast") == []
 
 
 class TestPauseThreshold:
-    """Section 3.3.3.2: when a queue is long, Th = HRTT * rate / N_active."""
+    """Section 3.3.3.2: the pause threshold, Th = HRTT * rate / N_active."""
 
     def test_a_queue_beyond_the_threshold_pauses(self, faults: Faults) -> None:
         """The packet that makes a queue longer than HRTT * rate pauses its upstream queue."""
@@ -117,7 +117,7 @@ class TestPauseThreshold:
         assert faults("threshold-shared") == []
 
     def test_paused_queues_are_not_active(self, faults: Faults) -> None:
-        """Queues that the downstream switch has paused do not count in N_active."""
+        """Queues paused by the downstream switch do not count in N_active."""
         assert faults("threshold-paused", "threshold-none-active") == []
 
     def test_each_egress_port_has_its_own(self, faults: Faults) -> None:
@@ -130,10 +130,10 @@ class TestPauseThreshold:
 
 
 class TestPauseAndResume:
-    """Section 3.3.3.2: the pause counter, and the messages that follow from it."""
+    """Section 3.3.3.2: the pause counter and its messages."""
 
     def test_one_pause_and_one_resume(self, faults: Faults) -> None:
-        """A pause is sent when the counter leaves 0, a resume when it is 0 again."""
+        """A pause is sent when the counter leaves 0, a resume when it returns to 0."""
         assert faults("threshold", "threshold-once-more") == []
 
     def test_any_congested_queue_pauses_and_all_resume(self, faults: Faults) -> None:
@@ -141,11 +141,11 @@ class TestPauseAndResume:
         assert faults("any-and-none") == []
 
     def test_counters_belong_to_an_ingress_port(self, faults: Faults) -> None:
-        """Upstream queues of one number at two ingress ports are counted apart."""
+        """Upstream queues of one number at two ingress ports are counted separately."""
         assert faults("ingress-apart") == []
 
     def test_messages_are_idempotent(self, faults: Faults) -> None:
-        """A pause or resume that comes twice has the effect of one."""
+        """A repeated pause or resume has no further effect."""
         assert faults("idempotent") == []
 
     def test_the_refresh_names_the_paused_queues(self, faults: Faults) -> None:
@@ -157,50 +157,50 @@ class TestPauseAndResume:
         assert faults("bitmap") == []
 
     def test_pairs_of_ports_can_be_exempt(self, faults: Faults) -> None:
-        """Packets of a pair of ports that could close a cycle pause nobody (appendix D)."""
+        """Packets between ports that could close a cycle cause no pauses (appendix D)."""
         assert faults("no-backpressure") == []
 
     def test_only_sampled_packets_count(self, faults: Faults) -> None:
         """Packets that are not sampled for recirculation are in no counter (appendix E)."""
         assert faults("sampling-none", "sampling-half") == []
 
-    def test_what_names_no_queue_does_no_harm(self, faults: Faults) -> None:
-        """Packets and messages that name a queue that cannot exist pause nothing."""
+    def test_invalid_queues(self, faults: Faults) -> None:
+        """Packets and messages with an invalid queue pause nothing."""
         assert faults("unnamed", "garbled") == []
 
 
 class TestRelease:
-    """Sections 3.3.3.1 and 3.3.3.2: when a flow gives up its queue, and who gets it."""
+    """Sections 3.3.3.1 and 3.3.3.2: release of queues, and their reuse."""
 
     def test_a_flow_keeps_its_queue_for_the_sticky_time(self, faults: Faults) -> None:
-        """A flow without packets finds its queue again for 2 HRTT, and no longer."""
+        """A flow without packets keeps its queue for 2 HRTT, and no longer."""
         assert faults("sticky") == []
 
-    def test_however_long_it_is_silent(self, faults: Faults) -> None:
-        """A flow that comes back after an hour is a new one."""
+    def test_long_silence(self, faults: Faults) -> None:
+        """A flow that returns after an hour is a new flow."""
         assert faults("silent-for-an-hour") == []
 
     def test_the_sticky_time_never_runs_backwards(self, faults: Faults) -> None:
-        """A packet that was stamped before its flow's last packet left finds the flow's queue."""
+        """A packet stamped before its flow's last packet left joins the flow's queue."""
         assert faults("stamped-before") == []
 
     def test_an_empty_queue_is_free(self, faults: Faults) -> None:
-        """A queue is free for other flows once its last packet has left, also while paused."""
+        """A queue is free for other flows once its last packet has left, even while paused."""
         assert faults("empty-before-random", "paused-empty") == []
 
     def test_paused_queues_can_be_skipped(self, faults: Faults) -> None:
-        """With skip_paused no flow gets a queue that is paused."""
+        """With skip_paused no flow gets a paused queue."""
         assert faults("paused-skipped") == []
 
 
 def test_every_scenario_is_a_claim() -> None:
-    """No test vector is left out of this file."""
+    """Every test vector is used in this file."""
     text = Path(__file__).read_text(encoding="utf-8")
     assert [name for name in RULES if f'"{name}"' not in text] == []
 
 
 def test_pauses_go_before_data(program: Program) -> None:
-    """Pauses and resumes take the queue of highest priority, which no flow is assigned to."""
+    """Pauses and resumes have the queue of highest priority, which no flow is assigned to."""
     settings = Settings(speeds_mbps=(1, 1), queues=8, hrtt_ns=1000)
     form = Interpreted(program, settings)
     packet = data_packet(Packet(flow=Flow(1, 2, 3, 4), ingress=0, egress=1, upstream_queue=5))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random streams of simulated data centres: independent, and untouched by what is added."""
+"""Random streams of simulated data centres: independent, and unaffected by additions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROUND = [(i * 1e-9, i, (i + 1) % _RACKS, 1000, "background") for i in range(_RA
 def spines_taken(
     seed: int, *, racks: int = _RACKS, others: tuple[tuple[float, int, int, int, str], ...] = ()
 ) -> np.ndarray:
-    """Return which of two spines the packet of each rack takes."""
+    """Return the spine, of two, that the packet of each rack takes."""
     topology = clos(racks=racks, servers_per_rack=1, spines=2)
     flows = flow_table([*_ROUND, *others])
     ports = simulate(topology, flows, scheme("dctcp"), 1e-6, seed).ports
@@ -41,7 +41,7 @@ def background(flows: pd.DataFrame) -> pd.DataFrame:
 
 class TestPaths:
     def test_consecutive_seeds(self) -> None:
-        """Between seeds in a row, flows take the same path as often as by chance.
+        """With consecutive seeds, flows take the same path as often as by chance.
 
         Of 64 flows with two paths each the number is binomial; there are 496 pairs of seeds.
         """
@@ -55,17 +55,17 @@ class TestPaths:
         assert binom.ppf(MISS, taken.size, 0.5) < ones < binom.isf(MISS, taken.size, 0.5)
 
     def test_another_rack(self) -> None:
-        """Another rack, with its server and switch, changes nobody's path."""
+        """An added rack, with its server and switch, changes no path."""
         assert np.array_equal(spines_taken(1), spines_taken(1, racks=_RACKS + 1))
 
     def test_another_flow(self) -> None:
-        """A flow between other racks that starts before all others changes nobody's path."""
+        """An added flow between other racks that starts before all others changes no path."""
         first = (0.0, _RACKS, _RACKS + 1, 1000, "background")
         alone = spines_taken(1, racks=_RACKS + 2)
         assert np.array_equal(alone, spines_taken(1, racks=_RACKS + 2, others=(first,)))
 
     def test_flows_alike(self) -> None:
-        """Flows with the same ends and start take paths of their own: 100 of them fill both."""
+        """Flows with the same ends and start take independent paths: 100 of them use both."""
         flows = flow_table([(0.0, 0, 1, 1000, "background")] * 100)
         topology = clos(racks=2, servers_per_rack=1, spines=2)
         ports = simulate(topology, flows, scheme("dctcp"), 1e-4).ports.set_index(["node", "to"])
@@ -91,13 +91,13 @@ class TestSwitches:
 
 class TestWorkloads:
     def test_longer(self) -> None:
-        """A longer time appends flows, and changes none."""
+        """A longer duration appends flows, and changes none."""
         workload = Workload(load=0.6, incast=Incast(degree=20, total_mb=1))
         short, long = (workload.flows(SMALL, duration_s, 1) for duration_s in (1e-3, 2e-3))
         pd.testing.assert_frame_equal(short, long[: len(short)])
 
     def test_more_traffic(self) -> None:
-        """Incast and small flows that are added leave the other flows as they are."""
+        """Added incast and small flows leave the other flows unchanged."""
         alone = Workload(load=0.6)
         beside = replace(alone, incast=Incast(degree=5, total_mb=1))
         pd.testing.assert_frame_equal(
@@ -109,7 +109,7 @@ class TestWorkloads:
         pd.testing.assert_frame_equal(beside.flows(SMALL, 1e-3, 1), others)
 
     def test_starts_ends_and_sizes_are_uncorrelated(self) -> None:
-        """What is drawn for a flow tells nothing of what else is drawn for it."""
+        """The random properties of a flow are uncorrelated."""
         flows = Workload(load=0.9, arrivals="poisson").flows(SMALL, 2e-2, 1)
         offset = (flows["source"] - flows["destination"]) % SMALL.servers
         table = pd.DataFrame(

@@ -23,7 +23,7 @@ _SMALL = ["--clos", "2x2x1", "--duration", "0.01", "--load", "0.2"]
 
 
 @pytest.fixture
-def _another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _added_scheme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Add a module to the package of schemes."""
     (tmp_path / "mine.py").write_text(
         "from ccbench.datacenter.scheme import Scheme\n"
@@ -39,14 +39,14 @@ def _another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 class TestSchemes:
     def test_described(self) -> None:
-        """Each scheme has a line for people, and no two have the same name."""
+        """Each scheme has a summary, and no two have the same name."""
         assert all(one.summary for one in schemes().values())
         found = [one for module in iter_modules(package.__path__) for one in _of(module.name)]
         assert len(found) == len(schemes())
 
-    @pytest.mark.usefixtures("_another")
+    @pytest.mark.usefixtures("_added_scheme")
     def test_module_is_enough(self) -> None:
-        """A module in the package's folder is a scheme: for the library, the help and a run."""
+        """A module in the package's folder adds a scheme to the library, the help and runs."""
         assert 2.0 == scheme("mine").window_bdp
         shown = " ".join(CliRunner().invoke(program, ["bfc", "simulate", "--help"]).output.split())
         assert "mine a window of two BDPs" in shown
@@ -55,7 +55,7 @@ class TestSchemes:
         assert "mine" in done.output
 
     def test_options(self) -> None:
-        """Settings are changed by name, and the rest stays."""
+        """Settings are changed by name, and the others stay."""
         chosen = with_options(scheme("bfc"), [("queues", 16), ("sampling", 0.25)])
         assert (16, 0.25, 100) == (chosen.queues, chosen.sampling, chosen.table_per_queue)
 
@@ -72,7 +72,7 @@ class TestSchemes:
         ],
     )
     def test_bad_options(self, options: list[tuple[str, Any]], message: str) -> None:
-        """Settings that do not exist or are out of range are refused in one line."""
+        """Unknown settings and values out of range are refused in one line."""
         with pytest.raises(InputError, match=message):
             with_options(scheme("bfc"), options)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator's switch, put to the test vectors of the reference."""
+"""The simulator's switch, tested with the vectors of the reference."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ WITHIN = tuple(scenario for scenario in rules() if unsupported(scenario) is None
 
 
 @pytest.mark.parametrize("scenario", WITHIN, ids=lambda scenario: scenario.name)
-def test_those_written_by_hand(scenario: Scenario) -> None:
-    """The simulator's own code does what the thesis's rules say."""
+def test_rules(scenario: Scenario) -> None:
+    """The simulator's own code follows the rules of the thesis."""
     assert check(scenario, Simulated(scenario.settings)) is None
 
 
-def test_those_made_by_chance() -> None:
-    """Over hundreds of packets it decides as the reference does, whatever the settings."""
+def test_random_scenarios() -> None:
+    """Over hundreds of packets the simulator decides as the reference does, at any settings."""
     for scenario in random_scenarios(12, packets=200, seed=5):
-        bare = _without_what_is_left_out(scenario)
+        bare = _supported_part(scenario)
         assert unsupported(bare) is None
         assert check(bare, Simulated(bare.settings)) is None
 
 
-def test_what_is_left_out_is_known() -> None:
-    """Six rules concern what the simulator has no use for; each is named."""
+def test_unsupported_rules() -> None:
+    """Six rules concern features that the simulator lacks; each is named."""
     assert {
         scenario.name: unsupported(scenario) for scenario in rules() if unsupported(scenario)
     } == {
@@ -58,8 +58,8 @@ def test_what_is_left_out_is_known() -> None:
     }
 
 
-def test_what_is_left_out_is_refused() -> None:
-    """What the simulator has not is an error, not a wrong answer."""
+def test_unsupported_settings() -> None:
+    """Features that the simulator lacks are errors, not wrong answers."""
     settings = Settings(speeds_mbps=(1000, 1000))
     with pytest.raises(InputError, match="no pairs of ports"):
         Simulated(dataclasses.replace(settings, no_backpressure=frozenset({(0, 1)})))
@@ -73,7 +73,7 @@ def test_what_is_left_out_is_refused() -> None:
             simulated.answer(0, event)
 
 
-def _without_what_is_left_out(scenario: Scenario) -> Scenario:
+def _supported_part(scenario: Scenario) -> Scenario:
     settings = dataclasses.replace(scenario.settings, no_backpressure=frozenset())
     return dataclasses.replace(
         scenario, settings=settings, steps=tuple(_steps(scenario.steps, settings))
@@ -81,7 +81,7 @@ def _without_what_is_left_out(scenario: Scenario) -> Scenario:
 
 
 def _steps(steps: tuple[Step, ...], settings: Settings) -> Iterator[Step]:
-    """Answer anew what is not left out; queues are others, so which packets leave is as well."""
+    """Recompute the answers for the supported features, with queues of the simulator."""
     chance = random.Random(1)
     reference = Reference(settings)
     waiting: dict[tuple[int, int | None], deque[int]] = {}

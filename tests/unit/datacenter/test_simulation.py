@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 class TestInput:
     def test_unknown_server(self) -> None:
-        """A flow to a server that does not exist is named."""
+        """A flow to an unknown server is named."""
         with pytest.raises(InputError, match="server of a flow is 9"):
             simulate(star(servers=2), long_flows((0, 9)), scheme("bfc"), 1e-4)
 
     def test_unconnected(self) -> None:
-        """Servers without a way between them are refused."""
+        """Servers without a path between them are refused."""
         network = Topology(
             servers=2,
             switches=2,
@@ -49,7 +49,7 @@ class TestInput:
         ],
     )
     def test_bad_values(self, make: object, message: str) -> None:
-        """What is out of range is named with what is allowed."""
+        """Values out of range are reported with the allowed range."""
         assert callable(make)
         with pytest.raises(InputError, match=message):
             make()
@@ -57,14 +57,14 @@ class TestInput:
 
 class TestProgress:
     def test_time_advances(self) -> None:
-        """The callback hears of ever later times."""
+        """The callback gets increasing times."""
         seen: list[float] = []
         simulate(star(servers=2), long_flows((0, 1)), scheme("bfc"), 5e-3, progress=seen.append)
         assert len(seen) > 1
         assert seen == sorted(seen)
 
     def test_interrupt(self) -> None:
-        """What the callback raises ends the simulation, as Ctrl-C does."""
+        """An exception in the callback, such as Ctrl-C, ends the simulation."""
 
         def stop(_time_s: float) -> None:
             raise KeyboardInterrupt
@@ -75,7 +75,7 @@ class TestProgress:
 
 class TestSaving:
     def test_round_trip(self, tmp_path: Path) -> None:
-        """What was saved is read back equal."""
+        """A saved result is loaded equal."""
         result = simulate(SMALL, BURSTY, scheme("bfc"), 5e-5, queue_delays=True)
         result.save(tmp_path / "result")
         again = Simulation.load(tmp_path / "result")
@@ -84,7 +84,7 @@ class TestSaving:
         assert result.summary == again.summary
 
     def test_damage(self, tmp_path: Path) -> None:
-        """A file that was changed is noticed."""
+        """A changed file is detected."""
         simulate(star(servers=2), long_flows((0, 1)), scheme("bfc"), 1e-5).save(tmp_path / "result")
         (tmp_path / "result" / "flows.parquet").write_bytes(b"x")
         with pytest.raises(DamagedRun, match="was changed"):

@@ -38,7 +38,7 @@ CASE = Case(
 
 
 def case_key(case: Case) -> str:
-    """Return the key under which the store has a case's result."""
+    """Return the key of a case's result in the store."""
     return simulation_key(prepared(**case.settings()))
 
 
@@ -54,7 +54,7 @@ def store(tmp_path: Path) -> SimulationStore:
 
 @pytest.fixture
 def count(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Return a list that gets the duration of each simulation that is made."""
+    """Return a list that collects the durations of simulations."""
     made: list[float] = []
 
     def counted(**settings: Any) -> Simulation:
@@ -67,7 +67,7 @@ def count(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 class TestSimulationStore:
     def test_nothing_is_simulated_twice(self, store: SimulationStore, count: list[float]) -> None:
-        """What is in the store is taken from there, and measures the same."""
+        """A stored result is used instead of a simulation, and measures the same."""
         first = run_cases([CASE], _packets, store=store)
         assert first == run_cases([CASE], _packets, store=store)
         assert 1 == len(count)
@@ -75,7 +75,7 @@ class TestSimulationStore:
     def test_traffic_is_drawn_once(
         self, store: SimulationStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A case's traffic, which takes long if there is much, is drawn once for key and core."""
+        """A case's traffic is drawn once for key and core."""
         drawn: list[int] = []
         flows = Workload.flows
 
@@ -88,13 +88,13 @@ class TestSimulationStore:
         assert [1] == drawn
 
     def test_fresh(self, store: SimulationStore, count: list[float]) -> None:
-        """What is in the store is simulated again if that is asked for."""
+        """A fresh simulation is run on request."""
         run_cases([CASE], _packets, store=store)
         run_cases([CASE], _packets, store=store, fresh=True)
         assert 2 == len(count)
 
     def test_a_stopped_study_resumes(self, store: SimulationStore, count: list[float]) -> None:
-        """What was finished before a study was stopped is not simulated again."""
+        """Cases finished before a study was stopped are not simulated again."""
         cases = [replace(CASE, seed=seed) for seed in (1, 2, 3)]
 
         def stop(done: float) -> None:
@@ -109,17 +109,17 @@ class TestSimulationStore:
         assert len(count) - before <= 1
 
     def test_same_bytes(self, store: SimulationStore) -> None:
-        """A result from the store is the one that was put there."""
+        """A result from the store equals the result stored."""
         (made,) = run_cases([CASE], lambda _, result: result, store=store)
-        (kept,) = run_cases([CASE], lambda _, result: result, store=store)
-        assert made.summary == kept.summary
+        (stored,) = run_cases([CASE], lambda _, result: result, store=store)
+        assert made.summary == stored.summary
         for table in ("flows", "samples", "buffers", "ports", "active_flows"):
-            assert getattr(made, table).equals(getattr(kept, table))
+            assert getattr(made, table).equals(getattr(stored, table))
 
     def test_damaged(
         self, store: SimulationStore, count: list[float], caplog: pytest.LogCaptureFixture
     ) -> None:
-        """A result whose files were changed is removed with a warning, and made again."""
+        """A result with changed files is removed with a warning, and simulated again."""
         run_cases([CASE], _packets, store=store)
         (file,) = store.folder.glob("*/*/flows.parquet")
         file.write_bytes(b"")
@@ -128,13 +128,13 @@ class TestSimulationStore:
         assert "damaged" in caplog.text
 
     def test_unwritable(self, tmp_path: Path) -> None:
-        """A store that cannot be written says so."""
+        """An unwritable store is reported."""
         (tmp_path / "file").write_text("")
         with pytest.raises(CcbenchError, match="CCBENCH_CACHE"):
             run_cases([CASE], _packets, store=SimulationStore(tmp_path / "file"))
 
 
-#: Another case for each field but the name.
+#: Another case for each field except the name.
 OTHERS: dict[str, Case] = {
     "topology": replace(CASE, topology=star(servers=5)),
     "workload": replace(CASE, workload=Workload(load=0.4)),
@@ -149,7 +149,7 @@ OTHERS: dict[str, Case] = {
 
 @pytest.fixture
 def fresh_digests() -> Iterator[Callable[[], None]]:
-    """Give what forgets the digests of code, which are computed once."""
+    """Give a function that clears the cached digests of code."""
 
     def forget() -> None:
         core_version.cache_clear()
@@ -161,21 +161,21 @@ def fresh_digests() -> Iterator[Callable[[], None]]:
 
 class TestKey:
     def test_names_do_not_count(self) -> None:
-        """A case has the same result by any name, its own and its scheme's."""
+        """The names of a case and its scheme do not change the result."""
         other = replace(CASE, name="other", scheme=replace(CASE.scheme, name="other"))
         assert case_key(CASE) == case_key(other)
 
     def test_all_fields(self) -> None:
-        """Every field of a case but its name is looked at here."""
+        """Every field of a case except its name is covered here."""
         assert {field.name for field in fields(Case)} == {"name", *OTHERS}
 
     @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
     def test_all_else_counts(self, other: Case) -> None:
-        """Whatever changes the simulation changes the key."""
+        """Every change of the simulation changes the key."""
         assert case_key(CASE) != case_key(other)
 
     def test_same_input(self) -> None:
-        """Cases that give the core the same have one result, however they are written."""
+        """Cases with the same input of the core share one result, however they are written."""
         star_of_4, flow = star(servers=4), (0, 1, 1000)
         one = replace(CASE, workload=Workload(load=0, transfers=(flow,)))
         other = replace(one, workload=Workload(load=0, sizes="facebook", transfers=(flow,)))
@@ -215,7 +215,7 @@ class TestKey:
         text: str,
         same: bool,  # noqa: FBT001 - a case of this test
     ) -> None:
-        """Of our own code, what reads the core's answer counts; all else by what it gives."""
+        """Of the Python code only the reader of the core's answer counts by its source."""
         before, source = case_key(CASE), code_digests._source
         fresh_digests()
         monkeypatch.setattr(
@@ -225,7 +225,7 @@ class TestKey:
 
 
 def core_digest(flows: pd.DataFrame) -> str:
-    """Return the digest of what the core is given for flows."""
+    """Return the digest of the core's input for these flows."""
     return prepared(CASE.topology, flows.sort_values("start_ps"), CASE.scheme, 1e-5).digest()
 
 
@@ -234,7 +234,7 @@ NATIVE = Path(__file__).parents[3] / "native"
 
 @pytest.mark.skipif(not NATIVE.is_dir(), reason="the sources of the compiled cores are not here")
 class TestCoreDigest:
-    #: Of a source: a comment, a literal with what looks like one, a number with a separator.
+    #: Lexical cases: a comment, a literal that resembles one, a number with a separator.
     SOURCE = "f(\"//\", /* two\nlines */ '\"', 1'000);  // one\ng();\n"
 
     def digest(self, folder: Path, sources: Iterable[Path]) -> str:
@@ -271,7 +271,7 @@ class TestCoreDigest:
         after: str,
         same: bool,  # noqa: FBT001 - a case of this test
     ) -> None:
-        """It changes with code, not with comments and white space."""
+        """The digest changes with code, not with comments and white space."""
         assert before in self.SOURCE
         source = tmp_path / "core.cpp"
         digests = []

@@ -51,19 +51,17 @@ class TestThreshold:
     @given(
         st.integers(100, 10_000), st.sampled_from([10_000, 40_000, 100_000]), st.integers(1, 128)
     )
-    def test_it_is_the_bdp_of_a_hop_at_the_share_of_a_queue(
-        self, hrtt_ns: int, speed_mbps: int, active: int
-    ) -> None:
-        """Th = HRTT μ / N_active (3.3.3.2), within the byte that is rounded away."""
+    def test_threshold(self, hrtt_ns: int, speed_mbps: int, active: int) -> None:
+        """Th = HRTT μ / N_active (3.3.3.2), rounded down to a byte."""
         bits = hrtt_ns * 1e-9 * speed_mbps * 1e6 / active
         assert bits / 8 - 1 <= pause_threshold_bytes(hrtt_ns, speed_mbps, active) <= bits / 8 + 1e-6
 
-    def test_it_is_25_kb_over_a_hop_of_the_thesis(self) -> None:
+    def test_threshold_of_the_thesis(self) -> None:
         """100 Gbit/s and 2 μs hold 25 KB, a quarter of the end-to-end BDP of 8 μs."""
         assert pause_threshold_bytes(2000, 100_000, 1) == 25_000
         assert 4 * 25_000 == 100e9 * 8e-6 / 8
 
-    def test_it_falls_as_more_queues_become_active(self) -> None:
+    def test_threshold_of_active_queues(self) -> None:
         """Each further flow of a port lowers the threshold of all its queues."""
         switch = Switch(SETTINGS)
         thresholds = []
@@ -76,7 +74,7 @@ class TestThreshold:
 class TestAssignment:
     @given(st.lists(st.integers(0, 30), min_size=1, max_size=60), st.integers(1, 2**32 - 1))
     def test_no_new_flow_shares_while_a_queue_is_empty(self, numbers: list[int], seed: int) -> None:
-        """A flow that is not in the table joins an occupied queue only if all are occupied."""
+        """A new flow joins an occupied queue only if all are occupied."""
         switch = Switch(dataclasses.replace(SETTINGS, flow_entries=1 << 20, seed=seed))
         owners: dict[int, set[int]] = {}
         for number in numbers:
@@ -90,7 +88,7 @@ class TestAssignment:
     def test_packets_of_a_flow_within_the_switch_are_all_in_one_queue(
         self, numbers: list[int]
     ) -> None:
-        """As long as a flow is active its packets go to the same FIFO queue: none overtakes."""
+        """All packets of an active flow are in one FIFO queue, so none overtakes."""
         switch = Switch(SETTINGS)
         within: deque[Queued] = deque()
         for time, number in enumerate(numbers):
@@ -117,19 +115,19 @@ class TestAssignment:
         pause_ns: int,
         stays: bool,  # noqa: FBT001
     ) -> None:
-        """Reassigned only if the entry is older than the threshold (3.3.3.2)."""
+        """A queue is reassigned only if its entry is older than the threshold (3.3.3.2)."""
         switch = Switch(SETTINGS)
         switch.dequeue(switch.enqueue(packet(1), 0), 1000)
         assert (switch.enqueue(packet(1), 1000 + pause_ns).queue == 0) is stays
 
-    def test_the_control_queue_is_nobodys(self) -> None:
-        """Pause and resume packets have a queue of their own, so one fewer is for flows."""
+    def test_control_queue(self) -> None:
+        """Pause and resume packets have their own queue, so flows have one fewer."""
         switch = Switch(dataclasses.replace(SETTINGS, flow_entries=1 << 20))
         queues = {switch.enqueue(packet(number), 0).queue for number in range(200)}
         assert queues == set(range(SETTINGS.queues - 1))
 
-    def test_as_many_flows_as_queues_rarely_meet_in_the_flow_table(self) -> None:
-        """With 100 entries for each queue a flow meets another with less than 1 % (3.3.3.1)."""
+    def test_collisions_in_the_flow_table(self) -> None:
+        """With 100 entries per queue a flow collides with a probability below 1 % (3.3.3.1)."""
         entries, trials, meetings = 100 * 32, 1000, 0
         for trial in range(trials):
             places = [Flow(trial * 1000 + i, 7, i, 80).entry(entries) for i in range(32)]
@@ -137,7 +135,7 @@ class TestAssignment:
         assert meetings / trials < 0.01 + 3 * math.sqrt(0.01 * 0.99 / trials)
 
     def test_incast_flows_share_one_queue_and_leave_the_others(self) -> None:
-        """Labelled flows of an egress port are all in one queue, so others find empty ones."""
+        """Labelled flows of an egress port share one queue, which leaves empty ones to others."""
         switch = Switch(SETTINGS)
         incast = {switch.enqueue(packet(n, incast=True), 0).queue for n in range(50)}
         others = {switch.enqueue(packet(100 + n), 0).queue for n in range(3)}
@@ -149,12 +147,10 @@ class TestAssignment:
 class TestBackpressure:
     @settings(deadline=None, max_examples=60)
     @given(st.data())
-    def test_the_neighbours_hear_exactly_of_counters_that_leave_or_reach_zero(
-        self, data: st.DataObject
-    ) -> None:
-        """The counters, never negative, are what neighbours have heard; all are resumed at last."""
+    def test_signals_follow_counters(self, data: st.DataObject) -> None:
+        """Signals follow the counters, which are never negative, and every pause is resumed."""
         switch = Switch(dataclasses.replace(SETTINGS, flow_entries=7, upstream_queues=4))
-        heard: set[tuple[int, int]] = set()
+        signalled: set[tuple[int, int]] = set()
         within: list[Queued] = []
         for time in range(data.draw(st.integers(1, 80))):
             leaves: bool = data.draw(st.booleans())
@@ -176,8 +172,8 @@ class TestBackpressure:
                 signals = within[-1].signals
             for signal in signals:
                 key = (signal.port, signal.queue)
-                assert (signal.kind == "pause") == (key not in heard)
-                heard ^= {key}
+                assert (signal.kind == "pause") == (key not in signalled)
+                signalled ^= {key}
             counted = [q.packet for q in within if q.counted]
             for port in range(3):
                 for queue in range(4):
@@ -185,18 +181,18 @@ class TestBackpressure:
                     assert counter == sum(
                         (p.ingress, p.upstream_queue) == (port, queue) for p in counted
                     )
-                    assert ((port, queue) in heard) == (counter > 0)
-                assert switch.refresh(port).queues == {q for p, q in heard if p == port}
+                    assert ((port, queue) in signalled) == (counter > 0)
+                assert switch.refresh(port).queues == {q for p, q in signalled if p == port}
         for queued in within:
             for signal in switch.dequeue(queued, 100_000):
                 assert signal.kind == "resume"
-                heard.remove((signal.port, signal.queue))
-        assert not heard
+                signalled.remove((signal.port, signal.queue))
+        assert not signalled
         assert switch.packets() == 0
 
     @given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 9000)), max_size=50))
     def test_queue_lengths_conserve_bytes(self, arrivals: list[tuple[int, int]]) -> None:
-        """The queues hold the bytes that came and have not left, and none at the end."""
+        """The queues hold the bytes that arrived and have not left, and none at the end."""
         switch = Switch(SETTINGS)
         within = [switch.enqueue(packet(n, length_bytes=size), 0) for n, size in arrivals]
         while True:
@@ -207,7 +203,7 @@ class TestBackpressure:
             switch.dequeue(within.pop(0), 1)
 
     def test_a_packet_leaves_once(self) -> None:
-        """What is dequeued twice, or was never enqueued here, is an error, not a negative count."""
+        """A packet that is not in the switch cannot be dequeued."""
         switch = Switch(SETTINGS)
         queued = switch.enqueue(packet(), 0)
         switch.dequeue(queued, 1)
@@ -215,13 +211,13 @@ class TestBackpressure:
             switch.dequeue(queued, 2)
 
     def test_pairs_without_backpressure_are_skipped(self) -> None:
-        """However long the queue, packets from the disallowed ingress pause nobody (D)."""
+        """Packets from a disallowed ingress cause no pauses in a queue of any length (D)."""
         switch = Switch(dataclasses.replace(SETTINGS, no_backpressure=frozenset({(0, 1)})))
         assert not any(switch.enqueue(packet(), 0).signals for _ in range(50))
         assert switch.enqueue(packet(ingress=2), 0).signals == (Signal("pause", 2, 1),)
 
-    def test_a_flow_within_its_share_pauses_nobody(self) -> None:
-        """One whose packets leave as fast as they come never meets the threshold."""
+    def test_flow_within_its_share(self) -> None:
+        """A flow whose packets leave as fast as they arrive never reaches the threshold."""
         switch = Switch(SETTINGS)
         for time in range(100):
             queued = switch.enqueue(packet(), time * 1000)
@@ -229,15 +225,15 @@ class TestBackpressure:
             assert switch.dequeue(queued, time * 1000 + 900) == ()
 
     def test_half_the_packets_are_sampled_at_one_half(self) -> None:
-        """Sampling recirculates the part asked for, and counts no other packets (E)."""
+        """Sampling recirculates the requested part, and counts no other packets (E)."""
         switch = Switch(dataclasses.replace(SETTINGS, sampled=1 << 15))
         made = [switch.enqueue(packet(), 0) for _ in range(4000)]
         sampled = sum(queued.sampled for queued in made)
         assert sampled == pytest.approx(2000, abs=4 * math.sqrt(1000))
         assert switch.pause_count(0, 1) == sum(queued.counted for queued in made) <= sampled
 
-    def test_a_lost_resume_is_mended_by_the_bitmap(self) -> None:
-        """State is idempotent: after a refresh the neighbour's view is the counters'."""
+    def test_bitmap_repairs_a_lost_resume(self) -> None:
+        """State is idempotent: after a refresh the neighbour's view equals the counters."""
         downstream, upstream = Switch(SETTINGS), Switch(SETTINGS)
         made = [downstream.enqueue(packet(number=2), 0) for _ in range(6)]
         for queued in made:
@@ -245,19 +241,19 @@ class TestBackpressure:
                 upstream.receive(Signal(signal.kind, 1, signal.queue))
         assert upstream.paused(1) == {2}
         for queued in made:
-            downstream.dequeue(queued, 10)  # and the resume gets lost
+            downstream.dequeue(queued, 10)  # the resume is lost
         upstream.receive(Bitmap(1, downstream.refresh(0).queues))
         assert upstream.paused(1) == set()
 
 
 class TestVectors:
-    def test_the_reference_passes_those_written_by_hand(self) -> None:
-        """What the thesis's rules say of each scenario is what the reference does."""
+    def test_reference_follows_rules(self) -> None:
+        """The reference follows the thesis's rules in every scenario."""
         assert [check(scenario, Reference(scenario.settings)) for scenario in rules()] == [
             None
         ] * len(rules())
 
-    def test_every_rule_notices_a_switch_that_breaks_it(self) -> None:
+    def test_rules_detect_wrong_switches(self) -> None:
         """A switch that never pauses, or gives every flow one queue, fails some scenario."""
 
         class Silent(Reference):
@@ -272,13 +268,13 @@ class TestVectors:
         for wrong in (Silent, Single):
             assert any(check(scenario, wrong(scenario.settings)) for scenario in rules())
 
-    def test_what_is_written_is_read_back(self) -> None:
-        """The format holds everything that a scenario holds."""
+    def test_round_trip(self) -> None:
+        """The format preserves a whole scenario."""
         scenarios = (*rules(), *random_scenarios(2, packets=60))
         assert loads(dumps(scenarios)) == scenarios
 
     def test_random_scenarios_end_with_an_empty_switch(self) -> None:
-        """As many packets leave as came, and every pause has had its resume."""
+        """All packets that arrived leave, and every pause is resumed."""
         pauses = 0
         for scenario in random_scenarios(3, packets=100):
             events = [step.event for step in scenario.steps]
@@ -292,7 +288,7 @@ class TestVectors:
 
     @pytest.mark.parametrize("line", ["{}", "[]", "no JSON", '{"scenario": "x"}', '{"at_ns": 0}'])
     def test_a_damaged_line_is_named(self, line: str) -> None:
-        """An error says which line is no test vector."""
+        """An error names the line that is no test vector."""
         with pytest.raises(InputError, match="line 2: "):
             loads(dumps(()) + line)
 
@@ -311,11 +307,11 @@ class TestSettings:
         ],
     )
     def test_a_setting_out_of_range_is_named(self, changed: dict[str, object], named: str) -> None:
-        """An error starts with the setting."""
+        """The error starts with the setting."""
         with pytest.raises(InputError, match=named):
             dataclasses.replace(SETTINGS, **changed)  # type: ignore[arg-type]
 
     def test_a_port_that_is_not_there_is_an_error(self) -> None:
-        """A packet for a port beyond the last is not put anywhere."""
+        """A packet for a nonexistent port is an error."""
         with pytest.raises(InputError, match="egress is 3"):
             Switch(SETTINGS).enqueue(packet(egress=3), 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The P4 program of BFC for Tofino 2: its sizes, and what the compiler says that it takes."""
+"""The P4 program of BFC for Tofino 2: sizes, and resources reported by the compiler."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ BLOCK_BITS = 1024 * 128
 
 
 class TestSources:
-    """What can be added up without a compiler."""
+    """Resources that are known without a compiler."""
 
     def test_the_flow_table_of_a_pipe(self) -> None:
-        """It has 25 entries for each of 4096 queues (3.4), of at most 400 KB / 76,000 (3.6.2.1)."""
+        """The table has 25 entries per queue of 4096 (3.4), of at most 400 KB/76,000 (3.6.2.1)."""
         sizes, registers = _registers()
         parts = [registers[name] for name in FLOW_TABLE]
         assert {entries for entries, _ in parts} == {sizes["FLOW_ENTRIES"]}
@@ -44,7 +44,7 @@ class TestSources:
         assert blocks < 20 * 48 / 10
 
     def test_the_pause_counter_is_small(self) -> None:
-        """Beside the flow table it takes little memory, as 3.3.3.2 says."""
+        """The pause counter takes little memory beside the flow table (3.3.3.2)."""
         _, registers = _registers()
         flows = sum(n * width for name, (n, width) in registers.items() if name in FLOW_TABLE)
         entries, width = registers["pause_counter"]
@@ -61,19 +61,19 @@ class TestSticky:
 
     @pytest.mark.parametrize("age", [-1, -2, -64])
     def test_packets_that_overtook(self, age: int) -> None:
-        """A packet that is processed after one with a later stamp finds its flow's queue."""
+        """A packet processed after one with a later stamp joins its flow's queue."""
         assert _decision(age) == "keep"
 
     def test_ages_in_between(self) -> None:
-        """A flow that has been silent for longer is a new one, until the clock comes round."""
+        """A flow that is silent for longer is a new flow, until the clock wraps."""
         assert {_decision(age) for age in range(64, 2**16 - 64, 61)} == {"reassign"}
 
 
 class TestFit:
-    """What a program takes, added up from the compiler's report."""
+    """Resources of a program, added up from the compiler's report."""
 
     def test_every_block_belongs_to_one_register(self, tmp_path: Path) -> None:
-        """Blocks are counted where they are: two mentions of one are one, other uses none."""
+        """Each block is counted once for its register, and other uses are not counted."""
         fit = _fit(
             tmp_path,
             [
@@ -86,7 +86,7 @@ class TestFit:
         assert fit.sram_blocks == 5
 
     def test_shares_are_of_all_stages(self, tmp_path: Path) -> None:
-        """Stages that the report leaves out have memory too; a register may be there twice."""
+        """Stages missing in the report have memory too; a register may appear twice."""
         copies = {(0, 1): "queue_cells", (0, 2): "queue_cells__gen_duplicate_ping_pong"}
         fit = _fit(tmp_path, [_stage(0, {(0, 0): "flow_size", **copies})], stages_available=2)
         assert fit.blocks == {"flow_size": 1, "queue_cells": 2}
@@ -102,7 +102,7 @@ class TestFit:
 
     @pytest.mark.parametrize("text", [None, "", "[]", "{}", '{"resources": {"mau": {}}}'])
     def test_other_files(self, tmp_path: Path, text: str | None) -> None:
-        """A file that is not there, or is not the compiler's report, is named."""
+        """A missing file, or one that is not the compiler's report, is named."""
         path = tmp_path / "resources.json"
         if text is not None:
             path.write_text(text)
@@ -112,7 +112,7 @@ class TestFit:
 
 class TestCompiler:
     def test_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Where there is no p4c the command says what it has to be built with."""
+        """Without p4c the command names the required build option."""
         monkeypatch.setenv("PATH", "/nonexistent")
         result = CliRunner().invoke(cli, ["bfc", "p4", "compile", "--target", "tofino2"])
         assert result.exit_code == ExitStatus.FAILED
@@ -120,7 +120,7 @@ class TestCompiler:
         assert "ENABLE_TOFINO" in result.output
 
     def test_without_the_back_end(self, tmp_path: Path) -> None:
-        """A p4c for other targets is told from one for Tofino 2 before it is run."""
+        """A p4c without the back end for Tofino 2 is detected before compilation."""
         compiler = _script(tmp_path, "echo bmv2-v1model")
         with pytest.raises(MissingRequirement, match="no back end for Tofino 2"):
             compile_tofino(source_folder(), tmp_path, compiler)
@@ -137,7 +137,7 @@ class TestCompiler:
 
     @pytest.mark.skipif(missing() is not None, reason=str(missing()))
     def test_the_program_fits(self, tmp_path: Path) -> None:
-        """It is compiled and assembled; the flow table takes less than 10 % (3.4), but all of it.
+        """The program fits; the whole flow table takes less than 10 % of the memory (3.4).
 
         No register takes fewer blocks than hold its entries, and a pipe has at least the stages.
         """
@@ -168,7 +168,7 @@ def _registers() -> tuple[dict[str, int], dict[str, tuple[int, int]]]:
 
 
 def _decision(age: int) -> str:
-    """Return what the program does with a flow of such an age that has no packets here."""
+    """Return the program's decision for a flow of this age without packets in the switch."""
     folder = source_folder() / "tofino2"
     sizes = (folder / "sizes.p4").read_text()
     constants = {
@@ -192,7 +192,7 @@ def _stage(
     twice: bool = False,
     tables: bool = True,
 ) -> dict[str, Any]:
-    """Return a stage of a report: who uses which row and unit of map RAM, and the SRAM with it."""
+    """Return a stage of a report: the users of map RAM by row and unit, and of its SRAM."""
     units = [
         (place, [{"used_by": name, "used_for": used_for}]) for place, name in map_rams.items()
     ] * (2 if twice else 1)

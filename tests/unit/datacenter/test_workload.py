@@ -21,13 +21,13 @@ class TestWorkload:
 
     @pytest.mark.parametrize("arrivals", ["poisson", "lognormal"])
     def test_load(self, arrivals: str) -> None:
-        """Flows offer the share of what the core's links can carry that was asked for."""
+        """Flows offer the requested share of the capacity of the core's links."""
         workload = Workload(sizes="google", load=0.6, arrivals=arrivals)
         flows = workload.flows(clos(), duration_s=4e-3, seed=1)
         assert flows["bytes"].sum() * 8 / 4e-3 / 6.4e12 == pytest.approx(0.6, rel=0.1)
 
     def test_lognormal_is_bursty(self) -> None:
-        """The gaps' logarithm has the standard deviation sigma; Poisson's vary as their mean."""
+        """The logarithm of the gaps has the deviation sigma; Poisson gaps vary as their mean."""
         gaps = {
             arrivals: np.diff(
                 Workload(sizes="facebook", arrivals=arrivals).flows(clos(), 1e-2, 1)["start_ps"]
@@ -49,7 +49,7 @@ class TestWorkload:
             assert 20_000_000 == event["bytes"].sum()
 
     def test_senders(self) -> None:
-        """Flows come from the senders that are named, about equally often, to the receiver."""
+        """Flows come from the named senders, about equally often, to the receiver."""
         workload = Workload(load=0.1, receiver=3, senders=(1, 5, 6))
         flows = workload.flows(clos(), duration_s=1e-3, seed=1)
         assert {3} == set(flows["destination"])
@@ -58,7 +58,7 @@ class TestWorkload:
         assert counts.to_numpy() == pytest.approx(len(flows) / 3, rel=0.1)
 
     def test_transfers(self) -> None:
-        """Flows of given sizes all begin at once."""
+        """Flows of given sizes all start at once."""
         transfers = ((0, 1, 1500), (2, 1, 700))
         flows = Workload(load=0, transfers=transfers).flows(star(servers=3), 1e-3, 1)
         rows = flows[["source", "destination", "bytes"]].itertuples(index=False, name=None)
@@ -66,7 +66,7 @@ class TestWorkload:
         assert [0, 0] == flows["start_ps"].tolist()
 
     def test_payload_share(self) -> None:
-        """Small flows spend more of what they take on headers."""
+        """Small flows have a larger share of headers."""
         shares = [payload_share(flow_sizes.get(name)) for name in ("google", "websearch")]
         assert shares[0] < shares[1] < 1000 / FULL_BYTES
 

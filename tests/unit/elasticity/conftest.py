@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals that are known, and a first-in-first-out queue."""
+"""Known signals and a FIFO queue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PACKET_BITS = 8 * PACKET_BYTES
 LINK_MBPS = 48.0
 TIME_S = np.arange(500) / 100
 
-#: Laws are tried on the same numbers each time.
+#: Properties are tested on the same numbers each time.
 laws = settings(derandomize=True, database=None, deadline=None, max_examples=60)
 rates = st.floats(-1e3, 1e3).map(lambda value: round(value, 3))
 lengths = st.shared(st.integers(2, 30), key="length")
@@ -33,13 +33,13 @@ def noise(count: int, seed: int = 1) -> np.ndarray:
 
 
 def leaving(arrivals_s: np.ndarray, sizes: np.ndarray, link_mbps: float) -> np.ndarray:
-    """Return when packets leave an endless first-in-first-out queue for the link."""
+    """Return the departure times of packets from an infinite FIFO queue."""
     work_s = np.concatenate([[0], np.cumsum(sizes * 8e-6 / link_mbps)[:-1]])
     return np.asarray(work_s + np.maximum.accumulate(arrivals_s - work_s))
 
 
 def paced(rate_mbps: np.ndarray, step_s: float) -> np.ndarray:
-    """Return when packets are sent whose rate is given over time."""
+    """Return the sending times of packets whose rate is given over time."""
     sent = np.cumsum(rate_mbps) * 1e6 * step_s / PACKET_BITS
     times = np.arange(1, len(sent) + 1) * step_s
     return np.asarray(np.interp(np.arange(1, math.floor(sent[-1])), sent, times))

@@ -37,11 +37,11 @@ class TestSpectrum:
     @laws
     @given(series, st.integers(0, 499))
     def test_shift(self, values: np.ndarray, by: int) -> None:
-        """When something periodic happens does not matter, so neither does the others' RTT."""
+        """Amplitudes do not depend on the phase of a signal, nor thus on the others' RTT."""
         np.testing.assert_allclose(spectrum(np.roll(values, by))[1], spectrum(values)[1], atol=1e-8)
 
     def test_bad_input(self) -> None:
-        """A single sample, or one that is no number, is refused."""
+        """A single sample, or one that is not finite, is refused."""
         with pytest.raises(InputError, match=r"^the shape of samples is \(1,\)"):
             spectrum([1])
         with pytest.raises(InputError, match=r"^samples is nan"):
@@ -51,7 +51,7 @@ class TestSpectrum:
 class TestElasticity:
     @pytest.mark.parametrize(("hz", "counts"), [(5.4, 0), (5.6, 1), (9.4, 1), (9.6, 0), (10, 0)])
     def test_interval(self, hz: float, counts: int) -> None:
-        """What counts against f_p lies strictly between f_p + ε and 2 f_p − ε; no harmonic does."""
+        """Frequencies compared with f_p lie strictly between f_p + ε and 2 f_p − ε."""
         eta = Detector().elasticity(tone(5, 3) + tone(7, 0.1) + tone(hz, 2))
         assert (1.5 if counts else 30) == pytest.approx(float(eta))
 
@@ -84,7 +84,7 @@ class TestElasticity:
         assert [0, math.inf] == Detector().elasticity([np.full(500, 0.1), 9 + tone(5)]).tolist()
 
     def test_over_time(self) -> None:
-        """Each window is judged by itself."""
+        """Each window is evaluated separately."""
         detector = Detector()
         values = noise(4).ravel() + 20
         found = detector.elasticity_over_time(values, every=50)
@@ -93,7 +93,7 @@ class TestElasticity:
         assert 0 == len(detector.elasticity_over_time(values[:499]))
 
     def test_slow_pulses(self) -> None:
-        """Pulses of 2 Hz are looked for at 2 Hz, as against PCC-Vivace (appendix B.3)."""
+        """Pulses of 2 Hz are detected at 2 Hz, as against PCC-Vivace (appendix B.3)."""
         detector = Detector(pulse_hz=2)
         np.testing.assert_array_equal([2.6, 2.8, 3.0, 3.2, 3.4], detector.compared / 5)
         assert 4 == pytest.approx(float(detector.elasticity(tone(2, 4) + tone(3))))
@@ -112,12 +112,12 @@ class TestElasticity:
         ],
     )
     def test_bad_settings(self, wrong: dict[str, float], message: str) -> None:
-        """Settings that contradict each other are refused, with what would be allowed."""
+        """Contradictory settings are refused with the allowed values."""
         with pytest.raises(InputError, match=f"^{message}"):
             Detector(**wrong)
 
     def test_bad_rates(self) -> None:
-        """A series that is no window, or has gaps, is refused."""
+        """A series of the wrong length, or with gaps, is refused."""
         with pytest.raises(InputError, match=r"^the shape of rates is \(499,\); .*500"):
             Detector().elasticity(np.zeros(499))
         with pytest.raises(InputError, match=r"^rates is nan"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The integers of tcp_nimbus agree with the formulas, and with the library's floating point."""
+"""Integer arithmetic of tcp_nimbus, compared with the formulas and with floating point."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOURCES = Path(__file__).parents[3] / "kernel_modules" / "tcp_nimbus"
 
 pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="there is no gcc")
 
-#: What those files take from the kernel.
+#: Kernel definitions used by those files.
 KERNEL = """
 #pragma once
 #include <stdbool.h>
@@ -50,9 +50,9 @@ static inline u32 int_sqrt64(u64 x)
 }
 """
 
-#: Larger than any of the structs, whose fields nobody here looks at.
+#: Larger than any of the structs, whose fields are not accessed here.
 STRUCT_BYTES = 1 << 16
-#: The rates that a test's struct begins with: count, first, bytes, S, R.
+#: Indices of the rates in a test's struct: count, first, bytes, S, R.
 SEND, RECEIVE = 3, 4
 
 
@@ -87,7 +87,7 @@ def pushed(nimbus: ctypes.CDLL, samples: npt.NDArray[np.int64]) -> ctypes.Array[
 
 class TestWave:
     def test_sine(self, nimbus: ctypes.CDLL) -> None:
-        """Sine and cosine are right to the last bit but one, all the way round and on."""
+        """Sine and cosine are exact up to the last bit, over the whole circle and beyond."""
         steps = np.arange(1200)
         for function, name in ((np.sin, "nimbus_sin"), (np.cos, "nimbus_cos")):
             found = [getattr(nimbus, name)(int(step)) for step in steps]
@@ -97,7 +97,7 @@ class TestWave:
 class TestPulse:
     @pytest.mark.parametrize("frequency_hz", [5, 6])
     def test_shape(self, nimbus: ctypes.CDLL, frequency_hz: float) -> None:
-        """It is figure 6's within 1 % of its height."""
+        """The pulse is that of figure 6 within 1 % of its height."""
         height = 3_000_000  # bytes per second: a quarter of 96 Mbit/s
         period_ns = round(1e9 / frequency_hz)
         phase_ns = np.linspace(0, period_ns - 1, 700).astype(int)
@@ -114,7 +114,7 @@ class TestPulse:
 
 class TestDft:
     def test_magnitudes(self, nimbus: ctypes.CDLL) -> None:
-        """Those of noise, a mean and two sines are the FFT's within a per cent of the highest."""
+        """Magnitudes of noise, a mean and two sines equal the FFT's within 1 % of the highest."""
         rng = np.random.default_rng(1)
         time_s = np.arange(500) / 100
         samples = 40_000 + rng.normal(0, 3000, 500)
@@ -126,7 +126,7 @@ class TestDft:
         assert found == pytest.approx(amplitudes[25:58], abs=0.01 * amplitudes[25])
 
     def test_eta(self, nimbus: ctypes.CDLL) -> None:
-        """The elasticity is the library's within a per cent, far below and above the threshold."""
+        """The elasticity equals the library's within 1 %, far below and above the threshold."""
         rng = np.random.default_rng(2)
         tone = np.sin(2 * np.pi * 5 * np.arange(500) / 100)
         for amplitude in (0, 300, 600, 2000, 20_000):
@@ -136,7 +136,7 @@ class TestDft:
             assert found == pytest.approx(wanted, rel=0.01, abs=0.011)
 
     def test_does_not_drift(self, nimbus: ctypes.CDLL) -> None:
-        """After 20 windows, only the last one is there, to the bit."""
+        """After 20 windows, only the last one counts, exactly."""
         samples = np.random.default_rng(3).integers(-(10**6), 10**6, 20 * 500)
         long, short = pushed(nimbus, samples), pushed(nimbus, samples[-500:])
         for k in range(25, 58):
@@ -167,7 +167,7 @@ class TestRates:
         times = sent_us / 1e6, acked_us / 1e6
         first, last = packet_windows(times[1], times[1][-1:], window_s=window_us / 1e6)
         send, receive = window_rates_mbps(*times, 1500, first, last)
-        # Records of ACKs are a millisecond apart, or a packet more: so may the window be shorter.
+        # ACK records are a millisecond or a packet apart, so the window may be that much shorter.
         assert send == pytest.approx(numbers[SEND] * 8e-6, rel=0.05)
         assert receive == pytest.approx(numbers[RECEIVE] * 8e-6, rel=0.05)
         wanted = cross_traffic_mbps(

@@ -21,13 +21,13 @@ class TestPulse:
         assert 0 == pytest.approx(pulse_mbps(middles, 96).mean(), abs=1e-6)
 
     def test_heights(self) -> None:
-        """It reaches μ/4 after an eighth of the period and −μ/12 after five eighths, no more."""
+        """The pulse peaks at μ/4 after an eighth of the period and −μ/12 after five eighths."""
         values = pulse_mbps(np.linspace(0, 0.2, 8001), 96)
         assert [1000, 5000] == [int(values.argmax()), int(values.argmin())]
         assert [24, -8] == pytest.approx([values.max(), values.min()])
 
     def test_shape(self) -> None:
-        """It is above 0 for a quarter of the period, below for the rest, and comes again."""
+        """The pulse is positive for a quarter of the period, then negative, and is periodic."""
         phase = (np.arange(1000) + 0.5) / 1000
         values = pulse_mbps(phase / 2, 96, frequency_hz=2)
         np.testing.assert_array_equal(phase < 0.25, values > 0)
@@ -41,7 +41,7 @@ class TestPulse:
 
     @pytest.mark.parametrize("frequency_hz", [2.0, 5.0])
     def test_burst(self, frequency_hz: float) -> None:
-        """Its burst is the upper half-sine's area, Tμ/8π for pulses of μ/4 (section 3.4)."""
+        """The burst is the upper half-sine's area, Tμ/8π for pulses of μ/4 (section 3.4)."""
         time_s = np.linspace(0, 0.25 / frequency_hz, 10_001)
         area = (
             integrate.trapezoid(pulse_mbps(time_s, 96, frequency_hz=frequency_hz), time_s) * 1e6 / 8
@@ -51,7 +51,7 @@ class TestPulse:
         assert 96e6 / 8 / frequency_hz / (8 * math.pi) == pytest.approx(burst)
 
     def test_fundamental(self) -> None:
-        """The sine at f_p within the pulses is as high as the spectrum says."""
+        """The amplitude of the sine at f_p within the pulses is that of the spectrum."""
         _, amplitudes = spectrum(pulse_mbps(np.arange(5000) / 1000, 96), step_s=0.001)
         assert amplitudes[25] == pytest.approx(fundamental_mbps(96), rel=1e-3)
 
@@ -60,7 +60,7 @@ class TestPulse:
         [("link_mbps", 0), ("size", 1.5), ("frequency_hz", -5), ("time_s", math.nan)],
     )
     def test_bad_input(self, name: str, value: float) -> None:
-        """An impossible pulse is refused by the name of what is wrong."""
+        """An impossible pulse is refused by the name of the parameter."""
         good: dict[str, Any] = {"time_s": 0.1, "link_mbps": 96}
         with pytest.raises(InputError, match=f"^{name} is {value}; it must be"):
             pulse_mbps(**{**good, name: value})

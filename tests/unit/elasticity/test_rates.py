@@ -26,14 +26,14 @@ class TestEstimate:
     @pytest.mark.parametrize("kind", ["cbr", "poisson", "steps"])
     @pytest.mark.parametrize("window_s", [0.01, 0.05, 0.3])
     def test_exact_on_a_busy_link(self, kind: str, window_s: float) -> None:
-        """In a first-in-first-out queue that is never empty, ẑ is the mean rate of the others."""
+        """In a FIFO queue that is never empty, ẑ is the mean rate of the others."""
         gaps_s = np.full(12_500, PACKET_BITS / 30e6)
         if kind == "poisson":
             gaps_s = np.random.default_rng(7).exponential(gaps_s)
         if kind == "steps":
             gaps_s *= np.repeat([1, 0.5, 2], [2500, 5000, 5000])
         own_s = paced(24 + pulse_mbps(np.arange(5000) / 1000, LINK_MBPS), 0.001)
-        # Some packets of the others come first, so that the queue has something to do throughout.
+        # Some packets of the others come first, so that the queue is busy throughout.
         arrivals = np.concatenate([np.zeros(60), own_s, np.cumsum(gaps_s)])
         is_own = np.repeat([False, True, False], [60, len(own_s), len(gaps_s)])
         order = np.argsort(arrivals, kind="stable")
@@ -53,13 +53,13 @@ class TestEstimate:
         np.testing.assert_allclose(estimate, true, atol=1e-6)
 
     def test_idle_link(self) -> None:
-        """Where the queue is empty, what is free of the link counts as cross traffic."""
+        """While the queue is empty, free capacity counts as cross traffic."""
         assert 72 == cross_traffic_mbps(24, 24, link_mbps=96)
 
     @laws
     @given(st.floats(0.1, 90), st.floats(1, 90), st.floats(0.5, 1.5))
     def test_wrong_link_rate(self, send: float, cross: float, wrong: float) -> None:
-        """A wrong μ mixes one's own rate into the estimate, as (7) says."""
+        """A wrong μ mixes the sender's own rate into the estimate, as in (7)."""
         link = 96.0
         receive = link * send / (send + cross)
         expected = wrong * cross + (wrong - 1) * send
@@ -75,11 +75,11 @@ class TestEstimate:
         assert factor * float(here) == pytest.approx(float(there), rel=1e-9, abs=1e-9)
 
     def test_equal_losses(self) -> None:
-        """Losses that meet all alike scale the estimate as they scale what is accepted (note 1)."""
-        send, cross, kept = 40.0, 80.0, 0.8
+        """Losses common to all flows scale the estimate with the accepted traffic (note 1)."""
+        send, cross, accepted_share = 40.0, 80.0, 0.8
         receive = 96 * send / (send + cross)
-        assert kept * cross == pytest.approx(
-            float(cross_traffic_mbps(kept * send, receive, link_mbps=96))
+        assert accepted_share * cross == pytest.approx(
+            float(cross_traffic_mbps(accepted_share * send, receive, link_mbps=96))
         )
 
     def test_windows(self) -> None:
@@ -90,7 +90,7 @@ class TestEstimate:
         assert [3, 3, 4] == last.tolist()
 
     def test_same_packets(self) -> None:
-        """S and R count the bytes of the same packets, all but the window's last one."""
+        """S and R count the bytes of the same packets, all except the window's last one."""
         sizes = np.array([1500, 500, 1000])
         send, receive = window_rates_mbps(
             [0, 1, 2], [10, 10.5, 14], sizes, np.array([0]), np.array([2])
@@ -99,14 +99,14 @@ class TestEstimate:
         assert [2000 * 8e-6 / 4] == pytest.approx(receive.tolist())
 
     def test_one_instant(self) -> None:
-        """Packets that all come at one instant have no rate."""
+        """Simultaneous packets have no rate."""
         send, receive = window_rates_mbps(
             [0, 0], [1, 2], PACKET_BYTES, np.array([0]), np.array([1])
         )
         assert [True, True] == [bool(np.isnan(one).all()) for one in (send, receive)]
 
     def test_bad_rates(self) -> None:
-        """Rates that cannot be are refused, by name and value."""
+        """Impossible rates are refused by name and value."""
         with pytest.raises(InputError, match=r"^receive_mbps is 0; it must be a number above 0"):
             cross_traffic_mbps([1, 2], [1, 0], link_mbps=96)
         with pytest.raises(InputError, match=r"^send_mbps is -1; .* at least 0"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pulse, estimator and detector together, on one link."""
+"""Pulse, estimator and detector combined, on one link."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def one_link(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Share a link between a pulser and others; return its S and ẑ every 10 ms from 1 s on.
 
-    The others are a fixed window of packets for each round trip, of which each is sent when
-    one has been acknowledged (table 2: elastic), and packets that heed nothing, as many as they.
+    The others are a fixed window of packets for each round trip, clocked by acknowledgements (table
+    2: elastic), and the same number of packets that ignore the queue.
     """
     random = np.random.default_rng(5)
     share = LINK_MBPS / 2 / (bool(round_trips_s) + bool(inelastic))
     own_s = paced(
         LINK_MBPS / 2 + pulse_mbps(np.arange(int(duration_s * 1000)) / 1000, LINK_MBPS), 0.001
     )
-    # Half as much again of the window waits in the queue, which so never empties.
+    # Half of the window again waits in the queue, so that it is never empty.
     events = [(time, -1) for time in own_s]
     for i, round_trip_s in enumerate(round_trips_s):
         window = int(share / len(round_trips_s) * 1e6 * (round_trip_s + 0.05) / PACKET_BITS)
@@ -60,17 +60,17 @@ def one_link(
 class TestReaction:
     @pytest.mark.parametrize("round_trips_s", [(0.05,), (0.01,), (0.1,), (0.02, 0.04, 0.06)])
     def test_elastic(self, round_trips_s: tuple[float, ...]) -> None:
-        """ACK-clocked cross traffic is found elastic, whatever its round-trip times."""
+        """ACK-clocked cross traffic is detected as elastic at any round-trip time."""
         _, cross = one_link(round_trips_s=round_trips_s)
         assert Detector().elasticity_over_time(cross).min() > 2
 
     def test_inelastic(self) -> None:
-        """Cross traffic that heeds nothing is found inelastic."""
+        """Unresponsive cross traffic is detected as inelastic."""
         _, cross = one_link(inelastic="poisson")
         assert Detector().elasticity_over_time(cross).max() < 2
 
     def test_constant(self) -> None:
-        """A constant rate stays constant but for one packet more or less in the rates' window."""
+        """A constant rate stays constant except for one packet in the rates' window."""
         _, cross = one_link(inelastic="cbr")
         _, amplitudes = spectrum(Detector().windows(cross))
         assert amplitudes[:, 25].max() < PACKET_BITS * 1e-6 / 0.05
@@ -88,16 +88,16 @@ class TestReaction:
         assert 1.5 * none < half < all_of_it / 1.5
 
     def test_inverse_after_a_round_trip(self) -> None:
-        """Where the pulser takes more, ACK-clocked traffic takes less a round trip later."""
+        """ACK-clocked traffic slows down one round trip after the pulser speeds up."""
         send, cross = one_link(round_trips_s=(0.05,))
         lags = range(21)
         correlation = [np.corrcoef(send[: len(send) - k], cross[k:])[0, 1] for k in lags]
-        # Its round trip is 50 ms and another 50 ms in the queue.
+        # The round trip is 50 ms, plus 50 ms in the queue.
         assert 10 == pytest.approx(int(np.argmin(correlation)), abs=2)
         assert min(correlation) < -0.7
 
     def test_wrong_link_rate(self) -> None:
-        """With a μ that is far off, also inelastic cross traffic looks elastic (section 6)."""
+        """With a very wrong μ inelastic cross traffic looks elastic, too (section 6)."""
         send, cross = one_link(inelastic="poisson")
         wrong = 1.5 * cross + 0.5 * send
         assert np.median(Detector().elasticity_over_time(wrong)) > 2

@@ -28,12 +28,12 @@ from tests.unit.elasticity.conftest import LINK_MBPS, TIME_S, laws, noise, tone
 class TestWatcher:
     @pytest.mark.parametrize(("hz", "seen"), [(5.0, Seen.COMPETITIVE), (6.0, Seen.DELAY)])
     def test_modes(self, hz: float, seen: Seen) -> None:
-        """The pulser's frequency tells its mode, also to one who receives little of its pulses."""
+        """The pulser's frequency indicates its mode, even if few of its pulses arrive."""
         received = 12 + 0.15 * pulse_mbps(TIME_S, LINK_MBPS, frequency_hz=hz) + 0.3 * noise(200)
         assert (Watcher().sees(received) == seen).mean() > 0.99
 
     def test_no_pulser(self) -> None:
-        """Noise is taken for one with at most twice the probability n B(n, 1 + x²), n = 15."""
+        """Noise looks like a pulser with at most twice the probability n B(n, 1 + x²), n = 15."""
         found = Watcher(threshold=1).sees(noise(4000))
         most = 2 * 15 * special.beta(15, 2)
         one = most / 2
@@ -42,7 +42,7 @@ class TestWatcher:
         assert Seen.NO_PULSER == Watcher().sees(np.full(500, 12.0))
 
     def test_other_order(self) -> None:
-        """Which of the modes has the higher frequency does not matter."""
+        """Either mode may have the higher frequency."""
         found = Watcher(competitive_hz=6, delay_hz=5).sees([tone(5), tone(6)])
         assert [Seen.DELAY, Seen.COMPETITIVE] == found.tolist()
 
@@ -55,24 +55,24 @@ class TestWatcher:
         ],
     )
     def test_bad_settings(self, wrong: dict[str, float], message: str) -> None:
-        """Frequencies that cannot be told apart are refused."""
+        """Indistinguishable frequencies are refused."""
         with pytest.raises(InputError, match=f"^{message}"):
             Watcher(**wrong)
 
     def test_bad_rates(self) -> None:
-        """What is no window is refused."""
+        """A series of the wrong length is refused."""
         with pytest.raises(InputError, match=r"^the shape of receive_mbps is \(3,\)"):
             Watcher().sees([1, 2, 3])
 
 
 class TestOtherPulsers:
     def test_alone(self) -> None:
-        """A lone pulser's own rate varies more at f_p than cross traffic that heeds nothing."""
+        """A lone pulser's own rate varies more at f_p than unresponsive cross traffic."""
         receive = 24 + pulse_mbps(TIME_S, LINK_MBPS)
         assert not has_other_pulsers(24 + noise(1)[0], receive)
 
     def test_larger(self) -> None:
-        """Pulsers who together pulse more than oneself are seen."""
+        """Other pulsers with larger combined pulses are detected."""
         receive = 24 + 0.5 * pulse_mbps(TIME_S, LINK_MBPS)
         assert has_other_pulsers(24 + pulse_mbps(TIME_S + 0.07, LINK_MBPS), receive)
 
@@ -90,12 +90,12 @@ class TestElection:
         assert 0.75 == pytest.approx(500 * probability.sum())
 
     def test_conflicts(self) -> None:
-        """No pulser within the FFT's length has the probability exp(−κ), as of a Poisson law."""
+        """Within the FFT's length, no pulser has the probability exp(−κ), as of a Poisson law."""
         probability = election_probability(np.full(8, LINK_MBPS / 8), link_mbps=LINK_MBPS)
         assert math.exp(-1) == pytest.approx(((1 - probability) ** 500).prod(), rel=1e-3)
 
     def test_bad_input(self) -> None:
-        """A probability is at most 1, and of no negative rate."""
+        """A probability is at most 1, and a negative rate is refused."""
         assert 1 == election_probability(96, link_mbps=96, kappa=1e6)
         with pytest.raises(InputError, match=r"^receive_mbps is -1"):
             election_probability(-1, link_mbps=96)
@@ -105,7 +105,7 @@ class TestMovingAverage:
     @laws
     @given(st.sampled_from([0.2, 1.0, 5.0, 6.0, 20.0, 49.8]), st.floats(0.01, 1))
     def test_gain(self, hz: float, weight: float) -> None:
-        """A tone comes out with the gain that is foretold."""
+        """A tone leaves the average with the predicted gain."""
         long = np.sin(2 * np.pi * hz * np.arange(3000) / 100 + 1)
         settled = smoothed(long, weight=weight)[2000:2500]
         at = round(hz * 5)
@@ -121,11 +121,11 @@ class TestMovingAverage:
         assert (ewma_gain(np.linspace(hz, 50, 20), weight=weight) <= gain * (1 + 1e-6)).all()
 
     def test_constant(self) -> None:
-        """A constant rate stays what it is, from its first sample on."""
+        """A constant rate stays constant, from its first sample on."""
         assert [7.0] * 5 == pytest.approx(smoothed(np.full(5, 7.0), weight=0.03).tolist())
 
     @pytest.mark.parametrize("name", ["frequency_hz", "gain", "step_s"])
     def test_bad_input(self, name: str) -> None:
-        """Averages that cannot be are refused."""
+        """Impossible averages are refused."""
         with pytest.raises(InputError, match=f"^{name} is 0; "):
             ewma_weight(**{name: 0})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scenario that is simple, and one that has everything."""
+"""A simple scenario, and one with every feature."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LINK = Bottleneck(bandwidth_mbps=12, queue_packets=50)
 
 
 def scenario(**changes: Any) -> Scenario:
-    """Make a scenario in which only the changes matter."""
+    """Return a scenario in which only the changes matter."""
     settings = {"flows": (Flow(),), "bottlenecks": (LINK,), "rtt_ms": 50, "duration_s": 60}
     return Scenario(**{**settings, **changes})
 

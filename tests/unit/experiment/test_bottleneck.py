@@ -19,7 +19,7 @@ class TestTrace:
         assert Trace(name="", opportunities_ms=(1, 1, 2)).mean_mbps == 3 * 12_000 / 2e-3 / 1e6
 
     def test_file(self, tmp_path: Path) -> None:
-        """A trace that is written to a file is the same when it is read back."""
+        """A trace written to a file is read back equal."""
         trace = Trace(name="lte", opportunities_ms=(0, 2, 2, 10))
         trace.to_file(tmp_path / "lte")
         assert Trace.from_file(tmp_path / "lte") == trace
@@ -36,7 +36,7 @@ class TestTrace:
         ],
     )
     def test_bad_file(self, tmp_path: Path, content: str, message: str) -> None:
-        """What is wrong in a trace file is said with the file's name and the line."""
+        """An error in a trace file has the file's name and the line."""
         path = tmp_path / "bad"
         path.write_text(content)
         with pytest.raises(InputError) as caught:
@@ -71,13 +71,13 @@ class TestBottleneck:
         ],
     )
     def test_bad(self, settings: dict[str, Any], message: str) -> None:
-        """A setting that is out of range or excluded by another is named with its value."""
+        """A setting out of range or excluded by another is named with its value."""
         with pytest.raises(InputError) as caught:
             Bottleneck(**settings)
         assert str(caught.value).startswith(message)
 
     def test_order_of_options(self) -> None:
-        """Bottlenecks whose options are written in another order are equal."""
+        """The order of a bottleneck's options does not matter."""
 
         def codel(*options: tuple[str, int]) -> Bottleneck:
             return Bottleneck(

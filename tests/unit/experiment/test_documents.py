@@ -16,19 +16,19 @@ EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.toml"))
 
 class TestDocuments:
     def test_dict(self) -> None:
-        """A scenario survives the way through JSON, names and labels included."""
+        """A scenario survives conversion to JSON, names and labels included."""
         back = Scenario.from_dict(json.loads(json.dumps(EVERYTHING.to_dict())))
         assert back == EVERYTHING
         assert back.to_dict() == EVERYTHING.to_dict()
 
     def test_toml(self) -> None:
-        """A scenario survives the way through TOML, names and labels included."""
+        """A scenario survives conversion to TOML, names and labels included."""
         back = Scenario.from_toml(EVERYTHING.to_toml())
         assert back == EVERYTHING
         assert back.to_dict() == EVERYTHING.to_dict()
 
     def test_toml_is_short(self) -> None:
-        """Settings at their defaults do not clutter the file."""
+        """Settings at their defaults are omitted from the file."""
         assert scenario().to_toml().splitlines() == [
             "rtt_ms = 50.0",
             "duration_s = 60.0",
@@ -42,17 +42,17 @@ class TestDocuments:
         ]
 
     def test_save(self, tmp_path: Path) -> None:
-        """A scenario that is saved is the same when it is loaded."""
+        """A saved scenario is loaded equal."""
         EVERYTHING.save(tmp_path / "all.toml")
         assert Scenario.load(tmp_path / "all.toml") == EVERYTHING
 
     @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
     def test_examples(self, example: Path) -> None:
-        """The examples can be loaded, and say what they are."""
+        """The examples can be loaded, and describe themselves."""
         assert Scenario.load(example).name
 
     def test_files(self, tmp_path: Path) -> None:
-        """Files that a scenario names are found beside it, wherever it is loaded from."""
+        """Files named by a scenario are relative to it, from any working directory."""
         (tmp_path / "link.trace").write_text("1\n2\n")
         (tmp_path / "web.csv").write_text("start_s, size_bytes\n0.5,1000\n1,2000\n")
         (tmp_path / "s.toml").write_text(
@@ -68,18 +68,18 @@ class TestDocuments:
         assert loaded.bottlenecks[0].trace == Trace(name="", opportunities_ms=(1, 2))
 
     def test_sysctls_unquoted(self) -> None:
-        """Sysctls can be written as tables and as numbers, as TOML invites to."""
+        """Sysctls may be tables and numbers, as is natural in TOML."""
         toml = scenario().to_toml() + "[sysctls.net.ipv4]\ntcp_sack = 0\n"
         assert Scenario.from_toml(toml).sysctls == (("net.ipv4.tcp_sack", "0"),)
 
     def test_module_parameters_unquoted(self) -> None:
-        """Parameters can be tables, numbers, true and false; the kernel gets its own words."""
+        """Parameters may be tables, numbers and booleans; the kernel gets its own words."""
         toml = scenario().to_toml() + "[module_parameters.tcp_rapid]\npush = false\ntolerance = 9\n"
         expected = (("tcp_rapid.push", "N"), ("tcp_rapid.tolerance", "9"))
         assert Scenario.from_toml(toml).module_parameters == expected
 
-    def test_settings_as_python_writes_them(self) -> None:
-        """Mappings with numbers, true and false make the scenario that their words would make."""
+    def test_python_values(self) -> None:
+        """Mappings with numbers and booleans equal the scenario of their words."""
         written = scenario(
             sysctls={"net.ipv4.tcp_sack": 0},
             module_parameters={"tcp_rapid.push": False, "tcp_rapid.tolerance": 9},
@@ -131,7 +131,7 @@ class TestDocuments:
         ],
     )
     def test_bad(self, tmp_path: Path, old: str, new: str, message: str) -> None:
-        """A mistake in a file is reported with the file, the place in it and the way out."""
+        """An error in a file is reported with the file, the position and the remedy."""
         path = tmp_path / "s.toml"
         path.write_text(scenario().to_toml().replace(old, new))
         with pytest.raises(InputError) as caught:
@@ -151,18 +151,18 @@ class TestDocuments:
         ],
     )
     def test_bad_arrivals(self, tmp_path: Path, content: bytes, message: str) -> None:
-        """What is wrong in a list of arrivals is said with the line."""
+        """An error in a list of arrivals is reported with the line."""
         (tmp_path / "web.csv").write_bytes(content)
         with pytest.raises(InputError, match=message):
             Flow.from_dict({"kind": "bytes", "arrivals": "web.csv"}, tmp_path)
 
     def test_byte_order_mark(self, tmp_path: Path) -> None:
-        """Files that an editor has put a byte order mark in front of are read."""
+        """Files with a byte order mark are read."""
         (tmp_path / "web.csv").write_text("\ufeffstart_s,size_bytes\n0.5,1000\n", encoding="utf-8")
         flow = Flow.from_dict({"kind": "bytes", "arrivals": "web.csv"}, tmp_path)
         assert flow.arrivals == ((0.5, 1000),)
 
     def test_missing_file(self, tmp_path: Path) -> None:
-        """A scenario file that does not exist is an input error."""
+        """A missing scenario file is an input error."""
         with pytest.raises(InputError, match=r"none\.toml cannot be read"):
             Scenario.load(tmp_path / "none.toml")

@@ -15,7 +15,7 @@ from tests.unit.experiment.conftest import VIDEO
 
 class TestFlow:
     def test_cca_default(self) -> None:
-        """A TCP flow runs CUBIC unless told otherwise, a UDP flow has no CCA."""
+        """A TCP flow runs CUBIC by default, a UDP flow has no CCA."""
         assert Flow().cca == "cubic"
         assert Flow(kind="poisson", rate_mbps=1).cca == ""
 
@@ -79,13 +79,13 @@ class TestFlow:
         ],
     )
     def test_bad(self, settings: dict[str, Any], message: str) -> None:
-        """A setting that is out of range, missing or without meaning is named with its value."""
+        """A setting that is out of range, missing or meaningless is named with its value."""
         with pytest.raises(InputError) as caught:
             Flow(**settings)
         assert str(caught.value).startswith(message)
 
     def test_numpy_numbers(self) -> None:
-        """Numbers that come out of numpy are as good as Python's."""
+        """NumPy numbers are accepted like Python numbers."""
         flow = Flow(count=np.int64(2), start_s=np.float64(1.5))  # type: ignore[arg-type]
         assert flow == Flow(count=2, start_s=1.5)
         assert json.dumps(flow.to_dict())

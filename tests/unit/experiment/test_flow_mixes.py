@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mixes of short flows have the sizes, the load and the arrivals that they promise."""
+"""Mixes of short flows have the specified sizes, load and arrivals."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TestPieces:
 
     @pytest.mark.parametrize("piece", _PIECES, ids=repr)
     def test_inverse(self, piece: Piece) -> None:
-        """As many flows do not exceed a quantile as its share says."""
+        """The share of flows up to a quantile is that quantile's share."""
         for share in (0.01, 0.3, 0.9, 0.999):
             size = float(piece.quantile(np.array([share]))[0])
             assert piece.share_up_to(size) == pytest.approx(share, abs=1e-9)
@@ -87,7 +87,7 @@ class TestFlowSizes:
         assert sizes.mean_bytes == pytest.approx(22e3, rel=1e-6)
 
     def test_published_points(self) -> None:
-        """The authors' points are met, and with an even spread in between give the stated mean."""
+        """The distribution meets the authors' points, and their mean by uniform interpolation."""
         sizes = SIZES["caida"]
         points = [(1e4, 0.976), (1e5, 0.995), (1e6, 0.999), (5e6, 0.9998), (1e8, 1.0)]
         assert [sizes.share_up_to(size) for size, _ in points] == [share for _, share in points]
@@ -101,7 +101,7 @@ class TestFlowSizes:
         assert 100_000 / sizes.flows_per_s(48) == pytest.approx(360, rel=error / 22e3)
 
     def test_points_in_order(self) -> None:
-        """Points that go back, or do not end with all flows, are refused."""
+        """Decreasing points, or points that do not end with all flows, are refused."""
         with pytest.raises(InputError, match=r"the size of points\[1\] is 10.*above 20"):
             Points(((20, 0), (10, 1)))
         with pytest.raises(InputError, match=r"the share of points\[1\] is 0.1.*at least 0.5"):
@@ -110,7 +110,7 @@ class TestFlowSizes:
             Points(((10, 0), (20, 0.5)))
 
     def test_whole_bytes(self) -> None:
-        """A flow has at least one byte, even where the smallest measured size is 0."""
+        """A flow has at least one byte, even if the smallest measured size is 0."""
         assert SIZES["caida"].at([0.0, 1.0]).tolist() == [1, 100_000_000]
 
     def test_heavy_tail_reaches_its_bound(self) -> None:
@@ -131,7 +131,7 @@ class TestFlowSizes:
         assert found.pvalue > 0.001
 
     def test_pieces_in_order(self) -> None:
-        """Pieces that overlap or do not add up are refused."""
+        """Pieces that overlap or do not add up to 1 are refused."""
         small, large = PowerLaw(1, 10), PowerLaw(5, 20)
         with pytest.raises(InputError, match=r"pieces\[1\].low_bytes is 5.0.*at least 10"):
             FlowSizes(((0.5, small), (0.5, large)))
@@ -139,14 +139,14 @@ class TestFlowSizes:
             FlowSizes(((0.5, small),))
 
     def test_unknown(self) -> None:
-        """A wrong name is answered with those that there are."""
+        """An unknown name is refused with the list of names."""
         with pytest.raises(InputError, match=r"one of heavy-tailed, caida, pareto, web.*'web'"):
             find("webb")
 
 
 class TestFlowMix:
     def test_load(self) -> None:
-        """Over many seeds flows offer their load, as far as their variance tells."""
+        """Over many seeds flows offer their load, within their variance."""
         mixes = [FlowMix(sizes="pareto", load_mbps=48, stop_s=60, seed=i) for i in range(40)]
         loads = [sum(size for _, size in mix.arrivals()) * 8e-6 / 60 for mix in mixes]
         error = np.std(loads, ddof=1) / math.sqrt(len(loads))
@@ -154,7 +154,7 @@ class TestFlowMix:
         assert error < 0.5
 
     def test_poisson(self) -> None:
-        """Counts in short intervals vary as much as their mean; gaps are exponential."""
+        """Counts in short intervals have a variance equal to their mean; gaps are exponential."""
         mix = FlowMix(sizes=20_000, load_mbps=48, start_s=10, stop_s=110)
         starts = np.array([start_s for start_s, _ in mix.arrivals()])
         counts = np.histogram(starts, bins=np.arange(10, 110.05, 0.1))[0]
@@ -166,13 +166,13 @@ class TestFlowMix:
         assert starts.max() < 110
 
     def test_sizes_do_not_depend_on_arrivals(self) -> None:
-        """The order of the flows says nothing about their sizes."""
+        """Sizes and arrivals are independent."""
         mix = FlowMix(sizes="heavy-tailed", load_mbps=48, stop_s=60)
         starts, sizes = np.array(mix.arrivals()).T
         assert abs(stats.spearmanr(starts, sizes).statistic) < 4 / math.sqrt(len(starts))
 
     def test_seed(self) -> None:
-        """The same seed draws the same flows, another one others."""
+        """The same seed draws the same flows, another seed different ones."""
         first, same, other = (
             FlowMix(load_mbps=10, stop_s=20, seed=seed).arrivals() for seed in (5, 5, 6)
         )
@@ -180,7 +180,7 @@ class TestFlowMix:
         assert first != other
 
     def test_of_one_size(self) -> None:
-        """Flows may all have one size."""
+        """All flows may have one size."""
         mix = FlowMix(sizes=1500, load_mbps=1, stop_s=20)
         assert {size for _, size in mix.arrivals()} == {1500}
 
@@ -198,7 +198,7 @@ class TestFlowMix:
         ],
     )
     def test_wrong_settings(self, settings: dict[str, object], message: str) -> None:
-        """What is wrong with a mix is said by the name of its setting."""
+        """Invalid settings of a mix are reported by name."""
         with pytest.raises(InputError, match=message):
             FlowMix.from_dict(settings)
 
@@ -210,7 +210,7 @@ class TestFlowMix:
 
 class TestDivided:
     def test_groups(self) -> None:
-        """Each flow goes to just one group, each group gets an equal share of them."""
+        """Each flow is in exactly one group, and each group has an equal share."""
         flows = FlowMix(sizes="pareto", load_mbps=20, stop_s=20).arrivals()
         groups = divided(flows, 3, seed=2)
         assert sorted(flow for group in groups for flow in group) == sorted(flows)
@@ -220,7 +220,7 @@ class TestDivided:
             assert list(group) == sorted(group)
 
     def test_too_few(self) -> None:
-        """No group stays empty unnoticed."""
+        """An empty group is an error."""
         with pytest.raises(InputError, match="1 flows, too few for 2 groups"):
             divided(((0.0, 10),), 2)
 
@@ -235,12 +235,12 @@ class TestScenario:
         assert Scenario.from_toml(scenario.to_toml()) == scenario
 
     def test_mistake(self) -> None:
-        """A mistake in the table is told with its place."""
+        """An error in the table is reported with its position."""
         with pytest.raises(InputError, match=r"flows\[0\].arrivals.load_mbps is -1"):
             Scenario.from_toml(_SCENARIO.format(arrivals="{ load_mbps = -1, stop_s = 20 }"))
 
     def test_completion_times(self) -> None:
-        """Flows of a given size have the time that they took, or none if they did not end."""
+        """Flows of a given size have their completion time, or none if they did not end."""
         flows = (Flow(), Flow(kind="bytes", arrivals=((1.0, 5000), (2.0, 7000)), label="short"))
         link = Bottleneck(bandwidth_mbps=12, queue_bdp=1)
         scenario = Scenario(flows=flows, bottlenecks=(link,), rtt_ms=50, duration_s=9)
@@ -267,7 +267,7 @@ class TestScenario:
 
 class TestCommand:
     def test_file(self, tmp_path: Path) -> None:
-        """The command writes the flows that the library draws, to the last digit."""
+        """The command writes the flows that the library draws, exactly."""
         file = tmp_path / "flows.csv"
         options = ["--sizes", "web", "--load", "5", "--duration", "30", "--seed", "4"]
         shown = CliRunner().invoke(program, ["traffic", *options, "-o", str(file), "--json"])
@@ -286,7 +286,7 @@ class TestCommand:
         assert files[0].read_bytes() == files[1].read_bytes()
 
     def test_mistake(self) -> None:
-        """A wrong name of sizes is one line and exit status 2."""
+        """An unknown name of sizes is one line and exit status 2."""
         options = ["--load", "5", "--duration", "30", "--sizes", "wide"]
         shown = CliRunner().invoke(program, ["traffic", *options])
         assert shown.exit_code == 2

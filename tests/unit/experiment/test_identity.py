@@ -15,12 +15,12 @@ from tests.unit.experiment.conftest import EVERYTHING, LINK, scenario
 
 class TestIdentity:
     def test_numbers(self) -> None:
-        """It does not matter whether a number is written 60 or 60.0."""
+        """60 and 60.0 are the same number."""
         assert scenario(duration_s=60) == scenario(duration_s=60.0)
         assert scenario(duration_s=60).key() == scenario(duration_s=60.0).key()
 
     def test_names(self) -> None:
-        """Names and labels are for people: another name makes no other scenario."""
+        """Names and labels do not change the key."""
         renamed = replace(
             EVERYTHING,
             name="other",
@@ -53,7 +53,7 @@ class TestIdentity:
         ],
     )
     def test_changes(self, changes: dict[str, Any]) -> None:
-        """Whatever can change the result makes another key."""
+        """Every setting that can change the result changes the key."""
         assert scenario(**changes).key() != scenario().key()
 
     def test_across_processes(self) -> None:

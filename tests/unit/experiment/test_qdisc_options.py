@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of qdiscs, as the guest is told them. No virtual kernel takes part."""
+"""Options of qdiscs in the guest's encoding, without the virtual kernel."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.boot.rtnetlink import set_qdisc
 from ccbench.experiment.qdiscs import QDISCS, Value
 
-#: Every option that is a number.
+#: Every numeric option.
 NUMBERS = [
     (qdisc, name)
     for qdisc, kind in QDISCS.items()
     for name, option in kind.options.items()
     if not option.choices
 ]
-#: Options without which a qdisc does not work.
+#: Required options of qdiscs.
 REQUIRED = {
     qdisc: {name: 5.0 for name, option in kind.options.items() if option.is_required}
     for qdisc, kind in QDISCS.items()
@@ -28,7 +28,7 @@ REQUIRED = {
 class TestNumbers:
     @pytest.mark.parametrize(("qdisc", "name"), NUMBERS)
     def test_limits(self, qdisc: str, name: str) -> None:
-        """A value in the range can be encoded; one outside is refused by name."""
+        """Values within the range are encoded, others are refused by name."""
         kind = QDISCS[qdisc]
         most = kind.options[name].range.high
         options = {**REQUIRED[qdisc], name: most}
@@ -51,24 +51,24 @@ class TestNumbers:
             kind.check(options)
 
     def test_whole(self) -> None:
-        """A whole number may be written with a point."""
+        """A whole number may be a float."""
         fq = QDISCS["fq"]
         as_whole, as_float = (set_qdisc(2, fq, 9, {"quantum": n}, 10) for n in (3000, 3000.0))
         assert as_whole == as_float
 
     def test_certain_drop(self) -> None:
-        """RED's probability may be 1, the most that the kernel can express."""
+        """RED's probability may be 1, the largest that the kernel can express."""
         message = set_qdisc(2, QDISCS["red"], 100, {"probability": 1}, 10)
         assert message.endswith(struct.pack("=I", 2**32 - 1))
 
     @pytest.mark.parametrize("value", ["many", "5", True])
     def test_text(self, value: Value) -> None:
-        """Text and truth values are no numbers."""
+        """Text and booleans are not numbers."""
         with pytest.raises(InputError, match=r"^qdisc_options\.quantum is "):
             QDISCS["fq"].check({"quantum": value})
 
     def test_flag(self) -> None:
-        """A flag may be written as a truth value, 0 or 1, and as no other number."""
+        """A flag may be a boolean, 0 or 1, and no other number."""
         codel = QDISCS["codel"]
         assert set_qdisc(2, codel, 9, {"ecn": True}, 1) == set_qdisc(2, codel, 9, {"ecn": 1}, 1)
         with pytest.raises(InputError, match=r"^qdisc_options\.ecn is 2; .* at most 1"):
@@ -78,7 +78,7 @@ class TestNumbers:
 class TestDescriptors:
     @pytest.mark.parametrize("qdisc", QDISCS)
     def test_words(self, qdisc: str) -> None:
-        """Qdiscs and options have a summary of one line, and defaults that they may have."""
+        """Qdiscs and options have a one-line summary, and valid defaults."""
         kind = QDISCS[qdisc]
         assert kind.limit in {"packets", "bytes", *kind.options}
         for summary in (kind.summary, *(option.summary for option in kind.options.values())):
@@ -89,7 +89,7 @@ class TestDescriptors:
 
     @pytest.mark.parametrize("qdisc", QDISCS)
     def test_attributes(self, qdisc: str) -> None:
-        """No two options are the same attribute."""
+        """No two options have the same attribute."""
         numbers = [o.attribute for o in QDISCS[qdisc].options.values() if o.attribute]
         assert len(numbers) == len(set(numbers))
 
@@ -101,7 +101,7 @@ class TestDescriptors:
 
 class TestMessages:
     def test_length(self) -> None:
-        """A message begins with its length, which is a multiple of what the kernel aligns to."""
+        """A message begins with its length, which is a multiple of the kernel's alignment."""
         for qdisc, kind in QDISCS.items():
             message = set_qdisc(3, kind, 64, REQUIRED[qdisc], 10)
             assert struct.unpack_from("=I", message) == (len(message),)

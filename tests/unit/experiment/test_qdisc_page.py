@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of qdiscs, whose tables docs/conf.py makes of the descriptors."""
+"""The page of qdiscs, whose tables docs/conf.py generates from the descriptors."""
 
 from __future__ import annotations
 

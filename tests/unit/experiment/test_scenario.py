@@ -26,7 +26,7 @@ class TestScenario:
         assert sized.key() == same.key()
 
     def test_queue_bdp_at_least_one(self) -> None:
-        """However small the BDP is, the queue holds a packet."""
+        """The queue holds at least one packet, however small the BDP."""
         tiny = scenario(bottlenecks=(Bottleneck(bandwidth_mbps=0.1, queue_bdp=0.1),), rtt_ms=1)
         assert tiny.bottlenecks[0].queue_packets == 1
 
@@ -86,13 +86,13 @@ class TestScenario:
         ],
     )
     def test_bad(self, settings: dict[str, Any], message: str) -> None:
-        """A setting that is out of range is named with its place and value."""
+        """A setting that is out of range is named with its position and value."""
         with pytest.raises(InputError) as caught:
             scenario(**settings)
         assert str(caught.value).startswith(message)
 
     def test_one_line(self) -> None:
-        """A message stays one short line, however long the bad value is."""
+        """A message is one short line, however long the invalid value."""
         with pytest.raises(InputError) as caught:
             Flow(kind="bulk", arrivals=((0.5, 1),) * 1000)
         assert len(str(caught.value)) < 200
@@ -112,7 +112,7 @@ class TestScenario:
         assert table["size_bytes"].isna().sum() == 7
 
     def test_many_arrivals(self) -> None:
-        """A hundred thousand short flows are a scenario like any other."""
+        """A scenario may have a hundred thousand short flows."""
         arrivals = tuple((i / 2000, 1000 + i) for i in range(100_000))
         many = scenario(flows=(Flow(kind="bytes", arrivals=arrivals),))
         assert Scenario.from_toml(many.to_toml()) == many

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces: what they say of themselves, and how they are found by name."""
+"""Figures of traces, and their lookup by name."""
 
 from __future__ import annotations
 
@@ -59,19 +59,19 @@ def scenario(trace: str) -> str:
 
 class TestFigures:
     def test_rates(self) -> None:
-        """The rates of the windows are those of the opportunities in each; a rest is left out."""
+        """Rates are those of the opportunities in each window; a partial last window is dropped."""
         assert [12, 1.2, 0] == pytest.approx(SLOWING.rates_mbps())
         assert [12, 12, 1.2, 1.2, 0, 0, 0.024] == pytest.approx(SLOWING.rates_mbps(0.5))
 
     @pytest.mark.parametrize(("period_ms", "window_s"), [(300, 0.1), (57_000, 0.57)])
     def test_rates_of_odd_windows(self, period_ms: int, window_s: float) -> None:
-        """Windows whose binary numbers are a little off lose nothing, and none of them is lost."""
+        """Window boundaries without an exact binary form lose no opportunity and no window."""
         steady = Trace(name="", opportunities_ms=tuple(range(1, period_ms + 1)))
         rates = steady.rates_mbps(window_s)
         assert [12] * round(period_ms / 1e3 / window_s) == pytest.approx(list(rates))
 
     def test_rates_of_no_window(self) -> None:
-        """A window has a length."""
+        """A window has a positive length."""
         with pytest.raises(InputError, match="window_s is 0"):
             SLOWING.rates_mbps(0)
 
@@ -92,23 +92,23 @@ class TestFigures:
         ("times", "gap_s"), [((1, 1, 5), 0.004), ((7, 8), 0.007), ((0, 3), 0.003)]
     )
     def test_longest_gap(self, times: tuple[int, ...], gap_s: float) -> None:
-        """A gap lies between two opportunities, also those of one period and of the next."""
+        """A gap lies between two opportunities, also across the end of a period."""
         assert gap_s == Trace(name="", opportunities_ms=times).longest_gap_s
 
 
 class TestFind:
     def test_by_name(self) -> None:
-        """A name is found wherever the scenario lies."""
+        """A trace is found by name, wherever the scenario lies."""
         assert SLOWING == trace_library.find("slowing.down", "/")
 
     def test_file_first(self, tmp_path: Path) -> None:
-        """A file beside the scenario is meant before a trace of that name."""
+        """A file beside the scenario takes precedence over a trace of that name."""
         near = Trace(name="near", opportunities_ms=(5,))
         near.to_file(tmp_path / "slowing.down")
         assert near == trace_library.find("slowing.down", tmp_path)
 
-    def test_name_that_is_no_text(self, own_folder: Path) -> None:
-        """A file whose name is not UTF-8 has one that can be printed, and hides no other."""
+    def test_name_not_utf8(self, own_folder: Path) -> None:
+        """A file whose name is not UTF-8 gets a printable name, and hides no other."""
         (own_folder / os.fsdecode(b"link\xff.trace")).write_text("12\n")
         assert ["link\ufffd.trace", "slowing.down", "steady.trace"] == list(trace_library.paths())
         assert "link\ufffd.trace" in traces_list().stdout
@@ -122,7 +122,7 @@ class TestFind:
         assert SLOWING == trace_library.find("slowing.down", "/")
 
     def test_in_scenario(self, tmp_path: Path) -> None:
-        """A scenario names a trace, and carries it from then on."""
+        """A scenario names a trace, and includes it once loaded."""
         file = tmp_path / "s.toml"
         file.write_text(scenario("slowing.down"))
         loaded = Scenario.load(file)
@@ -143,7 +143,7 @@ class TestFind:
         assert 5 == space.trace("near.trace").opportunities_ms[0]
 
     def test_neither(self, tmp_path: Path) -> None:
-        """What is neither file nor name is answered with the nearest name and the package."""
+        """An unknown trace is answered with the nearest name and the package."""
         file = tmp_path / "s.toml"
         file.write_text(scenario("slowing.dwn"))
         with pytest.raises(InputError) as refused:
@@ -155,20 +155,20 @@ class TestFind:
         assert 1 == len(message.splitlines())
 
     def test_package_is_there(self, tmp_path: Path) -> None:
-        """Where the package is installed, nobody is told to install it."""
+        """If the package is installed, its installation is not suggested."""
         (tmp_path / "package").mkdir()
         with pytest.raises(InputError, match=r"did you mean 'slowing\.down'") as refused:
             trace_library.find("slowing.dwn")
         assert "apt-get" not in str(refused.value)
 
-    def test_own_folder_is_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A folder of traces that does not exist is a mistake, not an empty one."""
+    def test_missing_folder(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A missing folder of traces is an error."""
         monkeypatch.setenv("CCBENCH_TRACES", "/nowhere")
         with pytest.raises(InputError, match=r"CCBENCH_TRACES is '/nowhere'; it must be a folder"):
             trace_library.paths()
 
-    def test_nobody_s_folder(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """So is one in the home of a user who is not there."""
+    def test_unknown_home(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A folder in the home of an unknown user is an error."""
         monkeypatch.setenv("CCBENCH_TRACES", "~nobody-at-all/traces")
         with pytest.raises(InputError, match="nobody has the home ~nobody-at-all"):
             trace_library.paths()
@@ -184,7 +184,7 @@ class TestList:
             "name": "slowing.down",
             "duration_s": 3.5,
             "mean_mbps": pytest.approx(1101 * 0.012 / 3.5),
-            # Between the rates 0, 1.2 and 12 as numpy has it: linearly.
+            # NumPy interpolates linearly between the rates 0, 1.2 and 12.
             "p5_mbps": pytest.approx(0.1 * 1.2),
             "p95_mbps": pytest.approx(1.2 + 0.9 * 10.8),
             "longest_gap_s": 1.5,
@@ -192,7 +192,7 @@ class TestList:
         assert [12, 12, 12] == [steady[key] for key in ("mean_mbps", "p5_mbps", "p95_mbps")]
 
     def test_table(self) -> None:
-        """People get a row for each, and nothing for files that are no traces."""
+        """Text output has a row for each trace, and none for other files."""
         result = traces_list()
         assert ExitStatus.OK == result.exit_code
         rows = [line.split() for line in result.stdout.splitlines()]
@@ -200,7 +200,7 @@ class TestList:
         assert "README" not in result.stdout
 
     def test_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Where there is no trace, one line says which package has some."""
+        """Without traces, one line names the package."""
         monkeypatch.delenv("CCBENCH_TRACES")
         result = traces_list()
         assert ExitStatus.FAILED == result.exit_code
@@ -214,7 +214,7 @@ class TestList:
 class TestPackage:
     @needs_package
     def test_all_of_them(self) -> None:
-        """All traces of the package are there, and are cellular links: slow, uneven, with gaps."""
+        """The package's traces are cellular links: slow, uneven, with gaps."""
         table = trace_library.summary()
         assert {"Verizon-LTE-driving.down", "TMobile-UMTS-driving.up"} <= set(table.index)
         assert table["mean_mbps"].between(0.1, 100).all()

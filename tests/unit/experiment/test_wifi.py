@@ -15,20 +15,20 @@ from ccbench.experiment.wifi import Wifi
 
 class TestWifi:
     def test_document(self) -> None:
-        """What is written as TOML's values is read again as the same."""
+        """A link written as TOML values is read back equal."""
         link = Bottleneck(wifi=Wifi(bitrates_mbps=(13, 65), stations=2), queue_packets=9)
         assert Bottleneck.from_dict(link.to_dict()) == link
 
     @pytest.mark.parametrize("duration_s", [0.5, 2, 3, 5, 6.5, 60])
     def test_capacity(self, duration_s: float) -> None:
-        """The bytes of some seconds are the capacity of each bitrate for as long as it lasts."""
+        """The bytes of an interval are the capacity of each bitrate while it lasts."""
         wifi = Wifi(bitrates_mbps=(13, 65, 26), step_s=2)
         steps = int(duration_s * 1000)
         rates = [wifi.capacity_mbps(wifi.bitrates_mbps[i // 2000 % 3]) for i in range(steps)]
         assert wifi.capacity_bytes(duration_s) == pytest.approx(sum(rates) * 125, rel=1e-6)
 
     def test_overhead(self) -> None:
-        """Overhead costs the more, the fewer frames share it."""
+        """The fewer frames share the overhead, the more it costs."""
         rates = [
             Wifi(bitrates_mbps=(65,), max_frames=frames).mean_mbps for frames in (1, 8, 32, 256)
         ]
@@ -67,12 +67,12 @@ class TestBottleneck:
 
     @pytest.mark.parametrize("wifi", [65, {"bitrate": 65}, {"bitrates_mbps": [0]}])
     def test_bad_tables(self, wifi: object) -> None:
-        """A table that is no Wi-Fi link is an error that says where."""
+        """A table that is not a Wi-Fi link is an error with its position."""
         with pytest.raises(InputError, match="wifi"):
             Bottleneck.from_dict({"wifi": wifi, "queue_packets": 5})
 
     def test_real_time(self) -> None:
-        """Engines in real time refuse it."""
+        """Real-time engines refuse Wi-Fi."""
         link = Bottleneck(wifi=Wifi(bitrates_mbps=(65,)), queue_packets=50)
         scenario = Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=20, duration_s=1)
         with pytest.raises(InputError, match=r"bottlenecks\[0\]\.wifi"):

@@ -38,7 +38,7 @@ def _swing(seconds: int, mean: float, amplitude: float, period: int = 10) -> Flo
 
 
 def _growing_swing(seconds: int) -> FloatArray:
-    """Swing ever wider: doubling every 10 s until the last."""
+    """Return swings that double every 10 s until the last."""
     seconds_left = np.arange(seconds)[::-1]
     swings: FloatArray = 50 + 45 * np.where(seconds_left % 2, 1, -1) * 0.5 ** (seconds_left / 10)
     return swings
@@ -53,14 +53,14 @@ class TestRollingDeviation:
         assert deviation[7] == pytest.approx(np.std(values[7:67]))
 
     def test_short_trace_has_none(self) -> None:
-        """A trace that is shorter than a window has no deviation."""
+        """A trace shorter than a window has no deviation."""
         assert rolling_deviation(np.ones(59), 60).size == 0
 
 
 class TestBestBreakpoint:
     @pytest.mark.parametrize("change", [5, 17, 60, 115])
     def test_known_change(self, change: int) -> None:
-        """A change of mean in noise is found where it is."""
+        """A change of mean in noise is detected at its position."""
         signal = np.random.default_rng(change).normal(0, 0.01, 120)
         signal[change:] += 1
         assert best_breakpoint(signal) == change
@@ -68,32 +68,32 @@ class TestBestBreakpoint:
     @pytest.mark.parametrize("seed", range(20))
     @pytest.mark.parametrize("n", [10, 11, 37, 121])
     def test_agrees_with_ruptures(self, n: int, seed: int) -> None:
-        """The closed form finds the very breakpoint that dynamic programming finds."""
+        """The closed form returns the breakpoint of dynamic programming."""
         rng = np.random.default_rng(seed)
         signal = np.cumsum(rng.normal(size=n)) + rng.uniform(-1e3, 1e3)
         reference = ruptures.Dynp(model="l2", min_size=5, jump=1).fit_predict(signal, 1)
         assert [best_breakpoint(signal), n] == reference
 
     def test_shift_and_scale_do_not_matter(self) -> None:
-        """Another unit or offset of the signal does not move the breakpoint."""
+        """Unit and offset of the signal do not move the breakpoint."""
         signal = np.random.default_rng(3).normal(size=50)
         assert best_breakpoint(signal) == best_breakpoint(1e6 * signal - 1e7)
 
     def test_too_short(self) -> None:
-        """Less than two of the shortest parts cannot be split."""
+        """A series shorter than two minimal parts cannot be split."""
         assert best_breakpoint(np.asarray([8.0] * 5 + [2.0] * 4)) is None
 
 
 class TestConvergenceSteps:
     def test_goes_on_until_the_parts_are_alike(self) -> None:
-        """Each step starts at the breakpoint before it; the last one's parts are alike."""
+        """Each step starts at the previous breakpoint, until the parts of the last are alike."""
         steps = convergence_steps(np.repeat([8.0, 4.0, 2.0, 2.0], 30))
         assert [step.start for step in steps[1:]] == [step.breakpoint for step in steps[:-1]]
         assert [step.converged for step in steps] == [False] * (len(steps) - 1) + [True]
         assert steps[-1].start == 60  # from where on nothing changes any more
 
     def test_one_threshold_is_enough(self) -> None:
-        """A small difference in Mbit/s or a small percentage suffices, as the text has it."""
+        """A small difference in Mbit/s or in percent suffices, as in the thesis."""
         small_difference = convergence_steps(np.repeat([0.25, 0.1], 20))
         small_percentage = convergence_steps(np.repeat([11.0, 10.0], 20))
         assert len(small_difference) == len(small_percentage) == 1
@@ -101,19 +101,19 @@ class TestConvergenceSteps:
         assert small_percentage[0].converged
 
     def test_shortest_part(self) -> None:
-        """A longer shortest part keeps the first breakpoint away from the beginning."""
+        """A longer minimal part keeps the first breakpoint away from the beginning."""
         deviation = np.repeat([5.0, 1.0], [5, 55])
         assert convergence_steps(deviation)[0].breakpoint == 5
         longer = Detector(min_segment=20)
         assert convergence_steps(deviation, longer)[0].breakpoint == 20
 
     def test_no_swings_at_all_in_the_later_part(self) -> None:
-        """Where the later mean is 0 the difference in Mbit/s decides."""
+        """If the later mean is 0 the difference in Mbit/s decides."""
         steps = convergence_steps(np.repeat([3.0, 0.0], 30))
         assert [step.converged for step in steps] == [False, True]
 
     def test_ever_growing_deviation(self) -> None:
-        """What grows to its end can no longer be segmented: no step has converged."""
+        """Swings that grow to the end cannot be segmented: no step has converged."""
         steps = convergence_steps(np.exp(np.arange(60) / 8.0))
         assert steps
         assert not any(step.converged for step in steps)
@@ -138,7 +138,7 @@ class TestDetector:
         assert (detector.alike(10.0, 8.1), detector.alike(8.1, 10.0)) == (calmer, wilder)
 
     def test_both_are_stricter(self) -> None:
-        """What is alike by both thresholds is alike by either, and not the other way round."""
+        """Parts alike by both thresholds are alike by either, but not vice versa."""
         rng = np.random.default_rng(2)
         pairs = rng.gamma(1, 1, size=(200, 2))
         either = [Detector().alike(left, right) for left, right in pairs]
@@ -160,14 +160,14 @@ class TestDetector:
         ],
     )
     def test_bad_parameter(self, name: str, value: Any) -> None:
-        """A parameter that is out of range is named."""
+        """A parameter out of range is named."""
         with pytest.raises(InputError, match=f"^{name} is "):
             Detector(**{name: value})
 
 
 class TestConvergence:
     def test_what_happened_to_each_flow(self) -> None:
-        """Each flow has its deviations, its steps and, as its time, the last step's breakpoint."""
+        """Each flow has its deviations, its steps and the last step's breakpoint as its time."""
         calming = np.concatenate([_swing(70, 30, 25), _swing(110, 50, 5)])
         throughput = _throughput(calming, _growing_swing(180))
         convergence = Convergence.of(throughput)
@@ -181,7 +181,7 @@ class TestConvergence:
         assert convergence.converged_at_s is None
 
     def test_later_end_of_the_window(self) -> None:
-        """A window that is named by its end gives a time that is a window later."""
+        """With times at the end of a window, convergence is a window later."""
         throughput = _throughput(_swing(180, 50, 20))
         start = Convergence.of(throughput, Detector(window_s=40)).flows[0]
         end = Convergence.of(throughput, Detector(window_s=40, window_named_by="end")).flows[0]
@@ -191,7 +191,7 @@ class TestConvergence:
 
     @pytest.mark.parametrize("interval_s", [0.5, 1.0, 2.0])
     def test_interval(self, interval_s: float) -> None:
-        """Times are seconds whatever the length of the intervals."""
+        """Times are in seconds, whatever the length of the intervals."""
         length = round(180 / interval_s)
         ends_s = np.arange(1, length + 1) * interval_s
         flow = np.where(ends_s <= 70, 30 + 25 * (-1) ** np.arange(length), 50.0)
@@ -202,7 +202,7 @@ class TestConvergence:
         assert Convergence.of(throughput).flows[0].deviation.index[-1] == 120
 
     def test_later_part_of_a_trace(self) -> None:
-        """A trace that is cut at its beginning keeps its times."""
+        """A trace cut at its beginning keeps its times."""
         flow = np.concatenate([_swing(70, 30, 25), _swing(170, 50, 5)])
         later = _throughput(flow).iloc[60:]
         time_s = converged_at(later)
@@ -217,7 +217,7 @@ class TestConvergence:
         assert Convergence.of(_throughput(*flows[::-1])).times_s.tolist() == times_s.tolist()[::-1]
 
     def test_offset_and_scale(self) -> None:
-        """A constant on top changes nothing, nor, without the threshold in Mbit/s, does a unit."""
+        """An offset changes nothing, nor does a unit without the threshold in Mbit/s."""
         flow = np.random.default_rng(7).gamma(2, 10, 180)
         assert converged_at(_throughput(flow + 100)) == converged_at(_throughput(flow))
         detector = Detector(abs_threshold_mbps=0)
@@ -225,7 +225,7 @@ class TestConvergence:
         assert kilobits == converged_at(_throughput(flow), detector)
 
     def test_uneven_intervals(self) -> None:
-        """A table with a gap is an error that says where."""
+        """A table with a gap is an error that names its position."""
         with pytest.raises(InputError, match=r"^throughput\.index\[40\] is 42"):
             Convergence.of(_throughput(np.ones(180)).drop(index=41.0))
 
@@ -236,7 +236,7 @@ class TestFigure:
         calming = np.concatenate([_swing(70, 30, 25), _swing(110, 50, 5)])
         flow = Convergence.of(_throughput(calming)).flows[0]
         panels = convergence_figure(flow).axes
-        # Behind the trace itself, each panel has two vertical lines.
+        # Besides the trace, each panel has two vertical lines.
         marked = [
             tuple(np.asarray(line.get_xdata())[0] for line in axes.lines[1:]) for axes in panels
         ]
@@ -260,7 +260,7 @@ class TestLatest:
 class TestConvergedAt:
     @pytest.mark.parametrize("change", [20, 40, 80])
     def test_not_before_the_change(self, change: int) -> None:
-        """A time at which convergence has happened lies after the last change of the swings."""
+        """The convergence time is after the last change of the swings."""
         flow = np.concatenate([_swing(change, 30, 25), _swing(180 - change, 50, 5)])
         time_s = converged_at(_throughput(flow))
         assert time_s is not None
@@ -277,23 +277,23 @@ class TestConvergedAt:
         assert change <= time_s <= 120
 
     def test_constant(self) -> None:
-        """A flow that never changes converges as early as a part can end."""
+        """A constant flow converges at the earliest possible end of a part."""
         assert converged_at(_throughput(np.full(180, 3.0))) == 5
 
     def test_ever_faster_growth(self) -> None:
-        """A rate that grows in proportion to itself has not converged."""
+        """A rate that grows exponentially has not converged."""
         assert converged_at(_throughput(np.exp(np.arange(180) / 40))) is None
 
     def test_even_drift_looks_settled(self) -> None:
-        """A rate that grows evenly has the same deviation in every window: a known limit."""
+        """A rate that grows linearly has equal deviations in all windows: a known limitation."""
         assert converged_at(_throughput(np.linspace(0, 50, 180))) is not None
 
     def test_large_but_steady_swings_converge(self) -> None:
-        """Swings may be as large as they like if they stay as they are (Figure 5.5)."""
+        """Swings of any size converge if they stay the same (Figure 5.5)."""
         assert converged_at(_throughput(_swing(180, 50, 45), _swing(180, 50, -45))) is not None
 
     def test_unequal_shares_converge(self) -> None:
-        """Flows need not reach equal shares to have converged."""
+        """Flows may converge to unequal shares."""
         noise = np.random.default_rng(1).normal(0, 0.1, 180)
         assert converged_at(_throughput(95 + noise, 5 - noise)) is not None
 
@@ -302,33 +302,33 @@ class TestConvergedAt:
         assert converged_at(_throughput(_growing_swing(180))) is None
 
     def test_latest_flow_decides(self) -> None:
-        """An experiment converges when its last flow does, and not at all if one flow does not."""
+        """An experiment converges with its last flow, and not at all if one flow does not."""
         early, late = _swing(180, 50, 20), np.concatenate([_swing(70, 30, 25), _swing(110, 50, 5)])
         alone = [converged_at(_throughput(flow)) for flow in (early, late)]
         assert converged_at(_throughput(early, late)) == max(filter(None, alone))
         assert converged_at(_throughput(early, _growing_swing(180))) is None
 
     def test_a_window_is_left(self) -> None:
-        """At least 60 s remain after any time that is returned: there is something to measure."""
+        """At least 60 s remain for measurement after any convergence time."""
         rng = np.random.default_rng(5)
         for _ in range(50):
             time_s = converged_at(_throughput(rng.gamma(2, 10, 180)))
             assert time_s is None or 0 < time_s <= 120
 
     def test_short_run(self) -> None:
-        """A run that is hardly longer than a window has not converged: that cannot be seen."""
+        """A run hardly longer than a window has not converged, as convergence is not observable."""
         assert converged_at(_throughput(np.full(65, 10.0))) is None
 
     @pytest.mark.parametrize("value", [math.nan, math.inf])
     def test_failed_measurement(self, value: float) -> None:
-        """A value that is no number is an error that says where it is."""
+        """A value that is not finite is an error that names its position."""
         flow = np.full(180, 10.0)
         flow[41] = value
         with pytest.raises(InputError, match=r"^throughput of flow 1 at 42 s is"):
             converged_at(_throughput(np.full(180, 10.0), flow))
 
     def test_no_table(self) -> None:
-        """An array knows neither flows nor times: an error that says what to make of it."""
+        """An array without flows and times is an error that says how to make a table."""
         with pytest.raises(InputError, match=r"^throughput is .*; it must be a DataFrame: Mbit/s"):
             converged_at(np.full((180, 2), 10.0))  # type: ignore[arg-type]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The labelling rule on series whose convergence is known, and the evaluation against labels."""
+"""The labelling rule on series of known convergence, and the evaluation against labels."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def _excess(time_s: float, start: float, decay_s: float) -> float:
 class TestLabel:
     @pytest.mark.parametrize("decay_s", [5.0, 15.0, 25.0])
     def test_decay(self, decay_s: float) -> None:
-        """A transient is over when the mean of a block has come within 1 % of the link."""
+        """A transient ends when the mean of a block is within 1 % of the link."""
         flow = 50 + 40 * np.exp(-SECONDS / decay_s)
         label_s = float(label(_throughput(flow))[0])
         assert _excess(label_s - 2, 40, decay_s) > 0.5 > _excess(label_s + 2, 40, decay_s)
 
     @pytest.mark.parametrize("decay_s", [5.0, 15.0, 25.0])
     def test_decay_to_swings(self, decay_s: float) -> None:
-        """With swings around it, a transient is over when it is within what the swings do."""
+        """With swings, a transient ends when it is within the variation of the swings."""
         # Block means swing by +-1.29 Mbit/s, so 4 standard deviations are 4 x 1.29 / sqrt(2).
         swing = 10 * abs(math.sin(math.pi * 30 / 12)) / (30 * math.sin(math.pi / 12))
         allowed = 4 * swing / math.sqrt(2)
@@ -64,12 +64,12 @@ class TestLabel:
     @pytest.mark.parametrize("amplitude", [1.0, 45.0])
     @pytest.mark.parametrize("period_s", [7, 10, 30, 40])
     def test_steady_swings(self, period_s: int, amplitude: float) -> None:
-        """Swings that never change have converged at once, however wide they are."""
+        """Steady swings of any width have converged at once."""
         swings = amplitude * np.sin(2 * np.pi * SECONDS / period_s)
         assert label(_throughput(50 + swings, 50 - swings)).tolist() == [0, 0]
 
     def test_steady_noise(self) -> None:
-        """Of series that do not change, few are said to: 2 % not to converge, 5 % to do so late."""
+        """Few steady series are mislabelled: 2 % as not converged, 5 % as converged late."""
         noise = 20 + 5 * np.random.default_rng(8).normal(size=(100, 600))
         labels_s = label(_throughput(*noise))
         assert labels_s.isna().sum() <= 5
@@ -77,26 +77,26 @@ class TestLabel:
 
     @pytest.mark.parametrize(("start_s", "expected"), [(30, 30), (90, 90), (120, 120), (130, None)])
     def test_late_flow(self, start_s: int, expected: float | None) -> None:
-        """Nobody converges before the last flow enters, and never if that is after 120 s."""
+        """No flow converges before the last flow enters, and none if that is after 120 s."""
         late = np.where(SECONDS > start_s, 10.0, 0.0)
         labels_s = label(_throughput(20 - late, late))
         assert [None if math.isnan(time_s) else time_s for time_s in labels_s] == [expected] * 2
 
-    def test_late_flow_that_hardly_shows(self) -> None:
-        """A flow that was there all the time waits for the last one too."""
+    def test_small_late_flow(self) -> None:
+        """A flow present from the start waits for the last one, too."""
         late = np.where(SECONDS > 80, 0.01, 0.0)
         assert label(_throughput(np.full(600, 10.0), late)).tolist() == [80, 80]
 
     def test_drift(self) -> None:
-        """What still drifts at the end has not converged, even if it drifts slowly."""
+        """A series that still drifts at the end, however slowly, has not converged."""
         assert label(_throughput(50 + 0.05 * SECONDS)).isna().all()
 
     def test_settles_after_120_s(self) -> None:
-        """What changes after 120 s has not converged in time, though it does."""
+        """A change after 120 s means no convergence in time, even if the flow settles."""
         assert label(_throughput(np.where(SECONDS <= 140, 30.0, 50.0))).isna().all()
 
     def test_units(self) -> None:
-        """Other units and other lengths of the intervals give the same labels."""
+        """Units and lengths of the intervals do not change the labels."""
         flow = 50 + 40 * np.exp(-SECONDS / 15)
         label_s = label(_throughput(flow))[0]
         assert label(_throughput(1000 * flow))[0] == label_s
@@ -104,21 +104,21 @@ class TestLabel:
         assert label(halves)[0] == pytest.approx(label_s, abs=0.5)
 
     def test_too_short(self) -> None:
-        """A run without a steady state of its own is an error."""
+        """A run too short for a steady state is an error."""
         with pytest.raises(InputError, match=r"^throughput is '400 s long'"):
             label(_throughput(np.ones(400)))
 
 
 class TestLabelledScenarios:
     def test_enough_and_all_different(self) -> None:
-        """There are at least 60 of them, with every pair in every network."""
+        """There are at least 60 scenarios, with every pair in every network."""
         scenarios = labelled_scenarios()
         assert len(set(scenarios)) == len(PAIRS) * len(NETWORKS) >= 60
         assert {scenario.duration_s for scenario in scenarios} == {600}
         assert not any(scenario.queue_log for scenario in scenarios)
 
-    def test_networks_meet_all_else(self) -> None:
-        """Each network sees every start and every number of flows."""
+    def test_combinations(self) -> None:
+        """Each network has every start and every number of flows."""
         met = {
             (scenario.bottlenecks[0], scenario.rtt_ms, scenario.flows[1].start_s)
             for scenario in labelled_scenarios()
@@ -132,7 +132,7 @@ class TestLabelledScenarios:
 
 
 class TestLabelledRun:
-    def test_what_a_method_sees(self) -> None:
+    def test_input_of_methods(self) -> None:
         """Methods see 180 s; the labels come from all 600."""
         late = np.where(SECONDS > 60, 5.0, 0.0)
         scenario = labelled_scenarios()[0]
@@ -165,18 +165,18 @@ class TestEvaluate:
         assert table["steady_difference_percent"].tolist() == expected
 
     def test_not_converged(self) -> None:
-        """Where the label has no time, there is no difference from it; the minute is ignored."""
+        """Without a time in the label there is no difference; the first minute is skipped."""
         run = _labelled(_throughput(np.where(SECONDS <= 140, 30.0, 50.0)))
         table = evaluate(run, {"never": lambda shown: skipping(shown) * math.nan})
         assert table["from_s"].tolist() == [60]
         assert table["label_difference_percent"].isna().all()
-        # Of the 120 s behind that minute, 80 have 30 Mbit/s and 40 have the steady 50.
+        # Of the 120 s after that minute, 80 have 30 Mbit/s and 40 have the steady 50.
         mean_mbps = (80 * 30 + 40 * 50) / 120
         expected = pytest.approx([100 * (50 - mean_mbps) / 50])
         assert table["steady_difference_percent"].tolist() == expected
 
     def test_methods(self) -> None:
-        """Every method says something about every flow."""
+        """Every method evaluates every flow."""
         table = evaluate(_labelled(_throughput(np.full(600, 3.0), np.full(600, 5.0))))
         assert table["method"].unique().tolist() == list(METHODS)
         assert len(table) == 2 * len(METHODS)
@@ -184,7 +184,7 @@ class TestEvaluate:
 
 class TestSummarise:
     def test_agreement(self) -> None:
-        """Agreement counts flows found as well as flows refused."""
+        """Agreement counts converged flows as well as refused ones."""
         late = _labelled(_throughput(np.where(SECONDS <= 140, 30.0, 50.0)))
         steady = _labelled(_throughput(np.full(600, 3.0)))
         never = {"never": lambda shown: skipping(shown) * math.nan, "always": skipping}

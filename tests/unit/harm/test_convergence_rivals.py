@@ -55,27 +55,27 @@ class TestNearFairShare:
             assert _times(near_fair_share(_throughput(flow, 20 - flow))) == expected
 
     def test_what_comes_later_does_not_matter(self) -> None:
-        """Flows that leave their fair share again have converged all the same."""
+        """Flows that leave their fair share again have converged nevertheless."""
         flow = np.repeat([10.0, 18.0], [20, 160])
         assert _times(near_fair_share(_throughput(flow, 20 - flow))) == [0, 0]
 
     def test_before_the_last_entry(self) -> None:
-        """Nobody converges before everybody is there."""
+        """No flow converges before all flows have entered."""
         first, second = np.full(180, 10.0), np.repeat([0.0, 10.0], [90, 90])
         assert _times(near_fair_share(_throughput(first, second))) == [90, 90]
 
     def test_steady_but_unequal(self) -> None:
-        """Flows that settle anywhere else never converge, as the thesis objects."""
+        """Flows that settle elsewhere never converge, as the thesis objects."""
         throughput = _throughput(np.full(180, 15.0), np.full(180, 5.0))
         assert _times(near_fair_share(throughput)) == [None, None]
 
     def test_a_flow_that_never_enters(self) -> None:
-        """Without all flows there is no share to be near to."""
+        """If a flow never enters there is no fair share."""
         assert _times(near_fair_share(_throughput(np.ones(180), np.zeros(180)))) == [None, None]
 
     @pytest.mark.parametrize(("name", "value"), [("tolerance", 1.5), ("hold_s", 0)])
     def test_bad_setting(self, name: str, value: float) -> None:
-        """A setting that is out of range is named."""
+        """A setting out of range is named."""
         with pytest.raises(InputError, match=f"^{name} is"):
             near_fair_share(_throughput(np.ones(9)), **{name: value})
 
@@ -88,13 +88,13 @@ class TestNearFixedPoint:
         assert _times(near_fixed_point(_throughput(flow))) == [0 if converges else None]
 
     def test_after_the_last_excursion(self) -> None:
-        """The time is the end of the last value that does not fit what follows."""
+        """The time is the end of the last value outside the band of its successors."""
         flow = np.full(180, 10.0)
         flow[72] = 30
         assert _times(near_fixed_point(_throughput(flow))) == [73]
 
     def test_an_end_is_left(self) -> None:
-        """What fits only the last minute has not converged."""
+        """Values in the band only in the last minute have not converged."""
         flow = np.full(180, 10.0)
         for last, expected in ((119, 120), (120, None)):
             excursion = flow.copy()
@@ -102,7 +102,7 @@ class TestNearFixedPoint:
             assert _times(near_fixed_point(_throughput(excursion))) == [expected]
 
     def test_smaller_alpha_is_earlier(self) -> None:
-        """The wider the band, the earlier a flow is in it."""
+        """A wider band is reached earlier."""
         throughput = _throughput(10 + 40 * np.exp(-np.arange(180) / 20))
         times_s = [near_fixed_point(throughput, alpha=alpha)[0] for alpha in (0.9, 0.75, 0.4)]
         assert times_s == sorted(times_s, reverse=True)
@@ -112,22 +112,22 @@ class TestNearFixedPoint:
 
     @pytest.mark.parametrize("alpha", [0, 1])
     def test_bad_alpha(self, alpha: float) -> None:
-        """No band at all and a band of any width are errors."""
+        """An empty band and an unbounded one are errors."""
         with pytest.raises(InputError, match=r"^alpha is"):
             near_fixed_point(_throughput(np.ones(180)), alpha=alpha)
 
 
 class TestDistanceFromLaterMean:
     def test_steady_swings(self) -> None:
-        """Swings of 40 % around a mean that stays stay 40 % away from it."""
+        """Swings of 40 % around a constant mean stay 40 % away from it."""
         distance = distance_from_later_mean(_throughput(10 + 4.0 * (-1) ** np.arange(180)))
         assert distance[0].iloc[:120].to_numpy() == pytest.approx(0.4, abs=0.01)
 
     def test_only_what_is_later_counts(self) -> None:
-        """A value does not belong to the mean that it is compared with."""
+        """A value is not part of the mean that it is compared with."""
         distance = distance_from_later_mean(_throughput([1.0, 2.0, 2.0]))
         assert distance[0].tolist() == [0.5, 0.0]
 
     def test_nothing_later(self) -> None:
-        """There is no fraction of a mean of 0."""
+        """A mean of 0 has no relative distance."""
         assert distance_from_later_mean(_throughput([1.0, 0.0]))[0].isna().all()

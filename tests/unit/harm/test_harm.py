@@ -36,7 +36,7 @@ class TestHarm:
     def test_worked_examples(
         self, solo: float, competing: float, expected: float, *, less_is_better: bool
     ) -> None:
-        """The thesis's examples of throughput, latency and jitter come out (section 4.3.1)."""
+        """The thesis's examples of throughput, latency and jitter are met (section 4.3.1)."""
         result = harm(solo, competing, less_is_better=less_is_better)
         assert round(result, 2) == expected
 
@@ -46,7 +46,7 @@ class TestHarm:
         assert harm(7.0, 7.0, less_is_better=less_is_better) == 0
 
     def test_extremes(self) -> None:
-        """Starvation is a harm of 1, and so is delay without bounds; a gain is negative harm."""
+        """Starvation and unbounded delay are a harm of 1; a gain is negative harm."""
         assert harm(10, 0) == 1
         assert harm(10, 1e12, less_is_better=True) == pytest.approx(1)
         assert harm(10, 15) < 0
@@ -84,7 +84,7 @@ class TestHarm:
 class TestRelativeHarm:
     @pytest.mark.parametrize(("n_alpha", "n_beta"), [(1, 1), (2, 1), (5, 1), (3, 4)])
     def test_equal_sharing_is_zero(self, n_alpha: int, n_beta: int) -> None:
-        """Where all flows share equally there is no relative harm, however many there are."""
+        """If all flows share equally there is no relative harm, whatever their number."""
         share = 100 * n_beta / (n_alpha + n_beta)
         result = relative_harm(100, share, n_alpha=n_alpha, n_beta=n_beta)
         assert result == pytest.approx(0, abs=1e-12)
@@ -96,7 +96,7 @@ class TestRelativeHarm:
         )
 
     def test_three_against_one(self) -> None:
-        """Equal fairness, opposite harm: Jain's index cannot tell who is unfair (Figure 5.1)."""
+        """Equal fairness, opposite harm: Jain's index does not show who is unfair (Figure 5.1)."""
         greedy_beta, greedy_alphas = [50.0, *[50 / 3] * 3], [0.0, *[100 / 3] * 3]
         assert jain_index(greedy_beta) == pytest.approx(jain_index(greedy_alphas))
         assert relative_harm(100, greedy_beta[0], n_alpha=3, n_beta=1) == pytest.approx(-0.25)
@@ -108,7 +108,7 @@ class TestRelativeHarm:
 
     @pytest.mark.parametrize(("n_alpha", "n_beta"), [(0, 1), (1, 0)])
     def test_flows_on_both_sides(self, n_alpha: int, n_beta: int) -> None:
-        """Without flows on one of the sides there is no harm to expect."""
+        """Without flows on one side there is no expected harm."""
         with pytest.raises(InputError, match=r"^n_(alpha|beta) is 0; it must be at least 1"):
             expected_harm(n_alpha=n_alpha, n_beta=n_beta)
 
@@ -120,17 +120,17 @@ class TestJainIndex:
 
     @pytest.mark.parametrize("n", [1, 2, 7])
     def test_bounds(self, n: int) -> None:
-        """Equal shares have an index of 1; everything for one of n has 1/n."""
+        """Equal shares have an index of 1, a single receiver of n has 1/n."""
         assert jain_index([3.0] * n) == pytest.approx(1)
         assert jain_index([3.0] + [0.0] * (n - 1)) == pytest.approx(1 / n)
 
     def test_scale_does_not_matter(self) -> None:
-        """Other units give the same index, also where squares would not fit a float."""
+        """Other units give the same index, even where squares would overflow a float."""
         assert jain_index([1e200, 9e200]) == pytest.approx(jain_index([1, 9]))
 
     @pytest.mark.parametrize("x", [[], [0.0, 0.0], [1.0, math.nan], [1.0, -1.0]])
     def test_failed_measurements(self, x: list[float]) -> None:
-        """What is no measurement has no index."""
+        """A failed measurement has no index."""
         with pytest.raises(InputError, match=r"^x is .*; it must be"):
             jain_index(x)
 
@@ -156,19 +156,19 @@ class TestExperiment:
         assert list(experiment.competing.flow_table()["cca"]) == ["cubic"] * 3 + ["bbr"] * 2
 
     def test_solo_run_does_not_depend_on_alpha(self) -> None:
-        """Whoever competes, and how many, the solo run is the same, so that it is run once."""
+        """The solo run does not depend on the competitors, so it is run once."""
         one, other = _experiment(), _experiment(alpha="reno", alpha_flows=5)
         assert one.solo.key() == other.solo.key()
         assert one.competing.key() != other.competing.key()
 
     def test_network_is_the_same(self) -> None:
-        """Solo and competing scenario differ in their flows and their name only."""
+        """Solo and competing scenario differ only in flows and name."""
         experiment = _experiment()
         competing = replace(experiment.competing, flows=experiment.solo.flows)
         assert competing == experiment.solo
 
     def test_queue(self) -> None:
-        """Both runs have the queue that is asked for."""
+        """Both runs have the requested queue."""
         experiment = _experiment(qdisc="codel", qdisc_options=[("target_ms", 50)])
         for scenario in (experiment.solo, experiment.competing):
             assert "codel" == scenario.bottlenecks[0].qdisc
@@ -181,7 +181,7 @@ class TestExperiment:
         assert (table["stop_s"] == 50).all()
 
     def test_no_queue_log(self) -> None:
-        """Packet events are not recorded unless one asks: harm does not need them."""
+        """Packet events are recorded only on request: harm does not need them."""
         assert not _experiment().competing.queue_log
 
     @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ class TestExperiment:
         ],
     )
     def test_bad_input(self, change: dict[str, Any], message: str) -> None:
-        """A bad setting is named at once, not when the experiment is run."""
+        """A bad setting is reported at once, not when the experiment is run."""
         with pytest.raises(InputError, match=message):
             _experiment(**change)
 
@@ -225,7 +225,7 @@ class TestMeasure:
         assert (result.n_alpha, result.n_beta) == (2, 3)
 
     def test_measured_from_convergence_to_the_end(self, make_run: MakeRun) -> None:
-        """What the flows did before they converged does not count, neither alone nor together."""
+        """Rates before convergence do not count, neither solo nor competing."""
         experiment = _experiment(alpha_flows=1, beta_flows=1)
         rates = np.tile([20.0, 80.0], (180, 1))
         rates[:50] = np.random.default_rng(1).uniform(0, 50, (50, 2))
@@ -250,7 +250,7 @@ class TestMeasure:
         assert result.competing_mbps == pytest.approx(beta[60:].mean())
 
     def test_short_run_counts_its_second_half(self, make_run: MakeRun) -> None:
-        """A run of 30 s has no minute to skip: its last 15 s are measured."""
+        """A run of 30 s is shorter than the skipped minute: its last 15 s are measured."""
         experiment = _experiment(duration_s=30, alpha_flows=1, beta_flows=1)
         rates = np.repeat([[10.0, 10.0], [20.0, 60.0]], 15, axis=0)
         result = measure(make_run(experiment.solo, [80]), make_run(experiment.competing, rates))
@@ -272,7 +272,7 @@ class TestMeasure:
             measure(make_run(experiment.solo, [0, 0, 0]), competing)
 
     def test_competing_run_that_moved_nothing(self, make_run: MakeRun) -> None:
-        """A competing run in which nobody got anything is no harm of 1 but a failed measurement."""
+        """A competing run without any throughput is a failed measurement, not a harm of 1."""
         experiment = _experiment()
         solo = make_run(experiment.solo, [30, 30, 30])
         with pytest.raises(InputError, match="flows in competition: x is"):
@@ -287,21 +287,21 @@ class TestMeasure:
             measure(make_run(experiment.solo, [30, 30, 30]), competing)
 
     def test_runs_of_different_networks(self, make_run: MakeRun) -> None:
-        """Runs of different networks are not compared; the error says what differs."""
+        """Runs of different networks are not compared; the error names the difference."""
         solo = make_run(_experiment(rtt_ms=50, queue_bdp=None, queue_packets=9).solo, [30] * 3)
         competing = make_run(_experiment(queue_bdp=None, queue_packets=9).competing, [20] * 5)
         with pytest.raises(InputError, match=r"network and beta flows is 'rtt_ms'"):
             measure(solo, competing)
 
     def test_exchanged_runs(self, make_run: MakeRun) -> None:
-        """Runs in the wrong order are noticed."""
+        """Runs in the wrong order are detected."""
         experiment = _experiment()
         solo, competing = make_run(experiment.solo, 30), make_run(experiment.competing, 20)
         with pytest.raises(InputError, match=r"flow groups of the competing run is 1"):
             measure(competing, solo)
 
     def test_recording_may_differ(self, make_run: MakeRun) -> None:
-        """A queue log in one of the two runs, or another seed, does not part them."""
+        """A queue log in one run, or another seed, does not prevent a comparison."""
         experiment = _experiment()
         solo = make_run(replace(experiment.solo, queue_log=True, seed=5), [30, 30, 30])
         competing = make_run(experiment.competing, [10, 10, 10, 30, 40])

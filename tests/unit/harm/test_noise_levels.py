@@ -25,7 +25,7 @@ class PhaseEngine(NoisyEngine):
     deviation = 0.01
 
     def run(self, scenario: Scenario, **settings: Any) -> Run:
-        """Turn the rates of two flows round where the jitter is above a millisecond."""
+        """Swap the rates of two flows if the jitter is above a millisecond."""
         result = super().run(scenario, **settings)
         if scenario.flow_count == 1 or scenario.noise.reverse_jitter_ms < 1:
             return result

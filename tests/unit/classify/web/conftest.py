@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A web server on this machine, and records of downloads that nobody made."""
+"""A web server on this machine, and synthetic records of downloads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FINE = {"protocol": "h2", "connections": 1, "pages": 50, "others": 0, "broken": 
 
 
 class Handler(BaseHTTPRequestHandler):
-    """A web server that does what its paths say."""
+    """A web server whose behaviour depends on the path."""
 
     protocol_version = "HTTP/1.1"
     seen: list[dict[str, str]]
@@ -71,10 +71,10 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def handle_one_request(self) -> None:
-        """Answer, and mind nobody who has gone."""
+        """Answer, and ignore clients that have disconnected."""
         self.close_connection = True
         with suppress(OSError):
             super().handle_one_request()
@@ -82,7 +82,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(autouse=True)
 def local_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take 127.0.0.1, where :func:`serving` listens, for another machine's address."""
+    """Treat 127.0.0.1, where :func:`serving` listens, as another machine's address."""
     real = target.is_loopback
     for module in ("download", "target"):
         monkeypatch.setattr(
@@ -95,7 +95,7 @@ def local_servers(monkeypatch: pytest.MonkeyPatch) -> None:
 def serving() -> Iterator[tuple[str, list[dict[str, str]]]]:
     """Serve; give the URL and the headers of every request."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.seen = []  # type: ignore[attr-defined] # what the handler fills
+    server.seen = []  # type: ignore[attr-defined] # filled by the handler
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}", server.seen  # type: ignore[attr-defined]
@@ -107,7 +107,7 @@ def serving() -> Iterator[tuple[str, list[dict[str, str]]]]:
 def download(
     setting: Setting, *, share: float = 0.95, seconds: float = 21.0, **answers: Any
 ) -> Recording:
-    """Make the record of a download that uses a share of the link, with one packet in the queue."""
+    """Return a download that uses a share of the link, with one packet in the queue."""
     packet_s = MTU_BYTES * 8 / (setting.bandwidth_mbps * 1e6 * share)
     times_ns = (np.arange(0, seconds, packet_s) * 1e9).astype("int64")
     count = len(times_ns)

@@ -23,7 +23,7 @@ from tests.unit.classify.web.conftest import download
 
 class TestAnswers:
     def test_read(self) -> None:
-        """What h2load says, in its own words, is understood."""
+        """The output of h2load is parsed."""
         text = """
 Application protocol: h2
 finished in 22.00s, 28.41 req/s, 559.05KB/s
@@ -35,7 +35,7 @@ connections opened: 2
         assert Answers.read(text) == expected
 
     def test_nothing(self) -> None:
-        """Where it says nothing, nothing was answered."""
+        """An empty output means no answers."""
         nothing = Answers(protocol="", connections=0, pages=0, others=0, broken=0)
         assert Answers.read("") == nothing
 
@@ -43,12 +43,12 @@ connections opened: 2
 class TestAdded:
     @pytest.mark.parametrize(("rtt_ms", "added_ms"), [(0.03, 84), (40.0, 44), (83.9, 2), (85.0, 2)])
     def test_added(self, rtt_ms: float, added_ms: int) -> None:
-        """What is added is even, as the emulated delay is, and makes the setting's round trip."""
+        """The added delay is even, like the emulated delay, and completes the setting's RTT."""
         assert added_rtt_ms(SETTINGS[0], rtt_ms) == added_ms
         assert abs(rtt_ms + added_ms - SETTINGS[0].rtt_ms) <= 2
 
     def test_too_far(self) -> None:
-        """Nothing can bring a server nearer."""
+        """A server farther than the setting's RTT is refused."""
         with pytest.raises(ServerError, match="too far for 85 ms") as caught:
             added_rtt_ms(SETTINGS[0], 85.1)
         assert caught.value.kind == "too far"
@@ -56,7 +56,7 @@ class TestAdded:
 
 class TestDownload:
     def test_loopback(self) -> None:
-        """A name that leads to a loopback address, as /etc/hosts may have it, is not asked."""
+        """A name that resolves to a loopback address, as in /etc/hosts, is refused."""
         site = Site(
             target=Target.named("my-host.com"), address="127.0.1.1", rtt_ms=0.1, body_bytes=10**6
         )
@@ -67,16 +67,16 @@ class TestDownload:
 
 class TestTrace:
     def test_utilisation(self) -> None:
-        """Utilisation is that of the link in the time of the trace."""
+        """Utilisation is that of the link during the trace."""
         found = utilisation(download(SETTINGS[0], share=0.9, seconds=40).queue, SETTINGS[0])
         assert found == pytest.approx(0.9, rel=1e-3)
 
     def test_valid(self) -> None:
-        """A download that used the link for the time of a trace over one connection is fine."""
+        """A download that used the link over one connection for a whole trace is valid."""
         check_download(download(SETTINGS[0], seconds=20.0), SETTINGS[0])
 
     def test_min_utilisation(self) -> None:
-        """How much of the link is enough can be said."""
+        """The required utilisation is an option."""
         check_download(download(SETTINGS[0], share=0.6), SETTINGS[0], 0.55)
         with pytest.raises(ServerError, match="uses 60% of the link, not 65%"):
             check_download(download(SETTINGS[0], share=0.6), SETTINGS[0], 0.65)
@@ -94,7 +94,7 @@ class TestTrace:
         ],
     )
     def test_invalid(self, wrong: dict[str, Any], kind: str, words: str) -> None:
-        """One that did not says what was the matter."""
+        """An invalid download states the reason."""
         with pytest.raises(ServerError, match=words) as caught:
             check_download(download(SETTINGS[0], **wrong), SETTINGS[0])
         assert caught.value.kind == kind

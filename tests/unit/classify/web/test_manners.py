@@ -15,7 +15,7 @@ from ccbench.classify.web.manners import Manners, visit
 
 class TestManners:
     def test_user_agent(self) -> None:
-        """Servers are told what asks, and whom to write to."""
+        """Requests name the program, its purpose and a contact."""
         agent = Manners(contact="mail@example.com").user_agent
         assert agent.startswith("ccbench/")
         assert "congestion control" in agent
@@ -31,19 +31,19 @@ class TestManners:
         ],
     )
     def test_refused(self, wrong: dict[str, Any]) -> None:
-        """Limits that limit nothing, and a contact that would be another header, are refused."""
+        """Ineffective limits, and a contact that would inject a header, are refused."""
         with pytest.raises(InputError, match=next(iter(wrong))):
             Manners(**wrong)
 
     def test_megabytes(self) -> None:
-        """What downloads take at most is what links carry; beyond the limit nobody is asked."""
+        """Downloads take at most what links carry; beyond the limit no request is sent."""
         each = Setting(bandwidth_mbps=8, rtt_ms=100, queue_packets=10)
         assert Manners(max_megabytes=40).check([each, each], 20.0) == pytest.approx(40)
         with pytest.raises(InputError, match="max_megabytes"):
             Manners(max_megabytes=39).check([each, each], 20.0)
 
     def test_visits(self) -> None:
-        """Nobody visits a server while somebody else does, and not before the pause is over."""
+        """Visits to a server exclude each other, and are separated by the pause."""
         begun = threading.Event()
         ended_s = []
 
@@ -61,7 +61,7 @@ class TestManners:
         thread.join()
         assert waited_s >= 0.39
 
-    def test_others_need_not_wait(self) -> None:
-        """Visits to different servers have nothing to do with each other."""
+    def test_other_servers(self) -> None:
+        """Visits to different servers are independent."""
         with visit("192.0.2.1"), visit("192.0.2.2", pause_s=60):
             pass

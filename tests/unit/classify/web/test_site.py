@@ -32,7 +32,7 @@ def saying(talk: Callable[[socket.socket], None]) -> Iterator[str]:
                     connection, _ = listening.accept()
                 except OSError:
                     return
-                with connection, suppress(OSError):  # whoever asked has gone
+                with connection, suppress(OSError):  # the client has disconnected
                     talk(connection)
 
         threading.Thread(target=serve, daemon=True).start()
@@ -41,7 +41,7 @@ def saying(talk: Callable[[socket.socket], None]) -> Iterator[str]:
 
 
 def drip(start: bytes) -> Callable[[socket.socket], None]:
-    """Say something, and then a byte now and then, for ever."""
+    """Return a talk that sends `start`, and then single bytes at intervals for ever."""
 
     def talk(connection: socket.socket) -> None:
         connection.sendall(start)
@@ -53,14 +53,14 @@ def drip(start: bytes) -> Callable[[socket.socket], None]:
 
 
 def redirecting_to(url: str) -> Callable[..., Any]:
-    """Return what answers every question with a redirect to a URL."""
+    """Return a function that answers every request with a redirect to a URL."""
     return lambda *_, **__: site._Answer(
         status=302, reason="Found", location=url, body_bytes=0, rtt_ms=1.0
     )
 
 
 def kind_of(name: str) -> str:
-    """Return why a server cannot be found."""
+    """Return the reason why a site is refused."""
     with pytest.raises(ServerError) as caught:
         find_site(Target.named(name), Manners())
     assert "\n" not in str(caught.value)
@@ -69,7 +69,7 @@ def kind_of(name: str) -> str:
 
 class TestSite:
     def test_found(self) -> None:
-        """A server is asked once, says how large its page is, and is a short round trip away."""
+        """One request determines the size of the page and the round-trip time."""
         with serving() as (url, seen):
             found = find_site(Target.named(f"{url}/5000"), Manners(contact="me"))
         assert (found.body_bytes, found.address, len(seen)) == (5000, "127.0.0.1", 1)
@@ -78,21 +78,21 @@ class TestSite:
         assert seen[0]["Host"] == url.removeprefix("http://")
 
     def test_redirected(self) -> None:
-        """Redirects are followed, and what is found is where they end."""
+        """Redirects are followed, and the site is their target."""
         with serving() as (url, seen):
             found = find_site(Target.named(f"{url}/to/to/7000"), Manners())
         assert (found.target.path, found.body_bytes, len(seen)) == ("/7000", 7000, 3)
 
     @pytest.mark.parametrize("path", ["chunked", "until-the-end"])
     def test_size_unknown(self, path: str) -> None:
-        """A page that does not say how large it is is read."""
+        """A page of unstated size is read."""
         with serving() as (url, _):
             found = find_site(Target.named(f"{url}/{path}"), Manners())
         assert found.body_bytes == 1000
         assert 0 < found.rtt_ms < 100
 
     def test_inward(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A server on the Internet may not send us to one that is not."""
+        """A public server may not redirect to a private address."""
         with serving() as (url, seen):
             monkeypatch.setattr(site, "_ask", redirecting_to(url))
             monkeypatch.setattr(
@@ -105,7 +105,7 @@ class TestSite:
         "said", [b"HTTP/1.1 404 \x1b[31mred\x9b2J\r\n\r\n", b"\x1b[2Jhello\r\n", b"\r\n"]
     )
     def test_escapes(self, said: bytes) -> None:
-        """What servers say cannot do anything to a terminal."""
+        """Server text cannot send control characters to a terminal."""
         with (
             saying(lambda connection: connection.sendall(said)) as where,
             pytest.raises(ServerError) as caught,
@@ -114,7 +114,7 @@ class TestSite:
         assert str(caught.value).isprintable()
 
     def test_endless_page(self) -> None:
-        """Of a page without end no more is read than says that it is large."""
+        """An endless page is read only until it is known to be large."""
         with serving() as (url, _):
             found = find_site(Target.named(f"{url}/endless"), Manners())
         assert 1_000_000 <= found.body_bytes < 2_000_000
@@ -127,13 +127,13 @@ class TestSite:
         ],
     )
     def test_no_page(self, path: str, kind: str) -> None:
-        """Other answers than a page, and redirects without end, say what they are."""
+        """Answers without a page, and endless redirects, are classified."""
         with serving() as (url, seen):
             assert kind_of(f"{url}/{path}") == kind
         assert len(seen) <= 6
 
     def test_nobody(self) -> None:
-        """A name that nobody has, and a port where nobody listens."""
+        """Unknown names and closed ports are classified."""
         assert kind_of("nobody.invalid") == "unresolved"
         with socket.create_server(("127.0.0.1", 0)) as listening:
             port = listening.getsockname()[1]
@@ -143,12 +143,12 @@ class TestSite:
         "said", [b"", b"SSH-2.0-x\r\n", b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 1000 + b"\r\n"]
     )
     def test_no_http(self, said: bytes) -> None:
-        """What does not speak HTTP, or with a thousand headers, is no web server."""
+        """A server without HTTP, or with a thousand headers, is no web server."""
         with saying(lambda connection: connection.sendall(said)) as where:
             assert kind_of(f"http://{where}") == "http"
 
     def test_no_tls(self) -> None:
-        """A server without TLS says so when it is asked by https."""
+        """A server without TLS is reported as such for https."""
         with serving() as (url, _):
             assert kind_of(url.replace("http:", "https:")) == "tls"
 
@@ -156,7 +156,7 @@ class TestSite:
         "said", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n\r\n"], ids=repr
     )
     def test_drip(self, said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A server that gives a byte now and then is left after a bounded time."""
+        """A server that sends single bytes at intervals is abandoned after a bounded time."""
         monkeypatch.setattr(site, "_PATIENCE_S", 0.5)
         begin_s = time.monotonic()
         with saying(drip(said)) as where:
@@ -170,7 +170,7 @@ class TestSite:
         assert time.monotonic() - begin_s < 5
 
     def test_drip_in_tls(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """So is one that does so in the handshake of TLS."""
+        """A server that stalls in the TLS handshake is abandoned too."""
         monkeypatch.setattr(site, "_PATIENCE_S", 0.5)
         with saying(lambda _: time.sleep(2)) as where:
             assert kind_of(f"https://{where}") == "timeout"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Links(ArithmeticEngine):
-    """An engine of one's own, whose links are functions of the tests."""
+    """An engine whose links are functions of the tests."""
 
     name = "made up"
 
@@ -42,27 +42,27 @@ class Links(ArithmeticEngine):
         return {"engine": self.name}
 
     def link_checks(self) -> list[Check]:
-        """Need nothing."""
+        """Return no checks."""
         return []
 
     def nearest_link(self, bottleneck: Bottleneck) -> Bottleneck:
-        """Have every link."""
+        """Support every link."""
         return bottleneck
 
     def record(self, *command: Any, direction: str = "down", **how: Any) -> Recording:
-        """Record as the function does."""
+        """Record with the function."""
         assert direction == "down"
         return self._record(*command, **how)
 
 
 @pytest.fixture(autouse=True)
 def _h2load(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do without h2load, which would make the downloads."""
+    """Do without h2load; the tests make the downloads."""
     monkeypatch.setattr("ccbench.classify.web.download.checks", lambda one: one.link_checks())
 
 
 class TestSurvey:
-    """What is kept of servers; the downloads are made by the tests, the rest is real."""
+    """Results of servers; the downloads are made by the tests, the rest is real."""
 
     @staticmethod
     def run(
@@ -81,7 +81,7 @@ class TestSurvey:
         return list(survey.run(folder, engine=Links(record), retry=retry))
 
     def test_resumes(self, tmp_path: Path) -> None:
-        """What was downloaded is not asked for again, whenever the survey was interrupted."""
+        """Finished downloads are not repeated after an interruption at any time."""
         asked = []
 
         def record(_command: Any, link: Any, _rtt_ms: float, *, output: Any) -> Recording:
@@ -106,7 +106,7 @@ class TestSurvey:
         assert ServerFolder(own).load(SETTINGS[1]) is not None
 
     def test_other_options(self, tmp_path: Path) -> None:
-        """With another setting or filter, what is there is judged again, and the rest asked for."""
+        """With another setting or filter, downloads are reclassified, and missing ones added."""
         asked = []
 
         def record(_command: Any, link: Any, _rtt_ms: float, *, output: Any) -> Recording:
@@ -128,7 +128,7 @@ class TestSurvey:
         assert [trace["setting"] for trace in more["traces"]] == [one.name for one in SETTINGS[:3]]
 
     def test_gone(self, tmp_path: Path) -> None:
-        """What was observed of a server counts when it cannot be found any more."""
+        """Earlier observations count if the server is not reachable any more."""
 
         def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> Recording:
             output.write(b"status codes: 50 2xx\nconnections opened: 1")
@@ -141,7 +141,7 @@ class TestSurvey:
         assert [trace["kind"] for trace in after["traces"]] == [None, "refused"]
 
     def test_row(self, tmp_path: Path) -> None:
-        """A row has the label, the votes and what it took."""
+        """A row has the label, the votes and the traffic."""
 
         def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> Recording:
             output.write(b"status codes: 50 2xx\nconnections opened: 1")
@@ -175,7 +175,7 @@ class TestSurvey:
         assert len(asked) == 2
 
     def test_link_fails(self, tmp_path: Path) -> None:
-        """Where the link fails in one setting, the others vote."""
+        """If the link fails in one setting, the other settings vote."""
         asked = []
 
         def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> Recording:
@@ -196,7 +196,7 @@ class TestSurvey:
         assert len(asked) == 4  # nothing has failed there
 
     def test_failures_are_tried_again(self, tmp_path: Path) -> None:
-        """A link that failed in one setting is tried again there, and only there."""
+        """A failed setting is retried, and only that setting."""
         asked = []
 
         def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> Recording:
@@ -213,7 +213,7 @@ class TestSurvey:
         assert len(asked) == 3
 
     def test_nothing_passes(self, tmp_path: Path) -> None:
-        """A machine that forwards nothing is not the server's fault."""
+        """A machine that forwards no packets is reported as a failure of the link."""
 
         def record(_command: Any, _link: Any, _rtt_ms: float, **_: Any) -> Recording:
             made = download(SETTINGS[0])
@@ -225,16 +225,16 @@ class TestSurvey:
         assert "iptables" in row["error"]
 
     def test_small_page(self, tmp_path: Path) -> None:
-        """A page so small that asking for it limits the server is not asked for again and again."""
+        """A page so small that requests limit the server is not downloaded."""
         with serving() as (url, seen):
             (row,) = self.run(tmp_path, [f"{url}/900"], lambda: None)  # type: ignore[arg-type,return-value] # nobody is asked
-        # Twice what path and queue hold, a hundred times: 2 * (53,125 + 96,000) / 100.
+        # Twice the contents of path and queue, a hundred times: 2 * (53,125 + 96,000) / 100.
         assert row["kind"] == "small"
         assert "2983 bytes or more" in row["error"]
         assert len(seen) == 1
 
     def test_errors_are_rows(self, tmp_path: Path) -> None:
-        """A server that cannot be found is a row without a label, and the next one has its turn."""
+        """An unreachable server is a row without a label, and the next server follows."""
         with serving() as (url, _):
             rows = self.run(tmp_path, ["nobody.invalid", f"{url}/status/403"], lambda: None)  # type: ignore[arg-type,return-value] # nobody is asked
         assert [(row["label"], row["kind"]) for row in rows] == [
@@ -243,7 +243,7 @@ class TestSurvey:
         ]
 
     def test_damaged(self, tmp_path: Path) -> None:
-        """A result that is no result is refused in one line."""
+        """A damaged result is refused in one line."""
         folder = tmp_path / "nobody.invalid"
         folder.mkdir()
         (folder / "result.json").write_text("[]", encoding="utf-8")
@@ -251,7 +251,7 @@ class TestSurvey:
             self.run(tmp_path, ["nobody.invalid"], lambda: None)  # type: ignore[arg-type,return-value] # nobody is asked
 
     def test_no_links(self, tmp_path: Path) -> None:
-        """An engine without links to servers is refused with those that have them."""
+        """An engine without links to servers is refused with the list of those with links."""
         survey = Survey(targets=[Target.named("example.com")])
         with pytest.raises(InputError, match=r"engine is 'kernel'; .*: bess, mahimahi: choose"):
             next(survey.run(tmp_path, engine="kernel"))

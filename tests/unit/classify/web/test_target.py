@@ -28,7 +28,7 @@ class TestTarget:
         ],
     )
     def test_url(self, name: str, url: str) -> None:
-        """A host is asked by https for its root; a URL for what it says."""
+        """A host means its root over https; a URL is used as written."""
         assert url == Target.named(name).url
 
     @pytest.mark.parametrize(
@@ -46,12 +46,12 @@ class TestTarget:
         ],
     )
     def test_refused(self, name: str) -> None:
-        """What is neither a host nor a URL is refused in one line that says what is."""
+        """Anything but a host or a URL is refused in one line with an example."""
         with pytest.raises(InputError, match=r"^server is .*example\.com"):
             Target.named(name)
 
     def test_folder_name(self) -> None:
-        """Different URLs have different folders, whose names are harmless."""
+        """Different URLs have different folders, with safe names."""
         names = ["a.com", "http://a.com", "a.com/b", "a.com/b/", "a.com_b", "a.com/..", "a.com:81"]
         names += [f"a.com/{'x' * n}" for n in (300, 301)]
         folders = {Target.named(name).folder_name for name in names}
@@ -59,15 +59,15 @@ class TestTarget:
         assert not any("/" in name or name.startswith(".") or len(name) > 100 for name in folders)
 
     def test_list(self, tmp_path: Path) -> None:
-        """A list has a server on each line, perhaps with a group; comments say nothing."""
+        """A list has a server on each line, optionally with a group; comments are ignored."""
         file = tmp_path / "hosts"
-        file.write_text("# ours\na.com\n\nb.com/x#y, cdn  # theirs\n", encoding="utf-8")
+        file.write_text("# own\na.com\n\nb.com/x#y, cdn  # CDN\n", encoding="utf-8")
         found = [(target.name, target.group) for target in read_list(file)]
         assert found == [("a.com", None), ("b.com/x#y", "cdn")]
 
     @pytest.mark.parametrize("text", ["", "# nobody", "a.com\nb c\n", "\xff"])
     def test_bad_list(self, tmp_path: Path, text: str) -> None:
-        """A list without servers, or with a line that is none, is refused."""
+        """A list without servers, or with an invalid line, is refused."""
         file = tmp_path / "hosts"
         file.write_bytes(text.encode("latin-1"))
         with pytest.raises(InputError):
