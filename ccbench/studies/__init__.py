@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reproductions of published figures and tables: one module for each.
+"""Reproductions of published figures and tables, one module each.
 
-A :class:`Study` says what to run, what to measure in a run, and what the publication states; a
-:class:`SearchStudy` says what to search for instead, a :class:`SimulationStudy` which data centres
-to simulate. :func:`run_study` runs one and sets our numbers beside the published ones.
+A :class:`Study` defines scenarios, measurements and published statements; a :class:`SearchStudy`
+defines searches instead of scenarios, a :class:`SimulationStudy` data-centre simulations.
+:func:`run_study` runs a study and compares its results with the published ones.
 
-A study of one's own is a file that sets ``STUDY``, and what runs it is ``ccbench study run
-my_figure.py`` or ``run_study("my_figure.py")``:
+A user's own study is a file that sets ``STUDY``. Run it with ``ccbench study run my_figure.py`` or
+``run_study("my_figure.py")``:
 
 .. code-block:: python
 
@@ -97,8 +97,8 @@ __all__ = [
     "study_in",
 ]
 
-# Imported when they are first used: a list of all studies needs nothing of what runs them.
-_HOMES = {
+# Imported on first use: listing all studies does not import the runner.
+_MODULES = {
     **dict.fromkeys(("CatalogueEntry", "get", "info", "names"), "ccbench.studies.catalogue"),
     "study_in": "ccbench.studies.own",
     **dict.fromkeys(("StudyResult", "run_study"), "ccbench.studies.runner"),
@@ -110,7 +110,7 @@ _HOMES = {
 }
 
 
-__getattr__ = lazy_names(__name__, _HOMES)
+__getattr__ = lazy_names(__name__, _MODULES)
 
 
 def __dir__() -> list[str]:

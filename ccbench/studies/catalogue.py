@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Catalogue of the studies: their descriptions, without importing the studies.
 
-A study's module draws its figure, and makes its scenarios, some of 100,000 flows: seconds, for all
-of them. So what a list needs is in ``catalogue.csv``; a test holds the numbers there to what the
-studies would run.
+Importing all studies takes seconds, as their modules import plotting libraries and create
+scenarios, some with 100,000 flows. The data for lists are therefore in ``catalogue.csv``; a test
+compares its numbers with the studies.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _FILE = Path(__file__).with_name("catalogue.csv")
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogueEntry(StudyInfo):
-    """Description of a study in the catalogue, with the amount of its runs.
+    """Description of a study in the catalogue, with its number of runs.
 
     Parameters
     ----------
     runs : int
-        Number of different runs; of searches the most that there can be.
+        Number of distinct runs; for searches, the maximum.
     virtual_s : float
-        Length of all runs together, in seconds of their own time.
+        Total duration of all runs, in seconds of virtual time.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class CatalogueEntry(StudyInfo):
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all studies, in the order of their publications.
+    """Return the names of all studies in the order of their publications.
 
     Examples
     --------
@@ -62,34 +62,34 @@ def names() -> tuple[str, ...]:
 
 
 def info(name: str) -> CatalogueEntry:
-    """Return the catalogue's entry of the study of that name.
+    """Return the catalogue's entry for a study.
 
     Raises
     ------
     InputError
-        If there is none; the message has the closest name that there is.
+        If there is no such study; the message suggests the closest name.
 
     Examples
     --------
     >>> info("ware-3.2").runs
     70
     """
-    known = _entries()
-    if name not in known:
-        allowed = f"one of {', '.join(known)}, or a file of your own, *.py"
-        raise validation.bad("study", name, allowed, validation.choice_hint(name, known))
-    return known[name]
+    entries = _entries()
+    if name not in entries:
+        allowed = f"one of {', '.join(entries)}, or a file of your own, *.py"
+        raise validation.bad("study", name, allowed, validation.choice_hint(name, entries))
+    return entries[name]
 
 
 def get(name: str) -> Study | SearchStudy | SimulationStudy:
-    """Return the study of that name: ``STUDY`` of ``ware/ware_3_2.py`` for ``ware-3.2``.
+    """Return a study by name: ``STUDY`` of ``ware/ware_3_2.py`` for ``ware-3.2``.
 
-    Of a name that ends in ``.py`` it is that file's: :func:`ccbench.studies.study_in`.
+    A name that ends in ``.py`` is a file (:func:`ccbench.studies.study_in`).
 
     Raises
     ------
     InputError
-        If there is none; the message has the names that there are. Or as there.
+        If there is no such study, or as :func:`~ccbench.studies.study_in`.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study of one's own: a Python file that sets ``STUDY``."""
+"""Users' own studies: Python files that set ``STUDY``."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ __all__ = ["study_in"]
 
 
 def study_in(path: str | Path) -> Study | SearchStudy | SimulationStudy:
-    """Return the study that a Python file defines. The file is executed.
+    """Execute a Python file and return the study that it defines.
 
     Parameters
     ----------
     path : path
         A file that sets ``STUDY`` to a :class:`~ccbench.studies.Study`,
-        :class:`~ccbench.studies.SearchStudy` or :class:`~ccbench.studies.SimulationStudy`. It
-        imports modules beside it as a program does.
+        :class:`~ccbench.studies.SearchStudy` or :class:`~ccbench.studies.SimulationStudy`. It can
+        import modules in its folder, like a script.
 
     Raises
     ------
     InputError
-        If there is no such file, it fails, or it sets no ``STUDY``.
+        If the file does not exist, fails, or does not set ``STUDY``.
 
     Examples
     --------
-    A study of one's own, in a notebook:
+    A user's own study in a notebook:
 
     .. code-block:: python
 
@@ -44,26 +44,26 @@ def study_in(path: str | Path) -> Study | SearchStudy | SimulationStudy:
 
     path = Path(path)
     if not path.is_file():
-        raise validation.bad("study", str(path), "a Python file that is there", "mend the path")
+        raise validation.bad("study", str(path), "an existing Python file", "correct the path")
     name = f"ccbench_study_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise validation.bad("study", str(path), "a Python file, named *.py", "rename it")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where dataclasses in it look themselves up
+    sys.modules[name] = module  # dataclasses look up their module here
     sys.path.insert(0, str(path.parent.resolve()))
     try:
         spec.loader.exec_module(module)
     except CcbenchError as error:
         raise InputError(f"{path}: {error}") from error
     except Exception as error:
-        message = f"{path} cannot be executed ({type(error).__name__}: {error}): correct it there"
+        message = f"{path} cannot be executed ({type(error).__name__}: {error}): correct the file"
         raise InputError(" ".join(message.split())) from error
     finally:
         sys.path.remove(str(path.parent.resolve()))
     study = getattr(module, "STUDY", None)
     if not isinstance(study, Study | SearchStudy | SimulationStudy):
-        form = "a Study, a SearchStudy or a SimulationStudy"
+        allowed = "a Study, a SearchStudy or a SimulationStudy"
         step = "write STUDY = Study(info=..., ...)"
-        raise validation.bad(f"STUDY of {path}", study, form, step)
+        raise validation.bad(f"STUDY of {path}", study, allowed, step)
     return study

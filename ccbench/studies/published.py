@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published statements, and which numbers agree with them.
+"""Published statements, and the range of numbers that agree with each.
 
-The bounds follow from the words of a publication by fixed rules, one function for each kind of
-statement, so that they do not depend on our results:
+Fixed rules, one function for each kind of statement, determine the bounds from the publication's
+words alone, independently of the results:
 
 =================== =============================================== ===============================
 function            statement                                       numbers that agree
@@ -18,9 +18,9 @@ function            statement                                       numbers that
 :func:`unbounded`   words without a number: "low", or nothing       none; not compared
 =================== =============================================== ===============================
 
-A quarter is about what separates two testbeds with the same hardware, and "5 points" keeps
-percentages near 100 from agreeing with everything. A statement with one side only is a weaker test
-than one with a number, and counts apart.
+A quarter is the typical difference between two testbeds with the same hardware; the limit of 5
+points keeps percentages near 100 from agreeing with everything. A one-sided statement is a weaker
+test than a number, and is counted separately.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = [
     "unbounded",
 ]
 
-#: On how many sides a statement limits numbers: on both, on one, on none.
+#: Sides on which a statement limits numbers: both, one, or none.
 Kind: TypeAlias = Literal["number", "direction", "unbounded"]
 
 _KINDS: tuple[Kind, Kind, Kind] = ("unbounded", "direction", "number")
@@ -54,16 +54,16 @@ _POINTS = 5.0
 
 @dataclass(frozen=True)
 class Published:
-    """A statement of a publication. Made by the functions of this module.
+    """A statement of a publication, created by the functions of this module.
 
     Parameters
     ----------
     text : str
-        The statement in a few words, in the publication's own precision: ``"about 40"``.
+        The statement in a few words, with the publication's precision: ``"about 40"``.
     where : str
-        The place that states it: ``"section 3.4"``, ``"Table 2"``, ``"caption of Figure 7"``.
+        Its location: ``"section 3.4"``, ``"Table 2"``, ``"caption of Figure 7"``.
     low, high : float
-        The smallest and the largest number that agree with it; infinite where it sets no limit.
+        The smallest and largest numbers that agree; infinite if there is no limit.
 
     Examples
     --------
@@ -79,16 +79,16 @@ class Published:
 
     @property
     def kind(self) -> Kind:
-        """Whether it limits numbers on both sides, on one, or not at all."""
+        """Whether the statement limits numbers on both sides, on one, or on none."""
         return _KINDS[math.isfinite(self.low) + math.isfinite(self.high)]
 
     def includes(self, value: float) -> bool:
-        """Whether a number agrees with the statement; NaN agrees with nothing."""
+        """Return whether a number agrees with the statement; NaN never does."""
         return self.low <= value <= self.high
 
 
 def percentage(value: float, where: str, *, text: str | None = None) -> Published:
-    """Return the statement of a percentage of a whole: within 5 points, and within a quarter.
+    """Return a percentage of a whole: within 5 points and a quarter.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def percentage(value: float, where: str, *, text: str | None = None) -> Publishe
 
 
 def fraction(value: float, where: str, *, text: str | None = None) -> Published:
-    """Return the statement of a number between 0 and 1: within 0.05, and within a quarter.
+    """Return a number between 0 and 1: within 0.05 and a quarter.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def fraction(value: float, where: str, *, text: str | None = None) -> Published:
 
 
 def quantity(value: float, where: str, *, text: str | None = None) -> Published:
-    """Return the statement of a number with a unit, or of a factor: within a quarter.
+    """Return a number with a unit, or a factor: within a quarter.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def quantity(value: float, where: str, *, text: str | None = None) -> Published:
 
 
 def between(low: float, high: float, where: str, *, text: str | None = None) -> Published:
-    """Return the statement of a range, widened by half a unit of the last digit that it states.
+    """Return a range, widened by half a unit of the last stated digit.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def between(low: float, high: float, where: str, *, text: str | None = None) -> 
 
 
 def exactly(value: float, where: str, *, text: str | None = None) -> Published:
-    """Return the statement of a count.
+    """Return a count, which only the same number agrees with.
 
     Examples
     --------
@@ -147,12 +147,12 @@ def exactly(value: float, where: str, *, text: str | None = None) -> Published:
 
 
 def similar(value: float, where: str, *, text: str = "similar") -> Published:
-    """Return the statement that two things are the same: a percentage within 5 of `value`.
+    """Return a statement of equality: a percentage within 5 of `value`.
 
     Parameters
     ----------
     value : float
-        100 for one as a percentage of the other, 0 for their difference in percent.
+        100 for one quantity as a percentage of the other, 0 for their difference in percent.
     where, text : str
         As in :class:`Published`.
 
@@ -165,7 +165,7 @@ def similar(value: float, where: str, *, text: str = "similar") -> Published:
 
 
 def at_least(value: float, where: str, *, text: str | None = None) -> Published:
-    """Return the statement of a lower bound, or with 0 that a difference is positive.
+    """Return a lower bound, or, with 0, the statement that a difference is positive.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def at_least(value: float, where: str, *, text: str | None = None) -> Published:
 
 
 def at_most(value: float, where: str, *, text: str | None = None) -> Published:
-    """Return the statement of an upper bound, or with 0 that a difference is negative.
+    """Return an upper bound, or, with 0, the statement that a difference is negative.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def at_most(value: float, where: str, *, text: str | None = None) -> Published:
 
 
 def unbounded(text: str, where: str) -> Published:
-    """Return words that set no limit, such as "low", or that nothing is stated.
+    """Return a statement without a limit, such as "low", or the absence of a statement.
 
     Examples
     --------
@@ -197,5 +197,5 @@ def unbounded(text: str, where: str) -> Published:
     return Published(text, where, -math.inf, math.inf)
 
 
-def _around(value: float, off: float, where: str, text: str | None) -> Published:
-    return Published(text or f"{value:g}", where, value - off, value + off)
+def _around(value: float, tolerance: float, where: str, text: str | None) -> Published:
+    return Published(text or f"{value:g}", where, value - tolerance, value + tolerance)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running a study, and the files that it leaves."""
+"""Execution of studies, and their result files."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ __all__ = ["StudyResult", "run_study"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StudyResult:
-    """What came of a study, and what made it.
+    """Findings of a study and their provenance.
 
     Parameters
     ----------
     study : Study, SearchStudy or SimulationStudy
-        What was studied.
+        The study.
     quick : bool
-        Whether in its quick version, whose numbers are not meant to agree with anything.
+        Whether this is the quick version, whose numbers need not agree with anything.
     full : bool
-        Whether in a version as large as the published.
+        Whether this is a version as large as the published one.
     findings : Findings
         Table, figure and comparisons.
     seeds : tuple of int
-        Those of all runs, in ascending order.
+        Seeds of all runs, in ascending order.
     provenance : mapping
-        JSON-able values that say what ran it, among them ``ccbench`` (the version), ``engine`` and
-        ``engine_version``.
+        JSON-compatible description of the software, including ``ccbench`` (the version), ``engine``
+        and ``engine_version``.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class StudyResult:
     provenance: Mapping[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything but table and figure as JSON-able values; NaN becomes None."""
+        """Return everything but table and figures as JSON-compatible values; NaN becomes None."""
         return {
             "study": self.study.name,
             "title": self.study.title,
@@ -77,26 +77,25 @@ class StudyResult:
             "part": self.study.info.part,
             "quick": self.quick,
             "full": self.full,
-            "comparisons": [_described(one) for one in self.findings.comparisons],
+            "comparisons": [_described(comparison) for comparison in self.findings.comparisons],
             "seeds": list(self.seeds),
             "provenance": dict(self.provenance),
         }
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
-        """Write the table, the figures, and the comparisons with what made them.
+        """Write table, figures, and comparisons with their provenance.
 
         Parameters
         ----------
         folder : path
-            Where to; made with its parents.
+            Output folder; created with its parents.
 
         Returns
         -------
         tuple of Path
-            The files ``NAME.csv``, ``NAME.png``, further figures ``NAME-SHORT.png`` if there are
-            any, and ``NAME.json``. Each is there as a whole or not at all, and takes the place of
-            one that is there. The last one has the SHA-256 of the others (``files``) and of all
-            that it says itself (``sha256``).
+            The files ``NAME.csv``, ``NAME.png``, further figures ``NAME-SHORT.png`` if any, and
+            ``NAME.json``. Each is written atomically and replaces an existing file. The last
+            contains the SHA-256 of the others (``files``) and of its own content (``sha256``).
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -119,7 +118,7 @@ class StudyResult:
 
 
 def _described(comparison: Comparison) -> dict[str, Any]:
-    """Return a comparison as JSON-able values; what is no finite number becomes None."""
+    """Return a comparison as JSON-compatible values; non-finite numbers become None."""
     published = comparison.published
     return {
         "what": comparison.what,
@@ -141,7 +140,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
+def run_study(  # noqa: PLR0913 - independent options, all by keyword
     study: str | Study | SearchStudy | SimulationStudy,
     *,
     quick: bool = False,
@@ -153,39 +152,34 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
     fresh: bool = False,
     on_progress: Callable[[float], None] | None = None,
 ) -> StudyResult:
-    """Run what a study needs, as far as the store does not have it, and conclude.
+    """Run a study's experiments, except those in the store, and conclude.
 
     Parameters
     ----------
     study : str, Study, SearchStudy or SimulationStudy
-        A name that :func:`~ccbench.studies.names` lists, or a study of one's own: that, or the
-        file that sets it (:func:`~ccbench.studies.study_in`).
+        A name listed by :func:`~ccbench.studies.names`, or a user's own study: the object, or the
+        file that defines it (:func:`~ccbench.studies.study_in`).
     quick : bool
-        Whether to run a small version that takes seconds.
+        Run a small version that takes seconds.
     full : bool
-        Whether to run one as large as the published, where the usual one is smaller.
+        Run a version as large as the published one, if the usual one is smaller.
     engine, executor, jobs, store
-        As in :func:`ccbench.emulate.run_many`. A study that names its engines uses these, and its
+        As in :func:`ccbench.emulate.run_many`. A study that names its engines uses those, and its
         references run on the installed virtual kernel.
     fresh : bool
-        Whether to run even what the store has. Searches then leave the store alone.
+        Run everything, even if stored. Searches then do not use the store.
     on_progress : callable, optional
-        Is called now and then with the share that is done, 0 to 1. An exception that it raises ends
-        the study; what was finished is in the store.
-
-    Returns
-    -------
-    StudyResult
-        What came of it.
+        Called occasionally with the completed fraction, 0 to 1. An exception that it raises ends
+        the study; finished runs are in the store.
 
     Raises
     ------
     InputError
-        If there is no study of this name, or `full` one.
+        If there is no study of this name, or no `full` version.
     MissingRequirement
         If the engine is not installed.
     EngineError
-        If a run fails, or cannot be measured. Of a search, if a whole generation fails.
+        If a run fails or cannot be measured; for a search, if a whole generation fails.
 
     Examples
     --------
@@ -202,36 +196,36 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
     engine = resolve(engine)
     engines = [engine]
     report = on_progress or _silent
-    where: dict[str, Any] = {"engine": engine, "executor": executor, "jobs": jobs}
+    execution: dict[str, Any] = {"engine": engine, "executor": executor, "jobs": jobs}
     if isinstance(study, SearchStudy):
         searches = study.searches(quick=quick, full=full)
         if full and searches == study.searches(quick=False, full=False):
             raise _no_full_version(study, full=full)
-        search = partial(raygen.search, **where, store=None if fresh else store)
-        findings = study.conclude(_found(searches, search, report))
-        seeds = {one.seed for one in searches}
+        search = partial(raygen.search, **execution, store=None if fresh else store)
+        findings = study.conclude(_results(searches, search, report))
+        seeds = {config.seed for config in searches}
     else:
         if full:
             raise _no_full_version(study, full=full)
         scenarios = study.scenarios(quick=quick)
         engines = [resolve(name) for name in study.engines] or engines
-        parts = [(one, scenarios) for one in engines]
+        parts = [(each, scenarios) for each in engines]
         if study.references is not None:
-            of_reference = resolve("kernel")
-            parts.insert(0, (of_reference, study.references(quick=quick)))
-            if of_reference.version() != engine.version():
-                engines.insert(0, of_reference)
+            kernel = resolve("kernel")
+            parts.insert(0, (kernel, study.references(quick=quick)))
+            if kernel.version() != engine.version():
+                engines.insert(0, kernel)
         rows: Rows = []
-        # All are made first, which checks whether each engine can run the scenarios.
+        # Created before the first run, to check that every engine supports its scenarios.
         batches = [
-            run_many(some, **{**where, "engine": one}, store=store, fresh=fresh)
-            for one, some in parts
+            run_many(group, **{**execution, "engine": each}, store=store, fresh=fresh)
+            for each, group in parts
         ]
-        for i, ((_, some), runs) in enumerate(zip(parts, batches, strict=True)):
+        for i, ((_, group), runs) in enumerate(zip(parts, batches, strict=True)):
             with closing(runs):
-                rows += _measured(study, some, runs, partial(_part, report, i, len(parts)))
+                rows += _measured(study, group, runs, partial(_part, report, i, len(parts)))
         findings = study.conclude(pd.DataFrame(rows))
-        seeds = {scenario.seed for _, some in parts for scenario in some}
+        seeds = {scenario.seed for _, group in parts for scenario in group}
     return StudyResult(
         study=study,
         quick=quick,
@@ -242,7 +236,7 @@ def run_study(  # noqa: PLR0913 - choices that are independent, all by keyword
     )
 
 
-def _simulated(  # noqa: PLR0913 - as those of run_study
+def _simulated(  # noqa: PLR0913 - as in run_study
     study: SimulationStudy,
     *,
     quick: bool,
@@ -252,18 +246,20 @@ def _simulated(  # noqa: PLR0913 - as those of run_study
     fresh: bool,
     report: Callable[[float], None] | None,
 ) -> StudyResult:
-    """Run a study of data centres on this machine, as far as the store does not have it."""
+    """Run a simulation study, except for stored simulations."""
     from ccbench.datacenter.case import run_cases  # noqa: PLC0415 - only these studies need it
     from ccbench.datacenter.store import SimulationStore, core_version  # noqa: PLC0415
 
     if full:
         raise _no_full_version(study, full=full)
-    kept = None
+    simulations = None
     if store is not None:
-        kept = SimulationStore(store.root and store.root / "simulations")
+        simulations = SimulationStore(store.root and store.root / "simulations")
     cases = study.cases(quick=quick)
-    rows = run_cases(cases, study.measure, jobs=jobs, store=kept, fresh=fresh, on_progress=report)
-    findings = study.conclude(pd.DataFrame([row for of_one in rows for row in of_one]))
+    rows = run_cases(
+        cases, study.measure, jobs=jobs, store=simulations, fresh=fresh, on_progress=report
+    )
+    findings = study.conclude(pd.DataFrame([row for group in rows for row in group]))
     release = version("ccbench")
     return StudyResult(
         study=study,
@@ -276,17 +272,18 @@ def _simulated(  # noqa: PLR0913 - as those of run_study
 
 
 def _part(report: Callable[[float], None], done: int, parts: int, share: float) -> None:
-    """Report the share of a part, after those that are done, as one of the whole."""
+    """Report the progress of a part as progress of the whole."""
     report((done + share) / parts)
 
 
 def _provenance(engines: list[Engine]) -> dict[str, Any]:
-    """Return what ran a study; of several engines also what each of them is."""
+    """Return the provenance of a study's runs; with several engines, also that of each engine."""
     of_each = [engine.provenance() for engine in engines]
     if len(of_each) == 1:
         return of_each[0]
     joined = {
-        name: ", ".join(str(one[name]) for one in of_each) for name in ("engine", "engine_version")
+        name: ", ".join(str(each[name]) for each in of_each)
+        for name in ("engine", "engine_version")
     }
     return {"ccbench": of_each[0]["ccbench"], **joined, "engines": of_each}
 
@@ -297,44 +294,44 @@ def _measured(
     runs: Iterable[tuple[int, Run]],
     report: Callable[[float], None],
 ) -> Rows:
-    """Return the rows of all runs, in the order of the scenarios."""
+    """Return the rows of all runs in the order of the scenarios."""
     rows: list[Rows] = [[] for _ in scenarios]
     total_s = sum(scenario.duration_s for scenario in scenarios)
     done_s = 0.0
     for i, run in runs:
         try:
             rows[i] = study.measure(run)
-        except InputError as error:  # the run is to blame, not what the user wrote
+        except InputError as error:  # the run is invalid, not the user's input
             raise EngineError(f"{study.name}, {run.scenario.name}: {error}") from error
         done_s += run.scenario.duration_s
         report(done_s / total_s)
-    return [row for of_one in rows for row in of_one]
+    return [row for group in rows for row in group]
 
 
-def _found(
+def _results(
     searches: tuple[SearchConfig, ...],
     search: Callable[..., SearchResult],
     report: Callable[[float], None],
 ) -> list[SearchResult]:
-    """Search, one after the other, and return what was found."""
+    """Run searches sequentially and return their results."""
     total = sum(config.planned for config in searches)
     done = 0
-    found = []
+    results = []
     for config in searches:
 
         def show(now: Progress, done: int = done, planned: int = config.planned) -> None:
             report((done + now.fraction * planned) / total)
 
-        found.append(search(config, on_progress=show))
+        results.append(search(config, on_progress=show))
         done += config.planned
         report(done / total)
-    return found
+    return results
 
 
 def _no_full_version(study: Study | SearchStudy | SimulationStudy, *, full: bool) -> InputError:
     allowed = f"left out for {study.name}"
-    return validation.bad("full", full, allowed, "its usual version is all there is")
+    return validation.bad("full", full, allowed, "use its usual version")
 
 
 def _silent(_: float) -> None:
-    """Show nothing."""
+    """Ignore progress."""

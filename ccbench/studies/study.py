@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study: a published figure or table, what to run for it, and what comes of the runs."""
+"""Studies: the experiments behind a published figure or table, and their evaluation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
     "Verdict",
 ]
 
-#: What came of a comparison.
+#: Verdict of a comparison.
 Verdict: TypeAlias = Literal["agrees", "differs", "not compared"]
 
 #: Rows of a table, each a dictionary with the same columns.
@@ -44,43 +44,43 @@ Rows: TypeAlias = list[dict[str, Any]]
 
 
 class Scenarios(Protocol):
-    """Says what to run."""
+    """Function that returns scenarios."""
 
     def __call__(self, *, quick: bool) -> tuple[Scenario, ...]:
-        """Return the scenarios, or, if `quick`, a few that take seconds."""
+        """Return the scenarios; if `quick`, a few that take seconds."""
 
 
 class Searches(Protocol):
-    """Says what to search for."""
+    """Function that returns searches."""
 
     def __call__(self, *, quick: bool, full: bool) -> tuple[SearchConfig, ...]:
-        """Return the searches; if `quick`, small ones; if `full`, as large as the published."""
+        """Return the searches; if `quick`, small ones; if `full`, as large as published."""
 
 
 class Cases(Protocol):
-    """Says what to simulate."""
+    """Function that returns simulations."""
 
     def __call__(self, *, quick: bool) -> tuple[Case, ...]:
-        """Return the cases, or, if `quick`, a few that take seconds."""
+        """Return the cases; if `quick`, a few that take seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """One number of ours beside the published one.
+    """A result compared with the published statement.
 
     Parameters
     ----------
     what : str
-        What is compared, in a few words.
+        The compared quantity, in a few words.
     ours : float or Estimate
-        Our number, or the mean of repetitions with its interval; NaN if the runs do not give it,
-        which agrees with nothing.
+        The result, or the mean of repetitions with its interval; NaN, which agrees with nothing, if
+        the runs do not determine it.
     published : Published
-        What the publication states, and where: :mod:`ccbench.studies.published`.
+        The publication's statement and its location (:mod:`ccbench.studies.published`).
     unit : str
-        Of both; empty if they have none.
+        Unit of both; empty if they have none.
     note : str
-        What qualifies our number, or why it differs.
+        Qualification of the result, or reason for a difference.
 
     Examples
     --------
@@ -98,24 +98,24 @@ class Comparison:
 
     @property
     def value(self) -> float:
-        """Our number; of repetitions their mean."""
+        """The result; the mean of repetitions."""
         return self.ours.mean if isinstance(self.ours, Estimate) else self.ours
 
     @property
     def half_width(self) -> float:
-        """Half the length of its 95 % confidence interval; NaN if it has none."""
+        """Half the width of its 95 % confidence interval; NaN if it has none."""
         return self.ours.half_width if isinstance(self.ours, Estimate) else math.nan
 
     @property
     def verdict(self) -> Verdict:
-        """Whether our number agrees; where the publication sets no limit, nothing is compared."""
+        """Agreement with the statement; not compared if the statement sets no limit."""
         if self.published.kind == "unbounded":
             return "not compared"
         return "agrees" if self.published.includes(self.value) else "differs"
 
     @property
     def is_significant(self) -> bool:
-        """Whether our number differs, and no number of its 95 % confidence interval agrees."""
+        """Whether the result differs and its whole 95 % confidence interval does, too."""
         if self.verdict != "differs":
             return False
         if math.isnan(self.half_width):
@@ -125,7 +125,7 @@ class Comparison:
 
     @property
     def judgement(self) -> str:
-        """The verdict, whether a difference is significant, and whether it is a direction's."""
+        """The verdict, with the significance of a difference and the kind of statement."""
         words: list[str] = [self.verdict]
         if self.verdict == "differs" and not self.is_significant:
             words.append("not significantly")
@@ -136,19 +136,18 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Findings:
-    """What came of a study.
+    """Results of a study.
 
     Parameters
     ----------
     table : DataFrame
-        The data behind the figure; units in the names of the columns. Becomes a CSV file, without
-        its index.
+        Data of the figure, with units in the column names; saved as a CSV file without index.
     figure : Figure
-        Our version of the published one. Becomes a PNG file.
+        The reproduction of the published figure; saved as a PNG file.
     comparisons : tuple of Comparison
-        Ours beside what the publication states, one or more.
+        Comparisons with the publication, at least one.
     more_figures : mapping
-        Further figures by short names. Become PNG files ``NAME-SHORT.png``.
+        Additional figures by short name; saved as ``NAME-SHORT.png``.
     """
 
     table: pd.DataFrame
@@ -159,18 +158,18 @@ class Findings:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Described:
-    """What all studies have."""
+    """Common base of all studies."""
 
     info: StudyInfo
 
     @property
     def name(self) -> str:
-        """Such as ``"ware-3.2"``."""
+        """Name, such as ``"ware-3.2"``."""
         return self.info.name
 
     @property
     def title(self) -> str:
-        """What is studied, in one line."""
+        """Subject in one line."""
         return self.info.title
 
     @property
@@ -181,28 +180,27 @@ class _Described:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Study(_Described):
-    """A published figure or table that ccbench reproduces: data and three pure functions.
+    """Reproduction of a published figure or table: data and three pure functions.
 
     Parameters
     ----------
     info : StudyInfo
-        Its description; its `name`, `title` and `source` are the study's, too.
+        The description, which also provides the study's `name`, `title` and `source`.
     scenarios : callable
-        Returns what to run, ``scenarios(quick=False)``, or a quick version that takes seconds and
-        shows only that everything works.
+        Returns the scenarios, ``scenarios(quick=False)``, or a quick version that takes seconds and
+        only shows that everything works.
     measure : callable
-        Turns one run into rows of a table. Runs are measured one at a time and then dropped, so
-        that memory does not grow with their number. What belongs to which scenario, the run's
-        `scenario` says.
+        Converts a run into rows of a table. Runs are measured one at a time and then discarded, so
+        that memory use does not grow with their number. The run's `scenario` identifies it.
     conclude : callable
-        Turns the table of all rows, in the order of the scenarios, into :class:`Findings`. It must
-        do with the table of the quick version too.
+        Converts the table of all rows, in the order of the scenarios, into :class:`Findings`. It
+        must accept the table of the quick version.
     engines : tuple of str
-        The engines that each scenario runs on, one after the other; left out, the one that is asked
-        for. Which one made a run, its provenance says.
+        The engines on which each scenario runs, in this order; by default the requested engine. A
+        run's provenance names its engine.
     references : callable, optional
-        Returns scenarios that run on the installed virtual kernel, whatever is asked for: what the
-        others are compared with. Their rows are the table's first.
+        Returns scenarios for comparison that always run on the installed virtual kernel. Their rows
+        come first in the table.
 
     Examples
     --------
@@ -220,20 +218,20 @@ class Study(_Described):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SearchStudy(_Described):
-    """A published figure or table about searches: what to run next depends on what was found.
+    """Reproduction of a published figure or table about adaptive searches.
 
     Parameters
     ----------
     info : StudyInfo
         As in a :class:`Study`.
     searches : callable
-        Returns what to search for, ``searches(quick=False, full=False)``. With `quick`, a version
-        that takes seconds and shows only that everything works. With `full`, one as large as the
-        published, if that takes so much longer that it is left to who asks for it; otherwise `full`
-        makes no difference, and :func:`run_study` refuses it.
+        Returns the searches, ``searches(quick=False, full=False)``. With `quick`, a version that
+        takes seconds and only shows that everything works. With `full`, a version as large as the
+        published one, if it takes too long for the usual version; otherwise `full` makes no
+        difference, and :func:`run_study` refuses it.
     conclude : callable
-        Turns what was found, in the order of the searches, into :class:`Findings`. It must do with
-        what the quick version finds too.
+        Converts the results, in the order of the searches, into :class:`Findings`. It must accept
+        the results of the quick version.
 
     Examples
     --------
@@ -248,19 +246,19 @@ class SearchStudy(_Described):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SimulationStudy(_Described):
-    """A published figure or table about data centres: simulated packet by packet, without a kernel.
+    """Reproduction of a published figure or table by packet-level data-centre simulation.
 
     Parameters
     ----------
     info : StudyInfo
         As in a :class:`Study`.
     cases : callable
-        Returns what to simulate, ``cases(quick=False)``, or a quick version that takes seconds.
+        Returns the cases, ``cases(quick=False)``, or a quick version that takes seconds.
     measure : callable
-        Turns a case and its result into rows of a table.
+        Converts a case and its result into rows of a table.
     conclude : callable
-        Turns the table of all rows, in the order of the cases, into :class:`Findings`. It must do
-        with the table of the quick version too.
+        Converts the table of all rows, in the order of the cases, into :class:`Findings`. It must
+        accept the table of the quick version.
 
     Examples
     --------

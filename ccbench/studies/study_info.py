@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Description of a study: its name, its title and the publication that it reproduces."""
+"""Description of a study: name, title and publication."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from ccbench.experiment import trace_library
 
 __all__ = ["CELLULAR_LINKS", "StudyInfo"]
 
-#: The recorded links that a study may need: the eight of Goyal et al. 2020, in the order in which
-#: figures show them.
+#: Recorded links used by studies: the eight of Goyal et al. 2020, in the order of its figures.
 CELLULAR_LINKS = tuple(
     f"{link}.{direction}"
     for link in (
@@ -32,21 +31,21 @@ class StudyInfo:
     Parameters
     ----------
     name : str
-        Such as ``"ware-3.2"``: letters, digits, and ``.``, ``-`` or ``_`` between them, as files
-        are named after it.
+        Name such as ``"ware-3.2"``: letters, digits, and single ``.``, ``-`` or ``_`` between them,
+        as files are named after it.
     title : str
-        What is studied, in one line.
+        Subject in one line.
     publication : str
-        Such as ``"Ware 2024"``.
+        Publication, such as ``"Ware 2024"``.
     part : str
-        The figure, table or section of it that is run again; empty if it has none.
+        The reproduced figure, table or section; may be empty.
     needs_cellular_links : bool
-        Whether it runs over some of :data:`CELLULAR_LINKS`.
+        Whether it uses some of :data:`CELLULAR_LINKS`.
 
     Raises
     ------
     InputError
-        If no file can have this name.
+        If the name is not valid for files.
 
     Examples
     --------

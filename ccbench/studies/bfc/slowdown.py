@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the studies of BFC's slowdowns share: network, traffic, schemes, measurement, figure."""
+"""Common parts of the slowdown studies: network, traffic, schemes, measurement, figure."""
 
 from __future__ import annotations
 
@@ -43,19 +43,20 @@ __all__ = [
 
 #: The network of section 3.6.2.1.
 NETWORK = clos()
-#: BFC as in the authors' program, which the thesis's simulations are from.
+#: BFC as in the authors' simulator, which produced the thesis's results.
 BFC = scheme("bfc-ns3")
-#: The schemes that the text compares with.
+#: The schemes with which the text compares BFC.
 OTHERS = ("hpcc", "dctcp", "dcqcn")
-#: 100 to 1, 20 MB together, 5 % of the load: an event every 500 μs.
+#: 100 to 1, 20 MB in total, 5 % of the load: an event every 500 μs.
 INCAST = Incast(degree=100, total_mb=20, load=0.05)
-#: The flow sizes at which one row ends and the next begins; the first are the short flows.
+#: Upper limits of the flow size ranges in bytes; the first range contains the short flows.
 EDGES = (3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6)
 #: Short flows.
 SHORT: dict[str, Any] = {"kind": "background", "up_to_bytes": EDGES[0]}
-#: The authors simulate 50 ms, once. Three such runs make an interval; flows of the first 2.5 ms,
-#: in which queues build up, do not count. At a load of 95 % runs of 10 ms are too short: with 32
-#: queues the 99th percentile of short flows' slowdown is 1.4 in these, and 4.2 in 50 ms.
+#: The authors simulate 50 ms, once. Three such runs provide an interval; flows that start in the
+#: first 2.5 ms, in which queues build up, are excluded. At a load of 95 %, runs of 10 ms are too
+#: short: with 32 queues, the 99th percentile of short flows' slowdown is 1.4, compared to 4.2 in
+#: 50 ms.
 SEEDS = (1, 2, 3)
 _DURATION_S = 5e-2
 _FIRST_COUNTED = 1 / 20
@@ -63,16 +64,16 @@ _QUEUES = 32
 
 
 def payload_load(percent: float) -> float:
-    """Return the payload by the capacity of the core's links for a load in the thesis's words.
+    """Return payload as a share of the core links' capacity, for a load as the thesis defines it.
 
-    "By X % load we mean X % load on the links in the core." The authors' file has 0.65 for 60 %: of
-    the flows one in eight stays within its rack, and headers come on top.
+    "By X % load we mean X % load on the links in the core." The authors' file has 0.65 for 60 %:
+    one in eight flows stays within its rack, and headers add to the payload.
     """
     return round(percent * 0.65 / 60, 9)
 
 
 def traffic(sizes: str, percent: float, incast: Incast | None = None) -> Workload:
-    """Return the traffic of a load in the thesis's words, incast included."""
+    """Return the traffic at a load as the thesis defines it, including incast."""
     load = payload_load(percent) - (0 if incast is None else incast.load)
     return Workload(sizes=sizes, load=round(load, 9), incast=incast)
 
@@ -91,7 +92,7 @@ def case_of(name: str, workload: Workload, chosen: Scheme, *, quick: bool, seed:
 
 
 def settled(case: Case, result: Simulation) -> Simulation:
-    """Return a simulation with those flows alone that start after its first twentieth."""
+    """Return a simulation restricted to flows that start after its first twentieth."""
     later = result.flows["start_s"] >= _FIRST_COUNTED * case.duration_s
     return replace(result, flows=result.flows[later])
 
@@ -99,7 +100,7 @@ def settled(case: Case, result: Simulation) -> Simulation:
 def measure(case: Case, result: Simulation) -> Rows:
     """Return a row for each range of flow sizes, and one for incast flows.
 
-    A flow lasts until its sender has the last ACK, as in the programs of the authors.
+    A flow ends when its sender has the last ACK, as in the authors' simulators.
     """
     assignments = max(int(result.ports["assignments"].sum()), 1)
     common = {
@@ -129,26 +130,26 @@ def measure(case: Case, result: Simulation) -> Rows:
 
 
 def _few_active(result: Simulation) -> float:
-    """Return how often a port of a switch has fewer active flows than BFC's ports have queues."""
+    """Return how often a switch port has fewer active flows than a BFC port has queues."""
     counts = result.active_flows
     few = counts["flows"] < _QUEUES
     return float(counts["count"][few].sum() / counts["count"].sum())
 
 
 def value(table: pd.DataFrame, column: str, **where: object) -> float:
-    """Return the mean of a column over the rows that match; NaN if there are none."""
-    for name, wanted in where.items():
-        table = table[table[name] == wanted]
+    """Return the mean of a column over the matching rows; NaN if there are none."""
+    for name, expected in where.items():
+        table = table[table[name] == expected]
     return float(table[column].mean())
 
 
 def by_seed(table: pd.DataFrame, compute: Callable[[pd.DataFrame], float]) -> Estimate:
-    """Return what is computed from the rows of each seed."""
+    """Return the estimate over seeds of a statistic of each seed's rows."""
     return Estimate(compute(rows) for _, rows in table.groupby("seed"))
 
 
 def figure(table: pd.DataFrame, columns: Sequence[str]) -> Figure:
-    """Draw slowdown over flow size: a row for each kind of traffic, a panel for each column."""
+    """Draw slowdown over flow size: one row per kind of traffic, one panel per column."""
     kinds = list(dict.fromkeys(table["traffic"]))
     drawn = Figure(figsize=(4 * len(columns), 3.2 * len(kinds)), layout="constrained")
     panels = drawn.subplots(len(kinds), len(columns), squeeze=False)
@@ -156,8 +157,8 @@ def figure(table: pd.DataFrame, columns: Sequence[str]) -> Figure:
     for row, kind in zip(panels, kinds, strict=True):
         part = background[background["traffic"] == kind]
         for axes, column in zip(row, columns, strict=True):
-            for name, of_one in part.groupby("scheme", sort=False):
-                mean = of_one.groupby("up_to_bytes")[column].mean()
+            for name, rows in part.groupby("scheme", sort=False):
+                mean = rows.groupby("up_to_bytes")[column].mean()
                 axes.plot(mean.index, mean, marker="o", markersize=3, label=str(name))
             axes.set(
                 xscale="log",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slowdown of short and of long flows over one setting: common parts of Figures 3-12 and 3-13."""
+"""Slowdown of short and long flows over one setting, for Figures 3-12 and 3-13."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ __all__ = ["BFC_128", "SCHEMES", "at", "figure", "measure", "ratio", "seeds"]
 
 BFC_128 = replace(BFC, name=f"{BFC.name}-128", queues=128)
 
-#: Those of figures 3-12 and 3-13.
+#: The schemes of Figures 3-12 and 3-13.
 SCHEMES = (BFC, BFC_128, *map(scheme, ("hpcc", "dctcp", "ideal-fq")))
 
-#: One run suffices for what is only drawn.
+#: Schemes that are drawn but not compared, with a single run.
 _ONLY_DRAWN = ("dctcp", "ideal-fq")
 
 _SHORT_BYTES, _LONG_BYTES = EDGES[0], EDGES[-1]
@@ -39,7 +39,7 @@ def seeds(chosen: Scheme, *, quick: bool) -> tuple[int, ...]:
 
 
 def measure(case: Case, result: Simulation) -> Rows:
-    """Return p99 of the slowdown of short flows and the mean of that of long ones."""
+    """Return the p99 slowdown of short flows and the mean slowdown of long flows."""
     table = settled(case, result).slowdowns((_SHORT_BYTES, _LONG_BYTES), until="acked")
     return [
         {
@@ -57,12 +57,12 @@ def measure(case: Case, result: Simulation) -> Rows:
 
 
 def at(table: pd.DataFrame, column: str, name: str, where: tuple[float, float]) -> pd.Series:
-    """Return a column for a scheme, by setting, between the first and the last of two settings."""
+    """Return a scheme's column by setting, for settings in a closed range."""
     part = table[(table["scheme"] == name) & table["setting"].between(*where)]
     return part.groupby("setting")[column].mean()
 
 
-def ratio(  # noqa: PLR0913 - a table and what to take of it
+def ratio(  # noqa: PLR0913 - a table and a selection from it
     table: pd.DataFrame,
     column: str,
     name: str,
@@ -71,20 +71,20 @@ def ratio(  # noqa: PLR0913 - a table and what to take of it
     *,
     statistic: Literal["min", "mean"],
 ) -> Estimate:
-    """Return :func:`at` for one scheme by that for another one, with a value for each seed.
+    """Return the ratio of :func:`at` of two schemes, as an estimate over seeds.
 
     Parameters
     ----------
     table : DataFrame
         Rows of :func:`measure`.
     column : str
-        The slowdown.
+        The slowdown column.
     name, by : str
-        The two schemes.
+        Numerator and denominator.
     where : tuple of float
-        The first and the last setting.
+        The first and last settings.
     statistic : {"min", "mean"}
-        Over the settings.
+        Aggregation over the settings.
     """
 
     def of_seed(rows: pd.DataFrame) -> float:

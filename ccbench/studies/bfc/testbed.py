@@ -10,17 +10,17 @@ from ccbench.datacenter.topology import Link, Topology
 
 __all__ = ["BFC", "NETWORK", "RECEIVERS", "SENDERS"]
 
-#: The servers of the three groups of flows, and those that receive.
+#: The servers that send the three groups of flows, and the receivers.
 SENDERS = (0, 1, 2)
 RECEIVERS = (3, 4)
 _FIRST, _SECOND, _THIRD = range(5, 8)
 _GBPS = 100.0
-#: The thesis does not tell the delay of its looped-back links; here it is that of its simulations,
-#: so that a 1-hop RTT is 2 μs.
+#: The thesis does not state the delay of its looped-back links. This is the delay of its
+#: simulations, with a 1-hop RTT of 2 μs.
 _DELAY_US = 1.0
 
-#: Groups 1 and 2 come over the first switch, group 3 over the third; both receivers are at the
-#: second. Receiver 1 has only group 1.
+#: Groups 1 and 2 enter at the first switch, group 3 at the third; both receivers are at the second.
+#: Receiver 1 receives only group 1.
 NETWORK = Topology(
     servers=5,
     switches=3,

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual kernel against Mahimahi: the same scenarios in virtual and in real time.
+"""The virtual kernel compared with Mahimahi: the same scenarios in virtual and in real time.
 
-No publication has these numbers: what is to be shown is that it does not matter which of the two
-runs a scenario. Real time is not repeatable, so each scenario runs several times on both. Two
-engines agree on a quantity if the mean of Mahimahi's runs lies within the 95 % interval of the
-virtual kernel's. Of five runs each from one normal distribution, 88 % do. How alike the queues are
-from moment to moment, the DTW distance of their occupancy tells: a run of the one and a run of the
-other should not be farther apart than two of the same.
+No publication has these numbers. The study tests whether the choice between the two engines
+matters. Real time is not repeatable, so each scenario runs several times on both. Two engines agree
+on a quantity if the mean of Mahimahi's runs lies within the 95 % interval of the virtual kernel's.
+For five runs each from one normal distribution, the probability is 88 %. The DTW distance of the
+queues' occupancy compares their courses: runs on different engines should not be farther apart than
+runs on the same engine.
 
-Each engine has its own noise: Mahimahi that of this machine, the virtual kernel the typical one.
-The kernels differ: the virtual one is that of ``ccbench kernel build``, the other is this
+Each engine has its own noise: Mahimahi the noise of this machine, the virtual kernel the typical
+noise. The kernels differ: ``ccbench kernel build`` builds the virtual one, Mahimahi uses this
 machine's.
 """
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ccbench.run.run import Run
     from ccbench.studies.published import Published
 
-#: The flows, each of one CCA.
+#: The CCA of each flow.
 _MIXES: tuple[tuple[str, ...], ...] = (
     ("reno",),
     ("cubic",),
@@ -58,10 +58,10 @@ _PATHS: tuple[tuple[float, int, float], ...] = (
 )
 _REPETITIONS = 5
 _DURATION_S = 40.0
-#: Slow start is over, and BBR has seen its first ProbeRTT.
+#: Slow start is over, and BBR's first ProbeRTT has passed.
 _FROM_S = 12.0
 
-#: What is compared: its column's name, and words for people.
+#: Compared quantities: column and description.
 _QUANTITIES = {
     "throughput_mbps": "throughput of all flows",
     "first_share": "the first flow's share of it",
@@ -70,21 +70,21 @@ _QUANTITIES = {
     "drops": "drops",
     "relative_harm": "relative harm",
 }
-#: How often the queue is looked at to compare its course, in seconds.
+#: Sampling interval of the queue's course in seconds.
 _STEP_S = 0.02
 _ENGINES = ("kernel", "mahimahi")
 _CASE = ["mix", "bandwidth_mbps", "rtt_ms", "queue_packets"]
-#: Share of the cases in which Mahimahi's mean lies within the interval if all runs of a case are
+#: Expected share of cases with Mahimahi's mean within the interval if all runs of a case are drawn
 #: from one normal distribution.
 _BY_CHANCE = 0.88
-#: Percentage of the cases whose queues' courses have to be as alike across engines as within one.
+#: Minimum percentage of cases with queues as similar across engines as within one.
 _LEAST_COURSES = 95.0
-#: Where the expectations come from, as no publication states them.
+#: Source of the expectations, as no publication states them.
 _CHANCE = "expected of equal engines"
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    """Return the scenarios for Mahimahi, which has noise of its own."""
+    """Return the scenarios for Mahimahi, which has its own noise."""
     paths, mixes, seeds, duration_s = _PATHS, _MIXES, _REPETITIONS, _DURATION_S
     if quick:
         paths, mixes, seeds, duration_s = _PATHS[3:4], _MIXES[1:4:2], 2, 6.0
@@ -102,7 +102,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def _references(*, quick: bool) -> tuple[Scenario, ...]:
-    """Return the scenarios for the virtual kernel, which has the noise that they say."""
+    """Return the scenarios for the virtual kernel, with explicit noise."""
     return tuple(
         replace(scenario, noise=typical(rtt_ms=scenario.rtt_ms))
         for scenario in _scenarios(quick=quick)
@@ -150,14 +150,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
             *(
                 Comparison(
                     what=f"cases with Mahimahi's mean in the virtual kernel's interval: {words}",
-                    ours=100 * float(of_one["inside"].mean()),
-                    published=_nearly_all(len(of_one)),
+                    ours=100 * float(rows["inside"].mean()),
+                    published=_nearly_all(len(rows)),
                     unit="%",
-                    note=_note(of_one),
+                    note=_note(rows),
                 )
                 for (name, words) in _QUANTITIES.items()
-                for of_one in [cases[cases["quantity"] == name]]
-                if len(of_one)
+                for rows in [cases[cases["quantity"] == name]]
+                if len(rows)
             ),
             Comparison(
                 what="cases in which the queue's course is as alike across engines as within one",
@@ -177,19 +177,19 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 def _nearly_all(cases: int) -> Published:
-    """Return the expectation of equal engines, three standard deviations below its mean."""
+    """Return the lower limit for equal engines, three standard deviations below the mean."""
     deviation = math.sqrt(_BY_CHANCE * (1 - _BY_CHANCE) / cases)
     return at_least(100 * (_BY_CHANCE - 3 * deviation), _CHANCE, text="nearly all")
 
 
 def _apart(table: pd.DataFrame) -> pd.DataFrame:
-    """Return for each case the DTW distances of the queue's course, per sample, in packets.
+    """Return the DTW distances of the queues' courses in each case, in packets per sample.
 
-    Of runs on different engines it is the median, of runs on the same one the largest.
+    For runs on different engines this is the median, for runs on the same engine the maximum.
     """
     rows = []
     for (mix, mbps, rtt_ms, packets), runs in table.groupby(_CASE):
-        engines = [runs.loc[runs["engine"] == one, "course"].tolist() for one in _ENGINES]
+        engines = [runs.loc[runs["engine"] == engine, "course"].tolist() for engine in _ENGINES]
         samples = len(engines[0][0])
         within = [dtw.pairwise(courses).max() for courses in engines]
         across = np.median(dtw.distances(*engines))
@@ -213,7 +213,7 @@ def _course_note(apart: pd.DataFrame) -> str:
 
 
 def _with_harm(table: pd.DataFrame) -> pd.DataFrame:
-    """Add what the first flow of a mix does to the last, which also ran alone."""
+    """Add the harm of a mix's first flow to its last, compared to that CCA's solo run."""
     run = ["engine", "bandwidth_mbps", "rtt_ms", "queue_packets", "seed"]
     last = table.assign(beta=table["mix"].str.rpartition(" ")[2])
     alone = last.loc[last["mix"] == last["beta"], [*run, "beta", "last_mbps"]]
@@ -229,21 +229,21 @@ def _with_harm(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cases(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each quantity of each mix on each path: means, and if they agree."""
+    """Return a row for each quantity of each mix and path: means, and whether they agree."""
     rows = []
     for (mix, mbps, rtt_ms, packets), runs in table.groupby(_CASE):
         for name in _QUANTITIES:
-            ours, theirs = (
-                Estimate(runs.loc[runs["engine"] == one, name].dropna()) for one in _ENGINES
+            kernel, mahimahi = (
+                Estimate(runs.loc[runs["engine"] == engine, name].dropna()) for engine in _ENGINES
             )
-            if ours.values and theirs.values:
+            if kernel.values and mahimahi.values:
                 rows.append(
                     {
                         "case": f"{mix}, {mbps} Mbit/s, {rtt_ms} ms, {packets} packets",
                         "quantity": name,
-                        "kernel": ours.mean,
-                        "mahimahi": theirs.mean,
-                        "inside": ours.low <= theirs.mean <= ours.high,
+                        "kernel": kernel.mean,
+                        "mahimahi": mahimahi.mean,
+                        "inside": kernel.low <= mahimahi.mean <= kernel.high,
                     }
                 )
     return pd.DataFrame(rows)

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How noise changes the shares of competing flows.
+"""Effects of noise on the shares of competing flows.
 
-Six pairs of CCAs share six networks, under each kind of noise at several levels, 20 seeds each.
-Levels of jitter are in packet times of the link, those of start times in round trips, those of
-background traffic in shares of the link. Without noise a scenario has one outcome, unless a CCA or
-a queueing discipline draws at random itself (BBR, FQ-CoDel).
+Six pairs of CCAs share six networks, under each kind of noise at several levels, with 20 seeds
+each. Levels of jitter are in packet times of the link, levels of start times in round-trip times,
+levels of background traffic in shares of the link. Without noise a scenario has a single outcome,
+unless a CCA or a queueing discipline is itself random (BBR, FQ-CoDel).
 
-Where the packets of two flows come in step with the link, their phase decides which of them finds
-the queue full (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", Computer
-Communication Review 21(2), 1992). That paper's simulations are also run again on the real kernel:
-two Reno flows whose round trips differ a little, with and without random time at the sender. It
-states that random processing of up to a packet's time on the bottleneck link ends the effect.
+If the packets of two flows arrive synchronised with the link, their phase determines which flow
+encounters the full queue (Floyd and Jacobson, "On traffic phase effects in packet-switched
+gateways", Computer Communication Review 21(2), 1992). The study repeats that paper's simulations on
+the real kernel: two Reno flows with slightly different round-trip times, with and without random
+time at the sender. The paper states that random processing of up to a packet's time on the
+bottleneck link ends the effect.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ _NETWORKS = (
     (12.0, 40, 1.0, "codel"),
     (12.0, 40, 1.0, "fq_codel"),
 )
-#: That which stands for all where one must do.
+#: The network of figures that show a single one.
 _REFERENCE = "50 Mbit/s, 1 BDP, droptail"
 #: The kinds of noise and their levels.
 _LEVELS: dict[str, tuple[float, ...]] = {
@@ -70,10 +71,10 @@ _LEVELS: dict[str, tuple[float, ...]] = {
     "start spread": (1,),
     "background": (0.001, 0.01, 0.05),
 }
-#: Congestion controls and queueing disciplines that draw at random themselves.
+#: Congestion controls and queueing disciplines with random behaviour.
 _RANDOM = {"bbr", "fq_codel"}
 _SEEDS, _DURATION_S, _FROM_S = 20, 120.0, 40.0
-#: Seeds whose queue is recorded packet by packet, for what happens at single losses.
+#: Seeds with a packet-level record of the queue, for the analysis of losses.
 _LOGGED_SEEDS = 2
 
 #: Floyd and Jacobson's two flows: rate in Mbit/s, RTTs in ms, queue in packets.
@@ -100,7 +101,7 @@ def _kinds(*, quick: bool) -> Iterator[tuple[str, float]]:
 
 
 def _repeated(scenario: Scenario, *, quick: bool) -> Iterator[Scenario]:
-    """Yield a scenario with all seeds, or once if every seed gives the same."""
+    """Yield a scenario with all seeds, or once if the seed has no effect."""
     parts = {flow.cca for flow in scenario.flows} | {scenario.bottlenecks[0].qdisc}
     is_random = scenario.draws_at_random or not parts.isdisjoint(_RANDOM)
     seeds = (2 if quick else _SEEDS) if is_random else 1
@@ -124,8 +125,10 @@ def _shares(*, quick: bool) -> Iterator[Scenario]:
             name=f"{' beside '.join(pair)}, {mbps:g} Mbit/s, {bdp:g} BDP, {qdisc}: "
             f"{kind} {level:g}",
         )
-        for one in _repeated(scenario, quick=quick):
-            yield replace(one, queue_log=True if one.seed <= _LOGGED_SEEDS else "summary")
+        for repetition in _repeated(scenario, quick=quick):
+            yield replace(
+                repetition, queue_log=True if repetition.seed <= _LOGGED_SEEDS else "summary"
+            )
 
 
 def _phases(*, quick: bool) -> Iterator[Scenario]:
@@ -174,17 +177,17 @@ def _measure(run: Run) -> Rows:
 
 
 def _drop_share(run: Run, from_s: float) -> float:
-    """Return how many of both flows' dropped packets are the first flow's."""
+    """Return the first flow's share of all dropped packets."""
     drops = run.samples("drops").loc[from_s:]
     first, second = drops.iloc[-1] - drops.iloc[0]
     return float(first) / (first + second) if first + second else np.nan
 
 
 def _losses(run: Run, from_s: float) -> dict[str, float]:
-    """Say who loses packets when the queue is full, and in which bursts packets arrive.
+    """Return which flows lose packets when the queue is full, and the mean length of bursts.
 
-    Drops less than a round trip apart belong to one event. A burst is a sequence of packets of one
-    flow with none of the other between them.
+    Drops less than a round-trip time apart belong to one event. A burst is a sequence of packets of
+    one flow without packets of the other in between.
     """
     empty = {"loss_events": np.nan, "both_lose": np.nan, "only_first_loses": np.nan}
     if run.scenario.queue_log is not True:
@@ -265,7 +268,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 def _figure(cells: pd.DataFrame) -> Figure:
-    """Draw each pair's share over the level of jitter, a panel for each network."""
+    """Draw each pair's share over the level of jitter, one panel per network."""
     shares = cells[cells["pair"] != _PHASE]
     networks = list(dict.fromkeys(shares["network"]))
     figure, panels = _panels(networks)
@@ -283,7 +286,7 @@ def _figure(cells: pd.DataFrame) -> Figure:
 
 
 def _kinds_figure(cells: pd.DataFrame) -> Figure:
-    """Draw the share under all kinds and levels of noise in one network, a panel for each pair."""
+    """Draw the share under all kinds and levels of noise in one network, one panel per pair."""
     here = _in_one_network(cells)
     pairs = list(dict.fromkeys(here["pair"]))
     figure, panels = _panels(pairs)
@@ -302,7 +305,7 @@ def _kinds_figure(cells: pd.DataFrame) -> Figure:
 
 
 def _phases_figure(cells: pd.DataFrame) -> Figure:
-    """Draw the share of two Reno flows over the difference of their round trips."""
+    """Draw the share of two Reno flows over the difference of their round-trip times."""
     figure = Figure(figsize=(5.5, 3.5), layout="constrained")
     axes = figure.subplots()
     phases = cells[cells["pair"] == _PHASE]
@@ -318,7 +321,7 @@ def _phases_figure(cells: pd.DataFrame) -> Figure:
 
 
 def _losses_figure(cells: pd.DataFrame) -> Figure:
-    """Draw who loses packets when the queue is full, and how long bursts are, over the jitter."""
+    """Draw which flows lose packets when the queue is full, and burst lengths, over the jitter."""
     here = _in_one_network(cells)
     here = here[here["kind"].isin(("none", "reverse jitter"))]
     pairs = list(dict.fromkeys(here["pair"]))[:3]
@@ -349,7 +352,7 @@ def _losses_figure(cells: pd.DataFrame) -> Figure:
 
 
 def _repetitions_figure(cells: pd.DataFrame) -> Figure:
-    """Draw how wide an interval is after so many repetitions, for each pair's median cell."""
+    """Draw the width of the interval over the number of repetitions, for each pair."""
     counts = np.arange(2, _SEEDS + 1)
     figure = Figure(figsize=(5.5, 3.5), layout="constrained")
     axes = figure.subplots()
@@ -370,20 +373,20 @@ def _repetitions_figure(cells: pd.DataFrame) -> Figure:
 
 
 def _in_one_network(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells of the network that stands for all; if it was not run, of the first."""
+    """Return the cells of the reference network, or of the first if it was not run."""
     is_it = cells["network"] == _REFERENCE
     return cells[is_it if is_it.any() else cells["network"] == cells["network"].iloc[0]]
 
 
 def _draw(axes: Axes, x: ArrayLike, cells: pd.DataFrame, colour: str, label: str = "") -> None:
-    """Draw shares with their intervals, where there are any."""
+    """Draw shares with their intervals, if any."""
     share = 100 * cells["first_share"]
     half = (100 * (cells["high"] - cells["first_share"])).fillna(0)
     axes.errorbar(x, share, yerr=half, marker="o", markersize=3, color=colour, label=label)
 
 
 def _panels(titles: Sequence[str]) -> tuple[Figure, list[Axes]]:
-    """Return a figure with a panel for each title, at most three side by side."""
+    """Return a figure with one panel per title, at most three in a row."""
     columns = min(3, len(titles))
     rows = -(-len(titles) // columns)
     figure = Figure(figsize=(4 * columns, 3.4 * rows), layout="constrained")

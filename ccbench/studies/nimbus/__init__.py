@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goyal et al., Nimbus, SIGCOMM 2022: studies of its figures."""
+"""Studies of Goyal et al., Nimbus, SIGCOMM 2022."""

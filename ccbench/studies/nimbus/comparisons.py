@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparisons of the studies of Nimbus: means over the seeds, in the worst of several cases."""
+"""Comparisons of the Nimbus studies: means over seeds, and worst cases."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def compared(
     unit: str = "%",
     note: str = "",
 ) -> Comparison:
-    """Return the comparison of a quantity's mean over the seeds with a published statement.
+    """Return the comparison of a quantity's mean over seeds with a published statement.
 
     Parameters
     ----------
     what : str
         As in :class:`Comparison`.
     values : Series
-        The quantity, one value for each seed. Seeds without a value (NaN) do not count.
+        The quantity, one value per seed. Seeds without a value (NaN) are ignored.
     published : Published
         The statement.
     unit, note : str
@@ -52,9 +52,10 @@ def compared(
 
 
 def relative_to(change: float, where: str) -> Published:
-    """Return a published change in percent as a percentage of what it is a change of.
+    """Return a published change in percent as a percentage of its reference.
 
-    A change near 0 would otherwise have no room: of "-1 %" a quarter is a quarter of a point.
+    Otherwise a change near 0 would have almost no tolerance: a quarter of 1 % is a quarter of a
+    point.
 
     Examples
     --------
@@ -69,14 +70,14 @@ def relative_to(change: float, where: str) -> Published:
 def farthest(
     cases: Mapping[str, pd.Series[float]], expected: float
 ) -> tuple[str, pd.Series[float]]:
-    """Return the case whose mean over the seeds is farthest from the expected number.
+    """Return the case whose mean over seeds is farthest from the expected value.
 
     Parameters
     ----------
     cases : mapping of str to Series
-        A value for each seed, by the name of the case.
+        One value per seed, by case.
     expected : float
-        Such as 100, of one throughput as a percentage of another that should be the same.
+        Expected value, such as 100 for a ratio of equal throughputs in percent.
 
     Examples
     --------
@@ -90,14 +91,14 @@ def farthest(
 
 
 def worst_case(rows: pd.DataFrame, by: Sequence[str]) -> pd.Series[float]:
-    """Return the accuracy of each seed in the case where the mean over the seeds is lowest.
+    """Return the accuracy per seed of the case with the lowest mean over seeds.
 
     Parameters
     ----------
     rows : DataFrame
-        With the columns ``seed`` and ``accuracy_percent``.
+        Table with the columns ``seed`` and ``accuracy_percent``.
     by : sequence of str
-        The columns that tell one case from another.
+        The columns that identify a case.
     """
     cases = rows.groupby(list(by))["accuracy_percent"]
     lowest: Any = cases.mean().idxmin()

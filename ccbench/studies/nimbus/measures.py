@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the studies of Nimbus measure of a run: verdicts and how often they are right, and delay.
+"""Measurements of the Nimbus studies: verdicts, their accuracy, and delay.
 
-- **A verdict** is the mode that the sender is in, so Copa has one too: competitive says elastic.
-- **Accuracy** is the part of the time in which the verdict is right, from 10 s on: a window of the
-  FFT is 5 s long, and flows get as much to get going. Cross traffic is elastic if any byte in
-  the window is of an elastic flow (section 3.2).
-- **Queueing delay** is that of the sender's own packets. RTTs are it and the base RTT.
+- **A verdict** is the sender's current mode, so Copa has one too: its competitive mode means
+  elastic.
+- **Accuracy** is the share of time with a correct verdict, excluding the first 10 s: the FFT's
+  window is 5 s long, and flows are given as much to reach their steady state. Cross traffic is
+  elastic if any byte in the window belongs to an elastic flow (section 3.2).
+- **Queueing delay** is the delay of the sender's own packets. RTTs are the sum of it and the base
+  RTT.
 """
 
 from __future__ import annotations
@@ -33,57 +35,59 @@ __all__ = [
     "verdicts",
 ]
 
-#: From when on a detector is judged.
+#: Start of the evaluation of a detector in seconds.
 SETTLED_S = 10.0
 
-#: What senders that switch modes tell of it, and what it is in the TCP-competitive mode.
+#: Field of a mode-switching sender's report, and its value in TCP-competitive mode.
 _COMPETITIVE = {"nimbus": ("mode", 0), "copa": ("default_mode", 0)}
 
 
 def verdicts(run: Run, *, flows: Sequence[int] = (0,), link_mbps: float | None = None) -> Any:
-    """Return what the judged sender can know of its cross traffic, and what is so.
+    """Return the verdicts of the evaluated sender on its cross traffic, and the truth.
 
     Returns
     -------
     DataFrame
         Index ``time_s``; columns ``elasticity``, ``is_elastic`` and ``elastic_share`` as in
-        :class:`ccbench.elasticity.observed.Observation`; of a sender that has them, the first two
-        are its own: its mode, and its η.
+        :class:`ccbench.elasticity.observed.Observation`. If the sender reports its own mode and η,
+        they replace the first two.
     """
-    seen = observe(run, flows=flows, link_mbps=link_mbps).elasticity
-    told = run.cca_info(flows[0])
+    observed = observe(run, flows=flows, link_mbps=link_mbps).elasticity
+    reported = run.cca_info(flows[0])
     if is_competitive := _COMPETITIVE.get(run.scenario.flows[0].cca.partition("_")[0]):
         column, value = is_competitive
-        own = told.reindex(seen.index, method="ffill")
-        seen = seen.assign(is_elastic=own[column] == value, elasticity=own.get("eta", math.nan))
-    return seen
+        own = reported.reindex(observed.index, method="ffill")
+        observed = observed.assign(
+            is_elastic=own[column] == value, elasticity=own.get("eta", math.nan)
+        )
+    return observed
 
 
-def accuracy_percent(seen: pd.DataFrame, from_s: float = SETTLED_S) -> float:
-    """Return in what part of the time the verdict is right, in percent, from some time on.
+def accuracy_percent(observed: pd.DataFrame, from_s: float = SETTLED_S) -> float:
+    """Return the percentage of time with a correct verdict from `from_s` on.
 
     Parameters
     ----------
-    seen : DataFrame
-        As :func:`verdicts` gives it.
+    observed : DataFrame
+        The result of :func:`verdicts`.
     from_s : float
-        In seconds.
+        Start in seconds.
     """
-    late = seen[seen.index >= from_s]
+    late = observed[observed.index >= from_s]
     return 100 * float((late["is_elastic"] == (late["elastic_share"] > 0)).mean())
 
 
 def mode_accuracy_percent(run: Run, from_s: float = SETTLED_S) -> float:
-    """Return the accuracy where the cross traffic is the same throughout, without a log of packets.
+    """Return the accuracy with constant cross traffic, without a log of packets.
 
-    The truth is then what the scenario says: elastic if any of the others is a TCP flow.
+    The scenario then determines the truth: elastic if any other flow is a TCP flow.
 
     Parameters
     ----------
     run : Run
-        One whose first flow tells its mode, NimbusCC or Copa.
+        A run whose first flow reports its mode (NimbusCC or Copa).
     from_s : float
-        In seconds.
+        Start in seconds.
     """
     column, competitive = _COMPETITIVE[run.scenario.flows[0].cca.partition("_")[0]]
     says_elastic = run.cca_info(0).loc[from_s:, column] == competitive
@@ -91,14 +95,14 @@ def mode_accuracy_percent(run: Run, from_s: float = SETTLED_S) -> float:
 
 
 def judged(run: Run, link_mbps: float | None = None) -> dict[str, Any]:
-    """Return what most studies measure of a run: accuracy, throughput and delay.
+    """Return the common measurements of a run: accuracy, throughput and delay.
 
     Parameters
     ----------
     run : Run
-        One in the testbed.
+        A run in the testbed.
     link_mbps : float, optional
-        What is left out: the rate of its (first) bottleneck.
+        Link rate used by the detector; by default that of the (first) bottleneck.
     """
     scenario = run.scenario
     return {
@@ -112,8 +116,8 @@ def judged(run: Run, link_mbps: float | None = None) -> dict[str, Any]:
 
 
 def delays_ms(run: Run, flow: int = 0) -> pd.Series[float]:
-    """Return what each packet of a flow waited, in ms; index ``time_s``, when it came."""
-    passed = packets.delivered(run)
-    mine = passed[passed["flow"] == flow]
-    delay: pd.Series[float] = mine.set_index("arrival_s")["queueing_ms"].rename_axis("time_s")
+    """Return the queueing delay of each packet of a flow in ms; index ``time_s``, its arrival."""
+    delivered = packets.delivered(run)
+    of_flow = delivered[delivered["flow"] == flow]
+    delay: pd.Series[float] = of_flow.set_index("arrival_s")["queueing_ms"].rename_axis("time_s")
     return delay

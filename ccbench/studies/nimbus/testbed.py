@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed of the studies of Nimbus, and its cross traffic.
+"""The testbed of the Nimbus studies and its cross traffic.
 
 The testbed is that of sections 5 and 7 of Goyal et al., "Elasticity Detection: A Building Block for
 Internet Congestion Control" (SIGCOMM 2022): 96 Mbit/s, 50 ms, a drop-tail queue of 2 BDP, one
-backlogged sender that is judged, and cross traffic.
+backlogged sender under evaluation, and cross traffic.
 
-Where the paper leaves room:
+Decisions where the paper leaves room:
 
-- **The link's rate** is given to NimbusCC, as the authors' published scripts do
-  (github.com/mitnebula/nimbus); ``nimbus-13`` is about what becomes of a wrong one.
-- **Poisson traffic** is of full packets, as the text says ("Poisson packet arrivals").
-- **"An equal mix"** of elastic and inelastic traffic is one backlogged NewReno flow and a third of
-  the link of Poisson traffic: with fair shares all three have as much.
+- **The link's rate** is given to NimbusCC, as in the authors' published scripts
+  (github.com/mitnebula/nimbus); ``nimbus-13`` studies the effect of a wrong rate.
+- **Poisson traffic** consists of full packets, as the text suggests ("Poisson packet arrivals").
+- **"An equal mix"** of elastic and inelastic traffic is one backlogged NewReno flow and Poisson
+  traffic of a third of the link: with fair shares all three flows have equal throughput.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ RTT_MS = 50.0
 QUEUE_BDP = 2.0
 #: "We report the mean accuracy of the detector across 5 runs" (section 7.2).
 _SEEDS = (1, 2, 3, 4, 5)
-#: A packet's time on the link. Without any randomness of a host, seeds would change nothing where
-#: TCP flows meet TCP flows or constant rates, and flows could lock in step.
+#: A packet's time on the link. Without random host timing, seeds would have no effect where TCP
+#: flows compete with TCP flows or constant rates, and flows could synchronise.
 _JITTER_MS = 0.125
 
-#: The senders that are compared; the paper has PCC-Vivace as well, which Linux has not.
+#: The compared senders; the paper also has PCC-Vivace, which Linux lacks.
 CCAS = ("nimbus", "cubic", "bbr", "vegas", "copa")
 COLOURS = {cca: f"C{i}" for i, cca in enumerate(CCAS)}
 
@@ -58,11 +58,11 @@ CATEGORIES = ("elastic", "inelastic", "mix")
 
 
 def seeds(*, quick: bool) -> tuple[int, ...]:
-    """Return the seeds of a study; a quick version has one."""
+    """Return the seeds of a study; its quick version has a single seed."""
     return _SEEDS[:1] if quick else _SEEDS
 
 
-def shared(  # noqa: PLR0913 - the testbed's settings, all by keyword but for the flows
+def shared(  # noqa: PLR0913 - the testbed's settings, all but the flows by keyword
     *flows: Flow,
     duration_s: float,
     seed: int,
@@ -74,10 +74,9 @@ def shared(  # noqa: PLR0913 - the testbed's settings, all by keyword but for th
     qdisc_options: tuple[tuple[str, Any], ...] = (),
     settings: Mapping[str, int] | None = None,
 ) -> Scenario:
-    """Return a scenario in the testbed; the first flow is the one that is judged.
+    """Return a scenario in the testbed; the first flow is the one under evaluation.
 
-    NimbusCC has the link's rate and the `settings`, by their names without
-    ``net.ipv4.tcp_nimbus_``.
+    NimbusCC receives the link's rate and the `settings`, named without ``net.ipv4.tcp_nimbus_``.
 
     Examples
     --------
@@ -111,11 +110,11 @@ def cross_traffic(
     category : str
         One of :data:`CATEGORIES`.
     rtt_ms : float
-        Base RTT of its TCP flow, if the testbed's is less.
+        Base RTT of its TCP flow, if larger than the testbed's.
     link_mbps : float
-        Rate of the link, of which Poisson traffic has a half, or a third in a mix.
+        Rate of the link; Poisson traffic takes a half of it, or a third in a mix.
     cca : str
-        Congestion control of its TCP flow.
+        CCA of its TCP flow.
 
     Examples
     --------
@@ -129,10 +128,11 @@ def cross_traffic(
 
 
 def pulser(mean_mbps: float, duration_s: float, link_mbps: float = LINK_MBPS) -> tuple[Flow, ...]:
-    """Return UDP flows that are one sender which pulses and otherwise heeds nothing.
+    """Return UDP flows that together form a sender with pulses and an otherwise constant rate.
 
-    A constant rate, and for a quarter of each period another flow. Its burst is that of the
-    paper's pulse, a half-sine of a quarter of the link's rate; on average pulses add nothing.
+    One flow has a constant rate; another is active for a quarter of each period. Its burst equals
+    that of the paper's pulse, a half-sine of a quarter of the link's rate; the mean rate is
+    unaffected.
 
     Examples
     --------
@@ -156,12 +156,12 @@ def pulser(mean_mbps: float, duration_s: float, link_mbps: float = LINK_MBPS) ->
 
 
 def category_of(scenario: Scenario) -> str:
-    """Return which of :data:`CATEGORIES` the traffic beside the first flow is.
+    """Return the category (:data:`CATEGORIES`) of all flows but the first.
 
     Examples
     --------
-    >>> one = shared(Flow(), *cross_traffic("mix"), duration_s=9, seed=1, name="")
-    >>> category_of(one)
+    >>> scenario = shared(Flow(), *cross_traffic("mix"), duration_s=9, seed=1, name="")
+    >>> category_of(scenario)
     'mix'
     """
     is_udp = {flow.is_udp for flow in scenario.flows[1:]}

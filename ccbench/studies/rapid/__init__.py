@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Konda and Kaur, RAPID: studies of its figures."""
+"""Studies of Konda and Kaur, RAPID."""

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network of the studies of RAPID, and measures that they share.
+"""The network of the RAPID studies, and common measurements.
 
 K. V. Konda and J. Kaur, "Rethinking the Timescales at Which Congestion-control Operates": a
 dumbbell of 1 Gbit/s and 60 ms, packets of 1040 bytes, a queue of one bandwidth-delay product.
 
-Linux's packets get that size by path MTU probing that starts there and never probes. Its receive
-windows start large, since those of ns-2 do not grow: RAPID would otherwise wait for them. Receivers
-of long transfers acknowledge every packet, as ns-2's do by default: the 7433 round trips of Table I
-are one packet more in each, which is half of that with delayed ACKs.
+Linux's packets get that size from path MTU probing that starts there and never probes. Receive
+windows start large, as in ns-2 they do not grow: RAPID would otherwise be limited by them.
+Receivers of long transfers acknowledge every packet, as by default in ns-2: the 7433 round trips of
+Table I correspond to one additional packet per round trip, twice the growth with delayed ACKs.
 """
 
 from __future__ import annotations
@@ -61,15 +61,15 @@ _SYSCTLS = {
 _TOLERANCE = "tcp_rapid.tolerance"
 _DEFAULT_TOLERANCE = 64
 
-#: Parameters for a network without noise, as in ns-2: no tolerance for it.
+#: Parameters for a network without noise, as in ns-2: zero tolerance.
 EXACT = {_TOLERANCE: "0"}
-#: The module's own defaults, with a tolerance for noise.
+#: The module's defaults, with a tolerance for noise.
 DEFAULTS: Mapping[str, str] = {}
 
-#: NewReno repairs one loss in a round trip. Linux's Reno does, without selective ACKs.
+#: NewReno repairs one loss per round trip, like Linux's Reno without selective ACKs.
 NEWRENO = {"net.ipv4.tcp_sack": "0"}
 
-#: Linux's usual send buffers, up to 64 MB: those of several flows have to fit into a guest.
+#: Linux's usual send buffers, up to 64 MB, so that those of several flows fit into a guest.
 SMALL_BUFFERS = {"net.ipv4.tcp_wmem": "4096 16384 67108864"}
 
 _SAMPLE_MS = 20.0
@@ -88,7 +88,7 @@ def bdp_packets(mbps: float = MBPS) -> int:
 
 
 def cbr(mbps: float, start_s: float = 0.0, stop_s: float | None = None) -> Flow:
-    """Return a constant flow of the paper's packets.
+    """Return a constant-rate flow of the paper's packets.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def cbr(mbps: float, start_s: float = 0.0, stop_s: float | None = None) -> Flow:
 
 
 def long_transfer(cca: str, *, start_s: float = 0.0) -> Flow:
-    """Return a long transfer whose receiver acknowledges every packet, as in ns-2.
+    """Return a bulk flow whose receiver acknowledges every packet, as in ns-2.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def long_transfer(cca: str, *, start_s: float = 0.0) -> Flow:
     return Flow(cca=cca, start_s=start_s, acks="every")
 
 
-def network(  # noqa: PLR0913 - a network has this many numbers; all are named
+def network(  # noqa: PLR0913 - a network's parameters, all by keyword
     *flows: Flow,
     duration_s: float,
     mbps: float = MBPS,
@@ -121,7 +121,7 @@ def network(  # noqa: PLR0913 - a network has this many numbers; all are named
     parameters: Mapping[str, str] = EXACT,
     **settings: Any,
 ) -> Scenario:
-    """Return flows in the paper's network; its queues are summarised.
+    """Return a scenario in the paper's network, with queue summaries.
 
     Parameters
     ----------
@@ -130,16 +130,15 @@ def network(  # noqa: PLR0913 - a network has this many numbers; all are named
     duration_s, mbps : float
         Length of the run and rate of the link.
     queue_packets : int, optional
-        Room of the queue; by default one bandwidth-delay product.
+        Queue capacity; by default one bandwidth-delay product.
     loss_every_packets : int, optional
         Period of the link's loss, as in a :class:`~ccbench.experiment.bottleneck.Bottleneck`.
     sysctls : mapping, optional
-        Settings of the hosts besides those of all studies.
+        Additional settings of the hosts.
     parameters : mapping
-        RAPID's parameters, of which those left out have their defaults; without effect if no flow
-        is RAPID's.
+        RAPID's parameters, with defaults for those omitted; no effect without RAPID flows.
     **settings
-        Others of the :class:`~ccbench.experiment.scenario.Scenario`.
+        Other arguments of the :class:`~ccbench.experiment.scenario.Scenario`.
 
     Examples
     --------
@@ -179,7 +178,7 @@ def tolerance_of(scenario: Scenario) -> int:
 
 
 def scheme_of(scenario: Scenario) -> str:
-    """Return the name of the first flow's scheme, as the paper has it.
+    """Return the paper's name of the first flow's scheme.
 
     Examples
     --------
@@ -193,19 +192,19 @@ def scheme_of(scenario: Scenario) -> str:
 
 
 def over_rtts(run: Run, flow: int = 0) -> pd.Series[float]:
-    """Return a flow's throughput in Mbit/s over one round trip that ends at each sample."""
+    """Return a flow's throughput in Mbit/s over the round trip before each sample."""
     mbps: pd.Series[float] = run.throughput(_SAMPLE_MS / 1e3)[flow]
     return mbps.rolling(_SAMPLES_IN_RTT, min_periods=1).mean()
 
 
 def mean_packets(run: Run) -> float:
-    """Return the mean of the queue's occupancy over time."""
+    """Return the time average of the queue's occupancy in packets."""
     shares = run.occupancy_distribution()
     return float((shares * shares.index).sum())
 
 
-def quantile_packets(run: Run, *parts: float) -> list[int]:
-    """Return the numbers of packets below or at which the queue is for these parts of the time."""
+def quantile_packets(run: Run, *probabilities: float) -> list[int]:
+    """Return quantiles of the queue's occupancy over time, in packets."""
     reached = run.occupancy_distribution().cumsum()
-    at = np.searchsorted(reached.to_numpy() + 1e-9, parts)
+    at = np.searchsorted(reached.to_numpy() + 1e-9, probabilities)
     return [int(reached.index[min(i, len(reached) - 1)]) for i in at]

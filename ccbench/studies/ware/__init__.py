@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""R. Ware, "Battle for Bandwidth", 2024: studies of its figures."""
+"""Studies of R. Ware, "Battle for Bandwidth", 2024."""

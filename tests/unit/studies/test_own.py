@@ -66,7 +66,7 @@ class TestStudyIn:
 
     def test_missing(self) -> None:
         """A file that is not there is said not to be."""
-        with pytest.raises(InputError, match=r"^study is 'nowhere\.py'; .* that is there"):
+        with pytest.raises(InputError, match=r"^study is 'nowhere\.py'; .* an existing Python file"):
             studies.get("nowhere.py")
 
 
