@@ -182,7 +182,7 @@ class TestRefusals:
     @needs_programs
     def test_too_much_under_way(self, web: HttpKernelEngine) -> None:
         """So is a path that holds more than the client asks for."""
-        with pytest.raises(InputError, match=r"hold is 125\.\d MB; it must be at most 13\.75 MB"):
+        with pytest.raises(InputError, match=r"queues is 125\.\d MB; it must be at most 13\.75 MB"):
             web.check(dumbbell(bandwidth_mbps=10_000, rtt_ms=100))
 
     @pytest.mark.parametrize("missing", programs.PACKAGES)

@@ -52,7 +52,7 @@ class TestParameters:
             ("tcp_rapid.tolerence", "did you mean 'tolerance'?"),
             ("tcp_cubic.hystar", "did you mean 'hystart'?"),
             ("tcp_rapit.push", "did you mean 'tcp_rapid'?"),
-            ("ccbench_link.out", "the virtual kernel has modules with parameters"),
+            ("ccbench_link.out", "the virtual kernel's modules with parameters are"),
         ],
     )
     def test_unknown(self, engine: KernelEngine, name: str, message: str) -> None:

@@ -185,7 +185,7 @@ class TestQdiscs:
         link = Bottleneck(
             bandwidth_mbps=10, queue_packets=100, qdisc=qdisc, qdisc_options=(option,)
         )
-        message = rf"^bottlenecks\[0\]\.qdisc_options has what Linux's {qdisc} refuses \(Inv.*\)"
+        message = rf"^the qdisc {qdisc} refuses bottlenecks\[0\]\.qdisc_options \(Inv.*\)"
         with pytest.raises(EngineError, match=message):
             engine.run(replace(dumbbell(), bottlenecks=(link,)))
 

@@ -34,8 +34,8 @@ def test_errors_of_compilers(tmp_path: Path) -> None:
     script = "echo 'a.c:7:1: error: no x'; for i in $(seq 30); do echo CC $i; done; exit 2"
     with pytest.raises(BuildError) as error:
         Builder(log=tmp_path / "log", jobs=1, cflags="").run(
-            ["sh", "-c", script], what="compiling", folder=tmp_path
+            ["sh", "-c", script], purpose="compiling", folder=tmp_path
         )
     first, *rest = str(error.value).splitlines()
-    assert first.endswith("/log, which has:")
+    assert first.endswith("/log, which contains:")
     assert ["  a.c:7:1: error: no x"] == rest

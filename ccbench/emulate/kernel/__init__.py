@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The virtual kernel: Linux, compiled as an ordinary program, in virtual time.
 
-:mod:`.source` builds it: finds a source, edits, configures and compiles it with our additions.
-:mod:`.boot` runs it: plans what the guest's init does, boots it, and reads its records.
-:mod:`.engine` runs scenarios with these; :mod:`.http` is the engine with a real web server in the
-guest.
+:mod:`.source` finds Linux's source, edits, configures and compiles it with ccbench's additions.
+:mod:`.boot` plans the steps of the guest's init, boots the guest and reads its records.
+:mod:`.engine` runs scenarios; :mod:`.http` is the engine with a real web server in the guest.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ def _http_engine() -> type[Engine]:
 
 
 def _built(version: str) -> KernelBuild:
-    """Return the kernel of a version, which must have been built."""
+    """Return the built kernel of a version."""
     from ccbench.emulate.kernel.source import build  # noqa: PLC0415 - compilers
 
-    found = build.find(version)
-    if found is None:
-        step = "build it with `ccbench kernel build --source`, and write what it says as version"
-        raise validation.bad(_VERSION.flag, version, "the version of one that is built", step)
-    return found
+    kernel = build.find(version)
+    if kernel is None:
+        step = "list them with `ccbench kernel list`, or run `ccbench kernel build --source`"
+        raise validation.bad(_VERSION.flag, version, "the version of a built kernel", step)
+    return kernel
 
 
 _VERSION = EngineOption(
@@ -49,8 +48,8 @@ _VERSION = EngineOption(
     parameter="kernel",
     kind=str,
     metavar="VERSION",
-    help="The virtual kernel to run, by its version in `ccbench kernel list`",
-    default="the one that was built last",
+    help="Version of the virtual kernel to run, as in `ccbench kernel list`",
+    default="the most recent build",
     read=_built,
 )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that the build starts, with a log of everything that they say."""
+"""Programs of a build, with a log of their output."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = ["BuildError", "Builder"]
 
 _LAST_LINES = 12
 
-#: How compilers and modpost mark what is wrong. With compilers side by side, what comes last is
-#: seldom why it failed.
-_WRONG = re.compile(r"(^|[\s:])(fatal )?error: ", re.IGNORECASE)
+#: Error lines of compilers and modpost. With parallel compilers, the last lines of the output are
+#: rarely the reason of a failure.
+_ERROR = re.compile(r"(^|[\s:])(fatal )?error: ", re.IGNORECASE)
 
-#: What of the caller's environment reaches the compilers. Everything else stays out: variables such
-#: as ARCH, CROSS_COMPILE, KCFLAGS or MAKEFLAGS would change what is built.
-_PASSED_ON = ("PATH", "HOME", "TMPDIR")
+#: Environment variables that compilers inherit. Others, such as ARCH, CROSS_COMPILE, KCFLAGS or
+#: MAKEFLAGS, would change the build.
+_INHERITED = ("PATH", "HOME", "TMPDIR")
 
-#: Kernels are stamped with the time, the place and the person of their build, and mix the stamp
-#: into their random numbers. Always the same stamp: the same source gives the same results.
+#: Build stamp of the kernel, which affects its random numbers. A constant stamp makes results a
+#: function of the source.
 _STAMP = {
     "KBUILD_BUILD_TIMESTAMP": "Wed Jan  1 00:00:00 UTC 2020",
     "KBUILD_BUILD_USER": "ccbench",
@@ -40,7 +40,7 @@ _STAMP = {
 
 
 class BuildError(CcbenchError):
-    """A step of the build failed; the message ends with the errors that it printed, or its end."""
+    """Failure of a build step; the message ends with its errors, or else its last output."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +50,11 @@ class Builder:
     Parameters
     ----------
     log : Path
-        The file to append everything that they print to.
+        The file to which their output is appended.
     jobs : int
-        How many compilers may run at once.
+        Maximum number of parallel compilers.
     cflags : str
-        Further flags for the compiler, for the kernel and for the modules.
+        Additional compiler flags for the kernel and the modules.
     """
 
     log: Path
@@ -64,14 +64,14 @@ class Builder:
     def make(
         self,
         *arguments: str,
-        what: str,
+        purpose: str,
         tree: Path,
         on_line: Callable[[str], None] | None = None,
     ) -> None:
         """Run make in a kernel tree; see :meth:`run`."""
         self.run(
             ["make", "ARCH=um", f"KCFLAGS={self.cflags}", f"-j{self.jobs}", *arguments],
-            what=what,
+            purpose=purpose,
             folder=tree,
             on_line=on_line,
         )
@@ -80,31 +80,31 @@ class Builder:
         self,
         arguments: Sequence[str],
         *,
-        what: str,
+        purpose: str,
         folder: Path,
         on_line: Callable[[str], None] | None = None,
     ) -> None:
-        """Run a program to its end; if we are interrupted, so is everything that it has started.
+        """Run a program to completion; an interrupt also kills its child processes.
 
         Parameters
         ----------
         arguments : sequence of str
             The program and its arguments.
-        what : str
-            What it does, for the error: "compiling the kernel".
+        purpose : str
+            The purpose of the program, for errors, such as "compiling the kernel".
         folder : Path
-            The folder to run it in.
+            The working directory.
         on_line : callable, optional
-            Called with every line that it prints.
+            Called with each line of its output.
 
         Raises
         ------
         BuildError
             If its exit status is not 0.
         """
-        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         last: deque[str] = deque(maxlen=_LAST_LINES)
-        wrong: list[str] = []
+        errors: list[str] = []
         with (
             self.log.open("a", encoding="utf-8") as log,
             subprocess.Popen(
@@ -117,7 +117,7 @@ class Builder:
                 text=True,
                 encoding="utf-8",
                 errors="replace",
-                start_new_session=True,  # so that what make starts can be ended with it
+                start_new_session=True,  # so that its child processes can be killed with it
             ) as process,
         ):
             log.write(f"$ {' '.join(arguments)}\n")
@@ -125,8 +125,8 @@ class Builder:
                 for line in process.stdout or ():
                     log.write(line)
                     last.append(line.rstrip())
-                    if _WRONG.search(line) and len(wrong) < _LAST_LINES:
-                        wrong.append(line.rstrip())
+                    if _ERROR.search(line) and len(errors) < _LAST_LINES:
+                        errors.append(line.rstrip())
                     if on_line is not None:
                         on_line(line)
             except BaseException:
@@ -134,7 +134,7 @@ class Builder:
                 raise
         if process.returncode != 0:
             reason = (
-                f"{what} failed with exit status {process.returncode}; "
-                f"all that it printed is in {self.log}, which {'has' if wrong else 'ends with'}:"
+                f"{purpose} failed with exit status {process.returncode}; the complete log is "
+                f"{self.log}, which {'contains' if errors else 'ends with'}:"
             )
-            raise BuildError("\n  ".join([reason, *(wrong or last)]))
+            raise BuildError("\n  ".join([reason, *(errors or last)]))

@@ -22,30 +22,30 @@ if TYPE_CHECKING:
 
 __all__ = ["checks"]
 
-#: Room for the guest's memory: what a usual scenario touches, for one run.
+#: Space for the memory of a guest with a typical scenario, in MB.
 _MEMORY_MB = 256
 
-#: Room for a run's records until they are read: three minutes at 400 Mbit/s.
+#: Space for the records of a run, in MB: three minutes at 400 Mbit/s.
 _RECORDS_MB = 512
 
-#: Room for building the kernel, with its source unpacked.
+#: Space for the kernel's unpacked source and its build, in MB.
 _BUILD_MB = 2048
 
 
 def checks(kernel: KernelBuild | None = None) -> list[Check]:
-    """Return the checks; modules that have changed are compiled for them, which takes seconds.
+    """Return the checks. Modified modules are compiled first, which takes seconds.
 
     Parameters
     ----------
     kernel : KernelBuild, optional
-        The kernel to run; left out, the one that was built last.
+        The kernel to run; by default the most recent build.
     """
     built = _built(kernel)
-    found = [_system()]
+    machine = [_system()]
     if not built.ok:
-        found += [_programs(), _room("room to build", existing(cache_dir()), _BUILD_MB)]
+        machine += [_programs(), _room("room to build", existing(cache_dir()), _BUILD_MB)]
     return [
-        *found,
+        *machine,
         built,
         _memory(),
         _room("room for records", Path(tempfile.gettempdir()), _RECORDS_MB),
@@ -69,7 +69,7 @@ def _programs() -> Check:
 def _built(kernel: KernelBuild | None) -> Check:
     try:
         kernel = kernel or build.installed()
-    except InputError as error:  # the cache cannot be where it is; the message says what to do
+    except InputError as error:  # an invalid cache folder
         detail, _, remedy = str(error).partition(": ")
         return Check(name="virtual kernel", ok=False, detail=detail, remedy=remedy)
     except CcbenchError as error:
@@ -81,7 +81,7 @@ def _built(kernel: KernelBuild | None) -> Check:
 
 
 def _memory() -> Check:
-    """Check the folder for the guest's memory, which is also its code's."""
+    """Check the folder of the guest's memory, which must also be executable."""
     remedy = f"mount -o remount,exec,size=50% {MEMORY_FOLDER} (in a container: --shm-size=1g)"
     try:
         with tempfile.TemporaryFile(dir=MEMORY_FOLDER) as file:

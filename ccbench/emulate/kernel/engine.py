@@ -33,22 +33,23 @@ if TYPE_CHECKING:
     from ccbench.emulate.kernel.source.build import KernelBuild
     from ccbench.emulate.resources import Needs
     from ccbench.experiment.scenario import Scenario
+    from ccbench.run import cca_info
 
 __all__ = ["KernelEngine"]
 
-#: What makes the tables of a run of a guest's records.
+#: The module that converts a guest's records to the tables of a run.
 _READER = "ccbench.emulate.kernel.boot.results"
 
 
 class KernelEngine:
     """Runs scenarios on the real Linux TCP stack, in virtual time.
 
-    Every run is a boot of Linux as an ordinary program of the user, on one core.
+    Each run boots Linux as an ordinary user process on one core.
 
     Parameters
     ----------
     kernel : KernelBuild, optional
-        The kernel to run. By default the one that ``ccbench kernel build`` has built last.
+        The kernel to run; by default the most recent build of ``ccbench kernel build``.
 
     Examples
     --------
@@ -57,10 +58,11 @@ class KernelEngine:
 
     name = INFO.name
 
-    #: The modules that lead from a scenario into the guest and from there to a run.
+    #: The modules that convert a scenario to a guest's input, and a guest's records to a run.
     code: ClassVar[tuple[str, ...]] = (
         "ccbench.experiment.scenario",
         "ccbench.emulate.kernel.boot.inputs",
+        "ccbench.emulate.kernel.source.descriptions",
         *qdiscs.MODULES,
         _READER,
     )
@@ -76,38 +78,38 @@ class KernelEngine:
     def of_version(cls, version: str) -> Self:
         """Return the engine of that version, whatever kernel is in use.
 
-        If the cache does not have its kernel, one is built as by ``ccbench kernel build``.
+        If the cache lacks its kernel, one is built as by ``ccbench kernel build``.
 
         Raises
         ------
         MissingRequirement
-            If its kernel is another one or cannot be built, or ccbench is another one.
+            If the kernel or ccbench here has another version, or the kernel cannot be built.
         """
         code, wanted = [*version.split("-"), ""][:2]
         if code != cls._code_version():
             raise MissingRequirement(
                 f"the engine {cls.name} here is {cls._code_version()}, but {code} is needed: "
-                "install the same ccbench as on the machine that asks for it"
+                "install the same ccbench as on the machine that submits the runs"
             )
         try:
             engine = cls(build.find(wanted) or build.build())
-            has = engine.kernel.version
-            if has == wanted:
+            actual = engine.kernel.version
+            if actual == wanted:
                 return engine
-            reason = f"what it gives here is Linux {engine.kernel.release}, {has}"
+            reason = f"it builds Linux {engine.kernel.release}, {actual}"
         except CcbenchError as error:
-            has, reason = _kernel_in_use(), str(error)
+            actual, reason = _kernel_in_use(), str(error)
         raise MissingRequirement(
-            f"the virtual kernel here is {has}, but {wanted} is needed: copy the folder {wanted} "
-            "from kernel/builds in the cache folder of a machine that has it into "
+            f"the virtual kernel here is {actual}, but {wanted} is needed: copy the folder "
+            f"{wanted} from kernel/builds in the cache folder of a machine that has it into "
             f"{cache_dir() / 'kernel' / 'builds'}, or set CCBENCH_CACHE to a folder that the "
-            "machines share, or give them the same linux-source package and ccbench (the compiler "
-            f"may be another); `ccbench kernel build` here does not help: {reason}"
+            "machines share, or install the same linux-source package and ccbench on them (the "
+            f"compiler may differ); `ccbench kernel build` does not help here: {reason}"
         )
 
     @cached_property
     def kernel(self) -> KernelBuild:
-        """The kernel that runs.
+        """The kernel of the guests.
 
         Raises
         ------
@@ -117,27 +119,28 @@ class KernelEngine:
         return self._given or build.installed()
 
     def version(self) -> str:
-        """Return what identifies everything that can change a result.
+        """Return an identifier of everything that affects results.
 
-        That is the code on a scenario's way into the guest and back, and what the guest runs.
+        It covers the code that encodes scenarios and decodes records, and the guest's software.
         """
         return "-".join([self._code_version(), *self.software()])
 
     def software(self) -> tuple[str, ...]:
-        """Return the versions of what the guest runs: of the kernel, with its modules."""
+        """Return the versions of the guest's software: of the kernel with its modules."""
         return (self.kernel.version,)
 
     def identity(self, scenario: Scenario) -> str:
-        """Return the digest of all that decides what a run of `scenario` looks like.
+        """Return the digest of everything that determines a run of `scenario`.
 
-        That is what the guest runs, what it is given, and the code that reads its records. Two
-        scenarios that give it the same have the same identity.
+        It covers the guest's software and input, and the code that reads its records. Two scenarios
+        with the same input have the same identity.
         """
-        given = self.guest_input(scenario)
-        return run_identity(self.name, *self.software(), code_digest(_READER), given.digest())
+        given = self.guest_input(scenario).digest()
+        info = repr(sorted(self._cca_info(scenario).items()))
+        return run_identity(self.name, *self.software(), code_digest(_READER), given, info)
 
     def provenance(self) -> dict[str, object]:
-        """Return what this engine is; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
+        """Describe this engine; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
         return {
             "ccbench": version("ccbench"),
             "engine": self.name,
@@ -150,14 +153,14 @@ class KernelEngine:
         }
 
     def check_cca(self, cca: str, field: str = "cca") -> None:
-        """Raise an InputError that names `field` if the kernel has no such congestion control."""
+        """Raise an InputError about `field` if the kernel lacks this congestion control."""
         if cca not in self.kernel.ccas:
             hint = validation.choice_hint(cca, self.kernel.ccas)
             step = f"{hint} (one of your own: name its folder in {OWN_MODULES})"
             raise validation.bad(field, cca, f"one of {', '.join(self.kernel.ccas)}", step)
 
     def check(self, scenario: Scenario) -> None:
-        """Raise an InputError if the kernel does not have what the scenario names."""
+        """Raise an InputError if the kernel lacks a CCA, qdisc or parameter of the scenario."""
         for i, flow in enumerate(scenario.flows):
             if not flow.is_udp:
                 self.check_cca(flow.cca, f"flows[{i}].cca")
@@ -165,28 +168,36 @@ class KernelEngine:
         parameters.check(scenario, self.kernel)
 
     def needs(self, scenario: Scenario) -> Needs:
-        """Return what a run takes; see :meth:`ccbench.emulate.engine.Engine.needs`."""
+        """Return the resources of a run; see :meth:`ccbench.emulate.engine.Engine.needs`."""
         return needs(scenario)
 
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
         """Run a scenario; see :meth:`ccbench.emulate.engine.Engine.run`."""
         self.check(scenario)
         build.hold(self.kernel)
-        given = self.guest_input(scenario)
+        given, info = self.guest_input(scenario), self._cca_info(scenario)
         with workspace() as directory:
             boot(self.kernel, directory, given=given, on_progress=on_progress)
-            tables = read_tables(directory, given)
+            tables = read_tables(directory, given, info)
         provenance = run_provenance(self, scenario)
         if drops := queues.drops(scenario, self.kernel):
             provenance["drops"] = drops
+        if info:
+            names = {cca: [field.name for field in fields] for cca, fields in info.items()}
+            provenance["cca_info"] = names
         return Run(scenario=scenario, provenance=provenance, **tables)
 
     def guest_input(self, scenario: Scenario) -> GuestInput:
-        """Return what the guest is given for a scenario."""
+        """Return the guest's input for a scenario."""
         return guest_input(scenario, self.kernel)
 
+    def _cca_info(self, scenario: Scenario) -> dict[str, tuple[cca_info.Field, ...]]:
+        """Return the state that the scenario's congestion controls report, by their names."""
+        fields = {flow.cca: self.kernel.cca(flow.cca).info for flow in scenario.flows}
+        return {cca: info for cca, info in fields.items() if info}
+
     def doctor(self) -> list[Check]:
-        """Return what the virtual kernel needs of this machine, and whether it is there."""
+        """Return the checks of this machine's requirements."""
         return doctor.checks(self._given)
 
 

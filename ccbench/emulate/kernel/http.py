@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual kernel with a real web server in it, and a real client that asks it.
+"""The virtual kernel with a real web server as the sender.
 
-What fills the bottleneck is then not made by us: nginx answers h2load over HTTP/2, both of them
-this machine's own programs, as processes of the guest.
+nginx and h2load, the programs installed on this machine, run as processes in the guest and
+communicate over HTTP/2.
 """
 
 from __future__ import annotations
@@ -29,27 +29,26 @@ if TYPE_CHECKING:
 
 __all__ = ["HttpKernelEngine"]
 
-#: Every flow is a process in the guest.
-_MOST_FLOWS = 64
+#: Maximum number of flows from the web server, each of which is a process in the guest.
+_MAX_FLOWS = 64
 
 
 class HttpKernelEngine(KernelEngine):
     """Runs scenarios in the virtual kernel, with a real web server as the sender.
 
-    Every flow of kind ``"bulk"`` is one connection of HTTP/2 without TLS. nginx sends, with the
-    flow's CCA, which its listening socket is given. h2load connects when the flow starts, asks for
-    pages of 100 kB to 1 MB over and over, a hundred at any time, and is ended when the flow stops.
-    All other flows are those of :class:`~ccbench.emulate.kernel.engine.KernelEngine`.
+    Each flow of kind ``"bulk"`` is one HTTP/2 connection without TLS. nginx sends with the flow's
+    CCA, which is set on its listening socket. h2load connects when the flow starts, continuously
+    requests pages of 100 kB to 1 MB with a hundred requests outstanding, and is killed when the
+    flow stops. All other flows are those of
+    :class:`~ccbench.emulate.kernel.engine.KernelEngine`.
 
-    As the client keeps asking, its ACKs are delayed.
-
-    Samples are those of the sockets of nginx and h2load. Payload is what TCP calls so: it includes
-    the headers of HTTP/2.
+    ACKs are delayed, as the client keeps sending requests. Samples are those of the sockets of
+    nginx and h2load. Payload is TCP payload and includes HTTP/2 headers.
 
     Parameters
     ----------
     kernel : KernelBuild, optional
-        The kernel to run. By default the one that ``ccbench kernel build`` has built last.
+        The kernel to run; by default the most recent build of ``ccbench kernel build``.
 
     Examples
     --------
@@ -67,20 +66,20 @@ class HttpKernelEngine(KernelEngine):
         Raises
         ------
         MissingRequirement
-            If this machine cannot have it: another kernel, or other programs.
+            If this machine lacks that kernel or has other programs.
         """
         engine = super().of_version(version)
         digest = version.rpartition("-")[2]
         if engine.programs_digest != digest:
             raise MissingRequirement(
                 f"{' and '.join(web.PACKAGES)} here are {engine.programs_digest}, but {digest} is "
-                "needed: install the same packages as on the machine that asks for it"
+                "needed: install the same packages as on the machine that submits the runs"
             )
         return engine
 
     @cached_property
     def programs_digest(self) -> str:
-        """16 hexadecimal digits for the programs and their libraries.
+        """Digest of the programs and their libraries: 16 hexadecimal digits.
 
         Raises
         ------
@@ -90,33 +89,33 @@ class HttpKernelEngine(KernelEngine):
         return web.programs_digest()
 
     def software(self) -> tuple[str, ...]:
-        """Return the versions of what the guest runs: of the kernel and of the programs."""
+        """Return the versions of the kernel and the programs in the guest."""
         return (*super().software(), self.programs_digest)
 
     def guest_input(self, scenario: Scenario) -> GuestInput:
-        """Return what the guest is given for a scenario."""
+        """Return the guest's input for a scenario."""
         return guest_input(scenario, self.kernel, web.web_programs(scenario))
 
     def provenance(self) -> dict[str, object]:
-        """Return what this engine is; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
+        """Describe this engine; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
         return {**super().provenance(), "programs": self.programs_digest}
 
     def check(self, scenario: Scenario) -> None:
-        """Raise an InputError if the kernel or the web server cannot do what the scenario asks.
+        """Check that the kernel and the web server can run a scenario.
 
         Raises
         ------
         InputError
-            Also for bulk flows whose round trip is longer than the scenario's, for CCAs
-            that need a receiver, and for more under way than the client asks for.
+            If they cannot: also for bulk flows with an extra delay, for CCAs that need a receiver,
+            and for paths that hold more data than the client requests.
         MissingRequirement
             If a program is not installed.
         """
         web.check_installed()
         super().check(scenario)
         served = web.served(scenario)
-        if not 1 <= len(served) <= _MOST_FLOWS:
-            allowed = f"1 to {_MOST_FLOWS} for the web server"
+        if not 1 <= len(served) <= _MAX_FLOWS:
+            allowed = f"1 to {_MAX_FLOWS} for the web server"
             step = "change their number, or use the engine kernel"
             raise validation.bad("flows of kind bulk", len(served), allowed, step)
         last = max(served)
@@ -143,12 +142,12 @@ class HttpKernelEngine(KernelEngine):
             if self.kernel.cca(flow.cca).needs_receiver:
                 raise InputError(
                     f"cca = {flow.cca!r} (flows[{i}]): it needs a receiver that takes part, which "
-                    "the web server's client is not: use the engine kernel"
+                    "the web server's client does not: use the engine kernel"
                 )
-        _check_under_way(scenario)
+        _check_path(scenario)
 
     def needs(self, scenario: Scenario) -> Needs:
-        """Return what a run takes, with the memory of the web server and its clients."""
+        """Return the resources of a run, including the web server and its clients."""
         needs, programs_bytes = super().needs(scenario), web.memory_mb(scenario) * 2**20
         return replace(
             needs,
@@ -157,17 +156,17 @@ class HttpKernelEngine(KernelEngine):
         )
 
     def doctor(self) -> list[Check]:
-        """Return what engine and programs need of this machine, and whether it is there."""
+        """Return the checks of this machine's requirements, including the programs."""
         return [*super().doctor(), Check.of_programs("web server and client", web.missing())]
 
 
-def _check_under_way(scenario: Scenario) -> None:
-    """Make sure that a client asks for more than the path can hold."""
-    under_way = MTU_BYTES * plan.under_way(scenario)
-    if under_way > web.MOST_UNDER_WAY_BYTES:
-        allowed = f"at most {web.MOST_UNDER_WAY_BYTES / 1e6:g} MB for the web server's client"
+def _check_path(scenario: Scenario) -> None:
+    """Check that the path holds less data than a client requests."""
+    path_bytes = MTU_BYTES * plan.path_packets(scenario)
+    if path_bytes > web.MAX_PATH_BYTES:
+        allowed = f"at most {web.MAX_PATH_BYTES / 1e6:g} MB for the web server's client"
         step = "lower bandwidth_mbps, rtt_ms or queue_packets, or use the engine kernel"
-        shown = f"{under_way / 1e6:.1f} MB"
         raise InputError(
-            f"what the path and its queues hold is {shown}; it must be {allowed}: {step}"
+            f"the capacity of the path and its queues is {path_bytes / 1e6:.1f} MB; it must be "
+            f"{allowed}: {step}"
         )

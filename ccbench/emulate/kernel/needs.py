@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory, scratch space and work of a run in the virtual kernel.
 
-The numbers were measured; ``tests/kernel/test_resources.py`` holds them to what runs take.
+The constants were measured; ``tests/kernel/test_resources.py`` compares them with actual runs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.emulate._load import packets, samples, work_mbit
 from ccbench.emulate.kernel.boot import records
-from ccbench.emulate.kernel.boot.plan import under_way
+from ccbench.emulate.kernel.boot.plan import path_packets
 from ccbench.emulate.resources import Needs
 
 if TYPE_CHECKING:
@@ -18,39 +18,39 @@ if TYPE_CHECKING:
 
 __all__ = ["needs"]
 
-#: Memory of a guest, and of it for each packet under way and for each flow, in bytes.
+#: Memory of a guest: constant, per packet on the path and per flow, in bytes.
 _GUEST_BYTES = 12e6
 _GUEST_PACKET_BYTES = 1200
-#: Background packets have their payload for themselves, those of flows share a page.
+#: The same per background packet: it has its own payload, while packets of flows share a page.
 _BACKGROUND_PACKET_BYTES = 2400
 _GUEST_FLOW_BYTES = 8192
 
-#: What reads the records and sums them up, for each event, sample, other record and flow, in bytes.
+#: Memory for reading the records: constant, per event, sample, other record and flow, in bytes.
 _READER_BYTES = 20e6
 _EVENT_BYTES = 115
 _SAMPLE_BYTES = 400
 _OTHER_BYTES = 200
 _FLOW_BYTES = 1000
-#: What of that stays as the run.
+#: The part of it that the run keeps.
 _RUN_EVENT_BYTES = 24
 _RUN_SAMPLE_BYTES = 130
 
-#: Files besides those of records: the plan, the console and so on.
+#: Size of files other than records, such as the plan and the console, in bytes.
 _SMALL_FILES_BYTES = 64e3
 
-#: A packet arrives at a queue, and leaves it or is dropped.
+#: Events per packet: it is enqueued, and dequeued or dropped.
 _EVENTS_PER_PACKET = 2
 
 
 def needs(scenario: Scenario) -> Needs:
-    """Return what a run takes; of the guest's memory, what it touches."""
+    """Return the resources of a run; of the guest's memory only the part in use counts."""
     flows = scenario.flow_count
     share = scenario.noise.background_share
     packet_bytes = (1 - share) * _GUEST_PACKET_BYTES + share * _BACKGROUND_PACKET_BYTES
-    guest_bytes = _GUEST_BYTES + packet_bytes * under_way(scenario) + _GUEST_FLOW_BYTES * flows
+    guest_bytes = _GUEST_BYTES + packet_bytes * path_packets(scenario) + _GUEST_FLOW_BYTES * flows
     logged = _EVENTS_PER_PACKET * sum(packets(scenario)) if scenario.queue_log is True else 0.0
     sampled = samples(scenario)
-    other = _others(scenario)
+    other = _other_records(scenario)
     is_log = logged * _EVENT_BYTES > sampled * _SAMPLE_BYTES
     return Needs(
         running_bytes=guest_bytes,
@@ -73,8 +73,8 @@ def needs(scenario: Scenario) -> Needs:
     )
 
 
-def _others(scenario: Scenario) -> float:
-    """Return how many records there are at most besides events and samples: summaries, batches."""
+def _other_records(scenario: Scenario) -> float:
+    """Return the maximum number of records of summaries and batches."""
     number = 0.0
     if scenario.queue_log == "summary":
         times = scenario.duration_s * 1e3 / scenario.sample_interval_ms

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A web server and its clients as programs of the guest: nginx, which h2load asks over HTTP/2."""
+"""Web server (nginx) and HTTP/2 clients (h2load) as programs in the guest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FIRST_PORT",
     "LAST_PORT",
-    "MOST_UNDER_WAY_BYTES",
+    "MAX_PATH_BYTES",
     "PACKAGES",
     "check_installed",
     "find",
@@ -34,14 +34,14 @@ __all__ = [
     "web_programs",
 ]
 
-#: The programs, and Debian's and Ubuntu's packages that bring them.
+#: The programs, and the packages of Debian and Ubuntu that contain them.
 _SERVER, _CLIENT = "nginx", "h2load"
 PACKAGES = {_SERVER: "nginx-light", _CLIENT: "nghttp2-client"}
 
-#: Servers are where ordinary users do not look for programs.
+#: Search path of programs; servers are in folders that are not on ordinary users' PATH.
 FOLDERS = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 
-#: Each flow has a port of its own: this plus its number. The twin of the number in
+#: Port of flow 0; each flow's port is this plus its number, as in
 #: ``kernel_modules/flows/served.c``.
 FIRST_PORT = 8000
 LAST_PORT = 65_535
@@ -49,19 +49,19 @@ LAST_PORT = 65_535
 _CLIENT_MB = 16
 _SERVER_MB = 64
 
-#: What is served. Pages of several sizes do not end all at once, however evenly the server shares
-#: its connection among the answers; so there is always something to send.
+#: Sizes of the pages in bytes. Responses of different sizes do not end at the same time, so the
+#: server always has data to send.
 _PAGES_BYTES = tuple(range(100_000, 1_000_001, 100_000))
 
-#: How many pages a client has asked for at any time, and how much that is at least. The most that
-#: may be under way or wait is far less, so that the asking never limits the sending.
-_ASKED_FOR = 100
-MOST_UNDER_WAY_BYTES = _ASKED_FOR * sum(_PAGES_BYTES) // len(_PAGES_BYTES) // 4
+#: Number of a client's outstanding requests, and the maximum capacity of the path and its queues in
+#: bytes: a quarter of the requested data, so that requests never limit the server.
+_REQUESTS = 100
+MAX_PATH_BYTES = _REQUESTS * sum(_PAGES_BYTES) // len(_PAGES_BYTES) // 4
 
-#: The server's start-up takes no time in the guest but what it sleeps.
+#: Start-up time of the server in the guest's time, in nanoseconds.
 _START_UP_NS = 100_000_000
 
-#: As in Debian's own settings, but that a connection never ends by itself. Paths are the guest's.
+#: Debian's default settings, except that connections are never closed. Paths are the guest's.
 SETTINGS = """\
 daemon off;
 master_process off;
@@ -89,15 +89,15 @@ http {{
 }}
 """
 
-#: One connection, with windows of HTTP/2 that are never full, for longer than any scenario.
+#: One connection with unlimited HTTP/2 windows, for longer than any scenario.
 CLIENT_OPTIONS = (
-    *("--duration=1000000", "--clients=1", "--threads=1", f"--max-concurrent-streams={_ASKED_FOR}"),
+    *("--duration=1000000", "--clients=1", "--threads=1", f"--max-concurrent-streams={_REQUESTS}"),
     *("--window-bits=30", "--connection-window-bits=30", "--no-tls-proto=h2c"),
 )
 
 
 def web_programs(scenario: Scenario) -> Programs:
-    """Return the server and its clients for the bulk flows of a scenario.
+    """Return the web server and its clients for the bulk flows of a scenario.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def web_programs(scenario: Scenario) -> Programs:
         sender=(
             "hostfs /host /",
             "bind /host/run /run",
-            # Whoever runs this, here the server's own files are the guest's root's.
+            # The server's own files belong to the guest's root, whatever the host's user.
             "memory /host/tmp",
             server,
             f"sleep {_START_UP_NS}",
@@ -127,12 +127,12 @@ def web_programs(scenario: Scenario) -> Programs:
 
 
 def memory_mb(scenario: Scenario) -> int:
-    """Return the memory of the server and its clients, in MB."""
+    """Return the memory of the server and its clients in MB."""
     return _SERVER_MB + _CLIENT_MB * len(served(scenario))
 
 
 def served(scenario: Scenario) -> dict[int, Flow]:
-    """Return the single flows that the web server sends, by their numbers."""
+    """Return the flows that the web server sends, by their numbers."""
     flows: dict[int, Flow] = {}
     number = 0
     for flow in scenario.flows:
@@ -143,7 +143,7 @@ def served(scenario: Scenario) -> dict[int, Flow]:
 
 
 def _client(number: int, start_s: float, stop_s: float, scenario: Scenario) -> str:
-    """Return the step that starts the client of a flow, and ends it where the flow stops."""
+    """Return the step that runs the client of a flow from the flow's start to its stop."""
     start_ns = round(start_s * 1e9)
     length_ns = round(stop_s * 1e9) - start_ns if stop_s < scenario.duration_s else 0
     base = f"http://{SENDER}:{FIRST_PORT + number}"
@@ -158,7 +158,7 @@ def _pages() -> dict[str, bytes]:
 
 
 def programs_digest() -> str:
-    """Return 16 hexadecimal digits for the programs and the libraries that they are linked with.
+    """Return the digest of the programs and their linked libraries: 16 hexadecimal digits.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def missing() -> dict[str, str]:
 
 
 def find(name: str) -> str | None:
-    """Return where a program is, or None if it is not installed."""
+    """Return the path of a program, or None if it is not installed."""
     return shutil.which(name, path=FOLDERS)
 
 
@@ -200,7 +200,7 @@ def _path(name: str) -> str:
 
 
 def _libraries(program: str) -> Sequence[str]:
-    """Return the files of the libraries that a program is linked with, sorted."""
-    answer = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
-    words = (word for line in answer.splitlines() for word in line.split())
+    """Return the paths of the libraries that a program is linked with, sorted."""
+    output = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
+    words = (word for line in output.splitlines() for word in line.split())
     return sorted({word for word in words if word.startswith("/")})

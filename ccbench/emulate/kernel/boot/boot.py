@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One boot of the virtual kernel: start it, watch it, end it."""
+"""Start, supervision and end of a guest."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 __all__ = ["boot"]
 
-#: A guest whose clock stands still for this long of the host's time hangs.
+#: Host time after which a guest whose clock does not advance is considered hung, in seconds.
 HANG_S = 60.0
 
-#: How long a guest that hangs may take to say where, in seconds.
-_LAST_WORDS_S = 5.0
+#: Time limit for a hung guest to print its call trace, in seconds.
+_TRACE_TIMEOUT_S = 5.0
 
-#: How often progress is reported, in seconds.
+#: Interval of progress reports in seconds.
 _POLL_S = 0.1
-#: Between two looks no more time counts, in seconds: a busy machine may take as long.
-_MOST_POLL_S = 1.0
+#: Maximum time that counts between two polls, in seconds, as on a busy machine.
+_MAX_POLL_S = 1.0
 
 
 def boot(
@@ -43,28 +43,28 @@ def boot(
     given: GuestInput,
     on_progress: Progress | None = None,
 ) -> None:
-    """Run the guest on its plan until it powers off.
+    """Boot the guest with its plan and wait until it powers off.
 
     Parameters
     ----------
     build : KernelBuild
         The kernel, its modules and its init.
     directory : Path
-        An empty folder, for the files that the guest is given and for its results.
+        An empty folder for the guest's input and its records.
     given : GuestInput
-        What it is given.
+        The guest's input.
     on_progress : callable, optional
-        Called several times a second with the seconds of virtual time that have passed. An
-        exception that it raises ends the guest.
+        Called several times a second with the elapsed virtual time in seconds. An exception that it
+        raises ends the guest.
 
     Raises
     ------
     EngineError
-        If the guest does not get to the end of its plan. After a crash it carries the innermost
-        calls, with the lines of modules' sources, and names the file that has the whole console;
-        else it carries the console's last lines.
+        If the guest does not complete its plan. After a crash, the error names the file with the
+        console log and includes the innermost calls with their source lines; otherwise it includes
+        the console's last lines.
     CcbenchError
-        If there is no room for what it records: not the scenario's fault.
+        If there is no space for the records, which is not the scenario's fault.
     """
     console = directory / "console"
     given.write(directory)
@@ -87,9 +87,9 @@ def boot(
             start_new_session=True,
         )
         try:
-            hung = not _watch(process, directory / "progress.bin", on_progress)
-            if hung:
-                _ask_where(process)
+            is_hung = not _watch(process, directory / "progress.bin", on_progress)
+            if is_hung:
+                _request_trace(process)
         finally:
             _kill(process)
     failure = ending.failure(
@@ -97,7 +97,7 @@ def boot(
         build,
         status=process.returncode,
         memory_mb=given.memory_mb,
-        hung_s=HANG_S if hung else 0,
+        hung_s=HANG_S if is_hung else 0,
         records=directory.parent,
     )
     if failure is not None:
@@ -109,20 +109,20 @@ def _watch(
     progress: Path,
     on_progress: Progress | None,
 ) -> bool:
-    """Wait for the end of the process; False if the guest's clock has stopped."""
-    seen = -1.0
-    still_s, looked = 0.0, time.monotonic()
-    # A descriptor that becomes readable when the process ends: it is noticed at once.
+    """Wait for the end of the process; return False if the guest's clock has stopped."""
+    last_s = -1.0
+    stopped_s, polled_at_s = 0.0, time.monotonic()
+    # The descriptor becomes readable when the process ends, so select() returns at once.
     with os.fdopen(os.pidfd_open(process.pid)) as ended:
         while not select.select([ended], [], [], _POLL_S)[0]:
             now_s = _progress_s(progress)
-            # However long ago we looked: who was stopped meanwhile, as with the whole machine, has
-            # not seen the guest stand still.
-            passed_s = min(time.monotonic() - looked, _MOST_POLL_S)
-            looked = time.monotonic()
-            still_s = still_s + passed_s if now_s == seen else 0.0
-            seen = now_s
-            if still_s > HANG_S:
+            # The limit excludes time in which this process was suspended, as with the whole
+            # machine.
+            elapsed_s = min(time.monotonic() - polled_at_s, _MAX_POLL_S)
+            polled_at_s = time.monotonic()
+            stopped_s = stopped_s + elapsed_s if now_s == last_s else 0.0
+            last_s = now_s
+            if stopped_s > HANG_S:
                 return False
             if on_progress is not None:
                 on_progress(max(now_s, 0.0))
@@ -140,15 +140,15 @@ def _progress_s(progress: Path) -> float:
     return float(time_ns) / 1e9
 
 
-def _ask_where(process: subprocess.Popen[bytes]) -> None:
-    """Let a guest that hangs end itself, with what its processor and its tasks are at."""
+def _request_trace(process: subprocess.Popen[bytes]) -> None:
+    """Make a hung guest print the call traces of its processor and tasks, and end."""
     with suppress(ProcessLookupError, subprocess.TimeoutExpired):
         process.send_signal(signal.SIGTRAP)
-        process.wait(_LAST_WORDS_S)
+        process.wait(_TRACE_TIMEOUT_S)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End the guest and the processes that it has made, which share its session."""
+    """Kill the guest and its child processes, which share its session."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

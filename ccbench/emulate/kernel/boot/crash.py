@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Crashes of the guest: what happened, in which line of which module, by what the console says."""
+"""Crashes of the guest: cause and source line, derived from its console."""
 
 from __future__ import annotations
 
@@ -24,65 +24,67 @@ __all__ = [
     "Crash",
     "Place",
     "crashes_dir",
+    "describe",
     "explain",
-    "in_words",
     "is_own",
-    "keep_console",
     "source_line",
+    "store_console",
 ]
 
-#: Consoles that are kept, the latest.
-CONSOLES_KEPT = 20
+#: Number of stored consoles; the oldest are removed.
+MAX_CONSOLES = 20
 
-#: How many places are shown of a chain of calls.
-_SHOWN = 6
+#: Number of entries of a call trace in an error.
+_MAX_CALLS = 6
 
-#: Functions begin at multiples of at most so many bytes.
+#: Maximum alignment of functions in bytes.
 _ALIGNMENT = 64
 
-#: Where Linux begins to tell of a crash.
-_BEGINS = re.compile(
+#: First line of Linux's report of a crash.
+_BEGIN = re.compile(
     r"RIP: \d+:|BUG: |bad: scheduling|softirq: huh|Kernel panic|Received SIGSEGV in SIGSEGV"
 )
-#: What it says of its reason, rather than of the state that it is in.
-_SAYS = re.compile(r"BUG: |bad: scheduling|softirq: huh|Kernel panic")
-#: A place in the code: the instruction that crashed, or an entry of the call trace, which is where
-#: a call returns to.
+#: Line that states the reason of a crash, rather than the state of the processor.
+_REASON = re.compile(r"BUG: |bad: scheduling|softirq: huh|Kernel panic")
+#: A code address: the instruction that crashed, or a return address in the call trace.
 _PLACE = re.compile(
     r"(?P<at>RIP: \d+:|\[<[0-9a-f]+>\] (?:\? )?)"
     r"(?P<function>[\w.]+)\+0x(?P<offset>[0-9a-f]+)/0x(?P<size>[0-9a-f]+)(?: \[(?P<module>\w+)\])?"
 )
-#: What Linux says and what it means, in this order: a panic may follow from an earlier fault.
-_MEANINGS = (
-    (r"BUG: scheduling while atomic|bad: scheduling", "it sleeps where it must not"),
-    (r"BUG: failure at", "it called BUG()"),
-    (r"Kernel stack overflow", "its stack is full: too deep a recursion, or large local variables"),
-    (r"RIP: \d+:0x0$", "it called a function at address 0"),
-    (r"not syncing: .* addr 0x0(?:,|$)", "a null pointer, or one that no address can be"),
+#: Linux's messages and their causes, in order of precedence: a panic may follow an earlier fault.
+_CAUSES = (
+    (r"BUG: scheduling while atomic|bad: scheduling", "sleeping in atomic context"),
+    (r"BUG: failure at", "a call of BUG()"),
+    (
+        r"Kernel stack overflow",
+        "a stack overflow (recursion too deep, or local variables too large)",
+    ),
+    (r"RIP: \d+:0x0$", "a call of a function at address 0"),
+    (r"not syncing: .* addr 0x0(?:,|$)", "a null or non-canonical pointer"),
     (
         r"not syncing: (?:Segfault|Kernel (?:tried|mode fault)).* addr (0x\w+)",
         r"a bad pointer, \1",
     ),
     (r"not syncing: Kernel mode signal 8$", "a division by zero"),
-    (r"not syncing: Kernel mode signal 4$", "an invalid instruction, as of __builtin_trap()"),
+    (r"not syncing: Kernel mode signal 4$", "an invalid instruction, such as __builtin_trap()"),
     (r"not syncing: (.*)", r"panic: \1"),
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A place in the guest's code.
+    """An address in the guest's code.
 
     Parameters
     ----------
     function : str
         Name of the function.
     offset, size : int
-        Bytes from the function's begin, and its length.
+        Offset in the function and its length, in bytes.
     module : str
-        Name of the module; empty: the kernel itself.
+        Name of the module; empty for the kernel itself.
     returns : bool
-        Whether this is where a call returns to, rather than the instruction itself.
+        Whether this is the return address of a call.
     """
 
     function: str
@@ -98,21 +100,21 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Crash:
-    """A crash, as the console describes it.
+    """A crash as reported on the console.
 
     Parameters
     ----------
-    meaning : str
-        What happened, in words; empty: unknown.
-    said : str
-        The line in which Linux says that.
+    cause : str
+        The cause in words; empty if unknown.
+    report : str
+        The line of the console that states it.
     places : tuple of Place
-        The latest calls, from the innermost on. Linux finds them by looking through the stack: some
-        may have returned long ago.
+        The call trace, innermost first. Linux scans the stack for it, so some of the calls may have
+        returned earlier.
     """
 
-    meaning: str
-    said: str
+    cause: str
+    report: str
     places: tuple[Place, ...]
 
     @property
@@ -122,12 +124,12 @@ class Crash:
 
     @classmethod
     def read(cls, console: Sequence[str]) -> Crash | None:
-        """Return the first crash that a console tells of, None if there is none."""
+        """Return the first crash on a console, None if there is none."""
         lines = _from_crash(console)
         if not lines:
             return None
-        said = next((line for line in lines if _SAYS.search(line)), lines[0])
-        found = (match for line in lines if (match := _PLACE.search(line)))
+        report = next((line for line in lines if _REASON.search(line)), lines[0])
+        matches = (match for line in lines if (match := _PLACE.search(line)))
         places = tuple(
             Place(
                 function=match["function"],
@@ -136,31 +138,31 @@ class Crash:
                 module=match["module"] or "",
                 returns=not match["at"].startswith("RIP"),
             )
-            for match in found
-            # No call returns to the begin of a function: such an address is something else.
+            for match in matches
+            # Offset 0 is not a return address but some other value on the stack.
             if match["at"].startswith("RIP") or int(match["offset"], 16)
         )
-        if places and places[0].returns:  # what is above it is left of earlier calls
+        if places and places[0].returns:  # entries above panic() are remnants of earlier calls
             panics = (i for i, place in enumerate(places, start=1) if place.function == "panic")
             places = places[next(panics, 0) :]
-        return cls(meaning=_meaning(lines), said=said.strip(), places=places)
+        return cls(cause=_cause(lines), report=report.strip(), places=places)
 
-    def shown(self, build: KernelBuild) -> list[str]:
-        """Return what Linux says, and the innermost calls with their lines in sources."""
+    def excerpt(self, build: KernelBuild) -> list[str]:
+        """Return Linux's report, and the innermost calls with their source lines."""
         culprit = self.culprit
         begin = self.places.index(culprit) if culprit else 0
         above = [place for place in self.places[:begin] if not place.returns]
-        chain = [*above[:1], *self.places[begin:]][:_SHOWN]
-        return [self.said, *(in_words(place, build) for place in chain)]
+        chain = [*above[:1], *self.places[begin:]][:_MAX_CALLS]
+        return [self.report, *(describe(place, build) for place in chain)]
 
 
 def _from_crash(console: Sequence[str]) -> list[str]:
-    """Return what a console says from a crash on, without times; empty if there is none.
+    """Return the console lines from a crash on, without times; empty if there is none.
 
-    The processor's state comes first, then its calls, and last the tasks that wait.
+    The processor's state is first, followed by its call trace and the waiting tasks.
     """
     lines = [line.partition("] ")[2] if line.startswith("[") else line for line in console]
-    begin = next((i for i, line in enumerate(lines) if _BEGINS.search(line)), len(lines))
+    begin = next((i for i, line in enumerate(lines) if _BEGIN.search(line)), len(lines))
     lines = lines[begin:]
     panic = next((i for i, line in enumerate(lines) if "Kernel panic" in line), 0)
     if panic and lines[0].startswith("RIP"):
@@ -168,34 +170,34 @@ def _from_crash(console: Sequence[str]) -> list[str]:
     return lines
 
 
-def _meaning(lines: Sequence[str]) -> str:
-    for pattern, meaning in _MEANINGS:
+def _cause(lines: Sequence[str]) -> str:
+    for pattern, cause in _CAUSES:
         for line in lines:
             if match := re.search(pattern, line):
-                return match.expand(meaning)
+                return match.expand(cause)
     return ""
 
 
-def in_words(place: Place, build: KernelBuild) -> str:
-    """Return a place with the line of its source, if that can be found."""
+def describe(place: Place, build: KernelBuild) -> str:
+    """Return a place with its source line, if available."""
     line = source_line(place, build)
     return f"{place} ({line})" if line else str(place)
 
 
 def explain(crash: Crash, build: KernelBuild) -> str:
-    """Say where a crash happened, and what to do about it, in one line without an end."""
-    what = crash.meaning or crash.said.lower()
+    """Return the location and cause of a crash."""
+    cause = crash.cause or crash.report.lower()
     place = crash.culprit
     if place is None:
-        where = f" in {crash.places[0]}" if crash.places else ""
-        return f"the virtual kernel crashed{where}: {what}"
-    return f"{place.module} crashed in {in_words(place, build)}: {what}"
+        location = f" in {crash.places[0]}" if crash.places else ""
+        return f"the virtual kernel crashed{location}: {cause}"
+    return f"{place.module} crashed in {describe(place, build)}: {cause}"
 
 
 def source_line(place: Place, build: KernelBuild) -> str:
-    """Return the file and the line of a place in a module, empty if they cannot be found.
+    """Return the source file and line of a place in a module; empty if unknown.
 
-    That takes binutils, with which modules are compiled.
+    This requires binutils, as does the compilation of modules.
     """
     file = build.debug(place.module)
     if not place.module or not file.is_file():
@@ -204,9 +206,11 @@ def source_line(place: Place, build: KernelBuild) -> str:
         symbols = _output("objdump", "-t", str(file))
         row = rf"^([0-9a-f]+) .{{7}} (\S+)\t([0-9a-f]+) +{re.escape(place.function)}$"
         found = re.findall(row, symbols, re.MULTILINE)
-        if len(found) > 1:  # static functions of several files; Linux counts what follows them, too
+        if len(found) > 1:  # static functions of several files; Linux's sizes include padding
             found = [
-                one for one in found if place.size - _ALIGNMENT < int(one[2], 16) <= place.size
+                symbol
+                for symbol in found
+                if place.size - _ALIGNMENT < int(symbol[2], 16) <= place.size
             ]
         if len(found) != 1:
             return ""
@@ -215,13 +219,13 @@ def source_line(place: Place, build: KernelBuild) -> str:
         lines = _output("addr2line", "-i", "-e", str(file), "-j", section, hex(address))
     except (OSError, subprocess.CalledProcessError):
         return ""
-    # The innermost that is the module's own: what Linux's headers have is inlined into that.
+    # The innermost line in the module's own sources; functions of Linux's headers are inlined.
     own = re.search(rf"^{COMPILED_IN}/(.*:[1-9]\d*)", lines, re.MULTILINE)
     return own[1] if own else ""
 
 
 def is_own(place: Place, build: KernelBuild) -> bool:
-    """Whether a place is in a module of the user's own, not in one of ccbench's."""
+    """Return whether a place is in a module of the user rather than of ccbench."""
     folder = source_line(place, build).partition("/")[0] or place.module
     return not (sources_dir() / folder).is_dir()
 
@@ -231,34 +235,26 @@ def _output(*command: str) -> str:
 
 
 def crashes_dir() -> Path:
-    """Return the folder in which consoles of crashes are kept; it need not exist yet."""
+    """Return the folder of the consoles of crashed guests; it may not exist yet."""
     return cache_dir() / "crashes"
 
 
-def keep_console(text: str) -> Path:
-    """Keep a guest's whole console, and forget those from before the latest ones.
+def store_console(text: str) -> Path:
+    """Store a guest's console output in a file, and remove the oldest files.
 
-    Parameters
-    ----------
-    text : str
-        What the console said. The same text is kept once.
-
-    Returns
-    -------
-    Path
-        The file.
+    Equal texts are stored once.
 
     Raises
     ------
     OSError
-        If it cannot be written.
+        If the file cannot be written.
     """
     folder = crashes_dir()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.log"
     write_text(path, text)
-    with suppress(FileNotFoundError):  # another guest that has crashed removes the same
+    with suppress(FileNotFoundError):  # another process may remove the same files
         by_age = sorted(folder.glob("*.log"), key=lambda file: file.stat().st_mtime)
-        for old in by_age[:-CONSOLES_KEPT]:
+        for old in by_age[:-MAX_CONSOLES]:
             old.unlink(missing_ok=True)
     return path

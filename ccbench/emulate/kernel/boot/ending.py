@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""End of a guest, by its console: as it should be, or an error with its reason in one line."""
+"""Outcome of a guest, derived from its console: success, or an error with a one-line reason."""
 
 from __future__ import annotations
 
@@ -20,138 +20,138 @@ if TYPE_CHECKING:
 
 __all__ = ["MEMORY_FOLDER", "failure"]
 
-#: Where the guest keeps its memory, as an unlinked file: it has to be in memory itself.
-MEMORY_FOLDER = "/dev/shm"  # noqa: S108 - no name in it can be guessed: UML makes the file
+#: Folder of the unlinked file that is the guest's memory; its file system must be in memory.
+MEMORY_FOLDER = "/dev/shm"  # noqa: S108 - UML creates the file with an unpredictable name
 
 _CONSOLE_LINES = 20
 _FINISHED = "ccbench: finished"
 _FAILED = "ccbench: failed: "
 
-#: What the console says when there is no room for records (ENOSPC).
+#: Console message when the host has no space for records (ENOSPC).
 _HOST_FULL = "cannot write results to the host: error -28"
 
-#: What the console says of a step that gives a bottleneck its qdisc.
+#: Console message of a failed step that sets a bottleneck's qdisc.
 _BAD_QDISC = re.compile(r"netlink bottleneck(\d+)-(\w+) [0-9a-f]+: (.*)")
 
-#: What the console says of a step that writes a setting.
+#: Console message of a failed step that writes a sysctl.
 _BAD_SYSCTL = re.compile(r"write /proc/sys/(\S+) (.*): (.*)")
 
-#: What the console says of a module's parameter, after which Linux may go on without it.
+#: Console message about an invalid module parameter, after which Linux may continue without it.
 _BAD_PARAMETER = re.compile("(invalid|too large) for parameter `")
 
-#: What the console says of code that sleeps where it must not, after which Linux goes on.
+#: Console message about code that sleeps in atomic context, after which Linux continues.
 _FAULT = re.compile(r"\] (BUG: |bad: scheduling|softirq: huh)")
 
-#: Why the host may have ended a guest by a signal.
+#: Likely causes and remedies when the host has killed a guest, by signal.
 _SIGNALS: dict[int, str] = {
-    signal.SIGKILL: ": free some memory if that was lacking, or run fewer at once",
-    signal.SIGSEGV: ", as by a stack that is full: too deep a recursion, or large local variables",
-    signal.SIGXCPU: ": raise the limit of a process's time (ulimit -t)",
-    signal.SIGXFSZ: ": raise the limit of a file's size (ulimit -f)",
+    signal.SIGKILL: ": free memory if it ran out, or run fewer scenarios at once",
+    signal.SIGSEGV: ", possibly a stack overflow: recursion too deep, or local variables too large",
+    signal.SIGXCPU: ": raise the limit of CPU time (ulimit -t)",
+    signal.SIGXFSZ: ": raise the limit of file size (ulimit -f)",
 }
 
-#: What the console says when there is no memory: of the host's, or in the guest.
+#: Console messages about lack of memory, on the host and in the guest.
 _HOST_OUT_OF_MEMORY = "Bus error - the host"
 _OUT_OF_MEMORY = ("Cannot allocate memory", "Out of memory", "deadlocked on memory")
 
 _OWN_MODULE = "correct the module"
-_NO_OWN_MODULE = f"run without modules of your own ({OWN_MODULES}); if it stays, report it"
+_NO_OWN_MODULE = f"run without modules of your own ({OWN_MODULES}); if it persists, report it"
 
 
-def failure(  # noqa: PLR0913 - what was run, how it ended and where, all by keyword
+def failure(  # noqa: PLR0913 - independent facts about the guest, all by keyword
     console: str, build: KernelBuild, *, status: int, memory_mb: int, hung_s: float, records: Path
 ) -> CcbenchError | None:
-    """Return the error with which a run has to end, None if the guest got to its plan's end.
+    """Return the error of a run, or None if the guest completed its plan.
 
     Parameters
     ----------
     console : str
-        All that the guest's console said. After a crash it is kept (:func:`.crash.keep_console`).
+        The guest's entire console output. After a crash it is stored
+        (:func:`.crash.store_console`).
     build : KernelBuild
-        What has run.
+        The guest's kernel.
     status : int
         The exit status of the guest's process.
     memory_mb : int
-        Memory of the guest.
+        Memory of the guest in MB.
     hung_s : float
-        For how long its clock has stood still, if it was ended for that, else 0.
+        For a guest killed because its clock had stopped: for how long, in seconds; else 0.
     records : Path
-        The folder of the host in which runs keep their records.
+        The host's folder for the records of runs.
     """
     lines = console.splitlines()
     is_refused = any(map(_BAD_PARAMETER.search, lines))
     if _FINISHED in lines and not is_refused and not any(map(_FAULT.search, lines)):
         return None
     if any(_HOST_FULL in line for line in lines):
-        message = f"{records} is full, where runs keep their records until they are read"
+        message = f"{records}, which holds the records of unfinished runs, is full"
         return CcbenchError(f"{message}: make room there, or set TMPDIR to another folder")
-    is_short = any(sign in line for line in lines for sign in _OUT_OF_MEMORY)
-    if reason := _refusal(lines, is_short=is_short):
+    is_out_of_memory = any(sign in line for line in lines for sign in _OUT_OF_MEMORY)
+    if reason := _refusal(lines, is_out_of_memory=is_out_of_memory):
         return EngineError(reason, lines[-_CONSOLE_LINES:])
     crashed = Crash.read(lines)
-    kept = _kept(console)
-    if crashed is None and not is_short and not hung_s:
-        return EngineError(f"{_early_end(status)}; {kept}", lines[-_CONSOLE_LINES:])
-    shown = crashed.shown(build) if crashed else []
-    place = crashed.culprit if crashed else None
-    is_own = place is not None and crash.is_own(place, build)
-    where = f", in {crash.in_words(place, build)}" if place else ""
+    log = _store(console)
+    if crashed is None and not is_out_of_memory and not hung_s:
+        return EngineError(f"{_early_exit(status)}; {log}", lines[-_CONSOLE_LINES:])
+    excerpt = crashed.excerpt(build) if crashed else []
+    culprit = crashed.culprit if crashed else None
+    is_own = culprit is not None and crash.is_own(culprit, build)
+    location = f", in {crash.describe(culprit, build)}" if culprit else ""
     step = _OWN_MODULE if is_own else _NO_OWN_MODULE
-    if is_short:
-        what = f"the virtual kernel ran out of its {memory_mb} MB of memory"
-        where = where if is_own else ""
+    if is_out_of_memory:
+        problem = f"the virtual kernel ran out of its {memory_mb} MB of memory"
+        location = location if is_own else ""
         less = "shorten the queues or the RTT, or start fewer flows"
-        step = f"{_OWN_MODULE} if it takes too much, else {less}" if is_own else less
+        step = f"{_OWN_MODULE} if it allocates too much, else {less}" if is_own else less
     elif hung_s:
-        what = f"the virtual kernel hangs: its clock has stood still for {hung_s:g} s"
-        shown = shown[1:]  # what ended it is of our making
+        problem = f"the virtual kernel hangs: its clock has not advanced for {hung_s:g} s"
+        excerpt = excerpt[1:]  # the first line describes the signal of `boot`
     else:
         assert crashed is not None
-        what, where = crash.explain(crashed, build), ""
-    return EngineError(f"{what}{where}; {kept}: {step}", shown)
+        problem, location = crash.explain(crashed, build), ""
+    return EngineError(f"{problem}{location}; {log}: {step}", excerpt)
 
 
-def _refusal(lines: Sequence[str], *, is_short: bool) -> str:
-    """Say what the guest or its host has refused before anything went wrong; empty if nothing."""
+def _refusal(lines: Sequence[str], *, is_out_of_memory: bool) -> str:
+    """Return which input the guest has rejected, or that the host lacks memory; else empty."""
     if any(_HOST_OUT_OF_MEMORY in line for line in lines):
         return (
-            f"{MEMORY_FOLDER}, where virtual kernels have their memory, is full: free some of it, "
-            "or run fewer at once"
+            f"{MEMORY_FOLDER}, which holds the memory of virtual kernels, is full: make room "
+            "there, or run fewer scenarios at once"
         )
     if refused := next(filter(_BAD_PARAMETER.search, lines), ""):
-        said = refused.rpartition("] ")[2]  # without the kernel's time
-        return f"one of module_parameters is refused: {said}"
+        message = refused.rpartition("] ")[2]  # without the kernel's time
+        return f"one of module_parameters is refused: {message}"
     failed = next((line for line in lines if line.startswith(_FAILED)), "")
-    return "" if is_short or not failed else _failed_step(failed.removeprefix(_FAILED))
+    return "" if is_out_of_memory or not failed else _failed_step(failed.removeprefix(_FAILED))
 
 
-def _kept(console: str) -> str:
-    """Keep the whole console; say where it is."""
+def _store(console: str) -> str:
+    """Store the console and return where, in words."""
     try:
-        return f"the whole console is in {crash.keep_console(console)}"
+        return f"the console log is {crash.store_console(console)}"
     except OSError as error:
-        return f"its console could not be kept in {crash.crashes_dir()} ({error.strerror or error})"
+        folder = crash.crashes_dir()
+        return f"its console log could not be written to {folder} ({error.strerror or error})"
 
 
-def _early_end(status: int) -> str:
-    """Say how a guest ended that has said nothing of it."""
+def _early_exit(status: int) -> str:
+    """Return how a guest ended whose console does not mention an error."""
     if status < 0:
-        ended = f"the virtual kernel was ended by signal {-status}, {signal.strsignal(-status)}"
-        return f"{ended}{_SIGNALS.get(-status, '')}"
-    return f"the virtual kernel ended early, with exit status {status}"
+        message = f"the virtual kernel was killed by signal {-status}, {signal.strsignal(-status)}"
+        return f"{message}{_SIGNALS.get(-status, '')}"
+    return f"the virtual kernel exited early with status {status}"
 
 
-def _failed_step(said: str) -> str:
-    """Say which step of the plan has failed; the bytes of a request would tell nobody anything."""
-    if sysctl := _BAD_SYSCTL.fullmatch(said):
+def _failed_step(message: str) -> str:
+    """Return the field of the scenario that a failed step of the plan belongs to."""
+    if sysctl := _BAD_SYSCTL.fullmatch(message):
         path, value, reason = sysctl.groups()
         name = path.replace("/", ".")
         step = "change it" if reason == "Invalid argument" else "correct its name"
         return f"sysctls.{name} = {value!r} is refused by the virtual kernel ({reason}): {step}"
-    if qdisc := _BAD_QDISC.fullmatch(said):
+    if qdisc := _BAD_QDISC.fullmatch(message):
         number, name, reason = qdisc.groups()
-        return (
-            f"bottlenecks[{number}].qdisc_options has what Linux's {name} refuses ({reason}): "
-            "change it"
-        )
-    return f"the virtual kernel cannot do this: {said}"
+        field = f"bottlenecks[{number}].qdisc_options"
+        return f"the qdisc {name} refuses {field} ({reason}): change them"
+    return f"the virtual kernel cannot execute its plan: {message}"

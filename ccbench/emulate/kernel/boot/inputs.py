@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Input of a guest: with the kernel, it alone decides what a run does."""
+"""Input of a guest; together with the kernel, it determines a run."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = ["GuestInput", "guest_input"]
 
-#: Modules of every run; the others are CCAs and qdiscs.
-_OWN_MODULES = ("ccbench_link", "ccbench_flows")
+#: Modules loaded in every run; the others are CCAs and qdiscs.
+_EMULATION_MODULES = ("ccbench_link", "ccbench_flows")
 
-#: The guest's clock starts here, whatever the host's says: 2020-01-01, in s. It is also the date of
-#: the files that it is given.
+#: Initial time of the guest's clock and modification time of its files, in seconds: 2020-01-01.
 _EPOCH_S = 1_577_836_800
 
-#: The guest finds its directory as the working directory of the process that it is. So no path of
-#: the host is on its command line, which the kernel's random numbers also depend on.
+#: The guest refers to its folder as the working directory of its own process. The command line,
+#: which affects the kernel's random numbers, therefore contains no path of the host.
 _COMMAND_LINE = (
     "root=/dev/root",
     "rootfstype=hostfs",
@@ -49,7 +48,7 @@ _COMMAND_LINE = (
     "panic=-1",
     "time-travel=inf-cpu",
     f"time-travel-start={_EPOCH_S}{'0' * 9}",
-    # A queue full of packets in flight outgrows small slabs: a tenth of the run.
+    # Small slabs cost a tenth of the run time when many packets are queued or in flight.
     "slab_min_order=2",
     f"CCBENCH_RUN={HERE}",
 )
@@ -57,19 +56,19 @@ _COMMAND_LINE = (
 
 @dataclass(frozen=True, kw_only=True)
 class GuestInput:
-    """All that a guest is given for a run, but for the kernel, its modules and its programs.
+    """Complete input of a run, except for the kernel, its modules and its programs.
 
     Parameters
     ----------
     files : mapping of str to bytes
-        Files by their paths in the run's folder: ``plan``, ``link.bin``, ``flows.bin``, and what
-        programs read.
+        Files by their paths in the run's folder: ``plan``, ``link.bin``, ``flows.bin``, and the
+        files of programs.
     memory_mb : int
-        Memory of the guest, in MB.
+        Memory of the guest in MB.
     seed : int
-        Of everything that the guest's kernel draws at random.
+        Seed of the guest kernel's random numbers.
     parameters : tuple of str
-        Words of the kernel's command line that are not in all runs.
+        Words of the kernel's command line that are specific to the run.
     """
 
     files: Mapping[str, bytes]
@@ -84,7 +83,7 @@ class GuestInput:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment variables that the kernel reads for itself."""
+        """The environment variables that the kernel itself reads."""
         return {"CCBENCH_SEED": str(self.seed)}
 
     @property
@@ -94,27 +93,27 @@ class GuestInput:
 
     @property
     def duration_ns(self) -> int:
-        """Length of the experiment in nanoseconds."""
+        """Duration of the experiment in nanoseconds."""
         return int(self._link["duration_ns"])
 
     @property
     def queue_log(self) -> bool | str:
-        """Records of the queues; see :class:`~ccbench.experiment.scenario.Scenario`."""
+        """Logging of queues; see :class:`~ccbench.experiment.scenario.Scenario`."""
         return protocol.QUEUE_LOGS[int(self._link["queue_log"])]
 
     @property
     def ccas(self) -> npt.NDArray[np.str_]:
-        """The congestion control of each single flow, empty for UDP, shape (flows,)."""
+        """The congestion control of each flow, empty for UDP, shape (flows,)."""
         return self._specs["cca"].astype(np.str_)
 
     @property
     def messages(self) -> npt.NDArray[np.uint32]:
-        """The number of short flows that each single flow carries, shape (flows,)."""
+        """The number of short flows over each connection, shape (flows,)."""
         return self._specs["messages"].astype(np.uint32)
 
     @property
     def carried(self) -> npt.NDArray[Any]:
-        """The short flows that flows carry, flow by flow: ``time_ns`` and ``bytes``."""
+        """The short flows over each connection in turn: ``time_ns`` and ``bytes``."""
         start = protocol.FLOWS_HEADER.itemsize + self._specs.nbytes
         return np.frombuffer(self.files["flows.bin"], protocol.MESSAGE, offset=start)
 
@@ -130,7 +129,7 @@ class GuestInput:
         return header
 
     def write(self, folder: Path) -> None:
-        """Put the files into a run's folder."""
+        """Write the files to a run's folder."""
         for name, content in self.files.items():
             path = folder / name
             path.parent.mkdir(exist_ok=True)
@@ -138,7 +137,7 @@ class GuestInput:
             os.utime(path, (_EPOCH_S, _EPOCH_S))
 
     def digest(self) -> str:
-        """Return the SHA-256 in hexadecimal of all of it.
+        """Return the SHA-256 of the entire input in hexadecimal.
 
         Examples
         --------
@@ -162,25 +161,25 @@ class GuestInput:
 def guest_input(
     scenario: Scenario, kernel: KernelBuild, programs: Programs | None = None
 ) -> GuestInput:
-    """Return what a guest is given for a scenario.
+    """Return the input of a guest for a scenario.
 
     Parameters
     ----------
     scenario : Scenario
-        What to run.
+        The scenario.
     kernel : KernelBuild
-        Whose modules are loaded.
+        The kernel whose modules are loaded.
     programs : Programs, optional
-        Programs besides the init, which carry the bulk flows; left out, there are none.
+        Programs that send and receive the bulk flows; by default ccbench's modules do.
 
     Raises
     ------
     InputError
         If the kernel does not have the qdisc of a bottleneck.
     """
-    modules = [module for module in kernel.modules if module not in _OWN_MODULES]
+    modules = [module for module in kernel.modules if module not in _EMULATION_MODULES]
     qdiscs = [kernel.queue(bottleneck.qdisc) for bottleneck in scenario.bottlenecks]
-    further_mb = programs.memory_mb if programs else 0
+    programs_mb = programs.memory_mb if programs else 0
     return GuestInput(
         files={
             "plan": plan(scenario, modules, qdiscs, programs).encode(),
@@ -188,7 +187,7 @@ def guest_input(
             "flows.bin": protocol.describe_flows(scenario, served=programs is not None),
             **(programs.files if programs else {}),
         },
-        memory_mb=guest_memory_mb(scenario) + further_mb,
+        memory_mb=guest_memory_mb(scenario) + programs_mb,
         seed=scenario.seed,
         parameters=parameters.command_line(scenario, kernel),
     )

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters and settings of the virtual kernel's modules.
+"""Parameters and sysctls of the virtual kernel's modules.
 
-Parameters of our modules are given when they are loaded, those of Linux's own on its command line.
-Linux goes on without a word about a parameter that it does not know, so what there is has to be
-known before. Settings (sysctls) are written before the first flow, and checked by the kernel; what
-would not fit together is said before.
+Parameters of loadable modules are passed when a module is loaded, those of built-in modules on the
+kernel's command line. Linux silently ignores unknown parameters, so they are validated before the
+run. Sysctls are written before the first flow and validated by the kernel; only combinations are
+validated here.
 """
 
 from __future__ import annotations
@@ -21,20 +21,19 @@ if TYPE_CHECKING:
 
 __all__ = ["check", "command_line", "module_options"]
 
-#: Settings of NimbusCC: those for the frequencies of pulses with their defaults, the values that
-#: the kernel takes, and how far from these frequencies their peaks are compared
-#: (kernel_modules/tcp_nimbus/settings.c, dft.h).
+#: NimbusCC's sysctls of pulse frequencies with their defaults, their valid values, and the distance
+#: from a frequency at which its peak is compared (kernel_modules/tcp_nimbus/settings.c, dft.h).
 _NIMBUS = "net.ipv4.tcp_nimbus_"
 _NIMBUS_PULSES = {"pulses": 25, "delay_pulses": 30}
 _NIMBUS_FREQUENCIES = range(7, 41)
 _NIMBUS_MARGIN = 3
 
-#: The emulation's own: what they are told is the scenario.
-_NOT_FOR_SCENARIOS = "ccbench_"
+#: Prefix of the emulation's own modules, whose input is the scenario itself.
+_INTERNAL = "ccbench_"
 
 
 def module_options(scenario: Scenario, module: str) -> str:
-    """Return what one of our modules is to be loaded with.
+    """Return the parameters with which a loadable module is loaded.
 
     Examples
     --------
@@ -51,16 +50,16 @@ def module_options(scenario: Scenario, module: str) -> str:
     >>> module_options(scenario, "tcp_rapid")
     'tolerance=64'
     """
-    own = f"{module}."
+    prefix = f"{module}."
     return " ".join(
-        f"{name.removeprefix(own)}={value}"
+        f"{name.removeprefix(prefix)}={value}"
         for name, value in scenario.module_parameters
-        if name.startswith(own)
+        if name.startswith(prefix)
     )
 
 
 def command_line(scenario: Scenario, kernel: KernelBuild) -> tuple[str, ...]:
-    """Return what Linux's own modules need on the kernel's command line."""
+    """Return the parameters of built-in modules for the kernel's command line."""
     return tuple(
         f"{name}={value}"
         for name, value in scenario.module_parameters
@@ -69,32 +68,32 @@ def command_line(scenario: Scenario, kernel: KernelBuild) -> tuple[str, ...]:
 
 
 def check(scenario: Scenario, kernel: KernelBuild) -> None:
-    """Raise an InputError if the kernel cannot be run with a scenario's parameters and settings.
+    """Validate a scenario's module parameters and sysctls.
 
     Raises
     ------
     InputError
-        If the kernel does not have what `module_parameters` names, or if settings of NimbusCC in
-        `sysctls` do not fit together.
+        If the kernel lacks a module or parameter in `module_parameters`, or if NimbusCC's settings
+        in `sysctls` are incompatible.
     """
     _check_nimbus(scenario)
     for full_name, _ in scenario.module_parameters:
         module, _, name = full_name.partition(".")
-        known = _parameters(module, kernel)
-        if name in known:
+        parameters = _parameters(module, kernel)
+        if name in parameters:
             continue
-        where = f"module_parameters.{full_name}"
-        if known:
-            has, hint = ", ".join(known), validation.choice_hint(name, known)
-            raise InputError(f"{where}: the module {module} has {has}: {hint}")
-        modules = [each for each in _modules(kernel) if _parameters(each, kernel)]
-        has, hint = ", ".join(modules), validation.choice_hint(module, modules)
-        message = f"{where}: the virtual kernel has modules with parameters {has}: {hint}"
+        field = f"module_parameters.{full_name}"
+        if parameters:
+            names, hint = ", ".join(parameters), validation.choice_hint(name, parameters)
+            raise InputError(f"{field}: the parameters of the module {module} are {names}: {hint}")
+        modules = [module for module in _modules(kernel) if _parameters(module, kernel)]
+        names, hint = ", ".join(modules), validation.choice_hint(module, modules)
+        message = f"{field}: the virtual kernel's modules with parameters are {names}: {hint}"
         raise InputError(message)
 
 
 def _check_nimbus(scenario: Scenario) -> None:
-    """Raise an InputError if pulsers that are elected had nothing to compare their peaks with."""
+    """Raise an InputError if elected pulsers have no frequencies to compare their peaks with."""
     given = dict(scenario.sysctls)
     if given.get(f"{_NIMBUS}elect", "0") != "1":
         return
@@ -105,7 +104,7 @@ def _check_nimbus(scenario: Scenario) -> None:
         and int(value) in _NIMBUS_FREQUENCIES
     }
     if len(pulses) < len(_NIMBUS_PULSES):
-        return  # the kernel says what is wrong with a value
+        return  # the kernel reports invalid values
     low, high = sorted(pulses, key=lambda name: int(pulses[name]))
     most = 2 * (int(pulses[low]) - _NIMBUS_MARGIN)
     if int(pulses[high]) > most:
@@ -113,16 +112,16 @@ def _check_nimbus(scenario: Scenario) -> None:
             f"sysctls.{_NIMBUS}{high}",
             int(pulses[high]),
             f"at most {most} with {_NIMBUS}{low} = {pulses[low]} and {_NIMBUS}elect = 1, as the "
-            "peaks of pulses are compared with what is between the higher frequency and twice "
-            "the lower",
+            "peaks of pulses are compared with frequencies between the higher pulse frequency and "
+            "twice the lower",
             "write for example 25 and 30",
         )
 
 
 def _modules(kernel: KernelBuild) -> list[str]:
-    ours = [name for name in kernel.modules if not name.startswith(_NOT_FOR_SCENARIOS)]
+    loadable = [name for name in kernel.modules if not name.startswith(_INTERNAL)]
     ccas = [f"tcp_{cca}" for cca in kernel.ccas]
-    return sorted({*ours, *ccas, *(f"sch_{qdisc}" for qdisc in kernel.qdiscs)})
+    return sorted({*loadable, *ccas, *(f"sch_{qdisc}" for qdisc in kernel.qdiscs)})
 
 
 def _parameters(module: str, kernel: KernelBuild) -> list[str]:
@@ -130,9 +129,9 @@ def _parameters(module: str, kernel: KernelBuild) -> list[str]:
     if module not in _modules(kernel):
         return []
     if module in kernel.modules:
-        # Every parameter has a type there, or a description, or both.
-        found = re.findall(rb"\0parm(?:type)?=(\w+):", b"\0" + kernel.module(module).read_bytes())
+        # Each parameter has a type, a description, or both.
+        names = re.findall(rb"(?<![ -~])parm(?:type)?=(\w+):", kernel.module(module).read_bytes())
     else:
-        # Linux knows its own parameters by these names; the other such string is a source file.
-        found = re.findall(rb"\0%s\.(\w{2,})(?=\0)" % module.encode(), kernel.linux.read_bytes())
-    return sorted({name.decode() for name in found})
+        # These are Linux's names of parameters; the other such string is the name of a source file.
+        names = re.findall(rb"\0%s\.(\w{2,})(?=\0)" % module.encode(), kernel.linux.read_bytes())
+    return sorted({name.decode() for name in names})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan: the steps of the guest's init for a scenario, one a line."""
+"""Plan of a scenario: the steps of the guest's init, one per line."""
 
 from __future__ import annotations
 
@@ -16,58 +16,58 @@ if TYPE_CHECKING:
     from ccbench.experiment.qdiscs import Qdisc
     from ccbench.experiment.scenario import Scenario
 
-__all__ = ["HERE", "LEAD_NS", "SENDER", "Programs", "guest_memory_mb", "plan", "under_way"]
+__all__ = ["HERE", "LEAD_NS", "SENDER", "Programs", "guest_memory_mb", "path_packets", "plan"]
 
-#: The hosts' addresses: the twins of those in ``kernel_modules/flows/flows.h``.
+#: Addresses of the hosts, as in ``kernel_modules/flows/flows.h``.
 SENDER = "10.0.0.1"
 _RECEIVER = "10.0.0.{}"
 _FIRST_RECEIVER = 2
 
-#: As many flows go to one address of the receiver, since each takes a port of the sender's; the
-#: twin of the number in ``kernel_modules/flows/tcp.c``.
+#: Maximum number of flows per address of the receiver, since each uses a port of the sender; as in
+#: ``kernel_modules/flows/tcp.c``.
 _FLOWS_PER_ADDRESS = 25_000
 
-#: The directory of the run as the guest's own process sees it, and as its programs do.
+#: Folder of the run as seen by the guest's own process, and by its programs.
 HERE = "/proc/self/cwd"
 _RUN = "/run"
 
-#: Index of the path's device in a host's namespace: the loopback device is the first.
+#: Index of the path's device in a host's namespace; the loopback device has index 1.
 _HOST_INTERFACE = 2
 
-#: Settings of both hosts. The scenario's own come after them.
+#: Sysctls of both hosts; those of the scenario take precedence.
 _HOST_SYSCTLS = {
     **HOST_SYSCTLS,
-    # Packets carry the number of their flow as their mark, in both directions.
+    # Packets are marked with the number of their flow in both directions.
     "net.ipv4.tcp_fwmark_accept": "1",
     "net.ipv4.fwmark_reflect": "1",
-    # A hundred thousand short flows may start within a minute, each from a port of its own.
+    # A hundred thousand short flows may start within a minute, each from its own port.
     "net.ipv4.ip_local_port_range": "1024 65535",
     "net.ipv4.tcp_tw_reuse": "1",
 }
 
-#: A switch that looks at other settings when it is set, and so has to come after them.
-_CHECKS_OTHERS = "net.ipv4.tcp_nimbus_elect"
+#: Sysctl that is written last, as the kernel validates it against others.
+_LAST_SYSCTL = "net.ipv4.tcp_nimbus_elect"
 
-#: Memory for all sockets together must not be what limits a flow either: pages of 4 KB.
+#: Memory limits of all sockets together in pages of 4 KB, high enough not to limit any flow.
 _TCP_MEM = "4000000 4000000 4000000"
 
-#: From the end of the plan's preparations to the start of the experiment, in ns; the twin of the
-#: number in ``kernel_modules/flows/main.c``.
+#: Time from the end of the setup to the start of the experiment in nanoseconds, as in
+#: ``kernel_modules/flows/main.c``.
 LEAD_NS = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Programs:
-    """Steps and files by which programs of the host run on the guest's hosts.
+    """Steps and files that run programs of this machine in the guest.
 
     Parameters
     ----------
     sender, receiver : tuple of str
-        Steps of the plan, taken on that host when it is set up.
+        Steps of the plan, executed at the end of that host's setup.
     files : mapping of str to bytes
-        Files that they read, by their paths in the run's folder.
+        Files of the programs, by their paths in the run's folder.
     memory_mb : int
-        Memory that they need, in MB.
+        Memory of the programs in MB.
     """
 
     sender: tuple[str, ...] = ()
@@ -82,17 +82,18 @@ def plan(
     qdiscs: Sequence[Qdisc],
     programs: Programs | None = None,
 ) -> str:
-    """Return the plan for a scenario.
+    """Return the plan of a scenario.
 
     Parameters
     ----------
     scenario : Scenario
+        The scenario.
     modules : iterable of str
-        Names of the modules to load besides ccbench's own.
+        Names of the modules to load in addition to the emulation's own.
     qdiscs : sequence of Qdisc
-        That of each bottleneck.
+        The qdisc of each bottleneck.
     programs : Programs, optional
-        Steps for programs besides the init; left out, there are none.
+        Additional programs; by default none.
     """
     return "".join(f"{step}\n" for step in _steps(scenario, modules, qdiscs, programs))
 
@@ -103,14 +104,14 @@ def _steps(
     qdiscs: Sequence[Qdisc],
     programs: Programs | None,
 ) -> Iterator[str]:
-    # Where a crash happened is said at the level of information (crash.py).
+    # Call traces of crashes (crash.py) are printed at the level KERN_INFO.
     yield _sysctl("kernel.printk", "8")
     yield f"module /modules/ccbench_link.ko out={HERE}"
     for module in ("ccbench_flows", *modules):
         options = module_options(scenario, module)
         yield f"module /modules/{module}.ko {options}".rstrip()
     yield _sysctl("net.ipv4.tcp_mem", _TCP_MEM)
-    # Memory is reclaimed only where it is short, which ends the run as an error.
+    # Memory is reclaimed only when it runs out, which ends the run with an error.
     yield _sysctl("vm.watermark_boost_factor", "0")
 
     yield f"feed /proc/ccbench/link {_RUN}/link.bin"
@@ -133,17 +134,17 @@ def _steps(
         ("sender", [SENDER], programs.sender if programs else ()),
         ("receiver", receivers, programs.receiver if programs else ()),
     )
-    for host, addresses, further in hosts:
+    for host, addresses, program_steps in hosts:
         yield "netns"
         yield f"write /proc/ccbench/host {host}"
         for address in addresses:
             yield _netlink(f"{host}-address", rtnetlink.add_address(_HOST_INTERFACE, address, 24))
         yield _netlink(f"{host}-up", rtnetlink.set_up(_HOST_INTERFACE))
-        own = {"net.ipv4.tcp_ecn": "1"} if scenario.ecn else {"net.ipv4.tcp_ecn": "0"}
-        sysctls = {**_HOST_SYSCTLS, **own, **dict(scenario.sysctls)}
-        for name in sorted(sysctls, key=_CHECKS_OTHERS.__eq__):
+        ecn = {"net.ipv4.tcp_ecn": "1" if scenario.ecn else "0"}
+        sysctls = {**_HOST_SYSCTLS, **ecn, **dict(scenario.sysctls)}
+        for name in sorted(sysctls, key=_LAST_SYSCTL.__eq__):
             yield _sysctl(name, sysctls[name])
-        yield from further
+        yield from program_steps
 
     yield f"feed /proc/ccbench/flows {_RUN}/flows.bin"
     yield "wait /proc/ccbench/flows"
@@ -160,19 +161,19 @@ def _netlink(name: str, request: bytes) -> str:
 
 
 def guest_memory_mb(scenario: Scenario) -> int:
-    """Return the memory that the guest may use, in MB; it takes from the host only what it touches.
+    """Return the size of the guest's memory in MB; the host provides only the pages in use.
 
-    Every packet on its way, waiting or unacknowledged, costs at most two kilobytes of the guest's
-    bookkeeping, every flow about eight; the rest is the kernel itself.
+    The guest needs at most 2 KB per packet in transit, queued or unacknowledged, about 8 KB per
+    flow, and 64 MB for the kernel itself.
     """
-    packets = 4 * under_way(scenario)
+    packets = 4 * path_packets(scenario)
     needed_mb = 64 + (packets * 2 + scenario.flow_count * 8) / 1024
-    # In powers of two, so that neighbouring scenarios run in the same machine.
+    # A power of two, so that similar scenarios run with the same amount of memory.
     return max(256, 1 << int(needed_mb - 1).bit_length())
 
 
-def under_way(scenario: Scenario) -> float:
-    """Return how many packets are on the path and in its queues at most."""
+def path_packets(scenario: Scenario) -> float:
+    """Return the maximum number of packets on the path and in its queues."""
     noise = scenario.noise
     jitter_ms = noise.forward_jitter_ms + noise.reverse_jitter_ms + noise.sender_jitter_ms
     extra_ms = max(flow.extra_rtt_ms for flow in scenario.flows)

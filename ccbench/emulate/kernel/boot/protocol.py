@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats of the guest's input: the twins of structs of ``kernel_modules/include/ccbench.h``.
+"""Formats of the guest's input, equal to structs in ``kernel_modules/include/ccbench.h``.
 
-A store needs the descriptions of thousands of scenarios to see which have been run: they are made
-without pandas, for whose tables each takes milliseconds.
+Lookups in the store encode thousands of scenarios, so this module avoids pandas, whose tables take
+milliseconds each.
 """
 
 from __future__ import annotations
@@ -90,18 +90,18 @@ FLOW_SPEC = np.dtype(
     ]
 )
 
-#: A short flow that a connection carries.
+#: One short flow over an open connection.
 MESSAGE = np.dtype([("time_ns", "u8"), ("bytes", "u8")])
 
-#: What `queue_log` may be; the position is what the guest is told.
+#: Values of `queue_log`; the guest receives the index.
 QUEUE_LOGS = (False, True, "summary")
 _FLOW_KINDS = ("bulk", "bytes", "rate", "onoff", "cbr", "poisson", "served", "video", "messages")
 
 
 def describe_link(scenario: Scenario) -> bytes:
-    """Return the description of the path: header, bottlenecks, traces, what flows differ in.
+    """Return the description of the path: header, bottlenecks, traces and paths of the flows.
 
-    That is, of each its extra delay and the bottleneck at which it joins.
+    The path of a flow consists of its extra delay and its first and last bottlenecks.
     """
     header = np.array(
         (
@@ -117,7 +117,7 @@ def describe_link(scenario: Scenario) -> bytes:
             scenario.seed,
             round(scenario.duration_s * 1e9),
             round(scenario.sample_interval_ms * 1e6),
-            # A queue of n packets, n + 1 numbers, and one for more.
+            # Occupancies 0 to n of a queue of n packets, and one row for longer queues.
             2 + max(bottleneck.queue_packets or 0 for bottleneck in scenario.bottlenecks),
         ),
         dtype=LINK_HEADER,
@@ -132,8 +132,8 @@ def describe_link(scenario: Scenario) -> bytes:
         len(scenario.bottlenecks) - 1 if flow.last_bottleneck is None else flow.last_bottleneck
         for flow in scenario.flows
     ]
-    of_flows = (_of_each(scenario, np.array(of, dtype="u4")) for of in (extra_us, first, last))
-    return b"".join(part.tobytes() for part in (header, bottlenecks, *traces, *of_flows))
+    paths = (_per_flow(scenario, np.array(column, "u4")) for column in (extra_us, first, last))
+    return b"".join(part.tobytes() for part in (header, bottlenecks, *traces, *paths))
 
 
 def _bottleneck(bottleneck: Bottleneck, noise: Noise) -> tuple[object, ...]:
@@ -152,7 +152,7 @@ def _bottleneck(bottleneck: Bottleneck, noise: Noise) -> tuple[object, ...]:
 
 
 def _steps(bottleneck: Bottleneck) -> Sequence[int]:
-    """Return opportunities in ms, or bitrates in kbit/s, by which a link's rate varies."""
+    """Return a link's delivery opportunities in ms, or bitrates in kbit/s; empty if constant."""
     if bottleneck.trace is not None:
         return bottleneck.trace.opportunities_ms
     if bottleneck.wifi is not None:
@@ -163,7 +163,7 @@ def _steps(bottleneck: Bottleneck) -> Sequence[int]:
 def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
     """Return the description of the traffic: header, one specification per flow, messages.
 
-    With `served`, programs of the guest carry the bulk flows.
+    With `served`, programs in the guest send the bulk flows.
     """
     header = np.array(
         (
@@ -176,26 +176,26 @@ def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
         dtype=FLOWS_HEADER,
     )
     groups = np.array([_group(scenario, flow, served=served) for flow in scenario.flows], FLOW_SPEC)
-    specs = _of_each(scenario, groups)
+    specs = _per_flow(scenario, groups)
     specs["start_ns"] = np.round(scenario.starts_s() * 1e9)
     first = 0
     messages: list[npt.NDArray[Any]] = []
     for flow in scenario.flows:
-        of_group = slice(first, first + flow.flow_count)
+        group = slice(first, first + flow.flow_count)
         if flow.connections is not None:
-            carried = [_messages(flow, i) for i in range(flow.connections)]
-            specs["messages"][of_group] = [len(of_one) for of_one in carried]
-            messages += carried
+            per_connection = [_messages(flow, i) for i in range(flow.connections)]
+            specs["messages"][group] = [len(connection) for connection in per_connection]
+            messages += per_connection
         elif flow.arrivals:
-            specs["size_bytes"][of_group] = [size for _, size in flow.arrivals]
+            specs["size_bytes"][group] = [size for _, size in flow.arrivals]
         first += flow.flow_count
     return b"".join(part.tobytes() for part in (header, specs, *messages))
 
 
 def _messages(flow: Flow, connection: int) -> npt.NDArray[Any]:
-    """Return the short flows that one of a group's connections carries."""
-    carried = flow.arrivals[connection :: flow.flow_count]
-    return np.array([(_nanoseconds(start_s), size) for start_s, size in carried], MESSAGE)
+    """Return the short flows over one of a group's connections."""
+    arrivals = flow.arrivals[connection :: flow.flow_count]
+    return np.array([(_nanoseconds(start_s), size) for start_s, size in arrivals], MESSAGE)
 
 
 def _group(scenario: Scenario, flow: Flow, *, served: bool) -> tuple[object, ...]:
@@ -203,7 +203,7 @@ def _group(scenario: Scenario, flow: Flow, *, served: bool) -> tuple[object, ...
     kind = kind if flow.connections is None else "messages"
     ladder_kbps = [round(mbps * 1e3) for mbps in flow.bitrates_mbps]
     return (
-        0,  # start: of each single flow its own
+        0,  # start: set for each flow
         _nanoseconds(flow.stop_s or scenario.duration_s),
         flow.size_bytes or 0,
         round((flow.rate_mbps or 0) * 1e6),
@@ -216,12 +216,12 @@ def _group(scenario: Scenario, flow: Flow, *, served: bool) -> tuple[object, ...
         _nanoseconds(flow.segment_s or 0),
         _nanoseconds(flow.buffer_s or 0),
         ladder_kbps + [0] * (MAX_BITRATES - len(ladder_kbps)),
-        0,  # messages: of each single flow its own
+        0,  # messages: set for each flow
     )
 
 
-def _of_each(scenario: Scenario, groups: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return what each single flow has of what groups of flows have."""
+def _per_flow(scenario: Scenario, groups: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return an array of groups with each entry repeated for each flow of the group."""
     return np.repeat(groups, [flow.flow_count for flow in scenario.flows])
 
 

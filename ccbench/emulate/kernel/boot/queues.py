@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a scenario's queues against the descriptors of the kernel's qdiscs and CCAs."""
+"""Validation of a scenario's queues against the descriptors of the kernel's qdiscs and CCAs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ __all__ = ["check", "drops"]
 
 
 def check(scenario: Scenario, kernel: KernelBuild) -> None:
-    """Raise an InputError if the kernel cannot have a scenario's queues.
+    """Validate a scenario's queues.
 
     Raises
     ------
     InputError
-        If there is no such qdisc, it does not take the options, or a congestion control needs other
-        options.
+        If the kernel lacks a qdisc or its options, or a congestion control requires other options.
     """
     for i, bottleneck in enumerate(scenario.bottlenecks):
         with validation.within(f"bottlenecks[{i}]."):
@@ -36,7 +35,7 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
 def drops(scenario: Scenario, kernel: KernelBuild) -> dict[str, str]:
     """Return the packet that each qdisc of a module drops, by the qdisc's name.
 
-    Runs record it: :mod:`ccbench.run.packets` knows no modules.
+    Runs store it, as :mod:`ccbench.run.packets` is independent of modules.
     """
     names = {bottleneck.qdisc for bottleneck in scenario.bottlenecks} - QDISCS.keys()
     return {name: kernel.queue(name).drops.name.lower() for name in sorted(names)}
@@ -45,7 +44,7 @@ def drops(scenario: Scenario, kernel: KernelBuild) -> dict[str, str]:
 def _check_option(
     scenario: Scenario, kernel: KernelBuild, flow: int, needed: tuple[str, str, str]
 ) -> None:
-    """Raise an InputError if a bottleneck's option is not as the flow's CCA needs it."""
+    """Raise an InputError if a bottleneck's option is not the one that the flow's CCA requires."""
     qdisc, option, value = needed
     for i, bottleneck in enumerate(scenario.bottlenecks):
         if bottleneck.qdisc != qdisc:

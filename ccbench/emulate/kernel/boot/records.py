@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats of the guest's records: the twins of structs of ``kernel_modules/include/ccbench.h``."""
+"""Formats of the guest's records, equal to structs in ``kernel_modules/include/ccbench.h``."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ FLOW_RECORD = np.dtype(
     ]
 )
 
-#: One batch of frames that a Wi-Fi link has sent.
+#: One batch of frames sent by a Wi-Fi link.
 BATCH_RECORD = np.dtype(
     [
         ("start_ns", "u8"),
@@ -82,10 +82,10 @@ BATCH_RECORD = np.dtype(
     ]
 )
 
-#: A short flow over an open connection that has arrived.
+#: One completed short flow over an open connection.
 MESSAGE_RECORD = np.dtype([("end_ns", "u8"), ("flow", "u4"), ("message", "u4")])
 
-#: What became of one flow.
+#: The completion of one flow.
 COMPLETION_RECORD = np.dtype(
     [
         ("start_ns", "i8"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the record files of a guest to the tables of a :class:`~ccbench.run.run.Run`."""
+"""Conversion of a guest's record files to the tables of a :class:`~ccbench.run.run.Run`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ccbench.run.queue_summary import QueueSummary
 from ccbench.run.tables import EVENT_DTYPE, EVENTS, STATE_DTYPE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
@@ -25,34 +26,32 @@ if TYPE_CHECKING:
 
 __all__ = ["read_tables"]
 
-#: What each event does to the number of waiting packets.
+#: Change of the number of queued packets by each event.
 _BACKLOG_STEP = {"enqueue": 1, "dequeue": -1, "drop": -1, "mark": 0, "loss": 0}
 _BACKLOG_STEPS = np.array([_BACKLOG_STEP[event] for event in EVENTS], dtype=np.int32)
 
 
-def read_tables(directory: Path, given: GuestInput) -> dict[str, Any]:
-    """Read what a guest has recorded.
+def read_tables(
+    directory: Path, given: GuestInput, info: Mapping[str, Sequence[cca_info.Field]]
+) -> dict[str, Any]:
+    """Return the tables of a :class:`~ccbench.run.run.Run` by name.
 
-    Of the scenario it knows what the guest was given, and nothing else: that, this module and what
-    it imports decide what a run looks like, and so make its identity
-    (:meth:`ccbench.emulate.kernel.engine.KernelEngine.identity`).
+    They depend only on the records, the arguments, this module and its imports, which therefore form
+    the identity of a run (:meth:`ccbench.emulate.kernel.engine.KernelEngine.identity`).
 
     Parameters
     ----------
     directory : Path
-        Where the record files lie.
+        Folder of the record files.
     given : GuestInput
-        What the guest was given.
-
-    Returns
-    -------
-    dict
-        The tables of a :class:`~ccbench.run.run.Run`, by name.
+        The guest's input.
+    info : mapping of str to sequence of Field
+        The state that congestion controls report, by their names.
 
     Raises
     ------
     EngineError
-        If a flow failed for another reason than the network's, or records are missing.
+        If a flow failed for a reason other than the network, or records are missing.
     """
     ccas = given.ccas
     completions = np.fromfile(directory / "completions.bin", records.COMPLETION_RECORD)
@@ -62,7 +61,7 @@ def read_tables(directory: Path, given: GuestInput) -> dict[str, Any]:
     _check_errors(completions["error"])
     return {
         "queue": _queue(given, directory),
-        "flows": _flows(ccas, np.fromfile(directory / "samples.bin", records.FLOW_RECORD)),
+        "flows": _flows(ccas, np.fromfile(directory / "samples.bin", records.FLOW_RECORD), info),
         "completions": pd.DataFrame(
             {name: completions[name] for name in completions.dtype.names or () if name != "error"}
         ),
@@ -73,7 +72,7 @@ def read_tables(directory: Path, given: GuestInput) -> dict[str, Any]:
 
 
 def _check_errors(errors: npt.NDArray[np.int32]) -> None:
-    """Let only those flows pass that the network let down: a time-out is a result."""
+    """Raise an EngineError for errors of flows other than timeouts, which are results."""
     failed = np.flatnonzero((errors != 0) & (errors != -errno.ETIMEDOUT))
     if len(failed):
         flow = int(failed[0])
@@ -85,7 +84,7 @@ def _queue(given: GuestInput, directory: Path) -> pd.DataFrame:
     events = np.empty(0, records.QUEUE_RECORD)
     if given.queue_log is True:
         events = np.fromfile(directory / "queue.bin", records.QUEUE_RECORD)
-        # The guest goes on for a moment after the end.
+        # The guest records events for a short time after the end.
         events = events[: np.searchsorted(events["time_ns"], given.duration_ns, side="right")]
     packets = np.empty(len(events), dtype=np.uint32)
     size = np.empty(len(events), dtype=np.uint32)
@@ -146,7 +145,7 @@ def _messages(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
 
 
 def _frame(columns: dict[str, Any]) -> pd.DataFrame:
-    # Records lie together, columns do not; one copy of each, none to gather columns of one type.
+    # Make each column contiguous; `copy=False` avoids a second copy into blocks of one type.
     contiguous = {
         name: np.ascontiguousarray(column) if isinstance(column, np.ndarray) else column
         for name, column in columns.items()
@@ -155,16 +154,21 @@ def _frame(columns: dict[str, Any]) -> pd.DataFrame:
 
 
 def _rows_of(bottleneck: int, events: npt.NDArray[Any], count: int) -> Any:
-    # The usual case spares a copy of millions of rows.
+    # The slice avoids a copy of millions of rows in the usual case.
     return slice(None) if count == 1 else events["bottleneck"] == bottleneck
 
 
-def _flows(ccas: npt.NDArray[np.str_], samples: npt.NDArray[Any]) -> pd.DataFrame:
+def _flows(
+    ccas: npt.NDArray[np.str_],
+    samples: npt.NDArray[Any],
+    info: Mapping[str, Sequence[cca_info.Field]],
+) -> pd.DataFrame:
     columns: dict[str, Any] = {name: samples[name] for name in samples.dtype.names or ()}
-    info, attribute = columns.pop("cca_info"), columns.pop("cca_attribute")
-    for cca in cca_info.NAMES.keys() & set(ccas.tolist()):
+    words, attribute = columns.pop("cca_info"), columns.pop("cca_attribute")
+    for cca, fields in info.items():
         rows = np.flatnonzero((ccas[samples["flow"]] == cca) & (attribute != 0))
-        for column, values in zip(cca_info.COLUMNS, cca_info.decode(cca, info[rows]), strict=False):
+        decoded = cca_info.decode(fields, words[rows])
+        for column, values in zip(cca_info.COLUMNS, decoded, strict=False):
             whole = columns.setdefault(column, np.full(len(samples), np.nan))
             whole[rows] = values
     columns["time_ns"] = samples["time_ns"].view(np.int64)
@@ -173,5 +177,5 @@ def _flows(ccas: npt.NDArray[np.str_], samples: npt.NDArray[Any]) -> pd.DataFram
 
 
 def _categories(codes: Any, dtype: pd.CategoricalDtype) -> pd.Categorical:
-    # Any: not all versions of pandas' types know that codes may be an array.
+    # Any: some versions of pandas' type stubs do not allow an array of codes.
     return pd.Categorical.from_codes(codes, dtype=dtype)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to the guest's network stack, encoded on the host.
+"""Encoding of rtnetlink requests to the guest's network stack.
 
-The guest has no ``ip`` or ``tc``; its init only passes on what is encoded here.
+The guest has no ``ip`` or ``tc``; its init passes the encoded requests to the kernel.
 """
 
 from __future__ import annotations
@@ -58,23 +58,24 @@ def add_address(interface: int, address: str, prefix: int) -> bytes:
 def set_qdisc(
     interface: int, qdisc: Qdisc, queue_packets: int, options: Mapping[str, Value], mbps: float
 ) -> bytes:
-    """Return the request that makes a qdisc the root of an interface.
+    """Return the request that sets the root qdisc of an interface.
 
     Parameters
     ----------
     interface : int
         Index of the interface.
     qdisc : Qdisc
+        The qdisc.
     queue_packets : int
-        Limit in packets, for the qdiscs that have one.
+        Limit in packets, for qdiscs that have one.
     options : mapping
-        As :meth:`~ccbench.experiment.qdiscs.Qdisc.check` accepts them.
+        Options as returned by :meth:`~ccbench.experiment.qdiscs.Qdisc.check`.
     mbps : float
-        Rate of the link behind the queue: RED has to know it.
+        Rate of the link after the queue in Mbit/s, required by RED.
     """
     encoded = qdisc.encode(Link(queue_packets, mbps), options)
     header = struct.pack("=BxxxiIII", 0, interface, _ROOT_HANDLE, _TC_H_ROOT, 0)
     name = attribute(_TCA_KIND, qdisc.kernel_name.encode() + b"\0")
-    # Options are attributes of their own, or one structure.
+    # Options are either nested attributes or one structure.
     body = attribute(_TCA_OPTIONS | (_NLA_F_NESTED if qdisc.is_nested else 0), encoded)
     return _message(_RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, header + name + body)

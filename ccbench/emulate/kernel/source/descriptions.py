@@ -7,7 +7,7 @@ people. ::
 
     ccbench_qdisc=abc limit=1 marks: Accel-Brake Control
     ccbench_option=abc eta attribute=2 scale=65536 low=0.001 high=1: target utilisation
-    ccbench_cca=abc receiver qdisc=abc.encoding.proxied: Accel-Brake Control
+    ccbench_cca=abc receiver info=w_abc|w_nonabc: Accel-Brake Control
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ccbench.base.errors import InputError
 from ccbench.experiment.qdiscs import AttributeQdisc, Drops, Option
+from ccbench.run import cca_info
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -25,10 +26,13 @@ if TYPE_CHECKING:
 
 __all__ = ["LINUX_CCAS", "Cca", "Descriptions", "described", "lines"]
 
-_ENTRY = re.compile(rb"\0(ccbench_(?:qdisc|option|cca)=[^\0]*)")
+#: A string of .modinfo follows a byte that is not printable: the end of the previous string, or the
+#: last byte of the previous section.
+_ENTRY = re.compile(rb"(?<![ -~])ccbench_(?:qdisc|option|cca)=[^\0]*")
 _LINE = re.compile(r"ccbench_(qdisc|option|cca)=(.*?): +(\S.*)")
 _NAME = re.compile(r"[a-z0-9_]{1,15}")
-
+#: A field of CCA_INFO: name, type of the kernel, and scale.
+_INFO_FIELD = re.compile(r"([a-z]\w*)(?::([us])(8|16|32|64))?(?::([0-9.]+))?")
 
 _HELP = "see ccbench_describe.h and docs/your-own-qdisc.md"
 
@@ -47,17 +51,39 @@ class Cca:
         Whether the receiver has to take part, by its own echo of marks.
     qdisc_option : tuple of (str, str, str), optional
         Qdisc, option and value: where a bottleneck has the qdisc, the option must have this value.
+    info : tuple of Field, optional
+        The state that it reports by inet_diag.
     """
 
     name: str
     summary: str = ""
     needs_receiver: bool = False
     qdisc_option: tuple[str, str, str] | None = None
+    info: tuple[cca_info.Field, ...] = ()
 
 
-#: Linux's own congestion controls that have such properties.
+#: Linux's own congestion controls that have such properties. BBR's rate is in bytes per second, and
+#: its gains are in units of 1/256.
 LINUX_CCAS: Mapping[str, Cca] = {
-    "dctcp": Cca(name="dctcp", summary="Data Center TCP (RFC 8257)", needs_receiver=True)
+    cca.name: cca
+    for cca in (
+        Cca(
+            name="bbr",
+            summary="BBR version 1",
+            info=tuple(
+                map(
+                    cca_info.Field,
+                    ("rate_low", "rate_high", "min_us", "pacing_gain", "cwnd_gain"),
+                )
+            ),
+        ),
+        Cca(name="dctcp", summary="Data Center TCP (RFC 8257)", needs_receiver=True),
+        Cca(
+            name="vegas",
+            summary="TCP Vegas",
+            info=tuple(map(cca_info.Field, ("enabled", "rtt_samples", "base_us", "round_us"))),
+        ),
+    )
 }
 
 
@@ -71,7 +97,7 @@ class Descriptions:
 
 def lines(module: Path) -> tuple[str, ...]:
     """Return the lines of description in a compiled module, sorted."""
-    found = _ENTRY.findall(b"\0" + module.read_bytes())
+    found = _ENTRY.findall(module.read_bytes())
     return tuple(sorted(line.decode(errors="replace") for line in found))
 
 
@@ -145,6 +171,11 @@ def _parsed(entry: str) -> tuple[str, str, str, dict[str, Any]]:
             values[name] = read(text)
         except (KeyError, ValueError):
             step = "write a literal or a macro, not an enumerator" if text else "give it a value"
+            if key == "info":
+                step = (
+                    f"write at most {len(cca_info.COLUMNS)} fields of together "
+                    f"{cca_info.MAX_BYTES} bytes, such as mode:u8|rate_mbps:u32:0.001"
+                )
             raise ValueError(f"the value of {key} cannot be read: {step}") from None
     return kind, owner, option, values
 
@@ -170,6 +201,18 @@ def _qdisc_option(text: str) -> tuple[str, str, str]:
     return qdisc, option, value
 
 
+def _info(text: str) -> tuple[cca_info.Field, ...]:
+    fields = []
+    for word in text.split("|"):
+        if (match := _INFO_FIELD.fullmatch(word)) is None:
+            raise ValueError(word)
+        name, sign, bits, scale = match.groups()
+        dtype = f"{'i' if sign == 's' else 'u'}{int(bits or 32) // 8}"
+        fields.append(cca_info.Field(name, dtype, _number(scale or "1")))
+    cca_info.layout(fields)  # or an error
+    return tuple(fields)
+
+
 #: For each property the field of the descriptor, and the function that reads its value.
 _FIELDS: Mapping[str, Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "qdisc": {
@@ -188,5 +231,9 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, Callable[[str], Any]]]] = {
         "flag": ("is_flag", _true),
         "required": ("is_required", _true),
     },
-    "cca": {"receiver": ("needs_receiver", _true), "qdisc": ("qdisc_option", _qdisc_option)},
+    "cca": {
+        "receiver": ("needs_receiver", _true),
+        "qdisc": ("qdisc_option", _qdisc_option),
+        "info": ("info", _info),
+    },
 }

@@ -211,7 +211,7 @@ def compile_guest(tree: Path, sources: Sources, folder: Path, builder: Builder) 
             f"obj-m := {' '.join(f'{name}/' for name in folders)}\n"
         )
         try:
-            builder.make(f"M={work}", "modules", what="compiling the kernel modules", tree=tree)
+            builder.make(f"M={work}", "modules", purpose="compiling the kernel modules", tree=tree)
         except BuildError as error:
             # It is about copies of the sources, whose folder is gone when this is read.
             raise BuildError(str(error).replace(f"{work}/", "")) from error
@@ -220,14 +220,14 @@ def compile_guest(tree: Path, sources: Sources, folder: Path, builder: Builder) 
             stripped = root / "modules" / module.name
             builder.run(
                 ["strip", "--strip-debug", "-o", str(stripped), str(module)],
-                what=f"stripping {module.name}",
+                purpose=f"stripping {module.name}",
                 folder=work,
             )
             shutil.copyfile(module, debug / module.name)
         init = sorted(str(file) for file in work.glob("init/*.c"))
         builder.run(
             ["gcc", "-O2", "-static", "-o", str(root / "init"), f"-I{work / 'include'}", *init],
-            what="compiling the guest's init",
+            purpose="compiling the guest's init",
             folder=work,
         )
     return tuple(module.stem for module in modules)

@@ -184,7 +184,7 @@ def compile_tree(
     (tree / _FRAGMENT).write_text(recipe.fragment, encoding="utf-8")
     # With the fragment as the values of "all no": options that it does not name are off.
     builder.make(
-        f"KCONFIG_ALLCONFIG={_FRAGMENT}", "allnoconfig", what="configuring the kernel", tree=tree
+        f"KCONFIG_ALLCONFIG={_FRAGMENT}", "allnoconfig", purpose="configuring the kernel", tree=tree
     )
     _check_config(tree, recipe)
 
@@ -195,7 +195,7 @@ def compile_tree(
         lines += 1
         on_progress("compiling the kernel", 0.1 + 0.9 * min(1.0, lines / _LINES_OF_MAKE))
 
-    builder.make(what="compiling the kernel", tree=tree, on_line=count)
+    builder.make(purpose="compiling the kernel", tree=tree, on_line=count)
 
     compiled = list(_compiled(tree / "net"))
     release = (tree / "include/config/kernel.release").read_text(encoding="utf-8").strip()

@@ -27,7 +27,7 @@ class TestBuilder:
         """A failed step is named, with the last lines of its log; the log is kept."""
         script = "for i in $(seq 30); do echo line $i; done; echo wrong >&2; exit 3"
         with pytest.raises(BuildError, match=r"compiling failed with exit status 3") as error:
-            self.builder(tmp_path).run(["sh", "-c", script], what="compiling", folder=tmp_path)
+            self.builder(tmp_path).run(["sh", "-c", script], purpose="compiling", folder=tmp_path)
         assert str(error.value).endswith("\n  line 30\n  wrong")
         assert "line 1\n" in (tmp_path / "log").read_text()
 
@@ -35,7 +35,7 @@ class TestBuilder:
         """Environment variables that would change the build do not reach the compilers."""
         monkeypatch.setenv("KCFLAGS", "-O0")
         lines: list[str] = []
-        self.builder(tmp_path).run(["env"], what="", folder=tmp_path, on_line=lines.append)
+        self.builder(tmp_path).run(["env"], purpose="", folder=tmp_path, on_line=lines.append)
         set_ = {line.partition("=")[0] for line in lines}
         assert {"PATH", "KBUILD_BUILD_TIMESTAMP"} <= set_
         assert "KCFLAGS" not in set_
@@ -51,7 +51,7 @@ class TestBuilder:
         script = "sleep 1000 & echo $!; wait"
         with pytest.raises(KeyboardInterrupt):
             self.builder(tmp_path).run(
-                ["sh", "-c", script], what="", folder=tmp_path, on_line=interrupt
+                ["sh", "-c", script], purpose="", folder=tmp_path, on_line=interrupt
             )
         deadline_s = time.monotonic() + 30
         # The process disappears when its new parent reaps it.
