@@ -222,7 +222,7 @@ def _state(figure: PublishedFigure, of: Mapping[str, Result]) -> tuple[str, str]
         page = next(path for path in pages() if figure.studies[0] in placed(_text(path)))
         return (
             _DIFFERS,
-            f"{differ} of {agree + differ}, [why]({page.name}#where-ours-differs-and-why)",
+            f"{differ} of {agree + differ}, [why]({page.name}#differences)",
         )
     if not agree:
         return _NO_NUMBER, ""

@@ -124,7 +124,7 @@ class TestTables:
         """A figure with a comparison that differs leads to the page that says why."""
         shown = result("ware-3.2", comparison(), comparison("differs"))
         row = lines("figures", shown, figures=(figure("ware-3.2"),))[-1]
-        assert "differs: 1 of 2, [why](bbr-and-loss.md#where-ours-differs-and-why) |" in row
+        assert "differs: 1 of 2, [why](bbr-and-loss.md#differences) |" in row
 
     def test_a_figure_without_results(self) -> None:
         """A figure whose study did not run yet says so."""
