@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """ABC and others on eight cellular links (Goyal et al. 2020, section 1's table, Figures 1 and 8).
 
-:mod:`ccbench.studies.abc.links` has the links and the definition of delay. Utilisation and the 95th
-percentile of the delay are means over the eight links, then divided by ABC's. Figure 1 shows one
-of Verizon's links (appendix B) without naming it; here it is the first of the eight. XCP, PCC,
-Sprout and Verus are not in Linux, and not here.
+:mod:`ccbench.studies.abc.links` defines the links and the delay. Utilisation and 95th percentile of
+the delay are averaged over the eight links, then divided by ABC's. Figure 1 shows one of Verizon's
+links (appendix B) without naming it; here it is the first of the eight. XCP, PCC, Sprout and Verus
+are not available in Linux and are omitted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _TABLE = "table of section 1"
 _FIGURE_1 = "caption of Figure 1"
-#: Of that table: utilisation and 95th percentile of the delay, divided by ABC's.
+#: Values of that table: utilisation and 95th percentile of the delay, divided by ABC's.
 _PUBLISHED = {
     "Cubic+Codel": (0.67, 0.84),
     "Copa": (0.66, 0.85),
@@ -49,7 +49,7 @@ _PUBLISHED = {
 }
 _ABC_PERCENT = 78.0
 _ABC_MS = 242.0
-#: Figure 1's schemes, and its link.
+#: Schemes of Figure 1.
 _SHOWN = ("Cubic", "Cubic+Codel", "ABC")
 _QUICK_S = 15.0
 
@@ -84,16 +84,16 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 def _means(table: pd.DataFrame) -> pd.DataFrame:
-    """Return each scheme's means over the links, and these divided by ABC's."""
+    """Return each scheme's means over the links, and their ratios to ABC's."""
     columns = ["utilisation_percent", "p95_ms", "mean_ms"]
     means = table.groupby("scheme", sort=False)[columns].mean()
-    ours = means.loc[[ABC.name], columns].to_numpy()
-    means[[f"{column}_by_abc" for column in columns]] = means[columns].to_numpy() / ours
+    abc = means.loc[[ABC.name], columns].to_numpy()
+    means[[f"{column}_by_abc" for column in columns]] = means[columns].to_numpy() / abc
     return means
 
 
 def _with_propagation(p95_ms: pd.Series[float], name: str) -> str:
-    """Return a ratio of delays that include propagation, one way or both ways."""
+    """Return a note on the ratio of delays that include one-way or round-trip propagation."""
     one_way, both_ways = (
         (p95_ms[name] + base_ms) / (p95_ms[ABC.name] + base_ms) for base_ms in (RTT_MS / 2, RTT_MS)
     )
@@ -136,7 +136,7 @@ def _comparisons(means: pd.DataFrame, shown: pd.DataFrame) -> tuple[Comparison, 
 
 
 def _of_figure_1(shown: pd.DataFrame) -> tuple[Comparison, ...]:
-    """Return what the caption of Figure 1 states of a single link."""
+    """Return the comparisons with the caption of Figure 1, for a single link."""
     p95_ms = shown["p95_ms"]
     return (
         Comparison(

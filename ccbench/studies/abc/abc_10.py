@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ABC over a wireless and a wired link, on which CUBIC comes and goes (Goyal et al. 2020, Fig. 10).
+"""ABC over a wireless and a wired link with on-off CUBIC traffic (Goyal et al. 2020, Figure 10).
 
-Without CUBIC the wireless link is always the bottleneck; with it, ABC's fair share of the wired
-link is 6 Mbit/s, and the bottleneck is the link that gives it less. Where the paper leaves room:
-the wireless link's rates, which change every 10 s, below 12 Mbit/s; CUBIC is active for every other
-30 s; the rest is as in Figure 4's study. The first second of each step does not count.
+Without CUBIC the wireless link is always the bottleneck. With CUBIC, ABC's fair share of the wired
+link is 6 Mbit/s, and the bottleneck is the link that allows the lower rate. Decisions where the
+paper leaves room: the wireless link's rates change every 10 s and stay below 12 Mbit/s; CUBIC
+alternates between 30 s off and 30 s on; all else is as in the study of Figure 4. The first second
+of each step is excluded.
 """
 
 from __future__ import annotations
@@ -55,16 +56,16 @@ def _measure(run: Run) -> Rows:
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    now = table["course"].iloc[0]
+    first_course = table["course"].iloc[0]
     table = table.drop(columns="course")
-    alone = table[table["share_mbps"] == WIRED_MBPS]
-    beside = table[table["share_mbps"] != WIRED_MBPS]
-    slow = beside[beside["wireless_is_bottleneck"]]
-    shared = beside[~beside["wireless_is_bottleneck"]]
+    without_cubic = table[table["share_mbps"] == WIRED_MBPS]
+    with_cubic = table[table["share_mbps"] != WIRED_MBPS]
+    slow = with_cubic[with_cubic["wireless_is_bottleneck"]]
+    shared = with_cubic[~with_cubic["wireless_is_bottleneck"]]
     first = table[table["seed"] == table["seed"].iloc[0]]
     return Findings(
         table=table,
-        figure=draw_courses(first, now),
+        figure=draw_courses(first, first_course),
         comparisons=(
             *(
                 Comparison(
@@ -75,14 +76,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
                     note=_by_step(rows),
                 )
                 for words, rows in (
-                    ("without CUBIC", alone),
+                    ("without CUBIC", without_cubic),
                     ("with CUBIC, wireless link the slower", slow),
                     ("with CUBIC, wired link the slower", shared),
                 )
             ),
             Comparison(
                 what="95th percentile of the delay without CUBIC, median of the steps",
-                ours=Estimate(alone.groupby("seed")["p95_ms"].median()),
+                ours=Estimate(without_cubic.groupby("seed")["p95_ms"].median()),
                 published=unbounded("low", "section 7.4"),
                 unit="ms",
             ),
@@ -90,8 +91,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 what="mean delay with CUBIC less that without it",
                 ours=Estimate(
                     tuple(
-                        beside.groupby("seed")["mean_ms"].mean()
-                        - alone.groupby("seed")["mean_ms"].mean()
+                        with_cubic.groupby("seed")["mean_ms"].mean()
+                        - without_cubic.groupby("seed")["mean_ms"].mean()
                     )
                 ),
                 published=at_least(
@@ -105,7 +106,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 def _by_step(rows: pd.DataFrame) -> str:
     percent = rows.groupby("begin_s")["percent_of_ideal"].mean()
-    return "by step: " + ", ".join(f"{one:.0f}" for one in percent)
+    return "by step: " + ", ".join(f"{percentage:.0f}" for percentage in percent)
 
 
 STUDY = Study(

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many flows of one scheme at once (Goyal et al. 2020, section 7.5 and Figure 11).
+"""Many concurrent flows of one scheme (Goyal et al. 2020, section 7.5 and Figure 11).
 
-2 to 32 ABC flows on 24 Mbit/s, 60 s: Jain's index of their throughput from start to end. 1 to 16
-flows of each scheme on one of Verizon's links, which the paper does not name: the short one down.
-The round-trip time is 100 ms, as in all of the paper's emulations (section 7.6). Flows that compete
-have the typical noise, and three seeds.
+2 to 32 ABC flows on 24 Mbit/s for 60 s: Jain's index of their throughput over the whole run. 1 to
+16 flows of each scheme on one of Verizon's links, which the paper does not name; here it is the
+short downlink. The round-trip time is 100 ms, as in all of the paper's emulations (section 7.6).
+Competing flows run with the typical noise and three seeds.
 
-Where the paper leaves room: on the link of 24 Mbit/s the queue has 250 packets, as on cellular
-links. Flows start at the same time ("simultaneously").
+Decisions where the paper leaves room: on the link of 24 Mbit/s the queue holds 250 packets, as on
+cellular links. Flows start at the same time ("simultaneously").
 """
 
 from __future__ import annotations
@@ -137,13 +137,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 def _by_one(ours: pd.DataFrame, column: str, most: int) -> Estimate:
-    """Return ABC's value with most flows by that with one flow, which has a single run, in %."""
+    """Return ABC's value with most flows as a percentage of its single run with one flow."""
     alone = float(ours.loc[ours["flows"] == 1, column].iloc[0])
     return Estimate(100 * ours.loc[ours["flows"] == most, column] / alone)
 
 
 def _rising(means: pd.DataFrame, most: int) -> float:
-    """Return the share of schemes with more utilisation and delay if there are more flows."""
+    """Return the share of schemes with higher utilisation and delay if there are more flows."""
     rises = [
         means.pivot_table(column, "scheme", "flows")[[1, most]].diff(axis=1)[most] > 0
         for column in ("utilisation_percent", "p95_ms")
@@ -154,11 +154,11 @@ def _rising(means: pd.DataFrame, most: int) -> float:
 def _as_good(means: pd.DataFrame) -> int:
     ours = means[means["scheme"] == ABC.name].set_index("flows")
     others = means[means["scheme"] != ABC.name]
-    mine = ours.loc[others["flows"]]
+    own = ours.loc[others["flows"]]
     return int(
         np.sum(
-            (others["utilisation_percent"].to_numpy() >= mine["utilisation_percent"].to_numpy())
-            & (others["p95_ms"].to_numpy() <= mine["p95_ms"].to_numpy())
+            (others["utilisation_percent"].to_numpy() >= own["utilisation_percent"].to_numpy())
+            & (others["p95_ms"].to_numpy() <= own["p95_ms"].to_numpy())
         )
     )
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ABC flows of unlike round-trip times (Goyal et al. 2020, Figure 12 and Table 1).
+"""ABC flows with different round-trip times (Goyal et al. 2020, Figure 12 and Table 1).
 
-Two flows on 24 Mbit/s, one of 20 ms, the other of 20 to 120 ms; and six flows of 20 to 120 ms.
-Five runs of each, with the typical noise.
+Two flows on 24 Mbit/s, one with 20 ms, the other with 20 to 120 ms; and six flows with 20 to 120
+ms. Five runs of each, with the typical noise.
 
-Where the paper leaves room: runs last 60 s, as those of its Jain's index; the queue has 250
-packets; the router has the options of the cellular experiments.
+Decisions where the paper leaves room: runs last 60 s, as those for its Jain's index; the queue
+holds 250 packets; the router has the options of the cellular experiments.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""3 ABC and 3 CUBIC flows, and short flows that are not ABC's (Goyal et al. 2020, Figure 13).
+"""Three ABC and three CUBIC flows with short non-ABC flows (Goyal et al. 2020, Figure 13).
 
-On 96 Mbit/s, with a queue of their own for packets that are not ABC's; short flows of 10 KB arrive
-as a Poisson process that offers 6.25 to 50 % of the link; ten runs of 40 s for each load. The
-round-trip time is 100 ms, as in all of the paper's emulations up to section 7.6; as the result
-depends on it, 20 and 50 ms are shown too.
+The link has 96 Mbit/s and a separate queue for non-ABC packets. Short flows of 10 KB arrive as a
+Poisson process with an offered load of 6.25 to 50 % of the link; each load has ten runs of 40 s.
+The round-trip time is 100 ms, as in all of the paper's emulations up to section 7.6; as the result
+depends on it, 20 and 50 ms are shown, too.
 
-Where the paper leaves room: each queue has room for one bandwidth-delay product; short flows use
-CUBIC; KB are 1000 bytes; throughput is taken over the whole run, slow start included. "The
-difference in average throughput" is that of the means over the flows of a load. RCP's Zombie list,
-with which the paper compares, is not implemented.
+Decisions where the paper leaves room: each queue holds one bandwidth-delay product; short flows use
+CUBIC; KB are 1000 bytes; throughput covers the whole run, including slow start. "The difference in
+average throughput" is that of the means over the flows of a load. RCP's Zombie list, with which the
+paper compares, is not implemented.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _RUNS = 10
 _DURATION_S = 40.0
 _SHORT_BYTES = 10_000
 _LONG = 3
-#: The paper's first: it is the one that is compared.
+#: Round-trip times in ms; the first is the paper's and is compared.
 _RTTS_MS = (RTT_MS, 50.0, 20.0)
 _CASE = ["rtt_ms", "load_percent", "seed"]
 _TEXT = "section 7.5"
@@ -83,23 +83,23 @@ def _mix(rtt_ms: float, load_percent: float, seed: int, duration_s: float) -> Sc
         noise=typical(rtt_ms=rtt_ms),
         seed=seed,
         queue_log=False,
-        sample_interval_ms=1000,  # of up to 24,000 flows
+        sample_interval_ms=1000,  # for up to 24,000 flows
         name=f"3 ABC, 3 CUBIC, {load_percent:g} % short flows, {rtt_ms:g} ms, seed {seed}",
     )
 
 
 @cache
 def poisson_arrivals(load_percent: float, seed: int, duration_s: float) -> Arrivals:
-    """Return short flows that offer a share of the link on average, payload counted.
+    """Return short flows with a mean offered payload as a share of the link.
 
     Parameters
     ----------
     load_percent : float
-        Their offered load, in percent of the link.
+        Offered load, in percent of the link's rate.
     seed : int
-        Of the arrivals.
+        Seed of the arrivals.
     duration_s : float
-        The time within which they arrive, in seconds.
+        Period of arrivals in seconds.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def poisson_arrivals(load_percent: float, seed: int, duration_s: float) -> Arriv
     """
     per_second = load_percent / 100 * LINK_MBPS * 1e6 / (8 * _SHORT_BYTES)
     random = stream(seed, "short flows", repr(float(load_percent)))
-    # Given their number, the arrivals of a Poisson process are spread evenly at random.
+    # Given their number, the arrivals of a Poisson process are uniformly distributed.
     times_s = np.sort(random.uniform(0, duration_s, random.poisson(per_second * duration_s)))
     return tuple((time_s, _SHORT_BYTES) for time_s in times_s.tolist())
 
@@ -117,8 +117,8 @@ def poisson_arrivals(load_percent: float, seed: int, duration_s: float) -> Arriv
 def _measure(run: Run) -> Rows:
     short = run.scenario.flows[2].arrivals
     offered_mbps = 8e-6 * _SHORT_BYTES * len(short) / run.scenario.duration_s
-    # Between the loads of the figure lies a factor of two, between runs of one a few percent.
-    load = min(_LOADS_PERCENT, key=lambda one: abs(offered_mbps / LINK_MBPS - one / 100))
+    # The figure's loads differ by a factor of two, the runs of one load by a few percent.
+    load = min(_LOADS_PERCENT, key=lambda percent: abs(offered_mbps / LINK_MBPS - percent / 100))
     summary = run.summary()
     return [
         {
@@ -137,7 +137,7 @@ def _measure(run: Run) -> Rows:
 def _conclude(table: pd.DataFrame) -> Findings:
     mbps = table.pivot_table("mbps", _CASE, "scheme")
     apart_percent = 100 * (mbps["Cubic"] / mbps["ABC"] - 1)
-    # Between the flows of one run, by their mean.
+    # Standard deviation between the flows of a run, relative to their mean.
     deviation = table.pivot_table("mbps", _CASE, "scheme", aggfunc="std")
     spread_percent = 100 * deviation / mbps
     compared, *variants = [rtt_ms for rtt_ms in _RTTS_MS if rtt_ms in set(table["rtt_ms"])]
@@ -171,7 +171,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 def _apart(percent: pd.Series[float], rtt_ms: float, published: Published) -> Comparison:
-    """Compare the difference of mean throughputs at the load at which it is largest."""
+    """Compare the difference of mean throughputs at the load with the largest difference."""
     means = percent.groupby(level="load_percent").mean()
     return Comparison(
         what=f"{rtt_ms:g} ms: CUBIC's mean throughput less ABC's, largest of all loads",
@@ -183,9 +183,9 @@ def _apart(percent: pd.Series[float], rtt_ms: float, published: Published) -> Co
 
 
 def _largest(percent: pd.Series[float]) -> Estimate:
-    """Return the absolute mean over the seeds, and its interval, at the load with the largest."""
+    """Return the absolute mean over the seeds, with its interval, at the load with the largest."""
     by_load = [Estimate(values) for _, values in percent.groupby(level="load_percent", sort=False)]
-    largest = max(by_load, key=lambda one: abs(one.mean))
+    largest = max(by_load, key=lambda estimate: abs(estimate.mean))
     sign = math.copysign(1, largest.mean)
     return Estimate(sign * value for value in largest.values)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The effect of eta: utilisation against delay (Goyal et al. 2020, appendix B, Figure 15).
+"""The effect of eta on utilisation and delay (Goyal et al. 2020, appendix B, Figure 15).
 
-On Figure 1's link; the text does not say which values of eta. "Increasing eta increases" both:
-compared is the smallest change from one value to the next.
+The link is that of Figure 1; the text does not state the values of eta. "Increasing eta increases"
+both, so the smallest change from one value to the next is compared.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A link that alternates between 12 and 24 Mbit/s every half second (Goyal et al. 2020, Fig. 19).
 
-The figure also has RCP and XCPw, which are not available here; the schemes of ``abc-1`` stand in
-for them.
+The figure also shows RCP and XCPw, which are not available here; the study shows the schemes of
+``abc-1`` instead.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feedback from departures or from arrivals (Goyal et al. 2020, Figure 2).
+"""Feedback from departures and from arrivals (Goyal et al. 2020, Figure 2).
 
-The paper does not name the figure's link: the ratio of the 95th percentiles is a mean over the
+The paper does not name the figure's link. The ratio of the 95th percentiles is averaged over the
 eight links of ``abc-1``.
 """
 

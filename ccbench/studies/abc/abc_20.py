@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An ABC flow beside 200 whose applications send little (Goyal et al. 2020, Figure 20).
+"""An ABC flow with 200 application-limited flows (Goyal et al. 2020, Figure 20).
 
-The 200 offer 1 Mbit/s together: each a packet every 2.3 s, in turn. "A cellular link" is Figure 1's
-here.
+The 200 flows offer 1 Mbit/s in total: each sends a packet every 2.3 s, in turn. "A cellular link"
+is taken to be Figure 1's.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def _measure(run: Run) -> Rows:
-    now = course(run)
-    flows = [column for column in now if isinstance(column, int)]
-    now = now[["capacity_mbps", "delay_ms"]].assign(mbps=now[flows].sum(axis=1))
-    came = packets.delivered(run)
-    own_ms = came.loc[came["flow"] == 0, "queueing_ms"].quantile(0.95)
+    series = course(run)
+    flows = [column for column in series if isinstance(column, int)]
+    series = series[["capacity_mbps", "delay_ms"]].assign(mbps=series[flows].sum(axis=1))
+    delivered = packets.delivered(run)
+    own_ms = delivered.loc[delivered["flow"] == 0, "queueing_ms"].quantile(0.95)
     return [
         {
             "others": len(flows) - 1,
             "seed": run.scenario.seed,
             **measured(run),
             "backlogged_p95_ms": own_ms,
-            "course": now,
+            "course": series,
         }
     ]
 
@@ -69,11 +69,11 @@ def _conclude(table: pd.DataFrame) -> Findings:
     firsts = table.groupby("others").first()
     figure = Figure(figsize=(8, 4), layout="constrained")
     top, bottom = figure.subplots(2, 1, sharex=True)
-    for i, (others, now) in enumerate(firsts["course"].items()):
+    for i, (others, series) in enumerate(firsts["course"].items()):
         if i == 0:
-            top.fill_between(now.index, now["capacity_mbps"], step="pre", color="0.88")
-        top.plot(now.index, now["mbps"], label=f"{others} others", linewidth=1)
-        bottom.plot(now.index, now["delay_ms"], linewidth=1)
+            top.fill_between(series.index, series["capacity_mbps"], step="pre", color="0.88")
+        top.plot(series.index, series["mbps"], label=f"{others} others", linewidth=1)
+        bottom.plot(series.index, series["delay_ms"], linewidth=1)
     top.set_ylabel("Mbit/s, all flows")
     top.legend(fontsize="small")
     bottom.set_ylabel("delay (ms)")

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """ABC and others at round-trip times of 20 to 200 ms (Goyal et al. 2020, Figure 21).
 
-Section 7.6 says that this repeats Figure 8's experiment, the caption that it is one of Verizon's
-links; here it is Figure 1's link. The router's delta stays at 133 ms, as the paper states no other:
-at 200 ms that is just two thirds of the round trip, where Theorem 1 no longer guarantees stability.
+According to section 7.6 this repeats Figure 8's experiment; according to the caption it uses one of
+Verizon's links. Here it is Figure 1's link. The router's delta stays at 133 ms, as the paper states
+no other value. At 200 ms this is exactly two thirds of the round-trip time, at which Theorem 1 no
+longer guarantees stability.
 """
 
 from __future__ import annotations
@@ -59,9 +60,9 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what="schemes with ABC's utilisation or more and its delay or less, at any RTT",
-                ours=sum(one.value for one in as_good.values()),
+                ours=sum(count.value for count in as_good.values()),
                 published=_NONE,
-                note="; ".join(f"{ms:g} ms: {one.note}" for ms, one in as_good.items() if one.note),
+                note="; ".join(f"{ms:g} ms: {n.note}" for ms, n in as_good.items() if n.note),
             ),
         ),
     )

@@ -2,11 +2,11 @@
 """Fairness with and without additive increase (Goyal et al. 2020, Figure 3).
 
 Five flows on 24 Mbit/s start one after the other, and stop one after the other. The round-trip time
-is 100 ms, as in all of the paper's emulations (section 7.6). Where the paper leaves room: the queue
-has 250 packets, and a flow starts or stops every 40 s; the last 15 s of each stage count. Windows
-that grow by one packet in each round trip take time to converge: the difference between N flows
-that share W packets shrinks by the factor 1 - N/W in a round trip, for two flows on this link to a
-third within 11 s.
+is 100 ms, as in all of the paper's emulations (section 7.6). Decisions where the paper leaves room:
+the queue holds 250 packets, and a flow starts or stops every 40 s; the last 15 s of each stage are
+evaluated. Windows that grow by one packet per round trip take time to converge: the difference
+between N flows that share W packets shrinks by the factor 1 - N/W per round trip, for two flows on
+this link to a third within 11 s.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["LINK_MBPS", "stage_indices"]
 LINK_MBPS = 24.0
 _FLOWS = 5
 _STAGE_S = 40
-#: Flow i is there in stage i and those after it, as many as there are flows.
+#: Number of stages; flow i is active in as many stages as there are flows, starting with stage i.
 _STAGES = 2 * _FLOWS - 1
 _COUNTED_S = 15
 _INCREASE = "net.ipv4.tcp_abc_increase"
@@ -127,20 +127,20 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 def stage_indices(mbps: pd.DataFrame, stage_s: float) -> pd.Series[float]:
-    """Return Jain's index at the end of each stage in which two flows or more are there.
+    """Return Jain's index at the end of each stage with two or more active flows.
 
     Parameters
     ----------
     mbps : DataFrame
-        Throughput of each flow in Mbit/s; index ``time_s``. Flow i is there in as many
-        stages as there are flows, from stage i on.
+        Throughput of each flow in Mbit/s; index ``time_s``. Flow i is active in as many stages as
+        there are flows, starting with stage i.
     stage_s : float
         Length of a stage in seconds.
 
     Returns
     -------
     Series
-        Index: the number of the stage.
+        Index: number of the stage.
 
     Examples
     --------
@@ -149,15 +149,15 @@ def stage_indices(mbps: pd.DataFrame, stage_s: float) -> pd.Series[float]:
     {1: 1.0}
     """
     count = len(mbps.columns)
-    found = {}
+    indices = {}
     for stage in range(2 * count - 1):
-        there = [flow for flow in range(count) if flow <= stage < flow + count]
+        active = [flow for flow in range(count) if flow <= stage < flow + count]
         end_s = (stage + 1) * stage_s
         begin_s = end_s - min(_COUNTED_S, stage_s)
-        part = mbps.loc[(mbps.index > begin_s) & (mbps.index <= end_s), there]
-        if len(there) > 1:
-            found[stage] = jain_index(part.mean().to_numpy())
-    return pd.Series(found, dtype=float)
+        part = mbps.loc[(mbps.index > begin_s) & (mbps.index <= end_s), active]
+        if len(active) > 1:
+            indices[stage] = jain_index(part.mean().to_numpy())
+    return pd.Series(indices, dtype=float)
 
 
 def _listed(indices: pd.Series[float]) -> str:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ABC over a wireless link with an ABC router and a wired one with drop-tail (Figure 4).
+"""ABC over a wireless link with an ABC router and a wired drop-tail link (Figure 4).
 
-Of Goyal et al. 2020. The wireless link's rate changes every 5 s, so that the bottleneck moves from
-one link to the other. The round-trip time is 100 ms (section 7.6). Where the paper leaves room: the
-rates; the wired link has 12 Mbit/s, as in Figure 10, comes second, and has a queue of one
-bandwidth-delay product (100 packets). The first second of each step, ten round trips, does not
-count.
+Reproduces Goyal et al. 2020. The wireless link's rate changes every 5 s, so that the bottleneck
+moves between the links. The round-trip time is 100 ms (section 7.6). Decisions where the paper
+leaves room: the rates; the wired link has 12 Mbit/s, as in Figure 10, comes second, and has a queue
+of one bandwidth-delay product (100 packets). The first second of each step, ten round trips, is
+excluded.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def _measure(run: Run) -> Rows:
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    now = table["course"].iloc[0]
+    first_course = table["course"].iloc[0]
     table = table.drop(columns="course")
     wireless = table[table["wireless_is_bottleneck"]]
     wired = table[~table["wireless_is_bottleneck"]]
     return Findings(
         table=table,
-        figure=draw_courses(table, now),
+        figure=draw_courses(table, first_course),
         comparisons=(
             Comparison(
                 what="throughput of the ideal, mean of all steps",

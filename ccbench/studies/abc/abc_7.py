@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ABC and others on Verizon's links, up, down, and both in a row (Goyal et al. 2020, Figure 7).
+"""ABC and others on Verizon's uplink, downlink and both in series (Goyal et al. 2020, Figure 7).
 
-The paper does not say which of Verizon's links these are; the short ones are used here. The
-capacity of both in a row is that of the slower link in each second.
+The paper does not say which of Verizon's links these are; here they are the short ones. The
+capacity of both in series is that of the slower link in each second.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ABC and others over Wi-Fi, for one user and for two (Goyal et al. 2020, Figure 9).
+"""ABC and others over Wi-Fi, with one user and with two (Goyal et al. 2020, Figure 9).
 
 The bitrate alternates between those of MCS 1 and MCS 7 (one stream of 20 MHz: 13 and 65 Mbit/s)
-every two seconds; runs last 45 s and there are three of each. Two users share the router's queue.
-ABC's router uses the estimate of section 5.1, which the link makes from its block ACKs.
+every two seconds. There are three runs of 45 s each. Two users share the router's queue. ABC's
+router uses the estimate of section 5.1, which the link derives from its block ACKs.
 
-Where the paper leaves room: its link was a real one, in a crowded room. Here batches have up to 20
-frames, as in Figure 5, and an overhead of 0.3 to 3 ms, evenly distributed. The round-trip time is
-20 ms, the queue 250 packets. Delta is 133 ms and T 40 ms, as stated. CoDel is compared with its
-usual target of 5 ms, as the paper's router ran OpenWrt; CoDel with 50 ms, as in the authors'
-scripts for cellular links, is shown beside it.
+Decisions where the paper leaves room: its link was a real one in a crowded room. Here batches have
+up to 20 frames, as in Figure 5, and an overhead that is uniformly distributed between 0.3 and 3 ms.
+The round-trip time is 20 ms, the queue 250 packets. Delta is 133 ms and T 40 ms, as stated. CoDel
+is compared with its default target of 5 ms, as the paper's router ran OpenWrt; CoDel with 50 ms, as
+in the authors' scripts for cellular links, is shown as well.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _WINDOW_MS = 40
 _DURATION_S = 45.0
 _SEEDS = (1, 2, 3)
 _QUICK_S = 8.0
-#: The thresholds of ABC's delay that are compared, in milliseconds.
+#: The compared delay thresholds of ABC in ms.
 _D_T_MS = (20, 60, 100)
-#: How much more throughput ABC with 100 ms has with two users, in percent; with one up to 29 %.
+#: Throughput advantage of ABC with 100 ms and two users, in percent; with one user up to 29 %.
 _MORE = {"Cubic+Codel, 5 ms": 38, "Copa": 41, "Vegas": 31}
 _TEXT = "section 7.3"
 
@@ -126,7 +126,7 @@ def _by_seed(rows: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def _more(mbps: pd.DataFrame, faster: str, slower: str) -> Estimate:
-    """Return how much more throughput the one has than the other, in percent."""
+    """Return the throughput advantage of one scheme over another, in percent."""
     return Estimate(100 * (mbps[faster] / mbps[slower] - 1))
 
 
@@ -138,10 +138,10 @@ def _of_one_user(rows: pd.DataFrame) -> list[Comparison]:
     return [
         Comparison(
             what="one user: throughput of ABC, d_t 100 ms, more than that of the slowest of three",
-            ours=max(more.values(), key=lambda one: one.mean),
+            ours=max(more.values(), key=lambda estimate: estimate.mean),
             published=at_most(29, _TEXT, text="up to 29"),
             unit="%",
-            note=", ".join(f"{name}: {one.mean:.0f}" for name, one in more.items()),
+            note=", ".join(f"{name}: {estimate.mean:.0f}" for name, estimate in more.items()),
         ),
         Comparison(
             what="one user: throughput of the faster of Cubic and BBR, more than ABC's",
@@ -174,7 +174,7 @@ def _of_two_users(rows: pd.DataFrame) -> list[Comparison]:
 
 
 def _beaten(means: pd.DataFrame, who: str) -> Comparison:
-    """Count the schemes that are as good as one of the versions of ABC."""
+    """Count the schemes that are at least as good as one of the versions of ABC."""
     is_own = means.index.isin(_ABC_NAMES.values())
     own, others = means[is_own], means[~is_own]
     better = [

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ABC that knows the link's future, PK-ABC (Goyal et al. 2020, section 7.6).
+"""ABC with perfect knowledge of the link's future, PK-ABC (Goyal et al. 2020, section 7.6).
 
-The router uses the rate that the link will have one round trip from now instead of the present one.
-"The same setup as Figure 7(b)" is Verizon's link up, here the short one. The paper does not state
-the threshold d_t: compared is that of the authors' scripts, the qdisc's own is a variant.
+The router uses the link's rate one round trip ahead instead of the current one. "The same setup as
+Figure 7(b)" is Verizon's uplink, here the short one. The paper does not state the threshold d_t.
+The comparison uses the value of the authors' scripts; the qdisc's default is a variant.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
 
-#: Thresholds d_t in ms: the authors' scripts', the qdisc's own.
+#: Thresholds d_t in ms: the authors' scripts', the qdisc's default.
 _THRESHOLDS_MS = (50, 20)
 _PUBLISHED_MS = {"ABC": 97.0, "PK-ABC": 28.0}
 _TEXT = "section 7.6"
@@ -65,8 +65,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
     comparisons: list[Comparison] = []
     panels = figure.subplots(len(groups), 1, sharex=True, squeeze=False)[:, 0]
     for (d_t_ms, rows), axes in zip(groups, panels, strict=True):
-        for name, now in zip(rows["scheme"], rows["course"], strict=True):
-            axes.plot(now.index, now["delay_ms"], label=name, linewidth=0.9)
+        for name, series in zip(rows["scheme"], rows["course"], strict=True):
+            axes.plot(series.index, series["delay_ms"], label=name, linewidth=0.9)
         axes.set_ylabel("delay (ms)")
         threshold = f"d_t {d_t_ms:g} ms"
         axes.set_title(threshold, fontsize="small")

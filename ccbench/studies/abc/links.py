@@ -5,19 +5,20 @@ The setup is that of section 7.2 of Goyal et al., "ABC: A Simple Explicit Conges
 Wireless Networks" (NSDI 2020): recorded cellular links, a round-trip time of 100 ms, queues of 250
 packets, eta 0.98 and delta 133 ms, and a router that knows the rate of its link.
 
-Where the paper leaves room, the authors' published scripts (github.com/prateshg/ABC-NSDI2020) say:
+Decisions where the paper leaves room follow the authors' published scripts
+(github.com/prateshg/ABC-NSDI2020):
 
-- Which eight traces: the script that starts the experiments lists Verizon-LTE-short,
-  Verizon-LTE-driving, TMobile-LTE-driving and ATT-LTE-driving-2016, each up and down. Runs last
-  140 s, as long as the short traces.
-- The delay threshold d_t is 50 ms, and rates are measured over 20 ms; five accelerates may be
-  saved up.
-- CoDel's target is 50 ms instead of the usual 5 ms, with an interval of 100 ms. CoDel with 5 ms is
-  listed as a scheme of its own. PIE is not in the scripts: it has Linux's defaults.
+- The eight traces are those in the script that starts the experiments: Verizon-LTE-short,
+  Verizon-LTE-driving, TMobile-LTE-driving and ATT-LTE-driving-2016, each up and down. Runs last 140
+  s, the length of the short traces.
+- The delay threshold d_t is 50 ms, and rates are measured over 20 ms; up to five accelerates
+  accumulate.
+- CoDel's target is 50 ms instead of the default of 5 ms, with an interval of 100 ms. CoDel with 5
+  ms is a separate scheme. PIE is not in the scripts and has Linux's defaults.
 
-"Per-packet delay" is the time that packets wait in queues: section 7.6 has 95th percentiles of
-28 ms at a round-trip time of 100 ms, less than propagation to the receiver alone. Measurements
-include the start of a run, as do those of the scripts' Mahimahi.
+"Per-packet delay" is the time that packets wait in queues: section 7.6 states 95th percentiles of
+28 ms at a round-trip time of 100 ms, less than the propagation delay to the receiver alone. As in
+the scripts' Mahimahi, measurements include the start of a run.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ __all__ = [
 
 RTT_MS = 100.0
 QUEUE_PACKETS = 250
-#: Length of a run on a cellular link.
+#: Duration of a run on a cellular link in seconds.
 CELLULAR_S = 140.0
 
 Option = int | float | str | bool
@@ -76,7 +77,7 @@ _ROUTER: dict[str, Option] = {"eta": 0.98, "delta_ms": 133, "d_t_ms": 50, "windo
 
 
 def router(**changes: Option) -> tuple[tuple[str, Option], ...]:
-    """Return the options of ABC's router as in the paper's section 7.2, with some changed.
+    """Return the options of ABC's router in the paper's section 7.2, with changes.
 
     Examples
     --------
@@ -88,18 +89,18 @@ def router(**changes: Option) -> tuple[tuple[str, Option], ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Scheme:
-    """A congestion control and the queue that it is used with.
+    """A CCA with its queueing discipline.
 
     Parameters
     ----------
     name : str
-        As the paper calls it.
+        The paper's name.
     cca : str
         Its Linux name.
     qdisc : str
-        The queue's.
+        The queueing discipline.
     options : tuple of (str, value)
-        The queue's options.
+        Options of the queueing discipline.
     """
 
     name: str
@@ -108,7 +109,7 @@ class Scheme:
     options: tuple[tuple[str, Option], ...] = ()
 
     def bottleneck(self, link: Trace | float, queue_packets: int = QUEUE_PACKETS) -> Bottleneck:
-        """Return this scheme's queue in front of a link: a trace, or a rate in Mbit/s."""
+        """Return a bottleneck with this scheme's queue and a link: a trace, or a rate in Mbit/s."""
         trace = link if isinstance(link, Trace) else None
         return Bottleneck(
             trace=trace,
@@ -120,7 +121,7 @@ class Scheme:
 
 
 ABC = Scheme(name="ABC", cca="abc", qdisc="abc", options=router())
-#: The threshold below which "ABC" tolerates a queue is 50 ms; this one's is that of the qdisc.
+#: ABC with the qdisc's default delay threshold instead of 50 ms.
 ABC_20 = replace(ABC, name="ABC, d_t 20 ms", options=router(d_t_ms=20))
 CODEL = Scheme(
     name="Cubic+Codel",
@@ -129,7 +130,7 @@ CODEL = Scheme(
     options=(("interval_ms", 100), ("target_ms", 50)),
 )
 
-#: Those of the paper that there are, and CoDel with the target that it usually has.
+#: The paper's schemes, as far as available, and CoDel with its default target.
 SCHEMES = (
     ABC,
     CODEL,
@@ -145,9 +146,9 @@ COLOURS = {scheme.name: f"C{i}" for i, scheme in enumerate((*SCHEMES, ABC_20))}
 
 
 def scheme_of(scenario: Scenario) -> str:
-    """Return the name of a scenario's scheme, or the CCA's if it is none of the paper's.
+    """Return the name of a scenario's scheme, or the CCA if the paper has no such scheme.
 
-    An ABC router with any options makes it ABC.
+    ABC with an ABC router is ABC regardless of the options.
 
     Examples
     --------
@@ -156,22 +157,24 @@ def scheme_of(scenario: Scenario) -> str:
     'Cubic+PIE'
     """
     link = scenario.bottlenecks[0]
-    mine = scenario.flows[0].cca, link.qdisc, link.qdisc_options
-    known = {(one.cca, one.qdisc, one.options): one.name for one in (*SCHEMES, ABC_20)}
-    other = ABC.name if mine[:2] == (ABC.cca, ABC.qdisc) else mine[0]
-    return known.get(mine, other)
+    combination = scenario.flows[0].cca, link.qdisc, link.qdisc_options
+    names = {
+        (scheme.cca, scheme.qdisc, scheme.options): scheme.name for scheme in (*SCHEMES, ABC_20)
+    }
+    other = ABC.name if combination[:2] == (ABC.cca, ABC.qdisc) else combination[0]
+    return names.get(combination, other)
 
 
 @cache
 def recorded(name: str, duration_s: float = CELLULAR_S) -> Trace:
-    """Return the beginning of a recorded cellular link, which repeats after that.
+    """Return the beginning of a recorded cellular link, which then repeats.
 
     Parameters
     ----------
     name : str
-        As ``ccbench traces list`` has it.
+        Name in ``ccbench traces list``.
     duration_s : float
-        How much of it; all, if it is not longer.
+        Maximum length in seconds.
 
     Raises
     ------
@@ -191,19 +194,19 @@ def recorded(name: str, duration_s: float = CELLULAR_S) -> Trace:
         return whole
     end_ms = round(duration_s * 1e3)
     times = [time for time in whole.opportunities_ms if time < end_ms]
-    # A trace ends with its last opportunity, which so has to lie at the end.
+    # A trace ends with its last opportunity.
     return Trace(name=whole.name, opportunities_ms=(*times, end_ms))
 
 
 def stepped(rates_mbps: Sequence[float], step_s: float) -> Trace:
-    """Return a link whose rate changes in steps.
+    """Return a link with step changes of its rate.
 
     Parameters
     ----------
     rates_mbps : sequence of float
-        The rate of each step in Mbit/s.
+        Rate of each step in Mbit/s.
     step_s : float
-        Length of all steps in seconds.
+        Length of each step in seconds.
 
     Examples
     --------
@@ -213,18 +216,18 @@ def stepped(rates_mbps: Sequence[float], step_s: float) -> Trace:
     """
     packets_of_step = np.asarray(rates_mbps) * 1e6 * step_s / (8 * OPPORTUNITY_BYTES)
     ends = np.cumsum(packets_of_step)
-    # The k-th opportunity is when the link could have carried k packets.
+    # The k-th opportunity is at the time when the link could have carried k packets.
     whole = np.arange(1, int(ends[-1] + 1e-9) + 1)
     edges_ms = np.arange(len(ends) + 1) * step_s * 1e3
     times_ms = np.ceil(np.interp(whole, np.r_[0, ends], edges_ms) - 1e-6).astype(int)
     times_ms[-1] = round(edges_ms[-1])
     rates = ", ".join(f"{rate:g}" for rate in rates_mbps[:4])
-    name = f"{rates}{', ...' if len(rates_mbps) > 4 else ''} Mbit/s"  # noqa: PLR2004 - for people
+    name = f"{rates}{', ...' if len(rates_mbps) > 4 else ''} Mbit/s"  # noqa: PLR2004 - for display
     return Trace(name=name, opportunities_ms=tuple(times_ms.tolist()))
 
 
 def two_rates() -> Trace:
-    """Return the link of the paper's Figure 19: 12 and 24 Mbit/s, in turns of half a second."""
+    """Return the link of the paper's Figure 19: 12 and 24 Mbit/s, alternating every half second."""
     return stepped([12, 24], 0.5)
 
 
@@ -237,14 +240,14 @@ def cellular(  # noqa: PLR0913 - independent settings of a scenario, all by keyw
     others: tuple[Flow, ...] = (),
     seed: int = 1,
 ) -> Scenario:
-    """Return backlogged flows of a scheme over recorded links, one after the other.
+    """Return backlogged flows of a scheme over recorded links in series.
 
-    Where flows compete, packets have the typical noise; a single flow needs none.
+    Competing flows have the typical noise; a single flow has none.
 
     Parameters
     ----------
     scheme : Scheme
-        Its queue is in front of every link.
+        CCA of the flows and queue of every link.
     *names : str
         The links.
     rtt_ms, duration_s : float
@@ -252,9 +255,9 @@ def cellular(  # noqa: PLR0913 - independent settings of a scenario, all by keyw
     count : int
         Number of flows.
     others : tuple of Flow
-        Further flows.
+        Additional flows.
     seed : int
-        Of the noise.
+        Seed of the noise.
 
     Raises
     ------
@@ -275,17 +278,16 @@ def cellular(  # noqa: PLR0913 - independent settings of a scenario, all by keyw
 
 
 def delays_ms(run: Run) -> dict[str, float]:
-    """Return mean and 95th percentile of what packets waited in all queues together."""
+    """Return mean and 95th percentile of the packets' total queueing delay."""
     waited = packets.delivered(run)["queueing_ms"]
     return {"mean_ms": float(waited.mean()), "p95_ms": float(waited.quantile(0.95))}
 
 
 def path_utilisation(run: Run) -> float:
-    """Return the share of a path's capacity that was used, over the whole run.
+    """Return the used share of a path's capacity over the whole run.
 
-    What a path of several links can carry is taken for each second: no more than the slowest of
-    them in that second. What waits between two links from one second to the next can make more of
-    it, so that it may be a little above 1.
+    The capacity of a path with several links is that of the slowest link in each second. Packets
+    that wait between two links from one second to the next can push the result slightly above 1.
     """
     scenario = run.scenario
     if len(scenario.bottlenecks) == 1:
@@ -300,7 +302,7 @@ def path_utilisation(run: Run) -> float:
 
 
 def measured(run: Run) -> dict[str, Any]:
-    """Return what every study on cellular links measures: utilisation and delays."""
+    """Return the common measurements on cellular links: utilisation and delays."""
     links = run.scenario.bottlenecks
     names = [link.trace.name if link.trace else f"{link.mean_mbps:g} Mbit/s" for link in links]
     return {
@@ -326,15 +328,15 @@ def course(run: Run, interval_s: float = 0.5) -> pd.DataFrame:
     -------
     DataFrame
         Index ``time_s``, the end of each interval; columns ``capacity_mbps`` of the last link,
-        ``mbps`` of each flow by its number, ``delay_ms`` (the 95th percentile of the packets that
-        came to the first queue in the interval; NaN of none).
+        ``mbps`` of each flow by its number, ``delay_ms`` (95th percentile of the packets that
+        arrived at the first queue in the interval; NaN if none).
     """
     throughput = run.throughput(interval_s)
     edges = [0.0, *throughput.index]
     capacity = np.diff([run.scenario.bottlenecks[-1].capacity_bytes(edge) for edge in edges])
-    came = packets.delivered(run)
-    interval = np.searchsorted(edges, came["arrival_s"].to_numpy())
-    delay = came["queueing_ms"].groupby(interval).quantile(0.95)
+    delivered = packets.delivered(run)
+    interval = np.searchsorted(edges, delivered["arrival_s"].to_numpy())
+    delay = delivered["queueing_ms"].groupby(interval).quantile(0.95)
     return throughput.assign(
         capacity_mbps=capacity * 8e-6 / interval_s,
         delay_ms=delay.reindex(range(1, len(edges))).to_numpy(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Utilisation against delay in the studies of ABC's evaluation: plots and comparisons."""
+"""Utilisation and delay in the studies of ABC's evaluation: plots and comparisons."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["above_frontier", "draw_tradeoff", "frontier", "unbeaten"]
 
 
 def frontier(delays: Sequence[float], utilisations: Sequence[float]) -> list[int]:
-    """Return the indices of the Pareto frontier: points that no other one beats in both.
+    """Return the indices of the Pareto frontier: points that no other point dominates.
 
     They are ordered by delay.
 
@@ -33,12 +33,12 @@ def frontier(delays: Sequence[float], utilisations: Sequence[float]) -> list[int
     [0, 2]
     """
     best = -np.inf
-    kept = []
+    indices = []
     for i in sorted(range(len(delays)), key=lambda i: (delays[i], -utilisations[i])):
         if utilisations[i] > best:
-            kept.append(i)
+            indices.append(i)
             best = utilisations[i]
-    return kept
+    return indices
 
 
 def draw_tradeoff(
@@ -49,14 +49,14 @@ def draw_tradeoff(
 ) -> None:
     """Draw utilisation over the 95th percentile of the delay, and the others' Pareto frontier.
 
-    A variant of ABC without a colour of its own is drawn in ABC's.
+    Variants of ABC without a colour of their own are drawn in ABC's.
 
     Parameters
     ----------
     axes : Axes
         The axes to draw on.
     points : DataFrame
-        Index: schemes' names, ABC's among them; columns `column` and ``p95_ms``.
+        Index: names of schemes, including ABC; columns `column` and ``p95_ms``.
     column, label : str
         The column of the vertical axis, and its label.
     """
@@ -79,16 +79,16 @@ def draw_tradeoff(
 
 
 def unbeaten(points: pd.DataFrame, published: Published, where: str = "") -> Comparison:
-    """Count the schemes that are as good as ABC in utilisation and in delay.
+    """Count the schemes at least as good as ABC in both utilisation and delay.
 
     Parameters
     ----------
     points : DataFrame
-        As for :func:`draw_tradeoff`.
+        As in :func:`draw_tradeoff`.
     published : Published
         The statement that there are none.
     where : str
-        Distinguishes this comparison from others of its kind; ends with ": ".
+        Prefix that distinguishes this comparison; ends with ": ".
 
     Examples
     --------
@@ -99,10 +99,10 @@ def unbeaten(points: pd.DataFrame, published: Published, where: str = "") -> Com
     >>> unbeaten(points, exactly(0, "Figure 7")).note
     'BBR'
     """
-    ours, others = points.loc[ABC.name], _others(points)
+    abc, others = points.loc[ABC.name], _others(points)
     as_good = others[
-        (others["utilisation_percent"] >= ours["utilisation_percent"])
-        & (others["p95_ms"] <= ours["p95_ms"])
+        (others["utilisation_percent"] >= abc["utilisation_percent"])
+        & (others["p95_ms"] <= abc["p95_ms"])
     ]
     return Comparison(
         what=f"{where}schemes with ABC's utilisation or more and its delay or less",
@@ -113,9 +113,9 @@ def unbeaten(points: pd.DataFrame, published: Published, where: str = "") -> Com
 
 
 def above_frontier(points: pd.DataFrame, where: str = "") -> Comparison:
-    """Return how far ABC is above the line that joins the others' Pareto frontier.
+    """Return ABC's distance above the Pareto frontier of the other schemes.
 
-    The paper has it "well outside", which sets no limit.
+    The paper says "well outside", which sets no limit.
 
     Parameters
     ----------
@@ -129,18 +129,18 @@ def above_frontier(points: pd.DataFrame, where: str = "") -> Comparison:
     >>> round(above_frontier(pd.DataFrame(points, index=["ABC", "BBR", "Vegas"])).value)
     10
     """
-    ours, edge = points.loc[ABC.name], _edge(points)
-    line = np.interp(np.log(ours["p95_ms"]), np.log(edge["p95_ms"]), edge["utilisation_percent"])
+    abc, edge = points.loc[ABC.name], _edge(points)
+    line = np.interp(np.log(abc["p95_ms"]), np.log(edge["p95_ms"]), edge["utilisation_percent"])
     return Comparison(
         what=f"{where}ABC's utilisation less that of the others' frontier at its delay",
-        ours=float(ours["utilisation_percent"] - line),
+        ours=float(abc["utilisation_percent"] - line),
         published=unbounded("well outside", "caption of Figure 7"),
         unit="points",
     )
 
 
 def _others(points: pd.DataFrame) -> pd.DataFrame:
-    """Return the points that are not ABC's."""
+    """Return the points of schemes other than ABC."""
     return points[~points.index.str.startswith(ABC.name)]
 
 

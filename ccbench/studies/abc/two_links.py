@@ -27,20 +27,20 @@ _WIRED_PACKETS = 100
 
 
 def path(rates_mbps: Sequence[float], step_s: float, *cross: Flow, seed: int = 1) -> Scenario:
-    """Return an ABC flow over both links, and cross traffic over the wired one alone.
+    """Return an ABC flow over both links, with cross traffic over the wired link only.
 
-    With cross traffic, packets have the typical noise.
+    Scenarios with cross traffic have the typical noise.
 
     Parameters
     ----------
     rates_mbps : sequence of float
-        Of the wireless link, in Mbit/s.
+        Rates of the wireless link in Mbit/s.
     step_s : float
-        How long each lasts, in seconds.
+        Duration of each rate in seconds.
     *cross : Flow
-        Flows that join at the wired link.
+        Flows that enter at the wired link.
     seed : int
-        Of the noise.
+        Seed of the noise.
 
     Examples
     --------
@@ -67,23 +67,23 @@ def measure_steps(run: Run, *, step_s: float, settled_s: float, shares: Sequence
     Parameters
     ----------
     run : Run
-        Of a :func:`path`.
+        A run of :func:`path`.
     step_s, settled_s : float
-        Length of a step, and of its beginning that does not count, in seconds.
+        Length of a step, and of its excluded beginning, in seconds.
     shares : sequence of float
-        The flow's fair share of the wired link in each step, in Mbit/s.
+        The flow's fair share of the wired link in each step in Mbit/s.
     """
     (wireless, _) = run.scenario.bottlenecks
     delivered = packets.delivered(run)
-    mine = delivered[delivered["flow"] == 0]
+    of_flow = delivered[delivered["flow"] == 0]
     mbps = run.throughput(0.5)[0]
     rows = []
     for i, share in enumerate(shares):
         begin_s, end_s = i * step_s + settled_s, (i + 1) * step_s
         edges = [wireless.capacity_bytes(time_s) for time_s in (i * step_s, end_s)]
         wireless_mbps = (edges[1] - edges[0]) * 8e-6 / step_s
-        waited = mine.loc[mine["arrival_s"].between(begin_s, end_s), "queueing_ms"]
-        got = mbps[(mbps.index > begin_s) & (mbps.index <= end_s)].mean()
+        waited = of_flow.loc[of_flow["arrival_s"].between(begin_s, end_s), "queueing_ms"]
+        achieved_mbps = mbps[(mbps.index > begin_s) & (mbps.index <= end_s)].mean()
         ideal = min(wireless_mbps, share)
         rows.append(
             {
@@ -92,8 +92,8 @@ def measure_steps(run: Run, *, step_s: float, settled_s: float, shares: Sequence
                 "wireless_mbps": wireless_mbps,
                 "share_mbps": share,
                 "wireless_is_bottleneck": wireless_mbps <= share,
-                "mbps": got,
-                "percent_of_ideal": 100 * got / ideal,
+                "mbps": achieved_mbps,
+                "percent_of_ideal": 100 * achieved_mbps / ideal,
                 "mean_ms": waited.mean(),
                 "p95_ms": waited.quantile(0.95),
                 "course": course(run) if i == 0 else None,
@@ -102,8 +102,8 @@ def measure_steps(run: Run, *, step_s: float, settled_s: float, shares: Sequence
     return rows
 
 
-def draw_courses(table: pd.DataFrame, now: pd.DataFrame) -> Figure:
-    """Draw the flow's throughput beside the ideal, and its packets' delay, over time."""
+def draw_courses(table: pd.DataFrame, series: pd.DataFrame) -> Figure:
+    """Draw the flow's throughput with the ideal, and its packets' delay, over time."""
     figure = Figure(figsize=(9, 4.5), layout="constrained")
     top, bottom = figure.subplots(2, 1, sharex=True)
     ideal = table[["wireless_mbps", "share_mbps"]].min(axis=1)
@@ -117,12 +117,12 @@ def draw_courses(table: pd.DataFrame, now: pd.DataFrame) -> Figure:
         color="0.75",
         label="wireless link",
     )
-    top.plot(now.index, now[0], label="ABC", linewidth=1.2)
-    if 1 in now:
-        top.plot(now.index, now[1], label="CUBIC", linewidth=0.8)
+    top.plot(series.index, series[0], label="ABC", linewidth=1.2)
+    if 1 in series:
+        top.plot(series.index, series[1], label="CUBIC", linewidth=0.8)
     top.set_ylabel("Mbit/s")
     top.legend(fontsize="small", ncols=4)
-    bottom.plot(now.index, now["delay_ms"], color="0.35", linewidth=0.9)
+    bottom.plot(series.index, series["delay_ms"], color="0.35", linewidth=0.9)
     bottom.set_ylabel("delay (ms)")
     bottom.set_xlabel("time (s)")
     for axes in (top, bottom):
