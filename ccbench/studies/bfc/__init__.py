@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P. Goyal's thesis of 2022, BFC: studies of its figures."""
+"""Studies of P. Goyal's thesis of 2022, BFC."""

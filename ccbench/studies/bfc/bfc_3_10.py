@@ -9,12 +9,12 @@ from ccbench.datacenter.schemes import scheme
 from ccbench.studies.bfc.slowdown import (
     BFC,
     OTHERS,
-    SEEDS,
     SHORT,
     by_seed,
-    case_of,
+    cases_of,
     figure,
     measure,
+    p99_ratio,
     traffic,
     value,
 )
@@ -33,24 +33,12 @@ _WHERE = "section 3.6.2.2"
 
 
 def _cases(*, quick: bool) -> tuple[Case, ...]:
-    workload = traffic("google", 60)
-    return tuple(
-        case_of("none", workload, chosen, quick=quick, seed=seed)
-        for chosen in _SCHEMES
-        for seed in (SEEDS[:1] if quick else SEEDS)
-    )
+    return cases_of("none", traffic("google", 60), _SCHEMES, quick=quick)
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
     def ratio(of: str, by: str, factor: float = 1) -> Estimate:
-        return by_seed(
-            table,
-            lambda rows: (
-                factor
-                * value(rows, "p99", scheme=of, **SHORT)
-                / value(rows, "p99", scheme=by, **SHORT)
-            ),
-        )
+        return by_seed(table, lambda rows: p99_ratio(rows, of, by, factor=factor, **SHORT))
 
     return Findings(
         table=table,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ccbench.datacenter.schemes import scheme
@@ -10,14 +11,13 @@ from ccbench.studies.bfc.slowdown import (
     BFC,
     INCAST,
     OTHERS,
-    SEEDS,
     SHORT,
     by_seed,
-    case_of,
+    cases_of,
     figure,
     measure,
+    p99_ratio,
     traffic,
-    value,
 )
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, unbounded
@@ -36,17 +36,14 @@ _WHERE = "section 3.6.2.2"
 
 def _cases(*, quick: bool) -> tuple[Case, ...]:
     return tuple(
-        case_of(name, traffic("facebook", 60, incast), chosen, quick=quick, seed=seed)
+        case
         for name, incast in _INCASTS.items()
-        for chosen in _SCHEMES
-        for seed in (SEEDS[:1] if quick else SEEDS)
+        for case in cases_of(name, traffic("facebook", 60, incast), _SCHEMES, quick=quick)
     )
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    def ratio(rows: pd.DataFrame, of: str, by: str) -> float:
-        return value(rows, "p99", scheme=of, **SHORT) / value(rows, "p99", scheme=by, **SHORT)
-
+    ratio = partial(p99_ratio, **SHORT)
     comparisons = []
     for name, words in _WORDS.items():
         part = table[table["traffic"] == name]

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from ccbench.datacenter.case import Case
 
-#: Percent of the core's links.
+#: Loads in percent of the core links' capacity.
 _LOADS = (50, 60, 70, 80, 90, 95)
-#: "HPCC only supports loads up to 70%"; flows without end would pile up.
+#: "HPCC only supports loads up to 70%"; beyond, flows would accumulate without limit.
 _HPCC_MOST = 70
 _STABLE = (0, _HPCC_MOST)
 _WHERE = "section 3.6.3"

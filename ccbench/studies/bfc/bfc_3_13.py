@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ccbench.datacenter.case import Case
 
 _DEGREES = (10, 100, 200, 500, 1000, 2000)
-#: Up to 8 times the 32 queues, and far more.
+#: Degrees up to 8 times the 32 queues, and far beyond.
 _MODERATE, _HIGH = 200, 1000
 _MOST = _DEGREES[-1]
 _EXTREME = (_HIGH, _MOST)

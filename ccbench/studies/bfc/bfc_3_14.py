@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mice beside many long flows (Goyal 2022, Figure 3-14)."""
+"""Mice competing with many long flows (Goyal 2022, Figure 3-14)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
     from ccbench.datacenter.simulation import Simulation
 
-#: Algorithm 2 goes by the ACK of each packet.
+#: Algorithm 2 needs the ACK of each packet.
 _BFC_CC = replace(BFC, name=f"{BFC.name}-cc", control="delay", packets_per_ack=1)
 _IDEAL = scheme("ideal-fq")
 _SCHEMES = (BFC, BFC_128, _BFC_CC, _IDEAL)
-#: The first is fewer than the queues of a port, the third fewer than those of eight.
+#: Numbers of long flows; the first is below the queues of a port, the third below those of eight.
 _ELEPHANTS = (8, 32, 128, 512, 1024)
 _FEW, _MODERATE, _MOST = _ELEPHANTS[0], _ELEPHANTS[2], _ELEPHANTS[-1]
-#: In the same rack; the long flows come from the other racks.
+#: Receivers in one rack; the long flows come from other racks.
 _DIRECT, _INDIRECT = 0, 1
 _SENDERS = range(16, 128)
 _WHERE = "section 3.6.4"
@@ -79,7 +79,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         return float(by_count[column].get((chosen, count), np.nan))
 
     def growth(column: str, count: int) -> float:
-        """Return BFC's slowdown beside so many long flows by that beside the fewest."""
+        """Return the ratio of BFC's slowdown with `count` long flows to that with the fewest."""
         return median(BFC.name, column, count) / median(BFC.name, column, _FEW)
 
     figure = Figure(figsize=(8, 3.2), layout="constrained")
@@ -119,10 +119,10 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 def _farthest(by_count: pd.DataFrame) -> float:
-    """Return the ratio that is farthest from 1, of both kinds of mice and all long flows."""
+    """Return the ratio farthest from 1, over both kinds of mice and all long flows."""
     ratios = (by_count.loc[_BFC_CC.name] / by_count.loc[_IDEAL.name]).to_numpy().ravel()
-    known = ratios[~np.isnan(ratios)]
-    return float(known[np.argmax(np.abs(known - 1))]) if len(known) else np.nan
+    finite = ratios[~np.isnan(ratios)]
+    return float(finite[np.argmax(np.abs(finite - 1))]) if len(finite) else np.nan
 
 
 STUDY = SimulationStudy(

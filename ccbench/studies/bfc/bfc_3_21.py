@@ -10,10 +10,9 @@ from ccbench.studies.bfc.slowdown import (
     BFC,
     EDGES,
     INCAST,
-    SEEDS,
     SHORT,
     by_seed,
-    case_of,
+    cases_of,
     figure,
     measure,
     traffic,
@@ -35,11 +34,7 @@ _WHERE = "section 3.6.6.5"
 
 def _cases(*, quick: bool) -> tuple[Case, ...]:
     workload = traffic("facebook", 60, INCAST)
-    return tuple(
-        case_of("100x20MB", workload, chosen, quick=quick, seed=seed)
-        for chosen in (BFC, _STOCHASTIC)
-        for seed in (SEEDS[:1] if quick else SEEDS)
-    )
+    return cases_of("100x20MB", workload, (BFC, _STOCHASTIC), quick=quick)
 
 
 def _conclude(table: pd.DataFrame) -> Findings:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ccbench.studies.bfc.slowdown import BFC, INCAST, SEEDS, by_seed, case_of, traffic
+from ccbench.studies.bfc.slowdown import BFC, INCAST, by_seed, cases_of, traffic
 from ccbench.studies.bfc.sweep import at, figure, measure
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ccbench.datacenter.case import Case
 
-#: Entries for each queue.
+#: Flow table entries per queue.
 _SIZES = (1, 10, 100, 1000)
 _USUAL = 100
 _WHERE = "section 3.6.6.6"
@@ -26,11 +26,11 @@ _WHERE = "section 3.6.6.6"
 def _cases(*, quick: bool) -> tuple[Case, ...]:
     workload = traffic("facebook", 60, INCAST)
     return tuple(
-        case_of(
-            f"{entries}", workload, replace(BFC, table_per_queue=entries), quick=quick, seed=seed
-        )
+        case
         for entries in _SIZES
-        for seed in (SEEDS[:1] if quick else SEEDS)
+        for case in cases_of(
+            f"{entries}", workload, (replace(BFC, table_per_queue=entries),), quick=quick
+        )
     )
 
 

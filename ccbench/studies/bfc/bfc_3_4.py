@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 _LOADS = (0.5, 0.7, 0.85, 0.95)
 _GBPS = (10.0, 40.0, 100.0)
-#: Senders enough that their own links do not shape the traffic. Windows are without end in effect:
-#: what is active is decided at the link alone.
+#: Enough senders that their links do not shape the traffic. Windows are effectively unlimited, so
+#: that the bottleneck alone determines the active flows.
 _SENDERS = 64
 _POLICIES = {
     "fair": replace(scheme("ideal-fq"), name="fair", window_bdp=1e5),
@@ -35,41 +35,41 @@ _POLICIES = {
     "fifo": replace(scheme("ideal-fq"), name="fifo", assignment="single", window_bdp=1e5),
 }
 _QUEUES = 32
-#: "Loads above 85 %" have too many active flows.
+#: At "loads above 85 %" there are too many active flows.
 _HIGH_LOAD = 0.85
 _SEEDS = (1, 2, 3)
 _WHERE = "section 3.2.3"
 
 
 def _payload() -> float:
-    """Return the share of a link's load that is payload: here headers count in the load."""
+    """Return payload as a share of a link's load; here headers count as load."""
     return payload_share(flow_sizes.get("google"))
 
 
 def _cases(*, quick: bool) -> tuple[Case, ...]:
-    wanted = [("fair", gbps, load) for gbps in _GBPS for load in _LOADS]
-    wanted += [(policy, 100.0, load) for policy in ("srf", "fifo") for load in _LOADS]
+    experiments = [("fair", gbps, load) for gbps in _GBPS for load in _LOADS]
+    experiments += [(policy, 100.0, load) for policy in ("srf", "fifo") for load in _LOADS]
     seeds: tuple[int, ...] = _SEEDS
     if quick:
-        wanted, seeds = wanted[:1], seeds[:1]
+        experiments, seeds = experiments[:1], seeds[:1]
     return tuple(
         Case(
             name=f"{gbps:g}G, load {load:g}",
             topology=star(servers=_SENDERS + 1, gbps=gbps),
             workload=Workload(sizes="google", load=load * _payload(), receiver=_SENDERS),
             scheme=_POLICIES[policy],
-            # As many flows at each rate.
+            # An equal number of flows at each rate.
             duration_s=(0.005 if quick else 0.05) * 100 / gbps,
             drain_s=0,
             seed=seed,
         )
-        for policy, gbps, load in wanted
+        for policy, gbps, load in experiments
         for seed in seeds
     )
 
 
 def _measure(case: Case, result: Simulation) -> Rows:
-    # All ports but the receiver's are idle: of the samples these are all with no flow.
+    # All ports but the receiver's are idle: exclude their samples, which have no flow.
     counts = result.active_flows.set_index("flows")["count"].astype(float)
     counts[0] = max(counts[0] - len(result.samples) * _SENDERS, 0)
     share = counts.cumsum() / counts.sum()
@@ -93,12 +93,12 @@ def _conclude(table: pd.DataFrame) -> Findings:
     fastest = table["gbps"].max()
 
     def p99(rows: pd.DataFrame, policy: str) -> float:
-        """Return the most active flows at the fastest link, of the loads that are not high."""
+        """Return the maximum p99 of active flows at the fastest link, up to the high load."""
         part = rows[(rows["policy"] == policy) & (rows["gbps"] == fastest)]
         return float(part[part["load"] <= _HIGH_LOAD]["p99"].max())
 
     def spread(rows: pd.DataFrame) -> float:
-        """Return the largest mean of any link rate by the smallest, at the worst load."""
+        """Return the ratio of the largest to the smallest mean over link rates, worst load."""
         means = rows[rows["policy"] == "fair"].pivot_table("mean", index="load", columns="gbps")
         return float((means.max(axis=1) / means.min(axis=1))[:_HIGH_LOAD].max())
 

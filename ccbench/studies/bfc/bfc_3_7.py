@@ -20,16 +20,18 @@ if TYPE_CHECKING:
 
     from ccbench.datacenter.simulation import Simulation
 
-#: In 1-hop RTTs, at the rate at which a queue drains.
+#: Thresholds in 1-hop RTTs at a queue's drain rate.
 _HOPS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
-#: What the link needs for a threshold of one 1-hop RTT: that of 2 μs, at the half of its rate that
-#: a flow gets. Whether the thesis's 2 μs are of the link's rate or of the queue's it does not say.
-#: The first was chosen after both had been run: with the second, the queue is 7.4 KB and 93 % are
-#: used, and a mean of 15 KB is more than the threshold. So agreement here is weak evidence.
+#: Time that the link needs to send the bytes of a threshold of one 1-hop RTT: an RTT of 2 μs, at a
+#: flow's half of the link's rate. The thesis does not say whether its 2 μs refer to the link's rate
+#: or to the queue's. The former was chosen after running both: with the latter, the queue is 7.4 KB
+#: at a utilisation of 93 %, and a mean of 15 KB exceeds the threshold. Agreement is therefore weak
+#: evidence.
 _HOP_US = 1.0
-_WANTED_US = 2.0
+#: The threshold of the compared values.
+_COMPARED_US = 2.0
 _FLOWS = ((SENDERS[1], RECEIVERS[1]), (SENDERS[2], RECEIVERS[1]))
-#: From here on the start is over.
+#: End of the start phase.
 _AFTER_S = 1e-4
 _WHERE = "section 3.6.1"
 
@@ -54,7 +56,7 @@ def _measure(case: Case, result: Simulation) -> Rows:
     span_s = late.index[-1] - late.index[0]
     payload = late["long_bytes"].iloc[-1] - late["long_bytes"].iloc[0]
     on_the_wire = payload * (PAYLOAD_BYTES + HEADER_BYTES) / PAYLOAD_BYTES
-    # Both flows' queues are all that the second switch holds.
+    # The second switch only holds the queues of the two flows.
     queue = result.buffers[f"{NETWORK.servers + 1}"].loc[_AFTER_S:] / len(_FLOWS)
     pauses = float(result.ports["queue_pauses"].sum())
     return [
@@ -69,11 +71,11 @@ def _measure(case: Case, result: Simulation) -> Rows:
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    wanted = table[table["threshold_us"] == _WANTED_US].iloc[0]
+    compared = table[table["threshold_us"] == _COMPARED_US].iloc[0]
     by_threshold = table.sort_values("threshold_us")
 
     def growth(column: str) -> float:
-        """Return a column at the largest threshold by that at the smallest."""
+        """Return the ratio of a column at the largest threshold to that at the smallest."""
         return float(by_threshold[column].iloc[-1] / by_threshold[column].iloc[0])
 
     figure = Figure(figsize=(5, 3.2), layout="constrained")
@@ -89,13 +91,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what="capacity used with a threshold of 2 μs",
-                ours=100 - float(wanted["unused_percent"]),
+                ours=100 - float(compared["unused_percent"]),
                 published=percentage(100, _WHERE, text="close to 100"),
                 unit="%",
             ),
             Comparison(
                 what="mean queue of a flow with a threshold of 2 μs",
-                ours=float(wanted["mean_queue_kb"]),
+                ours=float(compared["mean_queue_kb"]),
                 published=quantity(15, _WHERE),
                 unit="KB",
                 note="The thesis's switch has small queues besides that cannot be paused; the "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far congestion spreads, by the way queues are assigned (Goyal 2022, Figure 3-8)."""
+"""The spread of congestion for each queue assignment (Goyal 2022, Figure 3-8)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 _BYTES = 1_500_000
 _FIRST_GROUP, _THIRD_GROUP = 2, 8
-#: Flows of the second group.
+#: Numbers of flows in the second group.
 _FLOWS = (4, 8, 12, 16, 20)
-#: More flows than this between the first two switches, and queues do not suffice.
+#: Maximum number of flows in the second group with enough queues between the first two switches.
 _FEW = BFC.queues - 1 - _FIRST_GROUP
 _SCHEMES = {
     "single": replace(BFC, name="single", assignment="single", queues=2),

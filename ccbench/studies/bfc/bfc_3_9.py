@@ -10,14 +10,13 @@ from ccbench.studies.bfc.slowdown import (
     BFC,
     INCAST,
     OTHERS,
-    SEEDS,
     SHORT,
     by_seed,
-    case_of,
+    cases_of,
     figure,
     measure,
+    p99_ratio,
     traffic,
-    value,
 )
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import between, quantity, unbounded
@@ -34,22 +33,12 @@ _WHERE = "section 3.6.2.2"
 
 
 def _cases(*, quick: bool) -> tuple[Case, ...]:
-    workload = traffic("google", 60, INCAST)
-    return tuple(
-        case_of("100x20MB", workload, chosen, quick=quick, seed=seed)
-        for chosen in _SCHEMES
-        for seed in (SEEDS[:1] if quick else SEEDS)
-    )
+    return cases_of("100x20MB", traffic("google", 60, INCAST), _SCHEMES, quick=quick)
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    def ratio(other: str, of: str, **where: object) -> Estimate:
-        return by_seed(
-            table,
-            lambda rows: (
-                value(rows, "p99", scheme=other, **where) / value(rows, "p99", scheme=of, **where)
-            ),
-        )
+    def ratio(of: str, by: str, **where: object) -> Estimate:
+        return by_seed(table, lambda rows: p99_ratio(rows, of, by, **where))
 
     return Findings(
         table=table,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A long flow that shares a link with short ones (Goyal 2022, Table 3.1)."""
+"""A long flow competing with short flows (Goyal 2022, Table 3.1)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
     from ccbench.datacenter.simulation import Simulation
 
-#: Published: throughput in percent and 99th percentile of the queueing delay in μs.
+#: Published throughput in percent and 99th percentile of the queueing delay in μs.
 _PUBLISHED = {BFC.name: (37.3, 1.2), "hpcc": (22.9, 23.9), "dcqcn": (10.0, 30.4)}
 _WHERE = "Table 3.1"
-#: As in the authors' file (scratch/nsdifinal.cc, commented out): 14 servers of the receiver's rack
-#: send the short flows, the long one comes from another rack, so that the base RTT is 8 μs. What
-#: its "single packet" delay is, neither says; here it is the time that flows of a single packet
-#: take beyond that in an empty network.
+#: As in the authors' file (scratch/nsdifinal.cc, commented out), 14 servers of the receiver's rack
+#: send the short flows. The long flow comes from another rack, with a base RTT of 8 μs. Neither
+#: source defines the "single packet" delay; here it is the time that flows of a single packet take,
+#: minus the time in an empty network.
 _LONG, _RECEIVER = 80, 33
 _SENDERS = tuple(range(34, 48))
 _GBPS = 100.0
@@ -35,7 +35,7 @@ _SEEDS = tuple(range(1, 11))
 
 
 def _cases(*, quick: bool) -> tuple[Case, ...]:
-    # The load is that of the link, headers included: with the long flow's 40 % it makes 100.
+    # The load of the link includes headers; with the long flow's 40 % the total is 100 %.
     gbps = 0.6 * _GBPS * payload_share(flow_sizes.get("facebook"))
     workload = Workload(
         sizes="facebook",
@@ -84,13 +84,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons += [
             Comparison(
                 what=f"{words}: throughput of the long flow",
-                ours=by_seed(rows, lambda one: value(one, "throughput_percent")),
+                ours=by_seed(rows, lambda seed: value(seed, "throughput_percent")),
                 published=percentage(throughput, _WHERE),
                 unit="%",
             ),
             Comparison(
                 what=f"{words}: p99 of the queueing delay",
-                ours=by_seed(rows, lambda one: value(one, "p99_delay_us")),
+                ours=by_seed(rows, lambda seed: value(seed, "p99_delay_us")),
                 published=quantity(delay, _WHERE),
                 unit="μs",
             ),

@@ -33,8 +33,10 @@ __all__ = [
     "SHORT",
     "by_seed",
     "case_of",
+    "cases_of",
     "figure",
     "measure",
+    "p99_ratio",
     "payload_load",
     "settled",
     "traffic",
@@ -91,6 +93,18 @@ def case_of(name: str, workload: Workload, chosen: Scheme, *, quick: bool, seed:
     )
 
 
+def cases_of(
+    name: str, workload: Workload, schemes: Sequence[Scheme], *, quick: bool
+) -> tuple[Case, ...]:
+    """Return the cases of several schemes with all seeds."""
+    seeds = SEEDS[:1] if quick else SEEDS
+    return tuple(
+        case_of(name, workload, chosen, quick=quick, seed=seed)
+        for chosen in schemes
+        for seed in seeds
+    )
+
+
 def settled(case: Case, result: Simulation) -> Simulation:
     """Return a simulation restricted to flows that start after its first twentieth."""
     later = result.flows["start_s"] >= _FIRST_COUNTED * case.duration_s
@@ -141,6 +155,12 @@ def value(table: pd.DataFrame, column: str, **where: object) -> float:
     for name, expected in where.items():
         table = table[table[name] == expected]
     return float(table[column].mean())
+
+
+def p99_ratio(rows: pd.DataFrame, of: str, by: str, *, factor: float = 1, **where: object) -> float:
+    """Return the ratio of two schemes' p99 slowdown in the matching rows, times a factor."""
+    of_p99, by_p99 = (value(rows, "p99", scheme=name, **where) for name in (of, by))
+    return factor * of_p99 / by_p99
 
 
 def by_seed(table: pd.DataFrame, compute: Callable[[pd.DataFrame], float]) -> Estimate:
