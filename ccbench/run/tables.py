@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of the tables of a run."""
+"""Columns and types of the tables of a run."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ __all__ = [
     "normalised",
 ]
 
-#: `flow` of packets that belong to no flow: background traffic.
+#: `flow` of background traffic, which belongs to no flow.
 NO_FLOW = 2**32 - 1
 
-#: What happens to a packet at a bottleneck; the position is the category's code.
+#: Events of a packet at a bottleneck; the position is the code of the category.
 EVENTS = ("enqueue", "dequeue", "drop", "mark", "loss")
-#: Congestion states of a TCP sender; the position is Linux's number for it and the category's code.
+#: Congestion states of a TCP sender; the position is Linux's number and the code of the category.
 STATES = ("open", "disorder", "cwr", "recovery", "loss")
 
 EVENT_DTYPE = pd.CategoricalDtype(list(EVENTS))
@@ -70,7 +70,7 @@ FLOW_COLUMNS: Columns = {
     "state": STATE_DTYPE,
     "inflight_packets": "uint32",
 }
-#: Further columns of `flows`, which engines may omit; they are NaN then.
+#: Further columns of `flows`, which engines may omit (NaN).
 CCA_COLUMNS: Columns = dict.fromkeys(cca_info.COLUMNS, "float64")
 COMPLETION_COLUMNS: Columns = {
     "start_ns": "int64",
@@ -149,12 +149,14 @@ def normalised(
     Raises
     ------
     ValueError
-        If a column is missing or unknown, or a value does not fit its type: an engine's mistake.
+        If a column is missing or unknown, or a value does not fit its type.
     """
-    if optional:
-        missing = {column: np.nan for column in optional if column not in frame.columns}
-        frame = frame.assign(**missing)
-        columns = {**columns, **optional}
+    required, columns = columns, {**columns, **(optional or {})}
+    kinds = zip(frame.dtypes, columns.values(), strict=False)
+    if [*frame.columns] == [*columns] and all(dtype == kind for dtype, kind in kinds):
+        return frame.copy(deep=False)
+    missing = {name: np.nan for name in columns if name not in {*frame.columns, *required}}
+    frame = frame.assign(**missing)
     if set(frame.columns) != set(columns):
         message = f"{name} has the columns {sorted(frame.columns)}, not {sorted(columns)}"
         raise ValueError(message)
