@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models: predictions for a network without a run.
+"""Analytical models of congestion control.
 
-One module for each: :mod:`ccbench.models.bbr` for BBRv1 against loss-based congestion control,
-:mod:`ccbench.models.abc` for the queue at an ABC router, :mod:`ccbench.models.bfc` for BFC's
-pauses, queues and deadlocks.
+:mod:`ccbench.models.bbr` describes BBRv1 against loss-based congestion control,
+:mod:`ccbench.models.abc` and :mod:`ccbench.models.abc_wifi` the queue of an ABC router and its
+estimate of a Wi-Fi link's rate, :mod:`ccbench.models.bfc` BFC's pauses, queues and deadlocks, and
+:mod:`ccbench.models.rapid` RAPID's estimate of the available bandwidth.
 """

@@ -1,38 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Stability and steady state of ABC's queue: the fluid model of its control loop.
 
-An ABC router asks its senders for the target rate (2.1) of the thesis; they send at it one round
-trip later, and N of them add one packet each in every l seconds. The queueing delay x then follows
-the delay-differential equation (A.5):
+An ABC router signals the target rate (2.1) of the thesis to its senders, which adopt it one round
+trip later; in addition, each of N senders adds one packet every l seconds. The queueing delay x
+then follows the delay-differential equation (A.5):
 
 .. math::
 
     \dot x(t) = A - \frac{1}{\delta} \left(x(t - \tau) - d_t\right)^+,
     \qquad A = \eta - 1 + \frac{N}{\mu l}
 
-with the propagation delay of a round trip, tau, and the link's rate in packets per second, mu. A is
-what arrives beyond the link's rate while nobody asks for less. If it is negative, the queue empties
-and stays empty, for any delta. If it is positive, the delay has one fixed point (section 2.3.1.4),
+where tau is the propagation delay of a round trip and mu the link's rate in packets per second. The
+surplus A is the traffic in excess of the link's rate while the router does not reduce it. If it is
+negative, the queue empties and stays empty for any delta. If it is positive, the delay has one
+fixed point (section 2.3.1.4),
 
 .. math::
 
     x^* = A \delta + d_t
 
-and every solution goes there if delta > 2/3 tau (2.4, A.9). That is sufficient. Near the fixed
-point the equation is linear, and goes there if and only if delta > 2/pi tau, which is 0.637 tau:
-between the two numbers the theorem does not say what happens far from it, and below the smaller
-the delay swings for ever.
+and delta > 2/3 tau is sufficient for every solution to converge to it (2.4, A.9). Near the fixed
+point the equation is linear and converges if and only if delta > 2/pi tau, which is 0.637 tau.
+Between these two values, the theorem makes no statement about solutions far from the fixed point;
+below the smaller, the delay oscillates forever.
 
-What the model leaves out: packets, the round trip's own queueing delay (tau is constant, and so is
-l), the window over which the router measures rates, and that f cannot exceed 1. A delay below 0,
-which (A.5) would have, is none here.
+The model neglects the size of packets, queueing delay as part of the round trip (tau and l are
+constant), the window over which the router measures rates, and the upper bound 1 of f. Unlike in
+(A.5), the delay is never below 0.
 
 References
 ----------
-P. Goyal's thesis, section 2.3.1 and appendix A; the equations bear its numbers. In "ABC: A Simple
+P. Goyal's thesis, section 2.3.1 and appendix A, whose equation numbers are used. In "ABC: A Simple
 Explicit Congestion Controller for Wireless Networks" (NSDI 2020) they are section 3.1.4, theorem
 3.1, and appendix C. J. Yorke, "Asymptotic stability for one dimensional differential-delay
-equations", 1970. The roots of the linear equation: R. Corless et al., "On the Lambert W function",
+equations", 1970. Roots of the linear equation: R. Corless et al., "On the Lambert W function",
 1996.
 """
 
@@ -56,9 +57,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DELTA_BOUND", "LOCAL_DELTA_BOUND", "AbcModel", "fluid_delay"]
 
-#: delta / tau above which the queueing delay converges from wherever it starts (A.9).
+#: delta / tau above which the queueing delay converges from any start (A.9).
 DELTA_BOUND = 2 / 3
-#: delta / tau above which it converges from nearby; below it never does.
+#: delta / tau above which the queueing delay converges near the fixed point, and below which never.
 LOCAL_DELTA_BOUND = 2 / math.pi
 
 _BANDWIDTH = Range(0.001, 100_000)
@@ -85,48 +86,48 @@ def fluid_delay(  # noqa: PLR0913 - the equation has four parameters, the integr
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Integrate (A.5), with all times in units of the propagation delay tau.
 
-    It has no other scale: x/tau as a function of t/tau depends on A, delta/tau and d_t/tau only.
-    What the past contributes to a step is known, so the trapezoidal rule needs no iteration; its
-    error falls with the square of the step.
+    There is no other scale: x/tau as a function of t/tau depends only on A, delta/tau and d_t/tau.
+    Each step depends only on past values, so the trapezoidal rule needs no iteration. Its error
+    decreases with the square of the step.
 
     Parameters
     ----------
     surplus : array_like
-        A, the part of the link's rate that arrives beyond it; any sign. It, `delta`, `threshold`
-        and `start` are broadcast against each other to a shape S: one solution for each.
+        Surplus A as a fraction of the link's rate, of any sign. `surplus`, `delta`, `threshold` and
+        `start` are broadcast to a shape S, with one solution for each element.
     delta : array_like
         delta/tau, above 0.
     threshold : array_like
         d_t/tau, at least 0.
     start : array_like
-        x/tau at time 0 and in the round trip before, at least 0.
+        x/tau at time 0 and in the preceding round trip, at least 0.
     round_trips : float
-        How far to integrate, t/tau, above 0 to 1,000,000; rounded up to whole round trips.
+        Duration t/tau, above 0 to 1,000,000; rounded up to whole round trips.
     steps : int
-        Steps in a round trip, 10 to 1,000,000.
+        Steps per round trip, 10 to 1,000,000.
 
     Returns
     -------
     times : numpy.ndarray
-        t/tau from 0 on, shape (n,).
+        t/tau from 0, shape (n,).
     delays : numpy.ndarray
         x/tau at these times, shape (n,) + S.
 
     Raises
     ------
     InputError
-        If a setting is out of range or no number.
+        If a setting is out of range or not a number.
 
     Examples
     --------
-    In the first round trip the router sees what was there before, so that the delay falls on a
-    line; with delta = tau, from 1 to 0:
+    In the first round trip, the router reacts to the preceding delay, which is constant, so that
+    the delay decreases linearly; with delta = tau, from 1 to 0:
 
     >>> times, delays = fluid_delay(0.0, 1.0, start=1.0, round_trips=1, steps=10)
     >>> delays.round(2).tolist()
     [1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0]
 
-    Three values of delta at once; the first is too small:
+    Three values of delta, the first of which is too small for convergence:
 
     >>> _, delays = fluid_delay(0.1, [0.5, 0.7, 1.33], round_trips=300)
     >>> last = delays[-1000:]
@@ -147,8 +148,7 @@ def fluid_delay(  # noqa: PLR0913 - the equation has four parameters, the integr
     for i in range(rounds):
         rate = a - np.maximum(past - threshold_, 0) / d
         free = past[-1] + np.cumsum((rate[1:] + rate[:-1]) / (2 * steps), axis=0)
-        # An empty queue stays empty until the surplus is positive: what would have gone below 0
-        # until then is lost, not owed.
+        # An empty queue stays empty until the surplus is positive; it does not go below 0.
         free -= np.minimum(np.minimum.accumulate(free, axis=0), 0)
         delays[i * steps] = past[-1]
         delays[i * steps + 1 : (i + 1) * steps + 1] = free
@@ -163,22 +163,22 @@ class AbcModel:
     Parameters
     ----------
     bandwidth_mbps : float
-        Rate of the link in Mbit/s of IP bytes, mu, 0.001 to 100,000.
+        Rate mu of the link in Mbit/s of IP bytes, 0.001 to 100,000.
     rtt_ms : float
-        Propagation delay of a round trip in milliseconds, tau, 0.001 to 10,000; of flows whose RTTs
-        differ, the longest.
+        Propagation delay tau of a round trip in milliseconds, 0.001 to 10,000; the longest, if RTTs
+        differ.
     flows : int
-        Number of flows, N, 1 or more.
+        Number N of flows, 1 or more.
     eta : float
         Target utilisation, above 0 to 1.
     delta_ms : float
-        In how long the router lets a queue drain, 0.001 to 1,000,000 ms. The default is the
-        thesis's, for a round trip of 100 ms.
+        Time in which the router drains a queue, 0.001 to 1,000,000 ms. The default is the thesis's
+        value for a round trip of 100 ms.
     delay_threshold_ms : float
-        Queueing delay that the router puts up with, d_t, 0 to 1,000,000 ms.
+        Queueing delay d_t that the router tolerates, 0 to 1,000,000 ms.
     increase_interval_ms : float, optional
-        In which interval each sender adds a packet, l, 0.001 to 1e9 ms. Left out, it is the round
-        trip (2.3); a long one is as good as no additive increase.
+        Interval l in which each sender adds a packet, 0.001 to 1e9 ms. Default: the round trip
+        (2.3). A long interval disables the additive increase.
 
     Raises
     ------
@@ -187,8 +187,8 @@ class AbcModel:
 
     Examples
     --------
-    The thesis's eta and delta, at 24 Mbit/s and 100 ms. Four flows add four packets a round trip to
-    a BDP of 200, the 2 % that eta leaves; the tenth of them builds a queue:
+    The thesis's eta and delta at 24 Mbit/s and 100 ms. Four flows add four packets per round trip
+    to a BDP of 200, the 2 % that eta leaves; ten flows build a queue:
 
     >>> AbcModel(bandwidth_mbps=24, rtt_ms=100, flows=4).steady_delay_ms
     0.0
@@ -214,24 +214,24 @@ class AbcModel:
 
     @property
     def surplus(self) -> float:
-        """A of (A.5): what arrives beyond the link's rate while the delay is below d_t.
+        """Surplus A of (A.5) as a fraction of the link's rate, while the delay is below d_t.
 
-        In parts of the link's rate. At most 0, the flows' additive increase stays within what eta
-        leaves: "gentle" in the thesis's words.
+        If it is 0 or less, the additive increase stays within the capacity that eta leaves
+        ("gentle" in the thesis).
         """
         interval_ms = (
             self.rtt_ms if self.increase_interval_ms is None else self.increase_interval_ms
         )
         packets_per_s = self.bandwidth_mbps * 1e6 / (8 * MTU_BYTES)
         surplus = self.eta - 1 + self.flows * 1e3 / (packets_per_s * interval_ms)
-        # Whether it is exactly 0 must not depend on how 1 - 0.98 is rounded.
+        # Rounding of 1 - 0.98 must not turn a surplus of 0 into a small number.
         return 0.0 if abs(surplus) < 8 * np.finfo(float).eps else surplus
 
     @property
     def steady_delay_ms(self) -> float:
-        """Queueing delay at which the flows come to rest in ms: A delta + d_t, or 0 if A < 0.
+        """Steady queueing delay in ms: A delta + d_t, or 0 if A < 0.
 
-        At A = 0 the delay stays wherever it is from 0 to d_t; what is returned is d_t.
+        If A = 0, any delay from 0 to d_t is steady, and the result is d_t.
         """
         if self.surplus < 0:
             return 0.0
@@ -239,7 +239,7 @@ class AbcModel:
 
     @property
     def steady_rate_mbps(self) -> float:
-        """Rate at which packets then arrive in Mbit/s, r*: (1 + A) mu (A.7), at most mu (A.10).
+        """Steady rate r* of arriving packets in Mbit/s: (1 + A) mu (A.7), at most mu (A.10).
 
         Examples
         --------
@@ -250,12 +250,12 @@ class AbcModel:
 
     @property
     def smallest_delta_ms(self) -> float:
-        """The delta in ms above which theorem 1 promises convergence: 2/3 tau, or 0 for A <= 0."""
+        """Delta in ms above which theorem 1 guarantees convergence: 2/3 tau, or 0 if A <= 0."""
         return DELTA_BOUND * self.rtt_ms if self.surplus > 0 else 0.0
 
     @property
     def is_stable(self) -> bool:
-        """Whether theorem 1 promises that the delay converges from wherever it starts (2.4).
+        """Whether theorem 1 guarantees that the delay converges from any start (2.4).
 
         Examples
         --------
@@ -267,20 +267,20 @@ class AbcModel:
 
     @property
     def is_locally_stable(self) -> bool:
-        """Whether the delay converges from nearby: if and only if delta > 2/pi tau, or A <= 0.
+        """Whether the delay converges near the fixed point: delta > 2/pi tau, or A <= 0.
 
-        Wherever :attr:`is_stable` is true, this is; where this is false, the delay swings for ever.
+        This follows from :attr:`is_stable`. If it is false, the delay oscillates forever.
         """
         return self.surplus <= 0 or self.delta_ms > LOCAL_DELTA_BOUND * self.rtt_ms
 
     @property
     def time_constant_ms(self) -> float:
-        r"""In how many ms a small deviation shrinks to 1/e; infinite where it does not.
+        r"""Time constant of small deviations in ms; infinite if they do not decay.
 
         The linear equation has solutions exp(st) with s tau = W(-tau/delta), where W is Lambert's
-        function; the principal branch decays most slowly. It is shortest, tau, for delta = e tau,
-        from where on the delay comes to rest without swinging. NaN for A <= 0, where there is
-        nothing to swing around.
+        function; the principal branch decays most slowly. The time constant is shortest, tau, at
+        delta = e tau, above which the delay does not oscillate. NaN for A <= 0, which has no fixed
+        point to oscillate around.
 
         Examples
         --------
@@ -291,7 +291,7 @@ class AbcModel:
         if self.surplus <= 0:
             return math.nan
         root = lambertw(-self.rtt_ms / self.delta_ms).real
-        decay = 1.0 if math.isnan(root) else -root  # NaN where two branches meet, at -1
+        decay = 1.0 if math.isnan(root) else -root  # NaN at -1, where two branches meet
         return self.rtt_ms / decay if decay > 0 else math.inf
 
     def delay_ms(
@@ -302,17 +302,17 @@ class AbcModel:
         Parameters
         ----------
         duration_s : float
-            How far, 0.001 to 1,000,000 s; rounded up to whole round trips.
+            Duration, 0.001 to 1,000,000 s; rounded up to whole round trips.
         start_ms : array_like
-            Queueing delay at time 0 and in the round trip before, 0 to 1e9 ms; of a shape S, one
-            solution for each.
+            Queueing delay at time 0 and in the preceding round trip, 0 to 1e9 ms; of a shape S,
+            with one solution for each element.
         steps : int
-            Steps in a round trip, 10 to 1,000,000.
+            Steps per round trip, 10 to 1,000,000.
 
         Returns
         -------
         times_s : numpy.ndarray
-            In seconds, shape (n,).
+            Times in seconds, shape (n,).
         delays_ms : numpy.ndarray
             Queueing delay at these times, shape (n,) + S.
 

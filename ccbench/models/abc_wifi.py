@@ -1,36 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""The rate of a Wi-Fi link, estimated from its block ACKs, even where it is not used to the full.
+r"""Estimate of a Wi-Fi link's rate from block ACKs, even without a backlog.
 
-A router sends a batch of b frames (an A-MPDU) and waits for the one block ACK before it sends the
-next. If it had more to send, the batch would have had M frames, the most that the receiver takes.
-The time from one block ACK to the next, T_IA, is that of the frames and an overhead h which does
-not depend on how many they are, so that M frames of S bits would have taken (M - b) S / R more at
-the bitrate R. This gives the link's rate without a backlog (2.6, 2.8):
+A router sends a batch of b frames (an A-MPDU) and waits for its block ACK before sending the next.
+With a backlog, the batch would have had M frames, the receiver's limit. The time T_IA between two
+block ACKs consists of the frames' transmission and an overhead h that is independent of their
+number, so that a batch of M frames of S bits would have taken (M - b) S / R longer at the bitrate
+R. This gives the rate of the link (2.6, 2.8):
 
 .. math::
 
     \hat T_{IA}(M, t) = T_{IA}(b, t) + \frac{(M - b) S}{R}, \qquad
     \hat\mu(t) = \frac{M S}{\hat T_{IA}(M, t)}
 
-smoothed over a sliding window, and at most twice the rate at which the link now sends (2.5): ABC
-cannot more than double a rate in a round trip.
+The estimate is smoothed over a sliding window and limited to twice the current rate (2.5), because
+ABC can at most double a rate in a round trip.
 
-Of several users, one who has a queue of their own is estimated from their batches alone: times at
-which others send are overhead. Users who share a queue are estimated together, from all batches.
+The rate of a user with a separate queue is estimated from that user's batches alone; the times of
+other users' batches count as overhead. Users that share a queue are estimated together.
 
-Where the thesis leaves room:
+The thesis does not specify:
 
-- **The weights of the moving average** are the batches' own times, with M frames each: what is
-  averaged is then the time for a frame, and what comes out is what a backlog would have sent in
-  the window. The plain mean of rates is too high by some per cent where the overhead varies.
-- **The current rate** of the cap is that of the same window.
-- **Idle times** before a batch look like overhead, and make the estimate too low. They occur only
-  where a batch of one frame is done before the next frame comes, and there the cap is lower still,
-  as long as the overhead exceeds the time of about one frame.
+- **The weights of the moving average.** Here they are the times of the batches with M frames each:
+  the average is of the time per frame, and the estimate is the rate of a backlogged link in the
+  window. The plain mean of rates is some per cent too high if the overhead varies.
+- **The current rate** of the cap. Here it is the rate over the same window.
+- **Idle times** before a batch. They count as overhead and bias the estimate low. They occur only
+  if a batch of one frame ends before the next frame arrives; the cap is then even lower, provided
+  that the overhead exceeds the time of about one frame.
 
 References
 ----------
-P. Goyal's thesis, section 2.5.1; the equations bear its numbers. In "ABC: A Simple Explicit
+P. Goyal's thesis, section 2.5.1, whose equation numbers are used. In "ABC: A Simple Explicit
 Congestion Controller for Wireless Networks" (NSDI 2020) it is section 5.1.
 """
 
@@ -56,9 +56,9 @@ __all__ = [
     "smoothed_link_rate_mbps",
 ]
 
-#: The estimate is at most this multiple of the current rate.
+#: Upper bound of the estimate as a multiple of the current rate.
 CAP = 2.0
-#: Length of the sliding window in milliseconds, T; longer than the time between two block ACKs.
+#: Length T of the sliding window in milliseconds, longer than the time between two block ACKs.
 WINDOW_MS = 40.0
 
 _POSITIVE = Range(0, low_open=True)
@@ -68,26 +68,21 @@ _CAP = Range(1, 1e6)
 def dequeue_rate_mbps(
     frames: ArrayLike, intervals_ms: ArrayLike, *, frame_bytes: ArrayLike
 ) -> NDArray[np.float64]:
-    """Return the rates at which batches were sent in Mbit/s (2.5).
+    """Return the rate of each batch in Mbit/s (2.5).
 
     Parameters
     ----------
     frames : array_like
-        Frames in each batch, b, above 0. It and the others are broadcast against each other.
+        Number b of frames of each batch, above 0. All arguments are broadcast against each other.
     intervals_ms : array_like
-        Time from the block ACK before it to its own in milliseconds, T_IA, above 0.
+        Time T_IA from the previous block ACK to that of the batch in milliseconds, above 0.
     frame_bytes : array_like
-        Size of a frame in bytes, S/8, above 0; the mean, if they differ.
-
-    Returns
-    -------
-    numpy.ndarray
-        One rate for each batch.
+        Size S/8 of a frame in bytes, above 0; the mean, if sizes differ.
 
     Raises
     ------
     InputError
-        If a value is out of range or no number.
+        If a value is out of range or not a number.
 
     Examples
     --------
@@ -109,21 +104,21 @@ def full_batch_ms(
     bitrate_mbps: ArrayLike,
     max_frames: ArrayLike,
 ) -> NDArray[np.float64]:
-    """Return in how many ms each batch would have been acknowledged, had it been a full one (2.8).
+    """Return the time between block ACKs in ms if each batch had been full (2.8).
 
     Parameters
     ----------
     frames, intervals_ms, frame_bytes : array_like
         As in :func:`dequeue_rate_mbps`.
     bitrate_mbps : array_like
-        Bitrate of the physical layer for each batch in Mbit/s, R, above 0.
+        Bitrate R of the physical layer for each batch in Mbit/s, above 0.
     max_frames : array_like
-        The most frames that a batch may have, M, at least `frames`.
+        Maximum number M of frames of a batch, at least `frames`.
 
     Raises
     ------
     InputError
-        If a value is out of range or no number, or a batch has more than `max_frames`.
+        If a value is out of range or not a number, or a batch has more than `max_frames`.
 
     Examples
     --------
@@ -156,7 +151,7 @@ def link_rate_mbps(
     bitrate_mbps: ArrayLike,
     max_frames: ArrayLike,
 ) -> NDArray[np.float64]:
-    """Estimate the link's rate from each batch alone in Mbit/s (2.6).
+    """Estimate the link's rate from each single batch in Mbit/s (2.6).
 
     Parameters and errors are those of :func:`full_batch_ms`.
 
@@ -178,7 +173,7 @@ def link_rate_mbps(
     return dequeue_rate_mbps(max_frames, full, frame_bytes=frame_bytes)
 
 
-def smoothed_link_rate_mbps(  # noqa: PLR0913 - what was sent, and how it is averaged; by keyword
+def smoothed_link_rate_mbps(  # noqa: PLR0913 - batches and averaging, by keyword
     ack_times_ms: ArrayLike,
     frames: ArrayLike,
     *,
@@ -193,32 +188,33 @@ def smoothed_link_rate_mbps(  # noqa: PLR0913 - what was sent, and how it is ave
     Parameters
     ----------
     ack_times_ms : array_like
-        When block ACKs were received in milliseconds, increasing, shape (n,): those of one user
-        where users have queues of their own, else those of all.
+        Increasing arrival times of block ACKs in milliseconds, shape (n,): of one user with a
+        separate queue, or of all users with a shared queue.
     frames : array_like
-        Frames in the batch that each acknowledges, shape (n,) or one number for all; so the next.
+        Frames of each acknowledged batch. This and the following arguments have shape (n,) or are
+        one number for all batches.
     frame_bytes, bitrate_mbps, max_frames : array_like
-        As in :func:`full_batch_ms`, those of the batch's user.
+        As in :func:`full_batch_ms`, for the user of each batch.
     window_ms : float
-        Length of the window, above 0. The last batch is always in it.
+        Length of the window, above 0. The last batch always belongs to it.
     cap : float, optional
-        The most that comes out, as a multiple of the current rate, 1 to 1,000,000; None: no limit.
+        Upper bound as a multiple of the current rate, 1 to 1,000,000; None: no bound.
 
     Returns
     -------
     numpy.ndarray
-        Shape (n,); NaN at the first block ACK, which has none before it.
+        Shape (n,); NaN at the first block ACK, which has no predecessor.
 
     Raises
     ------
     InputError
-        If a value is out of range or no number, a batch has more than `max_frames`, or times do
+        If a value is out of range or not a number, a batch has more than `max_frames`, or times do
         not increase.
 
     Examples
     --------
-    Batches of 4 frames in 2 ms: the link would take 48 Mbit/s. Of 2 in 4 ms, more than is sent now,
-    by far, so that twice that rate is what comes out:
+    With 4 frames in 2 ms, the estimate is 48 Mbit/s. With 2 frames in 4 ms, it is limited to twice
+    the current rate:
 
     >>> settings = {"frame_bytes": 1500, "bitrate_mbps": 64, "max_frames": 20}
     >>> smoothed_link_rate_mbps([0, 2, 4, 6], 4, **settings).tolist()

@@ -1,41 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""The share of BBRv1 flows on a link with loss-based flows (CUBIC, Reno).
+r"""Model of BBRv1 flows that share a link with loss-based flows (CUBIC, Reno).
 
-Alone, BBR sends at the rate that it measures. In competition it probes until its in-flight cap,
-twice its estimate of the bandwidth-delay product, holds it back: the cap decides its share. The
-estimate of the RTT is taken in ProbeRTT, when BBR leaves the queue but its competitors stay in it.
+Alone, BBR sends at its measured rate. In competition it increases its data in flight up to a cap of
+twice its estimate of the bandwidth-delay product, which determines its share. It measures the RTT
+in ProbeRTT, when its own packets have left the queue and those of its competitors have not.
 
-The derivation in the thesis's letters (Table 3.1): N BBR flows, a queue of q packets, a link of c
-packets per second, a base RTT of l seconds, X = q / (cl), and p, the share of the link that the
-loss-based flows get together; k is the cap in BDPs, 2 in BBRv1. What BBR has in flight, its part
-of the queue and of the pipe, grows until it is at the cap:
+In the thesis's notation (Table 3.1), N is the number of BBR flows, q the queue in packets, c the
+rate of the link in packets per second, l the base RTT in seconds, X = q / (cl), p the share of the
+link of all loss-based flows, and k the cap in BDPs, 2 in BBRv1. BBR's data in flight, its part of
+the queue and of the pipe, grows up to the cap:
 
 .. math::
 
     k (1 - p) c \left(\frac{pq + 4N}{c} + l\right) = (1 - p) q + (1 - p) c l
 
-One solution is p = 1, no BBR at all. Divided by 1 - p, what remains is linear:
+One solution is p = 1, without BBR. Division by 1 - p gives the other:
 
 .. math::
 
     p = \frac{1}{k} - \left(1 - \frac{1}{k}\right) \frac{1}{X} - \frac{4N}{q}
 
-which for k = 2 is the thesis's (3.9), and for X without bounds its (3.5).
+For k = 2, this is (3.9) of the thesis; in the limit of infinite X, it is (3.5).
 
-The number of loss-based flows is not in it, and so no setting here. The cap depends on how much of
-the queue they hold, not on how many they are: drop-tail losses hit them all, and more of them back
-off to the same total. This is why one BBR flow keeps its share against sixteen.
+The equation does not contain the number of loss-based flows, which is therefore not a setting. The
+cap depends on their share of the queue, not on their number: drop-tail losses affect all of them,
+and a larger number backs off to the same total. This is why one BBR flow keeps its share against
+sixteen loss-based flows.
 
-What all equations assume (section 3.5.1): endless flows of equal base RTT and packet size, all
-started together, BBR's synchronised and the loss-based ones synchronised; a link of constant rate;
-times after convergence, which can take minutes; and a queue that is typically full. The last fails
-in a queue of less than about 1 BDP: Reno's flows, which halve their windows, then empty it at each
-loss (CUBIC's, which keep 0.7 of them, below 0.43 BDP), and BBR's bandwidth probes overflow it. That
-is another regime, which this model is not about.
+All equations assume (section 3.5.1): unlimited flows of equal base RTT and packet size that start
+together, synchronised within each of the two groups; a link of constant rate; times after
+convergence, which can take minutes; and a queue that is typically full. The last assumption fails
+for a queue below about 1 BDP: Reno flows, which halve their windows, then empty it at each loss
+(CUBIC flows, which keep 0.7 of them, below 0.43 BDP), and BBR's bandwidth probes overflow it. The
+model does not cover that regime.
 
 References
 ----------
-R. Ware's thesis, chapter 3; the equations bear its numbers.
+R. Ware's thesis, chapter 3, whose equation numbers are used.
 """
 
 from __future__ import annotations
@@ -53,13 +54,13 @@ from ccbench.experiment.scenario import Scenario
 
 __all__ = ["BbrModel", "BbrPrediction", "inflight_cap_packets"]
 
-#: In-flight cap of BBRv1 as a multiple of the BDP that it estimates.
+#: In-flight cap of BBRv1 as a multiple of the estimated BDP.
 CAP_GAIN = 2.0
-#: Packets that a flow keeps in flight in ProbeRTT.
+#: Packets in flight of each flow in ProbeRTT.
 PROBE_PACKETS = 4
 #: Time between two ProbeRTTs in seconds.
 PROBE_INTERVAL_S = 10.0
-#: How long a flow stays in ProbeRTT once it is down to its four packets, in seconds.
+#: Time in ProbeRTT with four packets in flight, in seconds.
 PROBE_WAIT_S = 0.2
 
 _SHARE = Range(0, 1)
@@ -71,16 +72,16 @@ _DURATION = Range(0.001, 1e6)
 def inflight_cap_packets(
     *, btlbw_est_mbps: float, rtt_est_ms: float, cap_gain: float = CAP_GAIN
 ) -> float:
-    """Return the most packets that BBR has in flight, given its two estimates (3.1).
+    """Return BBR's in-flight cap in packets, given its two estimates (3.1).
 
-    Linux adds a few packets to it: some for segmentation offload and, since 5.1, as many as ACKs
-    have lately come in bursts. Where the BDP is a few packets only, they count.
+    Linux adds a few packets: some for segmentation offload and, since 5.1, the recent size of ACK
+    bursts. They matter if the BDP is only a few packets.
 
     Parameters
     ----------
     btlbw_est_mbps : float
-        Estimate of the bandwidth in Mbit/s of IP bytes: of one flow, or the sum over several, whose
-        aggregate cap is then returned.
+        Estimate of the bandwidth in Mbit/s of IP bytes: of one flow, or the sum over several flows
+        for their aggregate cap.
     rtt_est_ms : float
         Estimate of the base RTT in milliseconds.
     cap_gain : float
@@ -105,15 +106,16 @@ class BbrModel:
     rtt_ms : float
         Base round-trip time in milliseconds, 0.001 to 10,000.
     queue_packets : int
-        Room in the queue in packets of 1500 bytes, 1 to 1,000,000. Exactly one of `queue_packets`
-        and `queue_bdp` is given.
+        Limit of the queue in packets of 1500 bytes, 1 to 1,000,000. Exactly one of `queue_packets`
+        and `queue_bdp` is required.
     queue_bdp : float
-        The same as a multiple of the bandwidth-delay product; replaced by `queue_packets`.
+        Limit of the queue as a multiple of the bandwidth-delay product; replaced by
+        `queue_packets`.
     bbr_flows : int
         Number of BBR flows, 1 or more.
     cap_gain : float
-        In-flight cap in estimated BDPs, 1 to 1000: 2 in BBRv1, 4 in the variant that the thesis
-        tries in section 3.5.2.
+        In-flight cap in estimated BDPs, 1 to 1000: 2 in BBRv1, 4 in the variant of section 3.5.2 of
+        the thesis.
 
     Raises
     ------
@@ -137,8 +139,7 @@ class BbrModel:
     cap_gain: float = field(default=CAP_GAIN, metadata=number(_GAIN, example=CAP_GAIN))
 
     def __post_init__(self) -> None:
-        # A scenario knows the limits of a network and how many packets its queue holds: the model
-        # then speaks of the very network that a run has.
+        # A scenario validates the settings and computes the queue in packets, as in a run.
         scenario = Scenario(
             flows=(Flow(cca="bbr"),),
             bottlenecks=(
@@ -164,39 +165,39 @@ class BbrModel:
 
     @property
     def bdp_packets(self) -> float:
-        """Bandwidth-delay product in packets, cl."""
+        """Bandwidth-delay product cl in packets."""
         return self._packets_per_s * self.rtt_ms / 1e3
 
     @property
     def queue_in_bdp(self) -> float:
-        """Queue as a multiple of the bandwidth-delay product, X."""
+        """Queue X as a multiple of the bandwidth-delay product."""
         return self._queue / self.bdp_packets
 
     def btlbw_est_mbps(self, loss_based_share: float) -> float:
-        """Return the bandwidth that the BBR flows together estimate, in Mbit/s (3.2).
+        """Return the sum of the BBR flows' bandwidth estimates in Mbit/s (3.2).
 
-        It is what the loss-based flows leave. The sum of the flows' estimates is a little more, as
-        each is the maximum of several samples; the model ignores that.
+        It is the bandwidth that the loss-based flows leave. In reality the sum is slightly larger,
+        since each estimate is the maximum of several samples.
 
         Parameters
         ----------
         loss_based_share : float
-            The loss-based flows' share of the link, p, from 0 to 1: here and below it need not be
-            the one at which the flows converge.
+            Share p of the link of the loss-based flows, 0 to 1. In this and the following methods,
+            it need not be the share after convergence.
 
         Raises
         ------
         InputError
-            `loss_based_share` is not a number from 0 to 1.
+            If `loss_based_share` is not a number from 0 to 1.
         """
         return (1 - _checked_share(loss_based_share)) * self.bandwidth_mbps
 
     def simple_inflight_cap_packets(self, loss_based_share: float) -> float:
         """Return the in-flight cap of the simple model in packets, k(p - p²)q (3.4).
 
-        The RTT estimate in it is the time that the loss-based flows' part of the queue takes, pq/c
-        (3.3). This holds for one BBR flow and a queue of many BDPs, where the base RTT that it
-        leaves out is negligible: at p = 1/2 that is 1/5 of the estimate in a queue of 8 BDP.
+        Its RTT estimate is the delay pq/c of the loss-based flows' part of the queue (3.3). This
+        holds for one BBR flow and a queue of many BDPs, for which the omitted base RTT is
+        negligible: at p = 1/2 it is 1/5 of the estimate in a queue of 8 BDP.
 
         Raises
         ------
@@ -208,11 +209,11 @@ class BbrModel:
 
     @property
     def simple_loss_based_share(self) -> float:
-        """The loss-based flows' share in the simple model, 1/k (3.5).
+        """Share of the loss-based flows in the simple model, 1/k (3.5).
 
-        The limit of (3.9) for a queue of many BDPs and of many more packets than the BBR flows have
-        in ProbeRTT, so one half for BBRv1, of whatever network. No network leaves more to the
-        loss-based flows while BBR sends; the time that BBR then loses in ProbeRTT is not in it.
+        This is the limit of (3.9) for a queue of many BDPs and of many more packets than the BBR
+        flows have in ProbeRTT: one half for BBRv1, on any network. It is also the upper bound of
+        the loss-based flows' share while BBR sends, that is, outside ProbeRTT.
 
         Examples
         --------
@@ -224,12 +225,12 @@ class BbrModel:
 
     @property
     def rtt_est_alone_ms(self) -> float:
-        """The base RTT that BBR flows without competitors estimate, in ms (3.6).
+        """RTT estimate of BBR flows without competitors, in ms (3.6).
 
-        In ProbeRTT they have 4N packets in flight. What of it the pipe, 1 BDP, does not hold stays
-        in the queue and delays every sample; below that the base RTT itself is measured. The
-        equation stops where 4N exceeds BDP + queue: packets are lost in ProbeRTT too, and what is
-        returned is the RTT of a full queue, as none is longer.
+        In ProbeRTT the flows have 4N packets in flight. Packets in excess of the BDP remain in the
+        queue and delay every sample; without an excess, the flows measure the base RTT. If 4N
+        exceeds BDP + queue, packets are lost even in ProbeRTT, the equation does not apply, and the
+        result is the RTT of a full queue.
 
         Examples
         --------
@@ -244,17 +245,17 @@ class BbrModel:
         return self._rtt_behind_ms(max(0.0, self._probe_packets - self.bdp_packets))
 
     def rtt_est_ms(self, loss_based_share: float) -> float:
-        """Return the base RTT that BBR flows estimate in competition, in ms (3.7).
+        """Return the RTT estimate of BBR flows in competition, in ms (3.7).
 
         In ProbeRTT the queue holds the loss-based flows' part, pq, and 4 packets of each BBR flow.
-        This counts the pipe as filled by others: it takes for granted that the loss-based flows
-        have made up for what BBR no longer sends. While they have not, up to (1 - p) cl packets of
-        these are in the pipe, the estimate is lower by up to (1 - p) l, and the loss-based share
-        (3.9) higher by up to about 1/(2X): much in a queue of few BDPs, little in a large one. For
-        the same reason p = 0 does not give :attr:`rtt_est_alone_ms`.
+        This assumes that other packets fill the pipe: the loss-based flows have already replaced
+        the packets that BBR no longer sends. Until then, up to (1 - p) cl of these packets are in
+        the pipe, the estimate is lower by up to (1 - p) l, and the loss-based share (3.9) is higher
+        by up to about 1/(2X), which is much for a queue of few BDPs and little for a large one. For
+        the same reason, p = 0 does not give :attr:`rtt_est_alone_ms`.
 
-        The equation stops where pq + 4N exceeds q. Beyond, the RTT of a full queue is returned, as
-        none is longer; the p of (3.9) never leads there unless it is clipped to 0.
+        If pq + 4N exceeds q, the equation does not apply, and the result is the RTT of a full
+        queue. With the p of (3.9), this occurs only if it is clipped to 0.
 
         Raises
         ------
@@ -267,8 +268,8 @@ class BbrModel:
     def inflight_cap_packets(self, loss_based_share: float) -> float:
         """Return the in-flight cap of all BBR flows together in packets (3.8).
 
-        It follows from (3.2) and (3.7), and holds where they do. It is a bound and no prediction of
-        what is in flight where it exceeds BDP + queue, as no more fits into the network.
+        It follows from (3.2) and (3.7) and is valid if they are. If it exceeds BDP + queue, the
+        capacity of the network, it does not predict the number of packets in flight.
 
         Raises
         ------
@@ -283,12 +284,12 @@ class BbrModel:
 
     @property
     def loss_based_share(self) -> float:
-        """The share of the link that the loss-based flows converge to, p (3.9).
+        """Share p of the link to which the loss-based flows converge (3.9).
 
-        It is 0 where the equation gives less, for BBRv1 in a queue of less than BDP + 8N packets:
-        the cap then exceeds all that pipe and queue hold, so that nothing holds BBR back and its
-        share is 100 %. It never exceeds 1/k. Where the queue is less than about 1 BDP, the 0 is a
-        result of the equation but no prediction: see the top of this module.
+        It is clipped at 0, which BBRv1 reaches in a queue below BDP + 8N packets: the cap then
+        exceeds the capacity of pipe and queue, so that nothing limits BBR and its share is 100 %.
+        It never exceeds 1/k. For a queue below about 1 BDP, 0 is the result of the equation but not
+        a prediction: the model does not cover such queues.
         """
         return max(0.0, self._unclipped_share)
 
@@ -296,36 +297,34 @@ class BbrModel:
     def probe_s(self) -> float:
         """Length of one ProbeRTT in seconds, the bracket of (3.11): q/c + 0.2 + l.
 
-        The queue drains, full as it was; then 0.2 s and a round trip pass. Linux waits for the
-        longer of these two, not for both, and its round trip is that of the queue which the
-        loss-based flows keep, (3.7), not l.
+        A full queue drains; then 0.2 s and a round trip pass. Linux waits for the longer of these
+        two, not for both, and its round trip is that of the loss-based flows' queue (3.7), not l.
         """
         return self._queue / self._packets_per_s + PROBE_WAIT_S + self.rtt_ms / 1e3
 
     def probe_time_s(self, duration_s: float) -> float:
-        """Return the seconds of `duration_s` that the BBR flows spend in ProbeRTT (3.11).
+        """Return the time that the BBR flows spend in ProbeRTT, in seconds (3.11).
 
-        One ProbeRTT begins every 10 s, so the equation is a mean over many: in less than 10 s there
-        may be one or none. Linux counts the 10 s from the end of a ProbeRTT, so that it spends
-        ``probe_s / (10 + probe_s)`` of the time there and not ``probe_s / 10``: (3.11) is too large
-        by ``1 + probe_s / 10``, which a queue of seconds shows.
+        The equation is a mean over many ProbeRTTs, which begin every 10 s; a shorter duration
+        contains one or none. Linux counts the 10 s from the end of a ProbeRTT and thus spends
+        ``probe_s / (10 + probe_s)`` of the time in ProbeRTT, not ``probe_s / 10``: (3.11) is too
+        large by a factor of ``1 + probe_s / 10``, which is noticeable for a queue of seconds.
 
         Parameters
         ----------
         duration_s : float
-            How long the flows compete after convergence, d, from 0.001 to 1,000,000 s.
+            Time d that the flows compete after convergence, 0.001 to 1,000,000 s.
 
         Returns
         -------
         float
-            NaN where the equation means nothing: where one ProbeRTT takes more than 10 s, it would
-            exceed the duration; and where 4 packets of each BBR flow are more than BDP + queue,
-            ProbeRTT does not bring the flows down to them.
+            NaN if the equation does not apply: one ProbeRTT takes more than 10 s, or 4 packets of
+            each BBR flow are more than BDP + queue, so that the flows cannot reach them.
 
         Raises
         ------
         InputError
-            `duration_s` is out of range.
+            If `duration_s` is out of range.
 
         Examples
         --------
@@ -338,17 +337,17 @@ class BbrModel:
 
     @property
     def bbr_fraction(self) -> float:
-        """The part of the link that the BBR flows get together over time (3.10).
+        """Share of the link of all BBR flows over time (3.10).
 
-        Their share while they send, 1 - p, by the part of the time in which they do. The duration
-        cancels out: its ProbeRTTs are proportional to it. It counts a ProbeRTT as time without any
-        throughput, which holds where 4N packets are little beside BDP + queue; where they are more
-        than the BDP, they alone would fill the link. NaN where :meth:`probe_time_s` is.
+        It is the share 1 - p outside ProbeRTT times the fraction of the time outside ProbeRTT. The
+        duration cancels out. ProbeRTT counts as time without throughput, which is accurate if 4N
+        packets are few compared with BDP + queue; if they exceed the BDP, they alone fill the link.
+        NaN if :meth:`probe_time_s` is.
         """
         return (1 - self.loss_based_share) * (1 - self._probing)
 
     def remarks(self, duration_s: float) -> tuple[str, ...]:
-        """Return a line for every limit of the equations that this network is beyond.
+        """Return a line for each limit of the equations that this network violates.
 
         Parameters
         ----------
@@ -365,7 +364,7 @@ class BbrModel:
         remarks = []
         if self._queue <= self.bdp_packets - 1:  # a queue of 1 BDP may have been rounded down
             remarks.append(
-                "the queue is below 1 BDP, so not typically full: the model is not about it"
+                "the queue is below 1 BDP and thus not typically full: the model does not apply"
             )
         if self._unclipped_share < 0:
             remarks.append(
@@ -375,12 +374,12 @@ class BbrModel:
         if not self._probe_fits:
             remarks.append(
                 f"4 packets of each BBR flow are {self._probe_packets}, more than BDP + queue: "
-                "(3.10) and (3.11) have no meaning"
+                "(3.10) and (3.11) do not apply"
             )
         if self.probe_s > PROBE_INTERVAL_S:
             remarks.append(
                 f"one ProbeRTT takes {self.probe_s:.3g} s, but a new one begins every "
-                f"{PROBE_INTERVAL_S:g} s: (3.10) and (3.11) have no meaning"
+                f"{PROBE_INTERVAL_S:g} s: (3.10) and (3.11) do not apply"
             )
         if duration_s < PROBE_INTERVAL_S:
             remarks.append(
@@ -390,17 +389,17 @@ class BbrModel:
         return tuple(remarks)
 
     def predict(self, duration_s: float) -> BbrPrediction:
-        """Evaluate the equations one after the other, at the share to which the flows converge.
+        """Evaluate the equations at the share to which the flows converge.
 
         Parameters
         ----------
         duration_s : float
-            How long the flows compete after convergence, from 0.001 to 1,000,000 s.
+            Time that the flows compete after convergence, 0.001 to 1,000,000 s.
 
         Raises
         ------
         InputError
-            `duration_s` is out of range.
+            If `duration_s` is out of range.
         """
         p = self.loss_based_share
         return BbrPrediction(
@@ -418,7 +417,7 @@ class BbrModel:
 
     @property
     def _queue(self) -> int:
-        return cast("int", self.queue_packets)  # set when the model was made
+        return cast("int", self.queue_packets)  # set in __post_init__
 
     @property
     def _packets_per_s(self) -> float:
@@ -430,7 +429,7 @@ class BbrModel:
 
     @property
     def _probe_fits(self) -> bool:
-        """Whether pipe and queue hold what the flows have in flight in ProbeRTT."""
+        """Whether pipe and queue hold the packets in flight in ProbeRTT."""
         return self._probe_packets <= self.bdp_packets + self._queue
 
     @property
@@ -440,43 +439,43 @@ class BbrModel:
 
     @property
     def _probing(self) -> float:
-        """The part of the time that ProbeRTT takes; NaN where (3.11) means nothing."""
+        """Fraction of the time in ProbeRTT; NaN if (3.11) does not apply."""
         if not self._probe_fits or self.probe_s > PROBE_INTERVAL_S:
             return math.nan
         return self.probe_s / PROBE_INTERVAL_S
 
     def _rtt_behind_ms(self, packets: float) -> float:
-        """Return the RTT of a packet behind `packets` others, which the queue's room limits."""
+        """Return the RTT of a packet behind `packets` others, at most that of a full queue."""
         return self.rtt_ms + 1e3 * min(packets, self._queue) / self._packets_per_s
 
 
 @dataclass(frozen=True, kw_only=True)
 class BbrPrediction:
-    """The model's numbers for one network, in the order of their derivation.
+    """The model's results for one network, in the order of their derivation.
 
     Attributes
     ----------
     bdp_packets : float
         Bandwidth-delay product in packets of 1500 bytes.
     queue_packets : int
-        Room in the queue in packets.
+        Limit of the queue in packets.
     simple_loss_based_share : float
-        The loss-based flows' share of the link in the simple model (3.5).
+        Share of the link of the loss-based flows in the simple model (3.5).
     rtt_est_alone_ms : float
-        RTT estimate of the BBR flows if there were no others, in ms (3.6).
+        RTT estimate of the BBR flows without competitors, in ms (3.6).
     rtt_est_ms : float
-        Their RTT estimate in competition, in ms (3.7).
+        RTT estimate of the BBR flows in competition, in ms (3.7).
     inflight_cap_packets : float
         In-flight cap of all BBR flows together in packets (3.8).
     loss_based_share : float
-        The loss-based flows' share of the link, from 0 to 1 (3.9).
+        Share of the link of the loss-based flows, 0 to 1 (3.9).
     probe_time_s : float
-        Time that the BBR flows spend in ProbeRTT, in seconds (3.11); NaN where the equation means
-        nothing.
+        Time that the BBR flows spend in ProbeRTT, in seconds (3.11); NaN if the equation does not
+        apply.
     bbr_fraction : float
-        The part of the link that the BBR flows get over time (3.10); NaN where `probe_time_s` is.
+        Share of the link of the BBR flows over time (3.10); NaN if `probe_time_s` is.
     remarks : tuple of str
-        A line for every limit of the equations that the network is beyond.
+        A line for each limit of the equations that the network violates.
     """
 
     bdp_packets: float
@@ -491,7 +490,7 @@ class BbrPrediction:
     remarks: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the parts as a dictionary of plain values."""
+        """Return the results as a dictionary of plain values."""
         return {**asdict(self), "remarks": list(self.remarks)}
 
 

@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Models of BFC: idle time from late resumes, the queues it needs, and deadlocks.
+r"""Models of BFC: idle time due to late resumes, number of active flows, and deadlocks.
 
-**Pause threshold** (appendix C). A long flow that arrives at a switch x times as fast as the switch
-drains it fills its queue beyond Th, is paused, drains, and is resumed once its queue is empty.
-Pause and resume take effect one HRTT late. With :math:`\theta = Th / (HRTT \mu_f)` its queue is
-empty for
+**Pause threshold** (appendix C). A long flow that arrives at a switch x times as fast as it departs
+fills its queue beyond Th and is paused; its queue drains, and the flow is resumed when the queue is
+empty. Pause and resume take effect one HRTT later. With :math:`\theta = Th / (HRTT \mu_f)`, its
+queue is empty for a fraction of the time of
 
 .. math:: E_f(x, Th) = \frac{x - 1}{\theta x + x^2 - 1}
 
-of the time (C.4), at most :math:`1 / ((\sqrt\theta + 1)^2 + 1)` (C.5), at :math:`x = \sqrt\theta +
-1`: 0.2 at the threshold that BFC uses.
+(C.4), at most :math:`1 / ((\sqrt\theta + 1)^2 + 1)` (C.5), at :math:`x = \sqrt\theta + 1`. For
+BFC's threshold, this maximum is 0.2.
 
-**Active flows** (section 3.2.3). A fair queue at load :math:`\rho` whose flows arrive as a Poisson
-process is an M/G/1 queue with processor sharing: the number of flows in it has a geometric
-distribution of mean :math:`\rho / (1 - \rho)`, whatever the link's rate and the flows' sizes.
+**Active flows** (section 3.2.3). A fair queue at load :math:`\rho` with Poisson arrivals of flows
+is an M/G/1 queue with processor sharing: the number of its flows has a geometric distribution of
+mean :math:`\rho / (1 - \rho)`, independent of the rate of the link and the sizes of the flows.
 
-**Deadlock** (appendix D). A node of the backpressure graph is an egress port, and an edge goes from
-B to A if packets from A can meet a queue of B and so pause one of A. BFC cannot deadlock if there
-is no cycle.
+**Deadlock** (appendix D). A node of the backpressure graph is an egress port. An edge leads from B
+to A if packets from A can wait in a queue of B, which then pauses a queue of A. BFC cannot deadlock
+if the graph has no cycle.
 
 References
 ----------
-P. Goyal's thesis, section 3.2.3 and appendices C and D, whose equations bear their numbers. The
-rule by which edges are removed in any network is that of up*/down* routing: M. Schroeder et al.,
+P. Goyal's thesis, section 3.2.3 and appendices C and D, whose equation numbers are used. The rule
+for removing edges in arbitrary networks is that of up*/down* routing: M. Schroeder et al.,
 "Autonet", 1991.
 """
 
@@ -67,20 +67,15 @@ _SWITCHES = Range(1, 10_000)
 
 
 def empty_fraction(rate_ratio: ArrayLike, threshold: ArrayLike = 1.0) -> NDArray[np.float64]:
-    """Return the part of the time in which a long flow has no packets at its bottleneck (C.4).
+    """Return the fraction E_f of time in which a long flow has no packets at its bottleneck (C.4).
 
     Parameters
     ----------
     rate_ratio : array_like
-        x, how many times as fast as it leaves the flow arrives while it is not paused; above 1.
+        Ratio x of the flow's arrival rate while not paused to its departure rate, above 1.
     threshold : array_like
-        Th in units of HRTT times the rate at which the flow leaves, at least 0; BFC's is 1.
-        Broadcast against `rate_ratio`.
-
-    Returns
-    -------
-    numpy.ndarray
-        E_f, from 0 to 1.
+        Th in units of HRTT times the departure rate, at least 0; BFC's is 1. Broadcast against
+        `rate_ratio`.
 
     Raises
     ------
@@ -99,7 +94,7 @@ def empty_fraction(rate_ratio: ArrayLike, threshold: ArrayLike = 1.0) -> NDArray
 
 
 def worst_rate_ratio(threshold: ArrayLike = 1.0) -> NDArray[np.float64]:
-    """Return the x at which a flow's queue is empty for the longest part of the time.
+    """Return the rate ratio x at which a flow's queue is empty for the largest fraction of time.
 
     Parameters
     ----------
@@ -120,7 +115,7 @@ def worst_rate_ratio(threshold: ArrayLike = 1.0) -> NDArray[np.float64]:
 
 
 def worst_empty_fraction(threshold: ArrayLike = 1.0) -> NDArray[np.float64]:
-    """Return the largest part of the time in which a flow's queue can be empty (C.5).
+    """Return the largest fraction of time in which a flow's queue can be empty (C.5).
 
     Parameters
     ----------
@@ -141,7 +136,7 @@ def mean_active_flows(load: ArrayLike) -> NDArray[np.float64]:
     Parameters
     ----------
     load : array_like
-        Offered load in parts of the link's rate, rho, 0 to below 1.
+        Offered load rho as a fraction of the link's rate, 0 or more and below 1.
 
     Raises
     ------
@@ -163,7 +158,8 @@ def active_flows_exceed(count: ArrayLike, load: ArrayLike) -> NDArray[np.float64
     Parameters
     ----------
     count : array_like
-        A number of flows, such as that of a port's queues, at least 0; broadcast against `load`.
+        Number of flows, such as the number of a port's queues, at least 0; broadcast against
+        `load`.
     load : array_like
         As in :func:`mean_active_flows`.
 
@@ -174,9 +170,9 @@ def active_flows_exceed(count: ArrayLike, load: ArrayLike) -> NDArray[np.float64
 
     Examples
     --------
-    The 31 queues of a Tofino 2 port that are not for pauses, at 60 and 90 % load:
+    The 31 data queues of a Tofino 2 port at 60 and 90 % load:
 
-    >>> ["%.1g" % part for part in active_flows_exceed(31, [0.6, 0.9])]
+    >>> ["%.1g" % probability for probability in active_flows_exceed(31, [0.6, 0.9])]
     ['8e-08', '0.03']
     """
     n = np.floor(numbers("count", count, _FLOWS, example=31))
@@ -186,14 +182,14 @@ def active_flows_exceed(count: ArrayLike, load: ArrayLike) -> NDArray[np.float64
 
 
 class Port(NamedTuple):
-    """An egress port: of `switch`, to `neighbour`."""
+    """The egress port of `switch` to `neighbour`."""
 
     switch: str
     neighbour: str
 
 
 class Edge(NamedTuple):
-    """Backpressure from one egress port to another: `pauser` can pause a queue of `paused`."""
+    """Backpressure between egress ports: `pauser` can pause a queue of `paused`."""
 
     pauser: Port
     paused: Port
@@ -202,16 +198,16 @@ class Edge(NamedTuple):
 def clos(
     tors: int, spines: int, hosts_per_tor: int = 1
 ) -> tuple[list[tuple[str, str]], dict[str, int]]:
-    """Return the links of a Clos network of two levels, and the layer of each node.
+    """Return the links and layers of a two-level Clos network.
 
-    Each ToR is connected to every spine, and to hosts of its own.
+    Each ToR is connected to every spine and to its own hosts.
 
     Returns
     -------
     links : list of (str, str)
-        Pairs of names: spine0, tor0, host0.0 and so on.
+        Pairs of node names, such as spine0, tor0 and host0.0.
     layers : dict
-        2 for spines, 1 for ToRs, 0 for hosts.
+        Layer of each node: 2 for spines, 1 for ToRs, 0 for hosts.
 
     Raises
     ------
@@ -244,17 +240,17 @@ def backpressure_graph(
 ) -> frozenset[Edge]:
     """Return the edges of the backpressure graph of a network (appendix D).
 
-    Hosts are no nodes of it: their network cards obey pauses and cause none.
+    Hosts are not nodes of the graph: their network cards obey pauses but do not cause any.
 
     Parameters
     ----------
     links : iterable of (str, str)
-        Names of the two ends of each link; both may send.
+        Names of the two ends of each bidirectional link.
     hosts : iterable of str
-        Which of them are hosts.
+        Names of the hosts.
     goes : callable, optional
-        Whether a packet that comes from the first may go through the second to the third. Left out,
-        it goes anywhere but back: what failed links and wrong routes can bring about.
+        Returns whether a packet from the first node may pass through the second to the third. By
+        default, packets take any direction but back, as with failed links and wrong routes.
 
     Raises
     ------
@@ -286,19 +282,19 @@ def backpressure_graph(
 
 
 def closes_valley(edge: Edge, layers: Mapping[str, int]) -> bool:
-    """Whether an edge is to be removed: packets come down to the switch and go up again.
+    """Return whether packets of an edge come down to the switch and go up again.
 
-    Without such edges there is no cycle, in whatever network: packets would have to go up for ever,
-    or down. Between nodes of the same layer, that of the greater name is the higher one. In a Clos
-    network these are the edges of packets that come from a higher layer and go back to one
-    (appendix D); regular routes have none.
+    Without such edges there is no cycle in any network, since packets would have to go up forever
+    or down forever. Within a layer, the node with the greater name is the higher. In a Clos
+    network, these are the edges of packets that come from a higher layer and return to one
+    (appendix D), which regular routes do not have.
 
     Parameters
     ----------
     edge : Edge
-        Of :func:`backpressure_graph`.
+        An edge of :func:`backpressure_graph`.
     layers : mapping
-        The layer of each node; the numbers say only which is higher.
+        Layer of each node; only the order of the numbers matters.
 
     Raises
     ------
@@ -325,13 +321,13 @@ def closes_valley(edge: Edge, layers: Mapping[str, int]) -> bool:
 
 
 def find_cycle(graph: Iterable[Edge]) -> tuple[Port, ...] | None:
-    """Return ports of which each can pause the next and the last the first, or None.
+    """Return a cycle of ports, each of which can pause the next, or None.
 
     None proves that BFC cannot deadlock in this network (theorem 2).
 
     Examples
     --------
-    Three switches in a ring, where packets go round:
+    A ring of three switches:
 
     >>> ring = backpressure_graph([("a", "b"), ("b", "c"), ("c", "a")], hosts=[])
     >>> len(find_cycle(ring))
@@ -343,14 +339,14 @@ def find_cycle(graph: Iterable[Edge]) -> tuple[Port, ...] | None:
     try:
         TopologicalSorter(after).prepare()
     except CycleError as error:
-        return tuple(error.args[1][1:])  # it ends with the port that it begins with
+        return tuple(error.args[1][1:])  # the first and last entries are the same port
     return None
 
 
 def without(removed: Iterable[Edge], switch: str) -> frozenset[tuple[str, str]]:
-    """Return the rules of one switch: pairs of ports whose packets must not cause a pause.
+    """Return the pairs of ports of a switch whose packets must not cause a pause.
 
-    These are the ingress and egress ports of its match-action table, by the neighbours behind them.
+    These are the ingress and egress ports of its match-action table, given by their neighbours.
 
     Examples
     --------

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs: the record of an experiment, its files, tables, packets and plots."""
+"""Runs: the records of experiments, their files, tables, packets and plots."""

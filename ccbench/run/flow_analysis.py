@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Analysis of the flows of a run.
 
-Each function is a method of :class:`~ccbench.run.run.Run`, and documented there.
+Each function implements the method of :class:`~ccbench.run.run.Run` that documents it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from ccbench.base import validation
-from ccbench.run import cca_info as cca_state
 from ccbench.run import intervals
+from ccbench.run.cca_info import COLUMNS
 from ccbench.run.intervals import NS
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def samples(run: Run, column: str) -> pd.DataFrame:
     """Return a column of ``flows`` over time."""
     keys = ("time_ns", "flow")
     validation.one_of("column", column, [str(name) for name in run.flows if name not in keys])
-    # A pivot table would take means, and states have none.
+    # A pivot table would compute means, which states do not have.
     values = run.flows.pivot(index="time_ns", columns="flow", values=column)  # noqa: PD010
     return values.set_axis(intervals.time_index(values.index))
 
@@ -47,13 +47,11 @@ def cca_info(run: Run, flow: int) -> pd.DataFrame:
     """Return the internal state of a flow's congestion control over time."""
     last = run.scenario.flow_count - 1
     flow = validation.whole("flow", flow, validation.Range(0, last), example=0)
-    names = cca_state.NAMES.get(run.scenario.flow_table()["cca"].iloc[flow], ())
+    cca = run.scenario.flow_table()["cca"].iloc[flow]
+    names = run.provenance.get("cca_info", {}).get(cca, ())
     rows = run.flows[run.flows["flow"] == flow]
     return pd.DataFrame(
-        {
-            name: rows[column].to_numpy()
-            for name, column in zip(names, cca_state.COLUMNS, strict=False)
-        },
+        {name: rows[column].to_numpy() for name, column in zip(names, COLUMNS, strict=False)},
         index=intervals.time_index(rows["time_ns"]),
     )
 
@@ -83,10 +81,10 @@ def summary(run: Run) -> pd.DataFrame:
 def completion_times(run: Run) -> pd.DataFrame:
     """Return the completion time of each flow of a given size."""
     table = run.scenario.flow_table()
-    own = table["size_bytes"].dropna().astype("int64")
-    done = run.completions.loc[own.index, ["start_ns", "end_ns"]].assign(size_bytes=own)
-    carried = run.messages.set_index("flow").astype("int64")
-    done = pd.concat([done, carried]).sort_index(kind="stable").rename_axis("flow")
+    sizes = table["size_bytes"].dropna().astype("int64")
+    done = run.completions.loc[sizes.index, ["start_ns", "end_ns"]].assign(size_bytes=sizes)
+    messages = run.messages.set_index("flow").astype("int64")
+    done = pd.concat([done, messages]).sort_index(kind="stable").rename_axis("flow")
     took_s = (done["end_ns"] - done["start_ns"]) / NS
     return pd.DataFrame(
         {
@@ -99,7 +97,7 @@ def completion_times(run: Run) -> pd.DataFrame:
 
 
 def _rates(run: Run, total: str, interval_s: float) -> pd.DataFrame:
-    """Return the growth of a running total of bytes per whole interval, in Mbit/s."""
+    """Return the rate of a cumulative number of bytes in each whole interval, in Mbit/s."""
     interval_ns = intervals.interval_ns(interval_s)
     intervals.check_multiple(interval_ns, run.scenario)
     reached = _reached(run, total, interval_ns)
@@ -110,19 +108,19 @@ def _rates(run: Run, total: str, interval_s: float) -> pd.DataFrame:
 
 
 def _reached(run: Run, total: str, interval_ns: int) -> npt.NDArray[np.uint64]:
-    """Return a running total at the end of each whole interval, shape (intervals, flows)."""
+    """Return a cumulative number at the end of each whole interval, shape (intervals, flows)."""
     flow_count = run.scenario.flow_count
     count = intervals.duration_ns(run.scenario) // interval_ns
     sample_ns = intervals.sample_ns(run.scenario)
-    # A sample may be taken a little after the multiple that it stands for; one between two
-    # multiples (a flow's last, say) counts for the later one.
+    # A sample may be slightly later than its nominal multiple. A sample between two multiples, such
+    # as the last of a flow, counts for the later one.
     time_ns = run.flows["time_ns"].to_numpy() - sample_ns // 10
     sample = -(-time_ns // sample_ns)
-    # Those at multiples 1 to k end or lie in the first interval, and so on.
+    # Multiples 1 to k belong to the first interval, and so on.
     interval = (sample - 1) // (interval_ns // sample_ns)
     inside = (sample > 0) & (interval < count)
     reached = np.zeros((count, flow_count), dtype=np.uint64)
     cell = interval * flow_count + run.flows["flow"].to_numpy()
     np.maximum.at(reached.reshape(-1), cell[inside], run.flows[total].to_numpy()[inside])
-    # Without a sample in an interval, a flow's total stays.
+    # Without a sample in an interval, a flow's total is unchanged.
     return np.maximum.accumulate(reached, axis=0, out=reached)

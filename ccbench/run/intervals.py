@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lengths of time of a run, in nanoseconds."""
+"""Durations of a run in nanoseconds."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["NS", "check_multiple", "duration_ns", "interval_ns", "sample_ns", "time_index"]
 
-#: Nanoseconds of a second.
+#: Nanoseconds per second.
 NS = 1_000_000_000
 
 
 def duration_ns(scenario: Scenario) -> int:
-    """Return the length of a run."""
+    """Return the duration of a run."""
     return round(scenario.duration_s * NS)
 
 
@@ -32,12 +32,12 @@ def sample_ns(scenario: Scenario) -> int:
 
 
 def interval_ns(interval_s: float) -> int:
-    """Return the length of an interval that a user gives in seconds.
+    """Return the length of a user's interval.
 
     Raises
     ------
     InputError
-        If it is no number from 1e-9 to 1e6.
+        If `interval_s` is not a number from 1e-9 to 1e6.
     """
     allowed = validation.Range(1e-9, 1e6)
     return round(validation.number("interval_s", interval_s, allowed, example=1) * NS)
@@ -60,5 +60,5 @@ def check_multiple(interval_ns: int, scenario: Scenario) -> None:
 
 
 def time_index(time_ns: npt.NDArray[np.int64] | pd.Series[int] | pd.Index[int]) -> pd.Index[float]:
-    """Return an index ``time_s``."""
+    """Return an index ``time_s`` in seconds."""
     return pd.Index(time_ns / NS, name="time_s")

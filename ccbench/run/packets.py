@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The path of every packet through the queues, from a run's queue log.
+"""Delays and losses of single packets, from a run's queue log.
 
-The log says what happened when; which departure belongs to which arrival follows from two facts:
-the packets of one flow leave a queue in the order in which they came, and links keep the order of
-what they carry. Which packet is dropped at an arrival is a property of the qdisc
-(:class:`~ccbench.experiment.qdiscs.Drops`). If it may be any, as CHOKe drops packets from the
-middle of its queue, the delay of a packet cannot be known.
+The log does not identify packets. Departures are matched to arrivals by two facts: packets of one
+flow leave a queue in the order of their arrival, and links preserve the order of all packets. The
+packet that is dropped at an arrival is a property of the qdisc
+(:class:`~ccbench.experiment.qdiscs.Drops`). If a qdisc drops arbitrary packets, as CHOKe does, the
+delays of single packets are unknown.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 def delivered(run: Run) -> pd.DataFrame:
-    """Return every packet that left the queue of its flow's last bottleneck, with its delays.
+    """Return the delays of every packet that left the last bottleneck of its flow.
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ def delivered(run: Run) -> pd.DataFrame:
     -------
     DataFrame
         A row per packet in the order of departure. Columns: ``flow``; ``bytes`` of IP;
-        ``arrival_s``, when it came to its first bottleneck; ``queueing_ms``, what it waited in all
-        queues together; ``one_way_ms``, the same with its time on the links and half of the flow's
-        base round-trip time (on a link that follows a trace the packet's own time on it is not
-        known, and counts as 0).
+        ``arrival_s`` at the first bottleneck; ``queueing_ms``, the sum over all queues;
+        ``one_way_ms``, the sum of queueing, transmission and half of the flow's base round-trip
+        time (on a link that follows a trace, the transmission time of single packets is unknown and
+        counts as 0).
 
     Raises
     ------
     InputError
-        If the run has no queue log, or a qdisc drops any packets, as CHOKe does.
+        If the run has no queue log, or a qdisc drops arbitrary packets, as CHOKe does.
 
     Examples
     --------
@@ -60,34 +60,34 @@ def delivered(run: Run) -> pd.DataFrame:
     links = run.scenario.bottlenecks
     for link in links:
         if _drops(run, link) is Drops.ANY:
-            message = f"qdisc = {link.qdisc!r} drops packets from the middle, so that delays of"
+            message = f"qdisc = {link.qdisc!r} drops packets from the middle of its queue, so that"
             step = "choose another qdisc, or no metric of delay"
-            raise InputError(f"{message} single packets are not known: {step}")
+            raise InputError(f"{message} delays of single packets are unknown: {step}")
     flows = run.scenario.flow_table()
     joins, leaves = (flows[f"{end}_bottleneck"].to_numpy() for end in ("first", "last"))
     log = _Log(run, 0, links[0])
-    # Of the packets that a link has taken: when they came to the first queue, and what they waited.
+    # Of the packets that left for a link: arrival at their first queue, and waiting time so far.
     arrival_ns = log.enqueued_ns[log.enqueue_of]
     waited_ns = log.dequeued_ns - arrival_ns
     base_ms = (run.scenario.rtt_ms + flows["extra_rtt_ms"].to_numpy()) / 2
     parts = []
     for number, link in enumerate(links[1:], start=1):
-        goes_on = leaves[log.dequeued_flow] >= number
-        if not goes_on.all():
-            times_ns = arrival_ns[~goes_on], waited_ns[~goes_on]
-            parts.append(_delays(log, links[number - 1], ~goes_on, times_ns, base_ms))
-            arrival_ns, waited_ns = arrival_ns[goes_on], waited_ns[goes_on]
+        continues = leaves[log.dequeued_flow] >= number
+        if not continues.all():
+            times_ns = arrival_ns[~continues], waited_ns[~continues]
+            parts.append(_delays(log, links[number - 1], ~continues, times_ns, base_ms))
+            arrival_ns, waited_ns = arrival_ns[continues], waited_ns[continues]
         log = _Log(run, number, link)
         arrives = log.is_enqueue | log.is_loss
-        # A link keeps the order: the k-th that it took is the k-th to come out or to be lost.
+        # A link preserves the order: its k-th packet is the k-th to arrive or to be lost.
         crossed = joins[log.flow[arrives]] < number
         before_ns = np.array([log.time_ns[arrives], np.zeros(crossed.size)], dtype=np.int64)
-        out = np.count_nonzero(crossed)  # what is still on the link never comes
+        out = np.count_nonzero(crossed)  # packets still on the link at the end never arrive
         before_ns[:, crossed] = arrival_ns[:out], waited_ns[:out]
         arrival_ns, waited_ns = before_ns[:, log.is_enqueue[arrives]][:, log.enqueue_of]
         waited_ns += log.dequeued_ns - log.enqueued_ns[log.enqueue_of]
-    everything = np.ones(log.dequeued_ns.size, dtype=bool)
-    last = _delays(log, links[-1], everything, (arrival_ns, waited_ns), base_ms)
+    all_packets = np.ones(log.dequeued_ns.size, dtype=bool)
+    last = _delays(log, links[-1], all_packets, (arrival_ns, waited_ns), base_ms)
     if not parts:
         return last.reset_index(drop=True)
     return pd.concat([*parts, last]).sort_index(kind="stable").reset_index(drop=True)
@@ -100,9 +100,9 @@ def _delays(
     times_ns: tuple[IntArray, IntArray],
     base_ms: npt.NDArray[np.float64],
 ) -> pd.DataFrame:
-    """Return the rows of those packets of a log that leave the path there; index: when they do.
+    """Return the rows of the packets that leave the path at a bottleneck, indexed by that time.
 
-    `times_ns` are when they came to their first queue, and what they have waited.
+    `times_ns` are the packets' arrivals at their first queue and their waiting times.
     """
     arrival_ns, waited_ns = times_ns
     flow, size, left_ns = (
@@ -125,20 +125,20 @@ def _delays(
 
 
 def fates(run: Run, from_s: float = 0.0, to_s: float | None = None) -> pd.DataFrame:
-    """Count what became of the packets of each flow between two times.
+    """Count the sent and lost packets of each flow between two times.
 
     Parameters
     ----------
     run : Run
         A run with a queue log.
     from_s, to_s : float
-        The times in seconds; `to_s` left out: the end.
+        The times in seconds. Default of `to_s`: the end of the run.
 
     Returns
     -------
     DataFrame
-        Index ``flow``; columns ``sent``, packets that came to their first bottleneck, and ``lost``,
-        packets that a queue dropped or that were lost at random, at any bottleneck.
+        Index ``flow``; columns ``sent``, packets that arrived at their first bottleneck, and
+        ``lost``, packets dropped by a queue or lost at random at any bottleneck.
 
     Raises
     ------
@@ -175,12 +175,12 @@ class _Log:
 
     Attributes
     ----------
-    time_ns, flow : ndarray, one per event
-    is_enqueue, is_loss : ndarray of bool, likewise
-    enqueued_ns : ndarray, one per arrival at the queue
-    dequeued_ns, dequeued_flow, dequeued_bytes : ndarray, one per packet that left for the link
+    time_ns, flow : ndarray, one entry per event
+    is_enqueue, is_loss : ndarray of bool, one entry per event
+    enqueued_ns : ndarray, one entry per arrival at the queue
+    dequeued_ns, dequeued_flow, dequeued_bytes : ndarray, one entry per departure for the link
     enqueue_of : ndarray
-        Of each that left for the link, its position among the arrivals.
+        Position of each departing packet among the arrivals.
     """
 
     def __init__(self, run: Run, number: int, link: Bottleneck) -> None:
@@ -199,11 +199,11 @@ class _Log:
 
         is_drop = event == _DROP
         arrivals, drops = _dropped_before_older(self, is_drop, _drops(run, link))
-        came, left = self.is_enqueue.copy(), is_dequeue | is_drop
-        came[arrivals] = left[drops] = False
-        # Of what is left of each flow the k-th to leave is the k-th that came.
-        came_at = np.flatnonzero(came)
-        by_flow = came_at[np.argsort(flow[came_at], kind="stable")]
+        entered, left = self.is_enqueue.copy(), is_dequeue | is_drop
+        entered[arrivals] = left[drops] = False
+        # The k-th of the remaining packets of a flow to leave is the k-th that arrived.
+        entered_at = np.flatnonzero(entered)
+        by_flow = entered_at[np.argsort(flow[entered_at], kind="stable")]
         first = np.searchsorted(flow[by_flow], np.arange(run.scenario.flow_count))
         arrival = by_flow[first[flow[left]] + _rank_in_flow(flow[left])]
         position = np.cumsum(self.is_enqueue) - 1
@@ -211,7 +211,7 @@ class _Log:
 
 
 def _drops(run: Run, link: Bottleneck) -> Drops:
-    """Return the packet that a link's qdisc drops at an arrival: that one, if nothing says more."""
+    """Return the packet that a link's qdisc drops at an arrival (default: the arriving packet)."""
     if link.qdisc in QDISCS:
         return QDISCS[link.qdisc].drops
     recorded = run.provenance.get("drops", {}).get(link.qdisc, Drops.ARRIVAL.name)
@@ -231,24 +231,24 @@ def _dropped_before_older(
     arrivals = dropped_at - 1
     if drops is Drops.ARRIVAL:
         return arrivals, dropped_at
-    # What is dropped for another's packet is the flow's last that is still there.
+    # A drop for the packet of another flow takes the newest packet still in the queue.
     others = np.flatnonzero(is_drop & ~refused)
-    taken = set(arrivals.tolist())
+    removed = set(arrivals.tolist())
     flows = np.unique(log.flow[others])
-    came_at = {flow: np.flatnonzero(log.is_enqueue & (log.flow == flow)) for flow in flows}
+    enqueued_at = {flow: np.flatnonzero(log.is_enqueue & (log.flow == flow)) for flow in flows}
     newest = []
     for at in others:
-        mine = came_at[log.flow[at]]
-        k = np.searchsorted(mine, at) - 1
-        while int(mine[k]) in taken:
+        candidates = enqueued_at[log.flow[at]]
+        k = np.searchsorted(candidates, at) - 1
+        while int(candidates[k]) in removed:
             k -= 1
-        newest.append(int(mine[k]))
-        taken.add(newest[-1])
+        newest.append(int(candidates[k]))
+        removed.add(newest[-1])
     return np.r_[arrivals, np.array(newest, dtype=np.int64)], np.r_[dropped_at, others]
 
 
 def _rank_in_flow(flow: npt.NDArray[Any]) -> IntArray:
-    """Return of each packet how many of its flow are before it."""
+    """Return the number of earlier packets of the same flow, for each packet."""
     order = np.argsort(flow, kind="stable")
     in_order = flow[order]
     starts = np.flatnonzero(np.r_[True, in_order[1:] != in_order[:-1]])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plots of runs.
 
-Every function returns a matplotlib ``Figure`` that belongs to no window and no global state: show
-it in a notebook by naming it, write it to a file with :func:`save`.
+Every plot is a matplotlib ``Figure`` without a window or global state. Notebooks display it;
+:func:`save` writes it to a file.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "check_path", "save", "throughput_and_queue"]
 
-#: Suffixes of the files that a figure can be written to.
+#: Suffixes of supported file formats.
 FORMATS = (".pdf", ".png", ".svg")
-#: Above this number of flows a line stands for a group of flows (their sum), not for a flow.
+#: Maximum number of flows with a line of their own; above it, a line is the sum of a group.
 MOST_LINES = 10
-#: A throughput line has about this many points, so that it shows shape rather than single packets.
+#: Approximate number of points of a throughput line, few enough to smooth single packets.
 POINTS = 200
-#: A queue's limit is drawn as a line if it is no more than this many times the highest occupancy.
+#: Maximum ratio of a queue's limit to its highest occupancy at which the limit is drawn as a line.
 FULL_VIEW = 3
-#: The same figure is the same bytes: names within an SVG are made of this and of what they name.
-_REPRODUCIBLE: Any = {"svg.hashsalt": "ccbench", "svg.fonttype": "none"}  # text stays text
+#: Settings that make figures reproducible byte by byte; text in an SVG remains text.
+_REPRODUCIBLE: Any = {"svg.hashsalt": "ccbench", "svg.fonttype": "none"}
 _NO_DATE = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}
 NICE_INTERVALS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 
 def throughput_and_queue(run: Run) -> Figure:
-    """Throughput of each flow and occupancy of each bottleneck's queue over time.
+    """Plot the throughput of each flow and the occupancy of each bottleneck's queue over time.
 
     Parameters
     ----------
     run : Run
-        What happened. Without a queue log the picture has the throughput only.
+        The run. Without a queue log, the figure shows the throughput only.
 
     Returns
     -------
     Figure
-        On top the throughput in Mbit/s of IP bytes leaving the last bottleneck (with more than
-        `MOST_LINES` flows the sum of each group), below it the packets waiting at each bottleneck;
+        On top, the throughput in Mbit/s of IP bytes leaving the last bottleneck (with more than
+        `MOST_LINES` flows, the sum of each group); below, the packets waiting at each bottleneck;
         time in seconds.
 
     Examples
@@ -75,9 +75,7 @@ def throughput_and_queue(run: Run) -> Figure:
 
 
 def check_path(path: str | Path) -> Path:
-    """Return `path` if a figure can be written there, judging by its suffix and folder.
-
-    To be called before a long run.
+    """Return `path` after checking its suffix and folder, to be called before a long run.
 
     Raises
     ------
@@ -102,9 +100,9 @@ def check_path(path: str | Path) -> Path:
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Write `figure` to `path` in the format of its suffix, as a whole or not at all.
+    """Write `figure` to `path` atomically, in the format of its suffix.
 
-    Equal figures are equal bytes, whenever they are written.
+    Equal figures give equal files.
 
     Raises
     ------
@@ -133,7 +131,7 @@ def _draw_throughput(axes: Axes, run: Run) -> None:
     axes.plot(throughput.index, throughput, label=labels, linewidth=1.2)
     axes.set_ylabel("throughput (Mbit/s)")
     axes.set_ylim(bottom=0)
-    # Above the lines, where it hides none.
+    # Above the axes, so that no line is hidden.
     axes.legend(
         loc="lower left",
         bbox_to_anchor=(0, 1),
@@ -146,15 +144,16 @@ def _draw_throughput(axes: Axes, run: Run) -> None:
 
 
 def _draw_queue(axes: Axes, run: Run, bottleneck: int) -> None:
-    # Four times finer than the lines above: a queue fills and drains within a round trip.
-    whole = run.queue_summary is None  # a summary has what the scenario's interval gives
-    interval_s = _interval_s(run) / 4 if whole else run.scenario.sample_interval_ms / 1e3
+    # Four times the resolution of the throughput: a queue fills and drains within a round trip. A
+    # summary has the resolution of the samples.
+    has_events = run.queue_summary is None
+    interval_s = _interval_s(run) / 4 if has_events else run.scenario.sample_interval_ms / 1e3
     occupancy = run.occupancy(interval_s, bottleneck)
     axes.plot(occupancy.index, occupancy, color="0.35", linewidth=0.8)
     room = run.scenario.bottlenecks[bottleneck].queue_packets or 0
     if room <= FULL_VIEW * occupancy.max():
         axes.axhline(room, color="0.6", linestyle=":")
-    else:  # the line would press the curve to the ground
+    else:  # the line would compress the curve
         axes.set_title(f"room for {room} packets", loc="right", fontsize="small", color="0.4")
     number = f" {bottleneck + 1}" if len(run.scenario.bottlenecks) > 1 else ""
     axes.set_ylabel(f"queue{number} (packets)")
@@ -163,7 +162,7 @@ def _draw_queue(axes: Axes, run: Run, bottleneck: int) -> None:
 
 
 def _lines(run: Run, throughput: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Choose the lines: each flow if they are few, else the sum of each group."""
+    """Return the lines: each flow or, for many flows, the sum of each group."""
     table = run.scenario.flow_table()
     if len(table) <= MOST_LINES:
         return throughput, [f"{label} ({flow})" for flow, label in enumerate(table["label"])]
@@ -178,8 +177,8 @@ def _lines(run: Run, throughput: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]
 def _interval_s(run: Run) -> float:
     """Return a round multiple of the sample interval that gives about `POINTS` points."""
     sample_ms = run.scenario.sample_interval_ms
-    wanted_ms = max(run.scenario.duration_s * 1e3 / POINTS, sample_ms)
+    target_ms = max(run.scenario.duration_s * 1e3 / POINTS, sample_ms)
     for interval_ms in NICE_INTERVALS_MS:
-        if interval_ms >= wanted_ms and interval_ms % sample_ms == 0:
+        if interval_ms >= target_ms and interval_ms % sample_ms == 0:
             return interval_ms / 1e3
-    return sample_ms * max(1, round(wanted_ms / sample_ms)) / 1e3
+    return sample_ms * max(1, round(target_ms / sample_ms)) / 1e3

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Analysis of the bottlenecks of a run: their queues and links.
 
-Each public function but :func:`events` is a method of :class:`~ccbench.run.run.Run` of the same
-name, and documented there; :func:`events` is ``queue_events``, :func:`summary`
+Each public function implements the method of :class:`~ccbench.run.run.Run` that documents it and
+has the same name; :func:`events` implements ``queue_events``, and :func:`summary`
 ``bottleneck_summary``.
 """
 
@@ -39,10 +39,10 @@ def events(run: Run, bottleneck: int) -> pd.DataFrame:
     _check_bottleneck(run, bottleneck)
     if run.scenario.queue_log is not True:
         raise InputError(
-            f"queue_log is {run.scenario.queue_log!r}, so this run does not have what this "
-            "needs of its queues: run with queue_log = true"
+            f"queue_log is {run.scenario.queue_log!r}, so this run has no events of its queues: "
+            "run with queue_log = true"
         )
-    if len(run.scenario.bottlenecks) == 1:  # spares a copy of millions of rows
+    if len(run.scenario.bottlenecks) == 1:  # avoids a copy of millions of rows
         return run.queue
     return run.queue[run.queue["bottleneck"] == bottleneck]
 
@@ -70,8 +70,8 @@ def carried_bytes(run: Run, bottleneck: int) -> int:
     _check_bottleneck(run, bottleneck)
     table = run.scenario.flow_table()
     first, last = table["first_bottleneck"], table["last_bottleneck"]
-    some_go_on = ((first <= bottleneck) & (bottleneck < last)).any()
-    if some_go_on or run.scenario.noise.background_share:
+    some_continue = ((first <= bottleneck) & (bottleneck < last)).any()
+    if some_continue or run.scenario.noise.background_share:
         return _record(run, bottleneck).carried_bytes()
     leaves_here = table.index[last == bottleneck]
     reached = run.flows.groupby("flow")["throughput_bytes"].last()
@@ -79,7 +79,7 @@ def carried_bytes(run: Run, bottleneck: int) -> int:
 
 
 def utilisation(run: Run, bottleneck: int) -> float:
-    """Return the used share of a link's capacity over the whole run."""
+    """Return the utilisation of a link over the whole run."""
     carried = carried_bytes(run, bottleneck)
     capacity = run.scenario.bottlenecks[bottleneck].capacity_bytes(run.scenario.duration_s)
     return carried / capacity if capacity else math.nan
@@ -121,7 +121,7 @@ def _record(run: Run, bottleneck: int) -> QueueRecord:
 def _utilisation_or_nan(run: Run, bottleneck: int) -> float:
     try:
         return utilisation(run, bottleneck)
-    except InputError:  # it needs a queue log
+    except InputError:  # requires a queue log
         return math.nan
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of one queue: its events, or a summary of them, with the same interface."""
+"""The record of one queue, from its events or from a summary."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class QueueRecord(Protocol):
     """The record of one queue."""
 
     def time_ns_by_packets(self) -> pd.Series[Any]:
-        """Return the time at each queue length above 0 ns; index: packets, ascending."""
+        """Return the time at each queue length, if above 0 ns, by packets in ascending order."""
 
     def backlog_at(self, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Return the number of waiting packets at some instants."""
@@ -38,12 +38,12 @@ class QueueRecord(Protocol):
 
 @dataclass(frozen=True)
 class EventRecord:
-    """A queue's events.
+    """The record of a queue from its events.
 
     Parameters
     ----------
     events : DataFrame
-        Rows of ``queue`` of a :class:`~ccbench.run.run.Run`, of one bottleneck.
+        Rows of one bottleneck in ``queue`` of a :class:`~ccbench.run.run.Run`.
     duration_ns : int
         Length of the run.
     """
@@ -52,7 +52,7 @@ class EventRecord:
     duration_ns: int
 
     def time_ns_by_packets(self) -> pd.Series[Any]:
-        """Return the time at each queue length above 0 ns; index: packets, ascending."""
+        """Return the time at each queue length, if above 0 ns, by packets in ascending order."""
         times = np.concatenate([[0], self.events["time_ns"], [self.duration_ns]])
         packets = np.concatenate([[0], self.events["backlog_packets"]])
         time_ns = pd.Series(np.diff(times)).groupby(packets).sum()
@@ -72,33 +72,33 @@ class EventRecord:
 
     def waited_ns(self) -> int:
         """Return the sum of the waiting times of all packets."""
-        until_ns = np.append(self.events["time_ns"].to_numpy()[1:], self.duration_ns)
-        lasted_ns = until_ns - self.events["time_ns"]
-        return int(lasted_ns.to_numpy() @ self.events["backlog_packets"].to_numpy(np.int64))
+        end_ns = np.append(self.events["time_ns"].to_numpy()[1:], self.duration_ns)
+        length_ns = end_ns - self.events["time_ns"]
+        return int(length_ns.to_numpy() @ self.events["backlog_packets"].to_numpy(np.int64))
 
 
 @dataclass(frozen=True)
 class SummaryRecord:
-    """A queue's part of the summary of its run.
+    """The record of a queue from the summary of its run.
 
     Parameters
     ----------
     summary : QueueSummary
-        Of all queues.
+        Summary of all queues.
     bottleneck : int
-        The queue's position.
+        Position of the queue.
     """
 
     summary: QueueSummary
     bottleneck: int
 
     def time_ns_by_packets(self) -> pd.Series[Any]:
-        """Return the time at each queue length above 0 ns; index: packets, ascending."""
+        """Return the time at each queue length, if above 0 ns, by packets in ascending order."""
         time_ns = self._own_rows(self.summary.occupancy).set_index("packets")["time_ns"]
         return time_ns[time_ns > 0]
 
     def backlog_at(self, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Return the number of waiting packets at some instants, which must be those of samples."""
+        """Return the number of waiting packets at instants of samples."""
         samples = self._own_rows(self.summary.samples)
         sample = np.searchsorted(samples["time_ns"].to_numpy(), at_ns)
         return np.asarray(samples["backlog_packets"].to_numpy()[sample])
@@ -121,9 +121,9 @@ class SummaryRecord:
 
 
 def backlog_at(events: pd.DataFrame, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """Return the number of packets waiting in a queue at some instants, from its events in order.
+    """Return the number of waiting packets at some instants from a queue's ordered events.
 
-    It is that after the last event at or before each instant, and 0 before the first.
+    This is the backlog after the last event at or before each instant; 0 before the first event.
     """
     latest = np.searchsorted(events["time_ns"].to_numpy(), at_ns, side="right")
     backlog = np.concatenate([[0], events["backlog_packets"].to_numpy()])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Summary of a run's queues, in the place of a log of every event."""
+"""Summary of a run's queues, recorded instead of a log of all events."""
 
 from __future__ import annotations
 
@@ -16,33 +16,32 @@ __all__ = ["QueueSummary"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class QueueSummary:
-    """Distributions, counters and samples of a run's queues, without its single events.
+    """Distributions, counters and samples of a run's queues, without single events.
 
-    All numbers are exact: the events of the same scenario give the same.
+    All numbers are exact: they equal those computed from the events of the same scenario.
 
     Parameters
     ----------
     occupancy : DataFrame
-        Time spent at each queue length. Columns: ``bottleneck`` from 0; ``packets``, the length;
-        ``time_ns``, whose sum is the run's length for each bottleneck; ``arrivals``, the packets
-        that arrived at that length, whose sum is all arrivals. Sorted by bottleneck and packets,
-        without lengths that never occurred. Lengths above `queue_packets` + 2 of the longest queue
-        count as that.
+        Time at each queue length. Columns: ``bottleneck`` from 0; ``packets``, the length;
+        ``time_ns``, which adds up to the run's length for each bottleneck; ``arrivals``, the number
+        of packets that arrived at that length. Sorted by bottleneck and packets, without lengths
+        that never occurred. Lengths above `queue_packets` + 2 of the longest queue count as that.
     waits : DataFrame
         Histogram of the waiting times of packets that left for the link. Columns: ``bottleneck``;
         ``from_ns`` and ``to_ns`` (exclusive), 1.6 % apart; ``packets``.
     counts : DataFrame
         Number of each flow's packets by event. Columns: ``bottleneck``; ``flow``; ``event`` as in
         ``queue`` of a :class:`~ccbench.run.run.Run`; ``packets``; ``bytes`` of IP. Without events
-        that never happened.
+        that never occurred.
     samples : DataFrame
-        Backlog at the multiples of the scenario's `sample_interval_ms`, from 0 on. Columns:
-        ``time_ns``; ``bottleneck``; ``backlog_packets``; ``backlog_bytes``.
+        Backlog at multiples of the scenario's `sample_interval_ms` from 0. Columns: ``time_ns``;
+        ``bottleneck``; ``backlog_packets``; ``backlog_bytes``.
 
     Raises
     ------
     ValueError
-        If a table does not have these columns: a mistake in an engine.
+        If an engine returns a table with other columns.
 
     Examples
     --------
@@ -60,11 +59,11 @@ class QueueSummary:
             object.__setattr__(self, name, frame)
 
     def packets(self, event: str, bottleneck: int) -> int:
-        """Return the number of packets to which an event happened at a bottleneck."""
+        """Return the number of packets with an event at a bottleneck."""
         return int(self._counts_of(event, bottleneck)["packets"].sum())
 
     def bytes(self, event: str, bottleneck: int) -> int:
-        """Return the IP bytes of the packets to which an event happened at a bottleneck."""
+        """Return the IP bytes of the packets with an event at a bottleneck."""
         return int(self._counts_of(event, bottleneck)["bytes"].sum())
 
     def _counts_of(self, event: str, bottleneck: int) -> pd.DataFrame:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repetitions of a scenario with several seeds, and their means with intervals."""
+"""Repetitions of a scenario with several seeds; means and confidence intervals."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ __all__ = [
     "repetitions",
 ]
 
-#: Columns that say what a scenario has, not what happened.
+#: Columns that contain settings of a scenario, not results.
 SETTINGS = frozenset({"bandwidth_mbps", "queue_packets"})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Repetition:
-    """The results of one run, without its records.
+    """The results of one run, without its tables.
 
     Attributes
     ----------
@@ -46,8 +46,8 @@ class Repetition:
         :meth:`Run.summary <ccbench.run.run.Run.summary>` and
         :meth:`Run.bottleneck_summary <ccbench.run.run.Run.bottleneck_summary>`.
     digest : str
-        :meth:`Run.digest <ccbench.run.run.Run.digest>`; empty where the scenario draws at random,
-        so that no two runs are the same.
+        :meth:`Run.digest <ccbench.run.run.Run.digest>`; empty for a random scenario, whose runs
+        differ.
     provenance : mapping
     """
 
@@ -71,12 +71,12 @@ class Repetition:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RepeatedRun:
-    """Several runs of a scenario, each with a seed of its own.
+    """Several runs of a scenario with different seeds.
 
     Attributes
     ----------
     scenario : Scenario
-        With the first repetition's seed.
+        The scenario with the seed of the first repetition.
     repetitions : tuple of Repetition
         In the order of :func:`repetitions`.
     """
@@ -86,32 +86,33 @@ class RepeatedRun:
 
     @property
     def is_exact(self) -> bool:
-        """Whether nothing in the scenario is random, so that there is no interval.
+        """Whether the result is deterministic, so that there is no interval.
 
-        It asks for nothing random, and its two or more repetitions are the same run byte for byte.
+        This requires a scenario without randomness and at least two repetitions with identical
+        records.
         """
         digests = {run.digest for run in self.repetitions}
         is_same = len(self.repetitions) > 1 and len(digests) == 1
         return is_same and not self.scenario.draws_at_random
 
     def estimates(self, table: Callable[[Repetition], pd.DataFrame]) -> pd.DataFrame:
-        """Return a table of all repetitions: numbers as Estimates, words and settings as they are.
+        """Return a table of Estimates over all repetitions; text and settings are unchanged.
 
         Parameters
         ----------
         table : callable
-            From a repetition to its table.
+            Returns the table of a repetition.
 
         Examples
         --------
         >>> repeated = emulate.repeat(scenario, 2)  # doctest: +SKIP
-        >>> repeated.estimates(lambda one: one.flows)["throughput_mbps"]  # doctest: +SKIP
+        >>> repeated.estimates(lambda run: run.flows)["throughput_mbps"]  # doctest: +SKIP
         """
-        counted = self.repetitions[:1] if self.is_exact else self.repetitions
-        return estimates(table(repetition) for repetition in counted)
+        distinct = self.repetitions[:1] if self.is_exact else self.repetitions
+        return estimates(table(repetition) for repetition in distinct)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return means, intervals and single values as a dictionary (JSON-able but for NaN)."""
+        """Return means, intervals and single values as a dictionary (JSON-able except for NaN)."""
         return {
             "scenario": self.scenario.to_dict(),
             "repetitions": len(self.repetitions),
@@ -131,7 +132,7 @@ class RepeatedRun:
 
 
 def repetitions(scenario: Scenario, count: int) -> tuple[Scenario, ...]:
-    """Return a scenario with `count` seeds, the first of which is its own.
+    """Return copies of a scenario with `count` seeds, the first of which is its own.
 
     Raises
     ------
@@ -141,16 +142,17 @@ def repetitions(scenario: Scenario, count: int) -> tuple[Scenario, ...]:
     Examples
     --------
     >>> from ccbench import Scenario
-    >>> [one.seed for one in repetitions(Scenario.load("examples/bbr-vs-cubic.toml"), 2)][0]
+    >>> scenario = Scenario.load("examples/bbr-vs-cubic.toml")
+    >>> [repetition.seed for repetition in repetitions(scenario, 2)][0]
     1
     """
     return tuple(replace(scenario, seed=seed) for seed in repetition_seeds(scenario.seed, count))
 
 
 def estimates(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Return one table whose numbers are Estimates over several tables of the same shape.
+    """Return a table of Estimates over several tables of the same shape.
 
-    Columns of words, and of settings (:data:`SETTINGS`), are those of the first table.
+    Columns of text and of settings (:data:`SETTINGS`) are those of the first table.
 
     Examples
     --------
@@ -168,31 +170,29 @@ def estimates(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
 
 
 def folders(folder: Path, count: int) -> list[Path]:
-    """Return the folder of each repetition below a folder."""
+    """Return the subfolder of each repetition."""
     return [folder / f"repetition-{i}" for i in range(1, count + 1)]
 
 
 def check_folder(folder: Path, count: int) -> None:
-    """Make sure that `count` repetitions can be kept in a folder: to be called before a long run.
+    """Check that `count` repetitions can be saved in a folder: to be called before a long run.
 
     Raises
     ------
     InputError
-        If it is a file, holds anything but such repetitions, or cannot be written.
+        If the folder is a file, contains anything but such repetitions, or is not writable.
     """
-    own = folders(folder, count)
-    strangers = []
-    if folder.is_dir():
-        strangers = sorted({path.name for path in folder.iterdir()} - {path.name for path in own})
-    if strangers:
-        message = f"{folder} holds {strangers[0]}, which {count} repetitions would not replace"
+    subfolders = folders(folder, count)
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if others := sorted(names - {path.name for path in subfolders}):
+        message = f"{folder} contains {others[0]}, which {count} repetitions would not replace"
         raise InputError(f"{message}: name another folder")
-    for path in own:
+    for path in subfolders:
         run_files.check_folder(path)
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table of Estimates: of each number its mean and interval."""
+    """Return the rows of a table of Estimates, with the mean and interval of each number."""
     rows = []
     for row in table.reset_index().to_dict("records"):
         record: dict[str, Any] = {}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs: the record of what happened in an experiment.
+"""Runs: the records of experiments.
 
-Every engine returns a :class:`Run`, and every analysis starts from one.
+Every engine returns a :class:`Run`, and every analysis reads one.
 """
 
 from __future__ import annotations
@@ -37,46 +37,45 @@ class Run:
         One row per event at a bottleneck, in order of time; no rows unless `queue_log` is true.
         Columns: ``time_ns``; ``bottleneck`` from 0; ``event``; ``flow``
         (:data:`~ccbench.run.tables.NO_FLOW` for background traffic); ``bytes`` of the IP packet;
-        ``backlog_packets`` and ``backlog_bytes`` that wait after the event, without the packet in
+        ``backlog_packets`` and ``backlog_bytes`` after the event, without the packet in
         transmission. Events are
 
         ``enqueue``
-            A packet arrived at the queue. If the queue refuses it, its ``drop`` follows at once, so
-            that per flow enqueued = dequeued + dropped + left over.
+            A packet arrived at the queue. If the queue refuses it, its ``drop`` follows
+            immediately, so that per flow enqueued = dequeued + dropped + remaining.
         ``dequeue``
-            It left the queue for the link.
+            A packet left the queue for the link.
         ``drop``
-            The queue dropped it.
+            The queue dropped a packet.
         ``mark``
-            It leaves the queue marked "congestion experienced"; its ``dequeue`` follows at once.
+            A packet leaves the queue marked "congestion experienced"; its ``dequeue`` follows
+            immediately.
         ``loss``
-            It was lost at random before the queue, and never arrived there.
+            A packet was lost at random before it arrived at the queue.
     flows : DataFrame
-        Samples of each flow from its start on, on multiples of the scenario's `sample_interval_ms`
-        and at the end, in order of time. Columns: ``time_ns``; ``flow``; the running totals
-        ``delivered_bytes`` (payload handed to the receiving application), ``throughput_bytes`` (IP
-        bytes that left the last bottleneck), ``retransmits`` (packets) and ``drops`` (by the queues
-        of all bottlenecks, in packets); and the sender's ``cwnd_packets``, ``ssthresh_packets``,
-        ``srtt_us``, ``min_rtt_us``, ``pacing_rate_bps`` (bits per second), ``lost`` (packets now
-        thought lost), ``state`` (``open``, ``disorder``, ``cwr``, ``recovery``, ``loss``) and
+        Samples of each flow from its start, at multiples of the scenario's `sample_interval_ms` and
+        at its end, in order of time. Columns: ``time_ns``; ``flow``; the running totals
+        ``delivered_bytes`` (payload delivered to the receiving application), ``throughput_bytes``
+        (IP bytes that left the last bottleneck), ``retransmits`` (packets) and ``drops`` (packets,
+        by all queues); the sender's ``cwnd_packets``, ``ssthresh_packets``, ``srtt_us``,
+        ``min_rtt_us``, ``pacing_rate_bps`` (bits per second), ``lost`` (packets currently
+        considered lost), ``state`` (``open``, ``disorder``, ``cwr``, ``recovery``, ``loss``) and
         ``inflight_packets``; and ``cca_info_0`` to ``cca_info_6``, the internal state that the
-        sender's congestion control reports. :mod:`ccbench.run.cca_info` names them for each, and
-        :meth:`cca_info` returns them with their names. NaN where a congestion control reports
-        nothing, and on engines in real time.
+        congestion control reports (with their names from :meth:`cca_info`). The last are NaN if a congestion control reports nothing, and on engines
+        in real time.
     completions : DataFrame
-        One row per flow; index ``flow``. Columns: ``start_ns``; ``end_ns``, when the receiver had
-        every byte (-1: it never had); ``delivered_bytes``; ``sent_bytes``, with retransmissions;
-        ``retransmits`` in packets.
+        One row per flow; index ``flow``. Columns: ``start_ns``; ``end_ns``, the time at which the
+        receiver had every byte (-1 if never); ``delivered_bytes``; ``sent_bytes``, with
+        retransmissions; ``retransmits`` in packets.
     batches : DataFrame
-        One row per batch of frames that a Wi-Fi link (:class:`~ccbench.experiment.wifi.Wifi`) has
-        sent, in order of ``acked_ns``, when its block ACK came; none without such a link. Further
-        columns: ``start_ns``; ``bottleneck``; ``station``; ``frames``; ``bytes``; ``bitrate_bps``;
-        and ``estimate_bps``, the link's estimate of its capacity.
+        One row per batch of frames of a Wi-Fi link (:class:`~ccbench.experiment.wifi.Wifi`), in
+        order of ``acked_ns``, the arrival of its block ACK. Further columns: ``start_ns``;
+        ``bottleneck``; ``station``; ``frames``; ``bytes``; ``bitrate_bps``; and ``estimate_bps``,
+        the link's estimate of its capacity.
     messages : DataFrame
-        One row per short flow that a connection of several has carried
-        (:class:`~ccbench.experiment.flow.Flow`, `connections`), connection by connection. Columns:
-        ``flow``, the connection; ``start_ns``; ``end_ns``, when the receiver had every byte (-1: it
-        never had); ``size_bytes``.
+        One row per short flow on a shared connection (:class:`~ccbench.experiment.flow.Flow`,
+        `connections`), connection by connection. Columns: ``flow``, the connection; ``start_ns``;
+        ``end_ns``, the time at which the receiver had every byte (-1 if never); ``size_bytes``.
     queue_summary : QueueSummary, optional
         The record of the queues, with `queue_log` = "summary".
     provenance : mapping
@@ -85,11 +84,11 @@ class Run:
     Raises
     ------
     ValueError
-        If a table does not have these columns: a mistake in an engine.
+        If an engine returns a table with other columns.
 
     Examples
     --------
-    Which flow's packets the queue drops:
+    Drops of each flow:
 
     >>> drops = run.queue[run.queue["event"] == "drop"]  # doctest: +SKIP
     >>> drops["flow"].value_counts()  # doctest: +SKIP
@@ -127,10 +126,10 @@ class Run:
         """Return the scenario and the engine in one line, without the tables."""
         scenario, flows = self.scenario, self.scenario.flow_count
         senders = dict.fromkeys(f.kind if f.is_udp else f.cca for f in scenario.flows)
-        of_what = f"{flows} flow{'s' if flows > 1 else ''} ({', '.join(senders)})"
-        made_by = f"seed {scenario.seed}, engine {self.provenance['engine']}"
+        traffic = f"{flows} flow{'s' if flows > 1 else ''} ({', '.join(senders)})"
+        origin = f"seed {scenario.seed}, engine {self.provenance['engine']}"
         name = f"{scenario.name!r}: " if scenario.name else ""
-        return f"<Run {name}{of_what}, {scenario.duration_s:g} s, {made_by}>"
+        return f"<Run {name}{traffic}, {scenario.duration_s:g} s, {origin}>"
 
     def throughput(self, interval_s: float = 1.0) -> pd.DataFrame:
         """Return each flow's throughput over time: IP bytes that leave the last bottleneck.
@@ -138,18 +137,18 @@ class Run:
         Parameters
         ----------
         interval_s : float
-            Length of the intervals in seconds; a multiple of the scenario's `sample_interval_ms`.
+            Length of the intervals in seconds, a multiple of the scenario's `sample_interval_ms`.
 
         Returns
         -------
         DataFrame
-            Mbit/s; index ``time_s``, the end of each interval, the first of which ends at
-            `interval_s`; one column per flow. A partial final interval is dropped.
+            Mbit/s; index ``time_s``, the end of each interval; one column per flow. A partial final
+            interval is dropped.
 
         Raises
         ------
         InputError
-            If `interval_s` is no multiple of the scenario's `sample_interval_ms`.
+            If `interval_s` is not a multiple of the scenario's `sample_interval_ms`.
 
         Examples
         --------
@@ -158,7 +157,7 @@ class Run:
         return flow_analysis.throughput(self, interval_s)
 
     def goodput(self, interval_s: float = 1.0) -> pd.DataFrame:
-        """Return each flow's goodput over time: payload handed to the receiving application.
+        """Return each flow's goodput over time: payload delivered to the receiving application.
 
         Parameters, result and errors are those of :meth:`throughput`.
 
@@ -174,12 +173,12 @@ class Run:
         Parameters
         ----------
         column : str
-            A column of that table, ``"cwnd_packets"`` for instance.
+            Name of the column, such as ``"cwnd_packets"``.
 
         Returns
         -------
         DataFrame
-            Index ``time_s``, a column for each flow; NaN before a flow starts.
+            Index ``time_s``, one column per flow; NaN before a flow starts.
 
         Raises
         ------
@@ -198,13 +197,13 @@ class Run:
         Parameters
         ----------
         flow : int
-            Its number.
+            Number of the flow.
 
         Returns
         -------
         DataFrame
-            Index ``time_s``; the columns are those of :data:`ccbench.run.cca_info.NAMES`, none for
-            a congestion control that reports nothing.
+            Index ``time_s``; columns with the names in the congestion control's descriptor
+            (:mod:`ccbench.run.cca_info`), none if it reports nothing.
 
         Raises
         ------
@@ -226,9 +225,8 @@ class Run:
         -------
         DataFrame
             Index ``flow``; columns ``label``, ``cca``, ``throughput_mbps`` and ``goodput_mbps``
-            (means from the flow's start to its completion or, if it has none, its stop),
-            ``srtt_ms`` (mean over the samples, NaN without any), ``retransmits`` and ``drops``
-            (packets).
+            (means from the flow's start to its completion or stop), ``srtt_ms`` (mean of the
+            samples, NaN without samples), ``retransmits`` and ``drops`` (packets).
 
         Examples
         --------
@@ -242,10 +240,9 @@ class Run:
         Returns
         -------
         DataFrame
-            Index ``flow``, those of kind ``"bytes"`` only, with a row for each flow that a
-            connection of several has carried; columns ``label``, ``cca``, ``start_s``,
-            ``size_bytes`` and ``fct_s``, the seconds from the start until the receiver had every
-            byte (NaN: it never had).
+            Index ``flow``, only those of kind ``"bytes"``, with a row for each short flow of a
+            shared connection; columns ``label``, ``cca``, ``start_s``, ``size_bytes`` and
+            ``fct_s``, the time from the start until the receiver had every byte (NaN if never).
 
         Examples
         --------
@@ -274,7 +271,7 @@ class Run:
         Parameters
         ----------
         interval_s : float
-            Time between two samples in seconds; of a summary, a multiple of the scenario's
+            Time between two values in seconds; for a queue summary, a multiple of the scenario's
             `sample_interval_ms`.
         bottleneck : int
             Position of the bottleneck in the scenario.
@@ -282,12 +279,12 @@ class Run:
         Returns
         -------
         Series
-            Packets that wait in the queue at that instant; index ``time_s`` from 0 to the end.
+            Waiting packets at each instant; index ``time_s`` from 0 to the end.
 
         Raises
         ------
         InputError
-            If the run has no record of its queues, or has a summary that lacks these times, or the
+            If the run has no record of its queues, or a summary without these times, or the
             scenario has no such bottleneck.
 
         Examples
@@ -308,7 +305,7 @@ class Run:
         Returns
         -------
         Series
-            Shares of the run's length, whose sum is 1; index ``packets``, ascending, without
+            Shares of the run's length, which add up to 1; index ``packets``, ascending, without
             lengths that never occurred.
 
         Raises
@@ -326,10 +323,9 @@ class Run:
     def queueing_delay_ms(self, bottleneck: int = 0) -> float:
         """Return the mean waiting time of a packet in a queue, in milliseconds.
 
-        By Little's law: the sum of all packets' waiting times, divided by the number of packets
-        that left the queue for the link. A packet that the queue drops after it has waited (as
-        CoDel does) counts in the first and not in the second. Transmission on the link is not part
-        of it. NaN if no packet left the queue.
+        By Little's law, this is the sum of all waiting times divided by the number of packets that
+        left the queue for the link. A packet that is dropped after waiting (as by CoDel) counts in
+        the sum, not in the number. Transmission is not included. NaN if no packet left the queue.
 
         Parameters
         ----------
@@ -351,11 +347,11 @@ class Run:
     def carried_bytes(self, bottleneck: int = 0) -> int:
         """Return the IP bytes that a link carried over the whole run.
 
-        The number is exact, from one of two sources. If all flows that pass the link leave the path
-        there, as at the last bottleneck, it is the sum of their samples: packets that have left the
-        link. If flows go on, a later bottleneck may drop some of the packets that this link
-        carried, and background traffic has no samples; the number then comes from the record of the
-        queue, in which a packet that is on the link at the end of the run counts in full.
+        The number is exact. If all flows on the link leave the path there, as at the last
+        bottleneck, it is the sum of their samples, which count packets that have left the link. If
+        flows continue to a later bottleneck, or with background traffic, which has no samples, it
+        comes from the record of the queue, which also counts a packet still in transmission at the
+        end of the run.
 
         Parameters
         ----------
@@ -365,8 +361,8 @@ class Run:
         Raises
         ------
         InputError
-            If the scenario has no such bottleneck, or if flows go on to a later one, or there is
-            background traffic, and the run has no record of its queues.
+            If the scenario has no such bottleneck, or if the required record of the queue is
+            missing.
 
         Examples
         --------
@@ -376,7 +372,7 @@ class Run:
         return queue_analysis.carried_bytes(self, bottleneck)
 
     def utilisation(self, bottleneck: int = 0) -> float:
-        """Return the used share of a link's capacity over the whole run.
+        """Return the utilisation of a link over the whole run.
 
         Parameters
         ----------
@@ -386,8 +382,8 @@ class Run:
         Returns
         -------
         float
-            0 to 1: :meth:`carried_bytes`, divided by the link's capacity in IP bytes. NaN without
-            capacity, as with a trace whose first opportunity comes after the end.
+            :meth:`carried_bytes` divided by the link's capacity, 0 to 1. NaN without capacity, as
+            with a trace whose first opportunity is after the end.
 
         Raises
         ------
@@ -408,8 +404,8 @@ class Run:
         -------
         DataFrame
             Index ``bottleneck``; columns ``bandwidth_mbps`` (the mean of a trace), ``qdisc``,
-            ``queue_packets`` (its limit), ``utilisation`` (0 to 1), ``mean_queue_packets`` and
-            ``queueing_delay_ms``; NaN where the run lacks the queue log that the number needs.
+            ``queue_packets`` (the limit), ``utilisation`` (0 to 1), ``mean_queue_packets`` and
+            ``queueing_delay_ms``; NaN without the required record of the queue.
 
         Examples
         --------
@@ -419,27 +415,27 @@ class Run:
 
     @property
     def is_late(self) -> bool:
-        """Whether the machine was too busy for this run in real time."""
+        """Whether a run in real time was disturbed by a busy machine."""
         return bool(self.provenance.get("is_late", False))
 
     def save(self, folder: str | Path, *, replace: bool = True) -> None:
         """Write the run to a folder: a Parquet file for each table, and ``run.json``.
 
-        The folder appears whole or not at all, even if the process is killed.
+        The folder is written atomically, even if the process is killed.
 
         Parameters
         ----------
         folder : path
-            The folder; made with its parents.
+            The folder, created with its parents.
         replace : bool
-            Whether to replace a run that is there already; if not, nothing is written.
+            Whether to replace an existing run. If false and a run exists, nothing is written.
 
         Raises
         ------
         InputError
-            If the folder holds anything but a run, or cannot be written.
+            If the folder contains anything but a run, or is not writable.
         OSError
-            If there is no room for it.
+            If the disk is full.
 
         Examples
         --------
@@ -456,14 +452,15 @@ class Run:
         Raises
         ------
         DamagedRun
-            If a file is missing, differs from what was written, or has another format.
+            If a file is missing, was changed, or has another format.
         """
         return run_files.load(Path(folder), cls)
 
     def digest(self) -> str:
         """Return the SHA-256 of all tables, in hexadecimal.
 
-        Runs with the same digest are the same, even if their scenarios have different seeds.
+        Runs with the same digest have identical tables, even if their scenarios have different
+        seeds.
 
         Examples
         --------

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Persistence of runs: a folder of Parquet files, with a JSON file that describes them.
+"""Persistence of runs: a folder of Parquet files with a JSON description.
 
-pandas is imported only where tables are read or written: commands that look into the store need no
-more than :data:`FORMAT` and :func:`check_folder`.
+pandas is imported only to read or write tables, because commands that inspect the store need only
+:data:`FORMAT` and :func:`check_folder`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ __all__ = ["FORMAT", "check_folder", "digest", "load", "save"]
 #: Version of the folder's format.
 FORMAT = 1
 
-#: Tables that every run has a file of.
+#: Tables with a file for every run.
 _ALWAYS = ("queue", "flows", "completions")
-#: Tables that have a file if they have rows; most of many thousand runs have neither.
+#: Tables with a file only if they have rows.
 _IF_ANY = ("batches", "messages")
-#: Tables of a summary of the queues, each in a file ``queue_NAME``.
+#: Tables of a queue summary, each in a file ``queue_NAME``.
 _SUMMARY = ("occupancy", "waits", "counts", "samples")
 _TABLES = (*_ALWAYS, *_IF_ANY, *(f"queue_{name}" for name in _SUMMARY))
 
@@ -69,12 +69,12 @@ def load(folder: Path, make: Callable[..., Run]) -> Run:
     folder : Path
         The run's folder.
     make : callable
-        Makes a run of its parameters: :class:`ccbench.run.run.Run`.
+        Constructor of a run, :class:`ccbench.run.run.Run`.
 
     Raises
     ------
     DamagedRun
-        If a file is missing, differs from what was written, or has another format.
+        If a file is missing, was changed, or has another format.
     """
     from ccbench.run.queue_summary import QueueSummary  # noqa: PLC0415 - pandas; see above
 
@@ -102,8 +102,8 @@ def digest(run: Run) -> str:
         total.update(f"{name}, {len(table)} rows\n".encode())
         for column in table:
             values = table[column]
-            is_word = isinstance(values.dtype, pd.CategoricalDtype)
-            numbers = values.cat.codes if is_word else values
+            is_categorical = isinstance(values.dtype, pd.CategoricalDtype)
+            numbers = values.cat.codes if is_categorical else values
             total.update(numbers.to_numpy().tobytes())
     return total.hexdigest()
 
@@ -120,7 +120,7 @@ def check_folder(folder: Path) -> None:
 
 
 def _tables(run: Run) -> dict[str, pd.DataFrame]:
-    """Return the tables of a run by the names of their files."""
+    """Return the tables of a run by file name."""
     tables: dict[str, pd.DataFrame] = {name: getattr(run, name) for name in _ALWAYS}
     tables |= {name: table for name in _IF_ANY if not (table := getattr(run, name)).empty}
     if run.queue_summary is not None:
@@ -129,13 +129,13 @@ def _tables(run: Run) -> dict[str, pd.DataFrame]:
 
 
 def _description(folder: Path) -> dict[str, Any]:
-    """Read the JSON file."""
+    """Read the JSON description of a run."""
     document: dict[str, Any] = {}
     try:
         document = unsealed((folder / _DESCRIPTION).read_bytes())
         kind = document["format"]
     except ChangedError as error:
-        kind = error.document.get("format")  # another one may have another digest
+        kind = error.document.get("format")  # another format may use another digest
         if kind == FORMAT:
             message = f"{folder / _DESCRIPTION} was changed: run the scenario again"
             raise DamagedRun(message) from error

@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 __all__ = ["read", "write"]
 
-#: Columns with few different values.
+#: Columns with few distinct values.
 _REPETITIVE = {"bottleneck", "event", "flow", "bytes", "state"}
 
 
 def write(frame: pd.DataFrame, path: Path) -> None:
     """Write a table as Parquet."""
     table = pa.Table.from_pandas(frame, preserve_index=False)
-    # Measured on one core with the log of 3 million queue events (72 MB in memory), CPU seconds to
-    # write / to read / size: pyarrow's defaults (dictionaries, snappy) 0.15 / 0.12 / 20.6 MB; with
-    # differences for times and counters and no codec 0.09 / 0.05 / 14.3; with snappy 0.10 / 0.06 /
-    # 9.3; with lz4 0.10 / 0.05 / 9.9; with zstd-1 0.12 / 0.07 / 7.7; bytes split by significance
-    # and zstd-1 0.11 / 0.07 / 10.3. All are far below the cost of the run; a search keeps
-    # thousands of runs, so the smallest wins.
+    # Seconds of one core to write / to read, and size, for a log of 3 million queue events (72 MB
+    # in memory): pyarrow's defaults (dictionaries, snappy) 0.15 / 0.12 / 20.6 MB; delta encoding of
+    # times and counters without a codec 0.09 / 0.05 / 14.3; with snappy 0.10 / 0.06 / 9.3; with lz4
+    # 0.10 / 0.05 / 9.9; with zstd-1 0.12 / 0.07 / 7.7; byte-stream split with zstd-1 0.11 / 0.07 /
+    # 10.3. All are far below the cost of the run. A search stores thousands of runs, so the
+    # smallest is best.
     repetitive = [column for column in table.column_names if column in _REPETITIVE]
     others = [
         field.name
@@ -48,8 +48,8 @@ def write(frame: pd.DataFrame, path: Path) -> None:
 def read(data: bytes) -> pd.DataFrame:
     """Read a table from the content of a Parquet file.
 
-    By this thread alone: Arrow waits for ever for threads that cannot be started, as where memory
-    is limited (``ulimit -v``). Runs are read by many processes side by side anyway.
+    Only the calling thread is used: Arrow hangs if threads cannot be started, as with limited
+    memory (``ulimit -v``). Processes read runs in parallel anyway.
     """
     table = pq.read_table(pa.BufferReader(data), use_threads=False, pre_buffer=False)
     frame: pd.DataFrame = table.to_pandas(use_threads=False)

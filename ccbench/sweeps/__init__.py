@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps: a scenario with all combinations of some settings' values.
+"""Sweeps: runs of a scenario with all combinations of the values of some settings.
 
-:func:`sweep`, which is ``ccbench.sweep`` too, returns a table. A :class:`Sweep` is the same in
-steps: its :meth:`~Sweep.plan` says how long it will take, :func:`estimates` are the means over its
-repetitions, :mod:`.figures` draws them, and :func:`save_table` writes the table.
+:func:`sweep`, also available as ``ccbench.sweep``, returns a table. :class:`Sweep` offers the
+single steps: :meth:`~Sweep.plan` predicts the cost, :meth:`~Sweep.run` returns the table,
+:func:`estimates` computes means over repetitions, :mod:`.figures` plots them, and
+:func:`save_table` writes the table.
 
 Examples
 --------

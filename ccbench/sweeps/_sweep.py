@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps: a scenario with all combinations of some settings' values."""
+"""Sweeps: runs of a scenario with all combinations of the values of some settings."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 __all__ = ["Case", "Sweep", "SweepPlan", "sweep"]
 
 _REPEAT = validation.Range(1, 10_000)
-#: More runs than this are a mistake, or several sweeps.
+#: Maximum number of runs of a sweep.
 _MOST_RUNS = 100_000
 
 
 @dataclass(frozen=True)
 class Case:
-    """A combination of a sweep: the values of its settings, and the scenario that they make."""
+    """A combination of a sweep: the values of its settings and the resulting scenario."""
 
     values: Mapping[str, Value]
     scenario: Scenario
 
 
 class _Point(NamedTuple):
-    """A repetition of a case, by their numbers."""
+    """The numbers of a case and of one of its repetitions."""
 
     case: int
     repetition: int
@@ -56,20 +56,20 @@ class _Point(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SweepPlan:
-    """What a sweep will do.
+    """The extent and expected cost of a sweep.
 
     Attributes
     ----------
     combinations : int
-        How many combinations of values.
+        Number of combinations of values.
     runs : int
-        How many different runs, with all repetitions and solo runs.
+        Number of distinct runs, including repetitions and solo runs.
     stored : int
-        How many of these the store has.
+        Number of these runs in the store.
     virtual_hours : float
-        Length of all runs in hours of their own time; in real time they would take so long.
+        Duration of all runs in hours of virtual time.
     core_hours : float
-        How long one core is expected to take for those that are not stored, in hours.
+        Expected time of one core for the runs that are not stored, in hours.
     """
 
     combinations: int
@@ -85,33 +85,32 @@ class SweepPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """A scenario, the settings that vary, and what is measured.
+    """A scenario, the settings to vary, and the metrics.
 
     Parameters
     ----------
     document : mapping
-        Settings of the scenario as in a TOML file. A `queue_bdp` goes by the rate and the
+        Settings of the scenario as in a TOML file. A `queue_bdp` refers to the rate and the
         round-trip time of each combination.
     vary : mapping
-        Values of each setting that varies, by its path: ``{"rtt_ms": [10, 40],
-        "flows.1.cca": ["cubic", "bbr"]}``. Every combination is run, the last setting's values
-        first.
+        Values of the settings to vary, by path: ``{"rtt_ms": [10, 40], "flows.1.cca": ["cubic",
+        "bbr"]}``. The sweep runs every combination; the last setting varies fastest.
     repeat : int
         Runs of each combination. The first has the scenario's own seed, see
         :func:`ccbench.base.random_streams.repetition_seeds`.
     metrics : sequence of str
-        Of :data:`ccbench.sweeps.METRICS`. What the runs record depends on them.
+        Keys of :data:`ccbench.sweeps.METRICS`. They determine the records of the runs.
     beta : sequence of int
-        For the metric ``harm``: the groups of flows that may be harmed, by their positions. All
-        others are alpha.
+        For the metric ``harm``: positions of the groups of flows that may be harmed. All others are
+        alpha.
     base_dir : path
-        Where the files lie that the document names.
+        Base of relative file names in the document.
 
     Raises
     ------
     InputError
-        If the document is no scenario, a path no setting of it, a combination no scenario, or
-        another value out of range. The message says which.
+        If the document or a combination is not a valid scenario, a path is not a setting, or
+        another value is out of range.
 
     Examples
     --------
@@ -136,7 +135,7 @@ class Sweep:
     base_dir: Path = field(default=Path())
 
     def __post_init__(self) -> None:
-        Scenario.from_dict(self.document, self.base_dir)  # its mistakes first
+        Scenario.from_dict(self.document, self.base_dir)  # report errors of the document first
         validation.whole("repeat", self.repeat, _REPEAT, example=5)
         object.__setattr__(self, "vary", self._checked_vary())
         chosen = tuple(metric.name for metric in metrics_named(self.metrics))
@@ -148,16 +147,16 @@ class Sweep:
         if runs > _MOST_RUNS:
             allowed = f"at most {_MOST_RUNS} in all"
             raise validation.bad("runs", runs, allowed, "vary less, or make several sweeps")
-        self._scenarios(self.cases[0].scenario)  # a mistake shows here and not when it is run
+        self._scenarios(self.cases[0].scenario)  # report errors before a run
 
     @classmethod
     def of(cls, scenario: str | Path | Mapping[str, Any], **settings: Any) -> Sweep:
-        """Make a sweep of a scenario file, or of a dictionary of its settings.
+        """Create a sweep from a scenario file or a dictionary of its settings.
 
         Raises
         ------
         InputError
-            If the file cannot be read, or as for a sweep.
+            If the file is unreadable, or as for :class:`Sweep`.
 
         Examples
         --------
@@ -168,8 +167,8 @@ class Sweep:
         if isinstance(given, Mapping):
             return cls(document=given, **settings)
         if not isinstance(given, str | Path):
-            step = "a Scenario stores its queue in packets"
-            allowed = "the path of a TOML file, or a dictionary of such settings"
+            step = "a Scenario has its queue in packets"
+            allowed = "the path of a TOML file, or a dictionary of its settings"
             raise validation.bad("scenario", given, allowed, step)
         path = Path(given)
         with validation.within(f"{path}: "):
@@ -179,12 +178,12 @@ class Sweep:
 
     @property
     def measured(self) -> tuple[SweepMetric, ...]:
-        """The metrics."""
+        """Metrics of the sweep."""
         return metrics_named(self.metrics)
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
-        """All combinations, the last setting's values first."""
+        """All combinations; the last setting varies fastest."""
         return tuple(
             self._case(dict(zip(self.vary, values, strict=True)))
             for values in itertools.product(*self.vary.values())
@@ -196,14 +195,14 @@ class Sweep:
         engine: str | Engine = "kernel",
         store: Store | None = emulate.DEFAULT_STORE,
     ) -> SweepPlan:
-        """Say what the sweep will do, and how long it takes by this machine's runs before.
+        """Return the extent of the sweep and its expected cost, based on earlier runs.
 
-        If it has made none, it makes part of one.
+        Without earlier runs on this machine, the speed is measured with part of a run.
 
         Raises
         ------
         InputError
-            If the engine cannot run one of the combinations.
+            If the engine cannot run a combination.
 
         Examples
         --------
@@ -212,13 +211,13 @@ class Sweep:
         """
         resolved = emulate.resolve(engine)
         runs = list(dict.fromkeys(itertools.chain(*self._needs(resolved).values())))
-        left = [one for one in runs if store is None or not store.has(one, resolved)]
+        missing = [run for run in runs if store is None or not store.has(run, resolved)]
         return SweepPlan(
             combinations=len(self.cases),
             runs=len(runs),
-            stored=len(runs) - len(left),
-            virtual_hours=sum(one.duration_s for one in runs) / 3600,
-            core_hours=emulate.measured_s(left, resolved) / 3600,
+            stored=len(runs) - len(missing),
+            virtual_hours=sum(run.duration_s for run in runs) / 3600,
+            core_hours=emulate.measured_s(missing, resolved) / 3600,
         )
 
     def run(
@@ -229,17 +228,17 @@ class Sweep:
         executor: Executor | None = None,
         jobs: int | None = None,
     ) -> pd.DataFrame:
-        """Run all combinations and return what :func:`sweep` returns.
+        """Run all combinations and return the table that :func:`sweep` describes.
 
-        What is finished is in the store: asked again, it goes on where it was interrupted. In
-        notebooks and terminals a bar shows how far it is.
+        An interrupted sweep resumes, because finished runs are in the store. Notebooks and
+        terminals display a progress bar.
 
         Raises
         ------
         InputError
-            If the engine cannot run one of the combinations; then none is run.
+            If the engine cannot run a combination; then nothing is run.
         EngineError
-            If runs fail. The others are made all the same, and are in the store.
+            If runs fail. All other runs are finished and stored.
 
         Examples
         --------
@@ -247,7 +246,7 @@ class Sweep:
         """
         resolved = emulate.resolve(engine)
         needs = self._needs(resolved)
-        found: dict[_Point, list[Sequence[float]]] = {}
+        measured: dict[_Point, list[Sequence[float]]] = {}
         failed: list[tuple[_Point, EngineError]] = []
         run_many = partial(
             emulate.run_many, engine=resolved, store=store, executor=executor, jobs=jobs
@@ -261,18 +260,18 @@ class Sweep:
             def on_run(scenario: Scenario) -> None:
                 bar.update(task, advance=emulate.work_mbit(scenario), done=next(done))
 
-            for one in emulate.gather(needs, run_many, on_run=on_run):
+            for gathered in emulate.gather(needs, run_many, on_run=on_run):
                 try:
-                    if one.error is not None:
-                        raise one.error
-                    found[one.key] = self._measured(one.runs)
-                except InputError as error:  # the runs are to blame, not what the user wrote
-                    failed.append((one.key, EngineError(str(error))))
+                    if gathered.error is not None:
+                        raise gathered.error
+                    measured[gathered.key] = self._measured(gathered.runs)
+                except InputError as error:  # caused by the runs, not by the user's input
+                    failed.append((gathered.key, EngineError(str(error))))
                 except EngineError as error:
-                    failed.append((one.key, error))
+                    failed.append((gathered.key, error))
         if failed:
             raise self._failure(failed, len(needs))
-        table = pd.DataFrame([row for point in needs for row in self._rows(point, found[point])])
+        table = pd.DataFrame([row for point in needs for row in self._rows(point, measured[point])])
         table.attrs = {"sweep": self.to_dict(), "provenance": resolved.provenance()}
         return table
 
@@ -292,10 +291,10 @@ class Sweep:
         if not given:
             raise validation.bad("vary", given, "one setting or more", step)
         checked: dict[str, tuple[Value, ...]] = {}
-        for path, several in given.items():
+        for path, candidates in given.items():
             check_path(self.document, str(path))
             allowed = "one value or more: numbers, words, true or false"
-            values = validation.several(f"vary: {path}", several, allowed, step)
+            values = validation.several(f"vary: {path}", candidates, allowed, step)
             if not values or not all(isinstance(value, float | int | str) for value in values):
                 raise validation.bad(f"vary: {path}", list(values), allowed, step)
             for value, times in Counter(values).items():
@@ -303,7 +302,7 @@ class Sweep:
                     allowed = "given once"
                     raise validation.bad(f"vary: {path}", value, allowed, "remove the others")
             if path == "seed" and self.repeat > 1:
-                allowed = "left out with repeat, which has a seed for each repetition"
+                allowed = "left out with repeat, which sets the seed of each repetition"
                 step = "remove one of the two"
                 raise validation.bad("vary: seed", list(values), allowed, step)
             checked[str(path)] = values
@@ -316,15 +315,15 @@ class Sweep:
         return Case(values, replace(scenario, name=name))
 
     def _needs(self, engine: Engine) -> dict[_Point, tuple[Scenario, ...]]:
-        """Return the scenarios of each repetition of each case, which the engine can run."""
+        """Return the scenarios of each repetition of each case, checked with the engine."""
         first = self.cases[0].scenario
         queue_log: bool | str = False
-        # The flows' samples tell of the last bottleneck alone, and not of background traffic.
-        more_than_flows = len(first.bottlenecks) > 1 or any(
+        # The flows' samples cover only the last bottleneck and no background traffic.
+        exceeds_samples = len(first.bottlenecks) > 1 or any(
             case.scenario.noise.background_share for case in self.cases
         )
-        unseen = more_than_flows and "utilisation" in self.metrics
-        if unseen or any(metric.needs_queue for metric in self.measured):
+        needs_queue = any(metric.needs_queue for metric in self.measured)
+        if needs_queue or (exceeds_samples and "utilisation" in self.metrics):
             queue_log = "summary" if _can_summarise(engine, first) else True
         needs = {}
         for i, case in enumerate(self.cases):
@@ -333,11 +332,11 @@ class Sweep:
                 with validation.within(f"{scenario.name}: "):
                     engine.check(scenario)
             for j, seed in enumerate(repetition_seeds(case.scenario.seed, self.repeat)):
-                needs[_Point(i, j)] = tuple(replace(one, seed=seed) for one in recorded)
+                needs[_Point(i, j)] = tuple(replace(scenario, seed=seed) for scenario in recorded)
         return needs
 
     def _scenarios(self, scenario: Scenario) -> tuple[Scenario, ...]:
-        """Return what is run for a case: its scenario, and those that harm is measured by."""
+        """Return the scenarios to run for a case: its own, and those for harm."""
         needs_solo = [metric.needs_solo for metric in self.measured]
         if not any(needs_solo):
             return (scenario,)
@@ -345,14 +344,14 @@ class Sweep:
         return (competing if all(needs_solo) else scenario, solo, competing)
 
     def _measured(self, runs: Sequence[Run]) -> list[Sequence[float]]:
-        """Return each metric's values, from the runs of one repetition."""
+        """Return the values of each metric from the runs of one repetition."""
         return [
             metric.of(*runs[1:]) if metric.needs_solo else metric.of(runs[0])
             for metric in self.measured
         ]
 
     def _rows(self, point: _Point, values: Sequence[Sequence[float]]) -> Iterator[dict[str, Any]]:
-        """Return the rows of a repetition: one, or one for each group of flows."""
+        """Yield the rows of a repetition: one in all, or one per group of flows."""
         case = self.cases[point.case]
         seeds = repetition_seeds(case.scenario.seed, self.repeat)
         by_metric = dict(zip(self.measured, values, strict=True))
@@ -361,17 +360,17 @@ class Sweep:
             row = {**case.values, "repetition": point.repetition, "seed": seeds[point.repetition]}
             if by_group:
                 row |= {"group": i, "label": flow.label or flow.cca or flow.kind}
-            for metric, of in by_metric.items():
+            for metric, results in by_metric.items():
                 if metric.scope == "group":
-                    row[metric.column] = of[i]
+                    row[metric.column] = results[i]
                 else:
-                    row |= dict(zip(metric.columns(len(of)), of, strict=True))
+                    row |= dict(zip(metric.columns(len(results)), results, strict=True))
             yield row
 
     def _failure(
         self, failed: Sequence[tuple[_Point, EngineError]], repetitions: int
     ) -> EngineError:
-        point, error = min(failed, key=lambda one: one[0])
+        point, error = min(failed, key=lambda failure: failure[0])
         where = f"{self.cases[point.case].scenario.name}, repetition {point.repetition}"
         return EngineError(
             f"{len(failed)} of {repetitions} repetitions of combinations failed, the first of them "
@@ -380,7 +379,7 @@ class Sweep:
         )
 
 
-def sweep(  # noqa: PLR0913 - choices that are independent, all by keyword
+def sweep(  # noqa: PLR0913 - independent choices, all by keyword
     scenario: str | Path | Mapping[str, Any],
     *,
     vary: Mapping[str, Sequence[Value]],
@@ -392,37 +391,37 @@ def sweep(  # noqa: PLR0913 - choices that are independent, all by keyword
     executor: Executor | None = None,
     jobs: int | None = None,
 ) -> pd.DataFrame:
-    """Run a scenario with all combinations of some settings' values.
+    """Run a scenario with all combinations of the values of some settings.
 
-    What is finished is in the store: asked again, it goes on where it was interrupted. In notebooks
-    and terminals a bar shows how far it is.
+    An interrupted sweep resumes, because finished runs are in the store. Notebooks and terminals
+    display a progress bar.
 
     Parameters
     ----------
     scenario : path or mapping
-        A scenario file, or its content as a dictionary. No :class:`~ccbench.Scenario`: that has
-        made packets of its `queue_bdp`, which would not follow the rate and the round-trip time.
+        A scenario file, or its content as a dictionary. A :class:`~ccbench.Scenario` is not
+        allowed, because it has converted `queue_bdp` to packets, which would not follow the rate
+        and the round-trip time.
     vary, repeat, metrics, beta
-        What varies, how often each combination is run, and what is measured: see :class:`Sweep`.
+        Settings to vary, repetitions and metrics, as in :class:`Sweep`.
     engine, store, executor, jobs
-        What runs the scenarios, where runs are kept, and how many run side by side: see
-        :func:`ccbench.emulate.run_many`.
+        Engine, store of runs and parallelism, as in :func:`ccbench.emulate.run_many`.
 
     Returns
     -------
     DataFrame
-        A row for each combination and repetition; if a metric is one of groups of flows, for each
-        group. Columns: the settings that vary, by their paths; ``repetition``, from 0; ``seed``;
-        ``group`` (its position) and ``label``, if there are groups; a column for each metric, with
-        its unit, such as ``throughput_mbps``. What is no group's is the same in all rows of a run.
-        ``attrs`` has ``sweep`` and ``provenance``: what was asked for, and what made the runs.
+        A row per combination and repetition and, with metrics of groups of flows, per group.
+        Columns: the varied settings, by path; ``repetition``, from 0; ``seed``; for groups,
+        ``group`` (the position) and ``label``; a column per metric with its unit, such as
+        ``throughput_mbps``. Metrics of a run are the same in all its rows. ``attrs`` contains
+        ``sweep``, the settings, and ``provenance``, the origin of the runs.
 
     Raises
     ------
     InputError
-        If something is out of range, or the engine cannot run a combination; then none is run.
+        If a value is out of range, or the engine cannot run a combination; then nothing is run.
     EngineError
-        If runs fail. The others are made all the same, and are in the store.
+        If runs fail. All other runs are finished and stored.
 
     Examples
     --------
@@ -441,16 +440,16 @@ def sweep(  # noqa: PLR0913 - choices that are independent, all by keyword
 
 
 def _can_summarise(engine: Engine, scenario: Scenario) -> bool:
-    """Whether an engine can record queues as a summary."""
+    """Return whether an engine supports queue summaries."""
     try:
         engine.check(replace(scenario, queue_log="summary"))
-    except InputError:  # if anything else is wrong, it still is with a full record
+    except InputError:  # any other error persists with a full log
         return False
     return True
 
 
 def _words(values: Mapping[str, Value]) -> str:
-    """Return values of settings for people.
+    """Return a description of the values of settings.
 
     Examples
     --------

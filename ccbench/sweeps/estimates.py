@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Means over the repetitions of a sweep, with their intervals."""
+"""Means over the repetitions of a sweep, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ __all__ = ["CaseEstimate", "estimates"]
 
 @dataclass(frozen=True)
 class CaseEstimate:
-    """A metric's mean for a combination.
+    """The mean of a metric for a combination.
 
     Attributes
     ----------
     values : mapping
-        The combination: values by the paths of their settings.
+        Values of the settings, by path.
     metric : SweepMetric
     of : str
-        Of which flows (their label, or ``group 1`` where that is not the same in all combinations
-        or not theirs alone), or of which bottleneck; empty if there is but one.
+        Name of the bottleneck or group of flows; empty if there is only one. The name of a group is
+        its label, or its number (``group 1``) if the label is not unique or varies.
     estimate : Estimate
-        Over the repetitions. NaN if the metric has no value in one of them.
+        Estimate over the repetitions; NaN if the metric has no value in one of them.
     """
 
     values: Mapping[str, Value]
@@ -42,7 +42,7 @@ class CaseEstimate:
     estimate: Estimate
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a dictionary of plain values."""
+        """Return the estimate as a dictionary of plain values."""
         return {
             "settings": dict(self.values),
             "metric": self.metric.name,
@@ -57,18 +57,18 @@ class CaseEstimate:
 
 
 def estimates(sweep: Sweep, table: pd.DataFrame) -> tuple[CaseEstimate, ...]:
-    """Return the means of all metrics for all combinations, in their order.
+    """Return the means of all metrics for all combinations, in order.
 
     Parameters
     ----------
     sweep : Sweep
     table : DataFrame
-        What its :meth:`~ccbench.sweeps.Sweep.run` has returned.
+        Result of :meth:`Sweep.run <ccbench.sweeps.Sweep.run>`.
 
     Examples
     --------
-    >>> for one in estimates(sweep, table):  # doctest: +SKIP
-    ...     print(one.values, one.of, one.estimate)
+    >>> for mean in estimates(sweep, table):  # doctest: +SKIP
+    ...     print(mean.values, mean.of, mean.estimate)
     """
     rows = len(table) // len(sweep.cases)
     return tuple(
@@ -82,20 +82,20 @@ def estimates(sweep: Sweep, table: pd.DataFrame) -> tuple[CaseEstimate, ...]:
 def _values(
     sweep: Sweep, metric: SweepMetric, table: pd.DataFrame
 ) -> list[tuple[str, pd.Series[float]]]:
-    """Return what the metric is of, and its values in a combination's repetitions."""
+    """Return the name of each group or bottleneck, and its values over the repetitions."""
     if metric.scope == "group":
         return [
             (name, table.loc[table["group"] == i, metric.column])
             for i, name in enumerate(_group_names(sweep))
         ]
     once = table if "group" not in table else table[table["group"] == 0]
-    of = metric.columns(len(sweep.cases[0].scenario.bottlenecks))
-    names = [f"bottleneck {i}" for i in range(len(of))] if len(of) > 1 else [""]
-    return [(name, once[column]) for name, column in zip(names, of, strict=True)]
+    columns = metric.columns(len(sweep.cases[0].scenario.bottlenecks))
+    names = [f"bottleneck {i}" for i in range(len(columns))] if len(columns) > 1 else [""]
+    return [(name, once[column]) for name, column in zip(names, columns, strict=True)]
 
 
 def _group_names(sweep: Sweep) -> list[str]:
-    """Return the groups' labels, or their numbers where labels do not tell them apart."""
+    """Return the label of each group, or its number if the label is not unique or varies."""
     labels = [
         [flow.label or flow.cca or flow.kind for flow in case.scenario.flows]
         for case in sweep.cases
@@ -104,7 +104,7 @@ def _group_names(sweep: Sweep) -> list[str]:
         return [""]
     return [
         label
-        if labels[0].count(label) == 1 and all(one[i] == label for one in labels)
+        if labels[0].count(label) == 1 and all(names[i] == label for names in labels)
         else f"group {i}"
         for i, label in enumerate(labels[0])
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of sweeps."""
+"""Figures of sweeps."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = ["check_figure", "setting_name", "sweep_figure"]
 
-#: Okabe and Ito's, which all kinds of eyes tell apart; black last.
+#: Okabe and Ito's palette for colour-blind readers, with black last.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _STYLES = ("-", "--", ":", "-.")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-#: More lines than this in one panel, or more panels, nobody can read.
+#: Maximum number of readable lines in a panel, and of panels.
 _MOST_LINES = 24
 _MOST_PANELS = 60
 
@@ -39,19 +39,18 @@ _NAMES = {"rtt": "base RTT", "cca": "CCA", "qdisc": "queueing discipline", "loss
 
 
 def sweep_figure(sweep: Sweep, table: pd.DataFrame) -> Figure:
-    """Draw the means of a sweep with their 95 % intervals.
+    """Plot the means of a sweep with their 95 % intervals.
 
-    The first setting with several values is the x axis, logarithmic if they are about equal factors
-    apart; values that are no numbers are points side by side. The second is the colour of a line,
-    and each combination of the others has a column of panels. Each metric has a row. Groups of
-    flows and bottlenecks differ by the style of their lines, or by colour where only one setting
-    varies.
+    The first setting with several values is the x axis, which is logarithmic for values at about
+    equal factors and categorical for values that are not numbers. The second determines the colour
+    of a line, and each combination of the others has a column of panels. Each metric has a row.
+    Groups of flows and bottlenecks differ by line style, or by colour if only one setting varies.
 
     Parameters
     ----------
     sweep : Sweep
     table : DataFrame
-        What its :meth:`~ccbench.sweeps.Sweep.run` has returned.
+        Result of :meth:`Sweep.run <ccbench.sweeps.Sweep.run>`.
 
     Returns
     -------
@@ -61,31 +60,31 @@ def sweep_figure(sweep: Sweep, table: pd.DataFrame) -> Figure:
     Raises
     ------
     InputError
-        If there would be too many lines or panels to read.
+        If there are too many lines or panels.
 
     Examples
     --------
     >>> sweep_figure(sweep, table)  # doctest: +SKIP
     """
     check_figure(sweep)
-    found = estimates(sweep, table)
+    means = estimates(sweep, table)
     first, *more = _varied(sweep)
     second, others = (more[0] if more else None), more[1:]
-    panels = list(dict.fromkeys(tuple(one.values[path] for path in others) for one in found))
-    drawn = Figure(
+    panels = list(dict.fromkeys(tuple(mean.values[path] for path in others) for mean in means))
+    figure = Figure(
         figsize=(2.6 + 3.9 * len(panels), 0.7 + 3.1 * len(sweep.measured)), layout="constrained"
     )
-    axes = drawn.subplots(
+    axes = figure.subplots(
         len(sweep.measured), len(panels), sharex=True, sharey="row", squeeze=False
     )
     for i, metric in enumerate(sweep.measured):
         for j, panel in enumerate(panels):
-            here = [
-                one
-                for one in found
-                if one.metric is metric and tuple(one.values[path] for path in others) == panel
+            of_panel = [
+                mean
+                for mean in means
+                if mean.metric is metric and tuple(mean.values[path] for path in others) == panel
             ]
-            _draw(axes[i, j], here, sweep, first, second)
+            _draw(axes[i, j], of_panel, sweep, first, second)
             if i == 0 and others:
                 words = (
                     f"{setting_name(sweep, p)[0]} {v}" for p, v in zip(others, panel, strict=True)
@@ -102,33 +101,33 @@ def sweep_figure(sweep: Sweep, table: pd.DataFrame) -> Figure:
                 fontsize="small",
                 frameon=False,
             )
-    for below in axes[-1]:
-        below.set_xlabel(_with_unit(*setting_name(sweep, first)))
-    return drawn
+    for bottom in axes[-1]:
+        bottom.set_xlabel(_with_unit(*setting_name(sweep, first)))
+    return figure
 
 
 def check_figure(sweep: Sweep) -> None:
-    """Make sure that a sweep can be drawn: to be called before it is run.
+    """Check that a sweep can be plotted, to be called before it is run.
 
     Raises
     ------
     InputError
-        If there would be too many lines or panels to read.
+        If there are too many lines or panels.
     """
     _, *more = (len(sweep.vary[path]) for path in _varied(sweep))
     second, others = (more[0] if more else 1), more[1:]
     parts = len(sweep.cases[0].scenario.flows), len(sweep.cases[0].scenario.bottlenecks)
     panels, lines = math.prod(others) * len(sweep.measured), second * max(parts)
-    for what, number, most in (("panels", panels, _MOST_PANELS), ("lines", lines, _MOST_LINES)):
+    for items, number, most in (("panels", panels, _MOST_PANELS), ("lines", lines, _MOST_LINES)):
         if number > most:
             raise InputError(
-                f"plot has {number} {what}; there can be at most {most}: put the one with most "
-                "values first, which makes it the x axis, or vary less"
+                f"plot has {number} {items}; there can be at most {most}: put the setting with "
+                "most values first, which makes it the x axis, or vary less"
             )
 
 
 def setting_name(sweep: Sweep, path: str) -> tuple[str, str]:
-    """Return a setting's name for people, and its unit.
+    """Return the readable name and the unit of a setting.
 
     Examples
     --------
@@ -139,62 +138,62 @@ def setting_name(sweep: Sweep, path: str) -> tuple[str, str]:
     >>> setting_name(sweep, "flows.1.cca")
     ('CCA of group 1', '')
     """
-    *above, last = path.split(".")
+    *parents, last = path.split(".")
     words, _, suffix = last.rpartition("_")
     name, unit = (words, _UNITS[suffix]) if words and suffix in _UNITS else (last, "")
     name = _NAMES.get(name, name.replace("_", " "))
     scenario = sweep.cases[0].scenario
-    if above[:1] == ["flows"] and len(scenario.flows) > 1:
-        name += f" of group {above[1]}"
-    if above[:1] == ["bottlenecks"] and len(scenario.bottlenecks) > 1:
-        name += f" of bottleneck {above[1]}"
+    if parents[:1] == ["flows"] and len(scenario.flows) > 1:
+        name += f" of group {parents[1]}"
+    if parents[:1] == ["bottlenecks"] and len(scenario.bottlenecks) > 1:
+        name += f" of bottleneck {parents[1]}"
     return name, unit
 
 
 def _varied(sweep: Sweep) -> list[str]:
-    """Return the settings that have several values; without any, the first."""
+    """Return the settings with several values or, if there are none, the first setting."""
     return [path for path, values in sweep.vary.items() if len(values) > 1] or [*sweep.vary][:1]
 
 
 def _draw(
-    axes: Axes, found: Sequence[CaseEstimate], sweep: Sweep, first: str, second: str | None
+    axes: Axes, means: Sequence[CaseEstimate], sweep: Sweep, first: str, second: str | None
 ) -> None:
     """Draw a panel."""
     positions = _positions(axes, sweep.vary[first])
-    parts = list(dict.fromkeys(one.of for one in found))
+    parts = list(dict.fromkeys(mean.of for mean in means))
     colours = sweep.vary[second] if second is not None else parts
     lines: dict[tuple[Value, str], list[CaseEstimate]] = {}
-    for one in found:
-        colour = one.of if second is None else one.values[second]
-        lines.setdefault((colour, one.of), []).append(one)
+    for mean in means:
+        colour = mean.of if second is None else mean.values[second]
+        lines.setdefault((colour, mean.of), []).append(mean)
     are_numbers = _are_numbers(sweep.vary[first])
     for number, ((colour, part), points) in enumerate(lines.items()):
         index, style = list(colours).index(colour), parts.index(part)
         words = [str(colour)] if second is None else [str(colour), part]
-        look: dict[str, Any] = {
+        options: dict[str, Any] = {
             "color": _COLOURS[index % len(_COLOURS)],
             "marker": _MARKERS[(index if second is None else style) % len(_MARKERS)],
             "markersize": 4,
             "label": ", ".join(filter(None, words)),
         }
-        x = np.array([positions[one.values[first]] for one in points])
+        x = np.array([positions[point.values[first]] for point in points])
         order = np.argsort(x)
-        mean = np.array([one.estimate.mean for one in points])[order]
-        half = np.array([one.estimate.half_width for one in points])[order]
+        y = np.array([point.estimate.mean for point in points])[order]
+        half = np.array([point.estimate.half_width for point in points])[order]
         x = x[order]
         if are_numbers:
             line = "-" if second is None else _STYLES[style % len(_STYLES)]
-            axes.plot(x, mean, linestyle=line, linewidth=1.4, **look)
-            axes.fill_between(x, mean - half, mean + half, color=look["color"], alpha=0.2, lw=0)
-        else:  # side by side, where they hide none of each other
+            axes.plot(x, y, linestyle=line, linewidth=1.4, **options)
+            axes.fill_between(x, y - half, y + half, color=options["color"], alpha=0.2, lw=0)
+        else:  # side by side, to avoid overlap
             offset = (number - (len(lines) - 1) / 2) * min(0.12, 0.7 / len(lines))
             error = np.nan_to_num(half)
-            axes.errorbar(x + offset, mean, yerr=error, linestyle="", capsize=2.5, **look)
+            axes.errorbar(x + offset, y, yerr=error, linestyle="", capsize=2.5, **options)
     axes.grid(alpha=0.3)
 
 
 def _positions(axes: Axes, values: Sequence[Value]) -> Mapping[Value, float]:
-    """Set up the x axis for some values; return where they are on it."""
+    """Set up the x axis for some values and return their positions."""
     if not _are_numbers(values):
         axes.set_xticks(range(len(values)), [str(value) for value in values])
         axes.set_xlim(-0.5, len(values) - 0.5)
@@ -209,14 +208,14 @@ def _positions(axes: Axes, values: Sequence[Value]) -> Mapping[Value, float]:
 
 
 def _is_geometric(numbers: Sequence[float]) -> bool:
-    """Whether ascending numbers are about equal factors rather than equal steps apart.
+    """Return whether ascending numbers are closer to equal factors than to equal steps.
 
     Examples
     --------
     >>> _is_geometric([0.5, 1, 2, 4]), _is_geometric([10, 20, 30]), _is_geometric([0, 1, 10])
     (True, False, False)
     """
-    if len(numbers) < 3 or numbers[0] <= 0:  # noqa: PLR2004 - two are both
+    if len(numbers) < 3 or numbers[0] <= 0:  # noqa: PLR2004 - two numbers fit both
         return False
     steps, factors = np.diff(numbers), np.diff(np.log(numbers))
     return bool(np.std(factors) / np.mean(factors) < np.std(steps) / np.mean(steps))
@@ -233,7 +232,7 @@ def _limit(axes: Axes, metric: SweepMetric) -> None:
     else:
         axes.set_ylim(bottom=low)
     if high is not None:
-        axes.set_ylim(top=high * 1.03)  # shows what lies on it
+        axes.set_ylim(top=high * 1.03)  # shows points on the limit
 
 
 def _with_unit(name: str, unit: str) -> str:

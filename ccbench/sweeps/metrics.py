@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of a sweep: what is measured in each run.
+"""Metrics of the runs of a sweep.
 
-A metric has a value for each group of flows, for each bottleneck, or one for the run. All but harm
-are about the whole run, its start included.
+A metric has a value for each group of flows, for each bottleneck, or for the run. All metrics
+except harm cover the whole run, including the start.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["METRICS", "SweepMetric", "harm_scenarios", "metrics_named"]
 
-#: What a metric has values of.
+#: Objects for which a metric has values.
 Scope: TypeAlias = Literal["group", "bottleneck", "run"]
 
 _UNIT_SUFFIXES = {"": "", "Mbit/s": "_mbps", "MB": "_mb", "ms": "_ms", "s": "_s"}
@@ -39,21 +39,21 @@ class SweepMetric:
     ----------
     name : str
     quantity : str
-        In words, for axes and headings.
+        Name for axes and headings.
     unit : str
-        Empty for a share or an index.
+        Unit; empty for a share or an index.
     column : str
-        Of the table: with the unit.
+        Name of the table's column, with the unit.
     scope : "group", "bottleneck" or "run"
-        What it has values of.
+        Objects for which the metric has values.
     needs_queue : bool
-        Whether the run must know what happened at its queues.
+        Whether the metric requires a record of the queues.
     needs_solo : bool
-        Whether it compares two runs, see :func:`harm_scenarios`.
+        Whether the metric compares two runs, see :func:`harm_scenarios`.
     limits : (float, float or None)
-        Where an axis begins and ends; None: with the data.
+        Limits of an axis; None: those of the data.
     of : callable
-        From its run, or from the solo and the competing one, to the values.
+        Returns the values for a run, or for the solo and the competing run.
     """
 
     name: str
@@ -67,7 +67,7 @@ class SweepMetric:
     limits: tuple[float | None, float | None] = (0.0, None)
 
     def columns(self, values: int) -> list[str]:
-        """Return its columns of the table; with the bottlenecks' numbers if there are several.
+        """Return the names of the metric's columns, with the numbers of several bottlenecks.
 
         Examples
         --------
@@ -80,12 +80,12 @@ class SweepMetric:
 
 
 def metrics_named(names: Iterable[str]) -> tuple[SweepMetric, ...]:
-    """Return the metrics of these names, each once.
+    """Return the metrics of some names, without duplicates.
 
     Raises
     ------
     InputError
-        If there is none of a name, or no name.
+        If a name is unknown, or there are no names.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def metrics_named(names: Iterable[str]) -> tuple[SweepMetric, ...]:
 
 
 def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario, Scenario]:
-    """Return what harm to some groups of a scenario's flows is measured by.
+    """Return the two scenarios that measure the harm to some groups of a scenario's flows.
 
     Parameters
     ----------
@@ -114,12 +114,12 @@ def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario,
     Returns
     -------
     solo, competing : Scenario
-        The beta flows alone, and with the alpha flows behind them.
+        The beta flows alone, and the beta flows followed by the alpha flows.
 
     Raises
     ------
     InputError
-        If there is no such group, or none on one of the sides.
+        If a group does not exist, or alpha or beta has no group.
 
     Examples
     --------
@@ -134,12 +134,12 @@ def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario,
     if count == 1:
         raise InputError(
             "metric harm needs two groups of flows, those that may be harmed and those that harm, "
-            "and this scenario has one: add a [[flows]] table, or choose another metric"
+            "but this scenario has one: add a [[flows]] table, or choose another metric"
         )
     last = validation.Range(0, count - 1)
     chosen = dict.fromkeys(validation.whole("beta", group, last, example=0) for group in beta)
     if not 0 < len(chosen) < count:
-        allowed = f"one or more of the {count} groups of flows, and not all of them"
+        allowed = f"one or more of the {count} groups of flows, but not all of them"
         raise validation.bad("beta", list(beta), allowed, "leave some for alpha, which harms")
     for i in chosen:
         if scenario.flows[i].kind != "bulk":
@@ -153,7 +153,7 @@ def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario,
 
 
 def _of_groups(metric: Metric) -> SweepMetric:
-    """Return a metric of flows as one of their groups."""
+    """Return the metric of groups that corresponds to a metric of flows."""
 
     def of(run: Run) -> list[float]:
         values = achieved(run, [metric])[metric.name]
@@ -200,10 +200,10 @@ def _table(*metrics: SweepMetric) -> Mapping[str, SweepMetric]:
     return MappingProxyType({metric.name: metric for metric in metrics})
 
 
-#: The metrics that there are. ``throughput`` and ``goodput`` are sums over a group's flows (means,
-#: of flows of a given size), ``share`` is a group's part of the throughput of all groups. ``jain``
-#: is Jain's index of the throughputs of all single flows. ``harm`` is the relative harm of Ware's
-#: section 5.3.1. ``delay`` is how long packets wait in the queue of a bottleneck, their mean.
+#: Metrics by name. ``throughput`` and ``goodput`` are sums over a group's flows (means, for flows
+#: of a given size); ``share`` is a group's share of the throughput of all groups. ``jain`` is
+#: Jain's index of the throughputs of all single flows. ``harm`` is the relative harm of section
+#: 5.3.1 of Ware's thesis. ``delay`` is the mean waiting time of packets in a bottleneck's queue.
 METRICS: Mapping[str, SweepMetric] = _table(
     SweepMetric(
         name="share",

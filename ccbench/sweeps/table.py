@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of a sweep's table."""
+"""Files of the table of a sweep."""
 
 from __future__ import annotations
 
@@ -18,14 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["TABLE_FORMATS", "check_table_path", "save_table"]
 
-#: Suffixes of the files that a table can be written to.
+#: Suffixes of supported file formats.
 TABLE_FORMATS = (".csv", ".parquet")
 
 
 def check_table_path(path: str | Path) -> Path:
-    """Return `path` if a table can be written there, judging by its suffix.
-
-    To be called before a long sweep.
+    """Return `path` after checking its suffix, to be called before a long sweep.
 
     Raises
     ------
@@ -45,9 +43,9 @@ def check_table_path(path: str | Path) -> Path:
 
 
 def save_table(table: pd.DataFrame, path: str | Path) -> None:
-    """Write a sweep's table to a file in the format of its suffix, as a whole or not at all.
+    """Write a sweep's table to a file atomically, in the format of its suffix.
 
-    A Parquet file has what ``table.attrs`` says as JSON in its metadata, under ``ccbench``.
+    A Parquet file contains ``table.attrs`` as JSON in its metadata, under ``ccbench``.
 
     Raises
     ------
@@ -64,5 +62,5 @@ def save_table(table: pd.DataFrame, path: str | Path) -> None:
             table.to_csv(temporary, index=False)
             return
         arrow = pa.Table.from_pandas(table, preserve_index=False)
-        about = {**(arrow.schema.metadata or {}), b"ccbench": json.dumps(table.attrs).encode()}
-        pq.write_table(arrow.replace_schema_metadata(about), temporary)
+        metadata = {**(arrow.schema.metadata or {}), b"ccbench": json.dumps(table.attrs).encode()}
+        pq.write_table(arrow.replace_schema_metadata(metadata), temporary)

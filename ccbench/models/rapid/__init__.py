@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RAPID, the congestion control that finds the available bandwidth within a few round trips.
+"""RAPID, a congestion control that measures the available bandwidth within a few round trips.
 
-:mod:`ccbench.models.rapid.stream` says when the packets of a p-stream leave,
-:mod:`ccbench.models.rapid.estimator` what their delays tell, and
-:mod:`ccbench.models.rapid.pathchirp` what PathChirp would have made of them. The sender itself is
-the kernel module ``tcp_rapid``.
+:mod:`ccbench.models.rapid.stream` computes the sending times of a p-stream,
+:mod:`ccbench.models.rapid.estimator` the available bandwidth from its delays, and
+:mod:`ccbench.models.rapid.pathchirp` PathChirp's estimate for comparison. The sender is the kernel
+module ``tcp_rapid``.
 """

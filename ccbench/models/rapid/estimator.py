@@ -1,35 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The available bandwidth from the delays of one p-stream, as the kernel module finds it.
+"""Estimate of the available bandwidth from the delays of one p-stream, as in the kernel module.
 
-From the first packet on whose rate exceeds the available bandwidth, each one waits longer than the
-one before it (self-induced congestion). So the delays of a stream end in an *excursion*; the rate
-where it begins is the estimate.
+From the first packet whose rate exceeds the available bandwidth, each packet waits longer than its
+predecessor (self-induced congestion). The delays of a stream thus end in an *excursion*, and the
+rate at its start is the estimate.
 
-PathChirp, which the paper refers to, begins an excursion wherever a delay is followed by a longer
-one, and ends it when less than 1/F of its height is left. A queue in which packets of others
-come and go makes small excursions all the time; the last one then begins too late, at too high a
-rate, and a sender who believes that sends more than the link has
-(:func:`~ccbench.models.rapid.pathchirp.pathchirp_mbps`; docs/rapid.md has figures). Here instead
+PathChirp, to which the paper refers, starts an excursion at every increase of the delay and ends it
+when less than 1/F of its height is left. A queue with cross traffic causes small excursions all the
+time; the last excursion then starts too late, at too high a rate, and the sender overloads the link
+(:func:`~ccbench.models.rapid.pathchirp.pathchirp_mbps`; docs/rapid.md has figures). This estimator
+differs as follows:
 
-- the excursion begins at the **foot**: the last of the packets with the shortest delay. As the
-  queue shrinks at rates below the available bandwidth and grows above it, the foot lies too early
-  as often as too late.
-- It must be at least `min_length` packets long, as PathChirp's (a quarter of a short stream).
-- If less than 1/`decrease` of its height is left at the end, it was a burst of others, and the
-  search goes on behind its peak.
-- Where times have noise, the foot is the last packet whose delay is within 1/`tolerance` of the
-  excursion's height from the shortest. Otherwise chance chooses among all those that met an empty
-  queue, and a sender goes lower with each stream. Without noise this finds the foot too late.
-  Growth by less than 1/`tolerance` of the time that it takes is noise as a whole: a rate that
-  exceeds the available bandwidth by so little is none of the stream's.
-- The estimate is the mean rate of the two gaps around the foot: one of them is of a rate that the
-  path still carried, the other of one that it did not. The rate behind the foot would be too high
-  by half a step, 3.5 %, on average.
+- An excursion starts at its **foot**, the last packet with the minimum delay. Since the queue
+  shrinks at rates below the available bandwidth and grows above it, the foot is too early as often
+  as too late.
+- An excursion has at least `min_length` packets, as with PathChirp (a quarter of a short stream).
+- If less than 1/`decrease` of its height is left at the end of the stream, the excursion was a
+  burst of cross traffic, and the search continues after its peak.
+- With noise, the foot is the last packet whose delay exceeds the minimum by at most 1/`tolerance`
+  of the excursion's height. Otherwise chance would select one of the packets that met an empty
+  queue, and the rate would fall with each stream. Without noise, this rule gives too late a foot.
+  Growth by less than 1/`tolerance` of its duration is noise: no rate of a stream exceeds the
+  available bandwidth by so little.
+- The estimate is the mean rate of the two gaps around the foot, one below and one above the
+  available bandwidth. The rate of the second gap would be too high by half a step, 3.5 %, on
+  average.
 
-A lost packet ends the stream: it may not have been in the queue, so that delays behind it are
-shorter. Up to there growth counts, and the lack of it does not. But if two packets or more are
-missing and nothing tells of growth, the queue was too short to: the estimate is then the last rate
-before the first loss.
+A lost packet ends the stream: it may not have been queued, so that later delays are shorter. Growth
+before it counts; a lack of growth does not. But if two or more packets are lost without growth, the
+queue was too short for it, and the estimate is the last rate before the first loss.
 
 References
 ----------
@@ -55,12 +54,12 @@ if TYPE_CHECKING:
 
 __all__ = ["DECREASE", "MIN_LENGTH", "Estimate", "Verdict", "available_bandwidth"]
 
-#: Packets by which delays must grow.
+#: Minimum length of an excursion in packets.
 MIN_LENGTH = 5
-#: An excursion is over when this part of its height is left.
+#: Inverse of the fraction of its height below which an excursion has ended.
 DECREASE = 8
 
-#: Packets that may be missing at an end of a stream which is to tell that delays did not grow.
+#: Maximum number of packets missing at the start of a stream for "below", at its end for "above".
 _END_PACKETS = 2
 _FEWEST = 3
 
@@ -74,15 +73,16 @@ class Estimate:
     Parameters
     ----------
     verdict : str
-        Where the available bandwidth lies: ``"within"`` the rates of the stream, ``"below"`` them
-        (delays grew from its first packet on), ``"above"`` (they did not grow), or ``"unknown"``.
+        Position of the available bandwidth: ``"within"`` the rates of the stream, ``"below"`` them
+        (delays grew from the first packet), ``"above"`` them (delays did not grow), or
+        ``"unknown"``.
     mbps : float
-        The estimate in Mbit/s; of ``"below"`` and ``"above"`` the lowest and highest rate; NaN
-        if unknown.
+        The estimate in Mbit/s: the lowest rate for ``"below"``, the highest for ``"above"``, NaN if
+        unknown.
 
     Examples
     --------
-    Of a stream whose packets have all waited equally long:
+    A stream with constant delays:
 
     >>> sent = [0, 1000, 1900, 2700]
     >>> available_bandwidth(sent, [time_ns + 5000 for time_ns in sent]).verdict
@@ -93,7 +93,7 @@ class Estimate:
     mbps: float
 
 
-def available_bandwidth(  # noqa: PLR0913 - times, and the rule by which they tell; by keyword
+def available_bandwidth(  # noqa: PLR0913 - times, and the rule of excursions by keyword
     send_times_ns: ArrayLike,
     receive_times_ns: ArrayLike,
     *,
@@ -107,30 +107,25 @@ def available_bandwidth(  # noqa: PLR0913 - times, and the rule by which they te
     Parameters
     ----------
     send_times_ns : array_like
-        When its packets were sent, increasing, shape (n,).
+        Increasing sending times of the packets, shape (n,).
     receive_times_ns : array_like
-        When they were received, or when their ACKs came; the clocks may differ. ``inf``: it was
-        lost. ``nan``: nobody knows, as of a packet that was acknowledged together with the one
-        behind it, or retransmitted. Shape (n,).
+        Arrival times of the packets or of their ACKs, shape (n,); the clocks may differ. ``inf``
+        marks a lost packet, ``nan`` an unknown time, as of a packet that was retransmitted or
+        acknowledged together with the next. Reordered packets are treated like any other.
     packet_bytes : int
         Size of the packets, 1 or more.
     min_length : int
-        Packets by which delays must grow, 2 to 32; a quarter of the stream if that is less.
+        Minimum length of an excursion in packets, 2 to 32; at most a quarter of the stream.
     decrease : float
-        1 to 1000: growth of which less than 1/`decrease` is left at the end does not count.
+        1 to 1000: an excursion with less than 1/`decrease` of its height at the end does not count.
     tolerance : float
         1 to 1000: 1/`tolerance` of the growth is noise, and growth by less than 1/`tolerance` of
-        the time that it takes is nothing else. 0: there is no noise.
-
-    Returns
-    -------
-    Estimate
-        A packet that was overtaken counts like any other.
+        its duration is nothing but noise. 0: there is no noise.
 
     Raises
     ------
     InputError
-        If shapes differ, times of sending do not increase, or a value is out of range.
+        If shapes differ, sending times do not increase, or a value is out of range.
 
     Examples
     --------
@@ -159,10 +154,10 @@ def available_bandwidth(  # noqa: PLR0913 - times, and the rule by which they te
     lost = np.flatnonzero(np.isinf(received))
     arrived = np.flatnonzero(np.isfinite(received[: lost[0]] if lost.size else received))
     verdict, start, stop = _search(sent[arrived], (received - sent)[arrived], arrived, rule)
-    if not _tells(verdict, arrived, len(sent)):
+    if not _is_conclusive(verdict, arrived, len(sent)):
         verdict = "unknown"
     if verdict == "unknown":
-        if lost.size < 2 or arrived.size < 2:  # noqa: PLR2004 - one loss is chance
+        if lost.size < 2 or arrived.size < 2:  # noqa: PLR2004 - a single loss may be chance
             return Estimate("unknown", math.nan)
         verdict, start, stop = "within", arrived.size - 2, arrived.size - 1
     first, last = arrived[start], arrived[stop]
@@ -171,7 +166,7 @@ def available_bandwidth(  # noqa: PLR0913 - times, and the rule by which they te
 
 
 class _Rule(NamedTuple):
-    """The rule by which growth counts."""
+    """The rule of excursions."""
 
     min_length: int
     decrease: float
@@ -185,12 +180,12 @@ def _times(
     received = np.asarray(receive_times_ns, dtype=float)
     if sent.ndim != 1 or received.shape != sent.shape:
         shapes = (sent.shape, received.shape)
-        step = "give one time of receiving for each packet, inf where it was lost"
+        step = "give one arrival time for each packet, inf if it was lost"
         field = "the shape of send_times_ns, receive_times_ns"
         raise validation.bad(field, shapes, "(n,) for both", step)
-    check_increasing("send_times_ns", sent, "sort the packets by the time of sending")
+    check_increasing("send_times_ns", sent, "sort the packets by sending time")
     if np.any(np.isneginf(received)):
-        step = "write inf for a packet that was lost, nan for one of which nothing is known"
+        step = "write inf for a lost packet, nan for an unknown time"
         raise validation.bad("receive_times_ns", -math.inf, "a time, inf or nan", step)
     return sent, received
 
@@ -198,7 +193,7 @@ def _times(
 def _search(
     sent: NDArray[np.float64], delays: NDArray[np.float64], arrived: NDArray[np.intp], rule: _Rule
 ) -> tuple[Verdict, int, int]:
-    """Look for the last excursion; return what it tells, and between which packets the rate is."""
+    """Find the last excursion; return the verdict and the packets between which the rate is."""
     if arrived.size < _FEWEST:
         return "unknown", 0, 0
     last = arrived.size - 1
@@ -220,7 +215,7 @@ def _last_minimum(delays: NDArray[np.float64], first: int) -> int:
     return len(delays) - 1 - int(np.argmin(delays[first:][::-1]))
 
 
-def _tells(verdict: Verdict, arrived: NDArray[np.intp], packets: int) -> bool:
+def _is_conclusive(verdict: Verdict, arrived: NDArray[np.intp], packets: int) -> bool:
     if verdict == "below":
         return bool(arrived[0] <= _END_PACKETS)
     if verdict == "above":

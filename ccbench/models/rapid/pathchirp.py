@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PathChirp's estimate of the available bandwidth, to compare RAPID's with.
+"""PathChirp's estimate of the available bandwidth, for comparison with RAPID's.
 
 References
 ----------
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DECREASE", "MIN_LENGTH", "pathchirp_mbps"]
 
-#: Packets that an excursion must have, L.
+#: Minimum length L of an excursion in packets.
 MIN_LENGTH = 5
-#: An excursion is over when this part of its height is left, F.
+#: Inverse F of the fraction of its height below which an excursion has ended.
 DECREASE = 1.5
 
 
@@ -34,25 +34,26 @@ def pathchirp_mbps(
 ) -> float:
     """Return PathChirp's estimate of the available bandwidth, in Mbit/s.
 
-    Each gap has an estimate: its own rate while the delay grows in an excursion that ends, and
-    otherwise the rate at which the excursion begins that does not end, or the last rate if there
-    is none. The result is their mean, weighted by the gaps' lengths.
+    Each gap has an estimate: its own rate if the delay grows in an excursion that ends; otherwise
+    the rate at the start of the unfinished excursion, or the last rate if there is none. The result
+    is the mean of these estimates, weighted by the lengths of the gaps.
 
     Parameters
     ----------
     send_times_ns, receive_times_ns : array_like
-        Of all packets of one chirp, shape (n,), n at least 2; PathChirp drops chirps with a loss.
+        Times of all packets of one chirp, shape (n,), n at least 2; PathChirp drops chirps with a
+        loss.
     packet_bytes : int
         Size of the packets, 1 or more.
 
     Raises
     ------
     InputError
-        If a value is no finite number, shapes differ, or times of sending do not increase.
+        If a value is not a finite number, shapes differ, or sending times do not increase.
 
     Examples
     --------
-    Delays grow from the third packet on, at gaps of 1 ms and 12 Mbit/s:
+    Delays grow from the third packet, at gaps of 1 ms and 12 Mbit/s:
 
     >>> sent = [0, 2e6, 4e6, 5e6, 6e6, 7e6, 8e6, 9e6]
     >>> delays = [1e6, 1e6, 1e6, 1.5e6, 2e6, 2.5e6, 3e6, 3.5e6]
@@ -68,27 +69,27 @@ def pathchirp_mbps(
         raise validation.bad(
             field, (sent.shape, received.shape), allowed, "give both times of each packet"
         )
-    check_increasing("send_times_ns", sent, "sort the packets by the time of sending")
+    check_increasing("send_times_ns", sent, "sort the packets by sending time")
     delays, gaps = received - sent, np.diff(sent)
     rates = packet_bytes * 8e3 / gaps
     estimates = np.full(gaps.size, np.nan)
-    otherwise = rates[-1]
+    default = rates[-1]
     start = 0
     while start < gaps.size:
         if delays[start + 1] <= delays[start]:
             start += 1
             continue
         above = delays[start:] - delays[start]
-        over = np.flatnonzero(above < np.maximum.accumulate(above) / DECREASE)
-        end = start + int(over[0]) if over.size else sent.size
+        ended = np.flatnonzero(above < np.maximum.accumulate(above) / DECREASE)
+        end = start + int(ended[0]) if ended.size else sent.size
         if end - start < MIN_LENGTH:
             start += 1
-        elif over.size:
-            grows = np.arange(start, end)[np.diff(delays)[start:end] >= 0]
-            estimates[grows] = rates[grows]
+        elif ended.size:
+            growing = np.arange(start, end)[np.diff(delays)[start:end] >= 0]
+            estimates[growing] = rates[growing]
             start = end
         else:
-            otherwise = rates[start]
+            default = rates[start]
             break
-    estimates = np.where(np.isnan(estimates), otherwise, estimates)
+    estimates = np.where(np.isnan(estimates), default, estimates)
     return float(estimates @ gaps / gaps.sum())

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""P-streams: the rates at which a group of N packets probes a path.
+r"""P-streams: groups of N packets that probe a path at increasing rates.
 
-Packet i leaves P / r_(i-1) after the one before it, with rates in geometric progression whose gaps
-have a given mean:
+Packet i leaves P / r_(i-1) after its predecessor. The rates are a geometric progression, and the
+gaps have a given mean:
 
 .. math::
 
     r_i = m^{i-1} r_1, \qquad \frac{N-1}{r_{avg}} = \sum_{i=1}^{N-1} \frac{1}{r_i}
 
-With the paper's m = 1.07 and N = 22 this makes r_1 = 0.55 and r_21 = 2.14 times r_avg; its text
-says "about 0.6" and "about 2.5".
+With the paper's m = 1.07 and N = 22, r_1 is 0.55 and r_21 is 2.14 times r_avg; the paper states
+"about 0.6" and "about 2.5".
 
 References
 ----------
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FACTOR", "PACKETS", "rates_mbps", "send_times_ns"]
 
-#: Packets of a stream, N.
+#: Number N of packets of a stream.
 PACKETS = 22
-#: Each rate of a stream by the one before it, m.
+#: Ratio m of successive rates of a stream.
 FACTOR = 1.07
 
 _MEAN = Range(0, low_open=True)
@@ -45,16 +45,16 @@ _FACTOR = Range(1, 10, low_open=True)
 def rates_mbps(
     mean_mbps: float, *, packets: int = PACKETS, factor: float = FACTOR
 ) -> NDArray[np.float64]:
-    """Return the rates r_1 to r_(N-1) that a stream probes in Mbit/s.
+    """Return the rates r_1 to r_(N-1) of a stream in Mbit/s.
 
     Parameters
     ----------
     mean_mbps : float
-        Rate at which the stream as a whole is sent, r_avg, above 0.
+        Mean rate r_avg of the stream, above 0.
     packets : int
-        Packets of the stream, N, 3 to 10,000.
+        Number N of packets, 3 to 10,000.
     factor : float
-        Each rate by the one before it, m, above 1 and at most 10.
+        Ratio m of successive rates, above 1 and at most 10.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def send_times_ns(
     factor: float = FACTOR,
     packet_bytes: int = MTU_BYTES,
 ) -> NDArray[np.float64]:
-    """Return the sending times of a stream's packets, in nanoseconds after the first.
+    """Return the sending times of a stream's packets in nanoseconds, starting at 0.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def send_times_ns(
     Returns
     -------
     numpy.ndarray
-        Shape (`packets`,), from 0.
+        Shape (`packets`,).
 
     Raises
     ------
@@ -108,7 +108,7 @@ def send_times_ns(
 
     Examples
     --------
-    Three gaps with a mean of 1.5 ms, each half of the one before:
+    Three gaps with a mean of 1.5 ms, each half as long as the previous:
 
     >>> (send_times_ns(8, packets=4, factor=2) / 1e6).round(3).tolist()
     [0.0, 2.571, 3.857, 4.5]
