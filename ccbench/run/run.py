@@ -61,8 +61,8 @@ class Run:
         ``min_rtt_us``, ``pacing_rate_bps`` (bits per second), ``lost`` (packets currently
         considered lost), ``state`` (``open``, ``disorder``, ``cwr``, ``recovery``, ``loss``) and
         ``inflight_packets``; and ``cca_info_0`` to ``cca_info_6``, the internal state that the
-        congestion control reports (with their names from :meth:`cca_info`). The last are NaN if a congestion control reports nothing, and on engines
-        in real time.
+        congestion control reports (with their names from :meth:`cca_info`). The last are NaN if a
+        congestion control reports nothing, and on engines in real time.
     completions : DataFrame
         One row per flow; index ``flow``. Columns: ``start_ns``; ``end_ns``, the time at which the
         receiver had every byte (-1 if never); ``delivered_bytes``; ``sent_bytes``, with

@@ -56,4 +56,12 @@
 /* Where a bottleneck has this qdisc, it must be with this value of an option. */
 #define CCA_QDISC(qdisc, option, value)	" qdisc=" #qdisc "." #option "." #value
 
+/*
+ * Fields of the structure that .get_info fills, in order and without padding; at most 7 fields
+ * and 20 bytes. A field is a name with its type (u8 to u64, s8 to s64; default u32) and the factor
+ * from the kernel's unit to that of the name (default 1):
+ * CCA_INFO("mode:u8|role:u8|eta:u16:0.01|window_packets").
+ */
+#define CCA_INFO(fields)		" info=" fields
+
 #endif /* _CCBENCH_DESCRIBE_H */

@@ -367,7 +367,7 @@ static void __exit abc_unregister(void)
 module_init(abc_register);
 module_exit(abc_unregister);
 
-CCBENCH_CCA(abc, CCA_NEEDS_RECEIVER CCA_QDISC(abc, encoding, proxied),
+CCBENCH_CCA(abc, CCA_NEEDS_RECEIVER CCA_QDISC(abc, encoding, proxied) ABC_INFO,
 	    "Accel-Brake Control, with CE as the brake");
 MODULE_DESCRIPTION("Accel-Brake Control, the TCP sender and receiver");
 MODULE_LICENSE("GPL");

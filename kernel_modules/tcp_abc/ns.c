@@ -277,7 +277,7 @@ static void __exit abc_ns_unregister(void)
 module_init(abc_ns_register);
 module_exit(abc_ns_unregister);
 
-CCBENCH_CCA(abc_ns, CCA_NEEDS_RECEIVER CCA_QDISC(abc, encoding, full),
+CCBENCH_CCA(abc_ns, CCA_NEEDS_RECEIVER CCA_QDISC(abc, encoding, full) ABC_INFO,
 	    "Accel-Brake Control, with ECT(1) and ECT(0) as marks");
 MODULE_DESCRIPTION("Accel-Brake Control with the full encoding");
 MODULE_LICENSE("GPL");

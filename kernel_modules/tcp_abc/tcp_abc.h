@@ -7,6 +7,9 @@
 #include "abc_compat.h"
 #include "cubic_window.h"
 
+/* The first fields of struct tcp_abc_info, for CCBENCH_CCA. */
+#define ABC_INFO	CCA_INFO("w_abc|w_nonabc|accelerated|braked")
+
 /* Windows are in units of 2^-16 packets. */
 #define ABC_SHIFT		CUBIC_SHIFT
 #define ABC_PACKET		CUBIC_PACKET

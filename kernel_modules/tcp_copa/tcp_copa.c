@@ -66,6 +66,7 @@
 #include <net/tcp.h>
 
 #include "cca_compat.h"
+#include "ccbench_describe.h"
 
 #define COPA_MIN_CWND		2
 #define COPA_FRACTION_BITS	16	/* of the window */
@@ -453,3 +454,9 @@ module_exit(copa_unregister);
 
 MODULE_DESCRIPTION("Copa: congestion control by a target rate from the queueing delay");
 MODULE_LICENSE("GPL");
+
+/* Default or competitive mode, 1/delta in packets, RTTstanding and RTTmin. */
+#define INFO	CCA_INFO("default_mode|inverse_delta|standing_us|min_us")
+
+CCBENCH_CCA(copa, INFO, "Copa with mode switching");
+CCBENCH_CCA(copa_default, INFO, "Copa in the default mode only");

@@ -8,6 +8,7 @@
 #include <net/tcp.h>
 
 #include "cca_compat.h"
+#include "ccbench_describe.h"
 #include "nimbus.h"
 #include "wave.h"
 
@@ -188,3 +189,12 @@ module_exit(nimbus_unregister);
 
 MODULE_DESCRIPTION("NimbusCC: congestion control by the elasticity of the cross traffic");
 MODULE_LICENSE("GPL");
+
+/* struct tcp_nimbus_info */
+#define INFO	CCA_INFO("mode:u8|role:u8|eta:u16:0.01|mu_mbps:u32:0.001|z_mbps:s32:0.001|" \
+			 "send_mbps:u32:0.001|receive_mbps:u32:0.001")
+
+CCBENCH_CCA(nimbus, INFO, "NimbusCC: CUBIC against elastic cross traffic, otherwise BasicDelay");
+CCBENCH_CCA(nimbus_reno, INFO, "NimbusCC with NewReno in the TCP-competitive mode");
+CCBENCH_CCA(nimbus_vegas, INFO, "NimbusCC with Vegas in the delay mode");
+CCBENCH_CCA(nimbus_copa, INFO, "NimbusCC with Copa in the delay mode");

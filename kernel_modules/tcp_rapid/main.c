@@ -52,6 +52,7 @@
 #include <net/tcp.h>
 
 #include "cca_compat.h"
+#include "ccbench_describe.h"
 #include "rapid.h"
 #include "settings.h"
 
@@ -206,3 +207,7 @@ module_exit(rapid_unregister);
 
 MODULE_DESCRIPTION("RAPID: congestion control that finds the available bandwidth within a few round trips");
 MODULE_LICENSE("GPL");
+
+/* The available bandwidth in bytes per second, packets of a stream, number of estimates. */
+CCBENCH_CCA(rapid, CCA_INFO("estimate_low|estimate_high|min_us|packets|estimates"),
+	    "RAPID: available bandwidth from the gaps between packets");

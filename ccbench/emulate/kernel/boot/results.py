@@ -36,8 +36,8 @@ def read_tables(
 ) -> dict[str, Any]:
     """Return the tables of a :class:`~ccbench.run.run.Run` by name.
 
-    They depend only on the records, the arguments, this module and its imports, which therefore form
-    the identity of a run (:meth:`ccbench.emulate.kernel.engine.KernelEngine.identity`).
+    They depend only on the records, the arguments, this module and its imports, which form the
+    identity of a run (:meth:`ccbench.emulate.kernel.engine.KernelEngine.identity`).
 
     Parameters
     ----------

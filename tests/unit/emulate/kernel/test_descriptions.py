@@ -11,6 +11,7 @@ from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.source.build import KernelBuild
 from ccbench.emulate.kernel.source.descriptions import described, lines
 from ccbench.experiment.qdiscs import Drops, Link
+from ccbench.run.cca_info import Field
 
 EARLY = [
     "ccbench_option=early share attribute=3 scale=65536 low=0 high=1 default=0.5: a share",
@@ -40,7 +41,9 @@ class TestLines:
         """Description lines are extracted from a module's binary, and nothing else."""
         wanted = [line.encode() for line in EARLY]
         other = b"\0parm=ccbench_option:no\0license=GPL\0not ccbench_qdisc=x: y\0"
-        (tmp_path / "early.ko").write_bytes(b"\x7fELF\0" + other + b"\0".join(wanted) + b"\0\xff")
+        (tmp_path / "early.ko").write_bytes(
+            b"\x7fELF\0" + other + b"\xc3" + b"\0".join(wanted) + b"\0\xff"
+        )
         assert lines(tmp_path / "early.ko") == tuple(sorted(EARLY))
 
 
@@ -130,3 +133,21 @@ class TestCcas:
         ccas = described(["ccbench_cca=mine receiver qdisc=early.mode.fast: mine"]).ccas
         assert ccas["mine"].needs_receiver
         assert ccas["mine"].qdisc_option == ("early", "mode", "fast")
+
+    def test_state(self) -> None:
+        """The state that a congestion control reports has names, types and scales."""
+        line = "ccbench_cca=mine info=mode:u8|gain:s16:0.5|window_packets: mine"
+        assert described([line]).ccas["mine"].info == (
+            Field("mode", "u1"),
+            Field("gain", "i2", 0.5),
+            Field("window_packets", "u4"),
+        )
+
+    @pytest.mark.parametrize(
+        "info",
+        ["", "mode:float", "mode:u8:slow", "mode|mode", "a|b|c|d|e|f", "|".join("abcdefgh")],
+    )
+    def test_damaged_state(self, info: str) -> None:
+        """Fields that cannot be read, have the same name, or do not fit are an error."""
+        with pytest.raises(InputError, match=r"value of info cannot be read: write at most 7"):
+            described([f"ccbench_cca=mine info={info}: mine"])
