@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accuracy by pulse size, link rate and share of the link (Goyal et al. 2022, Figure 11).
 
-Pulses of 1/16 to 1/2 of links of 96, 192 and 384 Mbit/s, of which NimbusCC's fair share is an
-eighth to three quarters. Where the paper leaves room: elastic traffic is as many NewReno flows as
-leave that share (there is none for three quarters); in a mix these and Poisson traffic have half of
-the rest each, which limits shares to a third. The low accuracy "when it uses high pulse sizes and
-controls a low fraction of the link rate" is that of the largest pulse and the smallest share, over
-all links. The 600 runs last 60 s instead of 120 and have no log of packets: the cross traffic of
-each is elastic throughout or never, so the mode alone gives the accuracy.
+Pulses are 1/16 to 1/2 of links of 96, 192 and 384 Mbit/s, of which NimbusCC's fair share is an
+eighth to three quarters. Decisions where the paper leaves room: elastic traffic consists of as many
+NewReno flows as leave that share (none do for three quarters); in a mix, NewReno flows and Poisson
+traffic each have half of the rest, which limits shares to a third. The low accuracy "when it uses
+high pulse sizes and controls a low fraction of the link rate" is that of the largest pulse and the
+smallest share, over all links. The 600 runs last 60 s instead of 120 and have no packet log: the
+cross traffic of each run is either elastic throughout or never, so that the mode alone determines
+the accuracy.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from ccbench.run.run import Run
 
 _LINKS_MBPS = (LINK_MBPS, 2 * LINK_MBPS, 4 * LINK_MBPS)
-#: In thousandths of the link's rate, as the setting is.
+#: Pulse sizes in thousandths of the link's rate, the unit of the setting.
 _PULSES = (62, 125, 250, 500)
 _SHARES = {
     "elastic": (1 / 8, 1 / 4, 1 / 2),
@@ -47,7 +48,7 @@ _CASE = ["link_mbps", "pulse_permille", "share_percent"]
 
 
 def cross(category: str, share: float, link_mbps: float) -> tuple[Flow, ...]:
-    """Return cross traffic that leaves this share of the link to a backlogged flow beside it.
+    """Return cross traffic that leaves a share of the link to one backlogged flow.
 
     Examples
     --------
@@ -58,7 +59,7 @@ def cross(category: str, share: float, link_mbps: float) -> tuple[Flow, ...]:
         return (Flow(kind="poisson", rate_mbps=(1 - share) * link_mbps),)
     if category == "elastic":
         return (Flow(cca="reno", count=round(1 / share) - 1),)
-    # The nearest whole number of flows to half of the rest; Poisson traffic has what they leave.
+    # As many flows as best approximate half of the rest; Poisson traffic takes the remainder.
     count = max(1, round((1 - share) / (2 * share) + 1e-9))
     left = 1 - (count + 1) * share
     return Flow(cca="reno", count=count), Flow(kind="poisson", rate_mbps=left * link_mbps)
@@ -116,7 +117,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
     worst = worst_case(elastic, _CASE)
     by_link = others.groupby(["link_mbps", "seed"])["accuracy_percent"].mean()
     by_pulse = others.groupby(["pulse_permille", "seed"])["accuracy_percent"].mean()
-    links, pulses = (found.index.unique(0) for found in (by_link, by_pulse))
+    links, pulses = (means.index.unique(0) for means in (by_link, by_pulse))
     least = others["share_percent"].min()
     is_corner = (others["pulse_permille"] == max(pulses)) & (others["share_percent"] == least)
     corner = others[is_corner]

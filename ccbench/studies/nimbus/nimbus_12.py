@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nimbus's detector and Copa's (Goyal et al. 2022, Figure 12).
+"""The detectors of Nimbus and Copa (Goyal et al. 2022, Figure 12).
 
-Constant and Poisson traffic of 30 to 90 % of the link, and a NewReno flow whose RTT is 1 to 4 times
-that of the sender.
+Cross traffic is constant or Poisson traffic of 30 to 90 % of the link, or a NewReno flow with an
+RTT of 1 to 4 times the sender's.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
     inelastic, elastic = (table[table["cross"] == cross] for cross in ("inelastic", "elastic"))
     worst = worst_case(inelastic[inelastic["cca"] == "nimbus"], ["traffic", "percent_of_link"])
     high, low = (
-        inelastic[is_there].pivot_table("accuracy_percent", "seed", "cca")
-        for is_there in (inelastic["percent_of_link"] > _HIGH, inelastic["percent_of_link"] < _HIGH)
+        inelastic[selected].pivot_table("accuracy_percent", "seed", "cca")
+        for selected in (inelastic["percent_of_link"] > _HIGH, inelastic["percent_of_link"] < _HIGH)
     )
     near, far = (
         elastic[elastic["times_rtt"] == times].pivot_table("accuracy_percent", "seed", "cca")

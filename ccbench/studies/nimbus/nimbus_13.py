@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NimbusCC with a wrong rate of the link (Goyal et al. 2022, Figure 13).
+"""NimbusCC with a wrong link rate (Goyal et al. 2022, Figure 13).
 
-The rate given is up to a half too low or too high. The status quo is CUBIC.
+The given rate is up to 50 % too low or too high. The status quo is CUBIC.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _TEXT = "section 7.3"
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     duration_s = 16.0 if quick else 120.0
-    made = []
+    scenarios = []
     for category in ("elastic", "inelastic"):
         for seed in seeds(quick=quick):
-            made.append(
+            scenarios.append(
                 shared(
                     Flow(cca=_STATUS_QUO),
                     *cross_traffic(category),
@@ -45,7 +45,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
                     name=f"{_STATUS_QUO}, {category} traffic",
                 )
             )
-            made += [
+            scenarios += [
                 shared(
                     Flow(cca="nimbus"),
                     *cross_traffic(category),
@@ -56,27 +56,27 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
                 )
                 for error in (_ERRORS_PERCENT[::3] if quick else _ERRORS_PERCENT)
             ]
-    return tuple(made)
+    return tuple(scenarios)
 
 
 def _measure(run: Run) -> Rows:
-    told = dict(run.scenario.sysctls).get(_SETTING)
-    error = 0.0 if told is None else 100 * (float(told) / LINK_MBPS / 1e3 - 1)
+    given_kbps = dict(run.scenario.sysctls).get(_SETTING)
+    error = 0.0 if given_kbps is None else 100 * (float(given_kbps) / LINK_MBPS / 1e3 - 1)
     return [{"error_percent": round(error, 3), **judged(run)}]
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
     key = ["cross", "seed"]
     usual = table[table["cca"] == _STATUS_QUO].set_index(key)["mbps"].rename("usual_mbps")
-    mine = table[table["cca"] == "nimbus"].join(usual, on=key)
-    mine = mine.assign(percent=100 * mine["mbps"] / mine["usual_mbps"])
-    elastic, inelastic = (mine[mine["cross"] == cross] for cross in ("elastic", "inelastic"))
+    nimbus = table[table["cca"] == "nimbus"].join(usual, on=key)
+    nimbus = nimbus.assign(percent=100 * nimbus["mbps"] / nimbus["usual_mbps"])
+    elastic, inelastic = (nimbus[nimbus["cross"] == cross] for cross in ("elastic", "inelastic"))
     worst = worst_case(elastic, ["error_percent"])
     wrong = inelastic[inelastic["error_percent"].abs() > _LARGE]
     case, percent = farthest(
         {
             f"{cross}, error {error:g} %": rows.set_index("seed")["percent"]
-            for (cross, error), rows in mine.groupby(["cross", "error_percent"])
+            for (cross, error), rows in nimbus.groupby(["cross", "error_percent"])
         },
         100,
     )
@@ -107,7 +107,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         ),
         strict=True,
     ):
-        mean = mine.pivot_table(column, "error_percent", "cross")
+        mean = nimbus.pivot_table(column, "error_percent", "cross")
         mean.plot(ax=axes, marker="o")
         axes.set_xlabel("error of the rate (%)")
         axes.set_ylabel(label)

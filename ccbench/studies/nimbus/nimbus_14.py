@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links that vary, and links that aggregate frames (Goyal et al. 2022, Table 3 and Figure 14).
+"""Varying links and links with frame aggregation (Goyal et al. 2022, Table 3 and Figure 14).
 
-The rate of a varying link is a random walk with steps of up to 20 Mbit/s each second; NimbusCC is
-given its mean. An aggregating link comes after the bottleneck and delivers what arrived in each
-period in one burst. Where the paper leaves room: the walk begins at 96 Mbit/s and stays between 24
-and 168, with uniform steps; the status quo is CUBIC; the aggregating link carries four times the
-bottleneck's mean rate and has room for everything. In Figure 14's second half it comes after the
-varying link.
+The rate of a varying link is a random walk with steps of up to 20 Mbit/s per second; NimbusCC is
+given its mean. An aggregating link follows the bottleneck and delivers the packets of each period
+in one burst. Decisions where the paper leaves room: the walk starts at 96 Mbit/s and stays between
+24 and 168, with uniform steps; the status quo is CUBIC; the aggregating link has four times the
+bottleneck's mean rate and a queue that never overflows. In the second half of Figure 14 it follows
+the varying link.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _FAST = 4
 _ROOM_PACKETS = 10_000
 _STATUS_QUO = "cubic"
 _TEXT = "section 7.3"
-#: By the cross traffic: throughput off the status quo in percent, queueing delay in ms, accuracy.
+#: By cross traffic: change of throughput from the status quo and accuracy in percent, delay in ms.
 _TABLE_3 = {"elastic": (-1, 103, 95), "inelastic": (-1, 70, 39)}
 
 
 def random_walk(seed: int, seconds: int) -> Trace:
-    """Return a link whose rate changes by up to 20 Mbit/s each second.
+    """Return a link with rate changes of up to 20 Mbit/s per second.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def random_walk(seed: int, seconds: int) -> Trace:
 
 
 def aggregating(period_ms: int) -> Bottleneck:
-    """Return a link that hands on in one burst what has come in each period.
+    """Return a link that forwards the packets of each period in one burst.
 
     Examples
     --------
@@ -76,12 +76,12 @@ def aggregating(period_ms: int) -> Bottleneck:
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     duration_s = 16.0 if quick else 120.0
     periods_ms = _PERIODS_MS[::4] if quick else _PERIODS_MS
-    made = []
+    scenarios = []
     for category in ("elastic", "inelastic"):
         for seed in seeds(quick=quick):
             walk = random_walk(seed, round(duration_s))
             for cca in ("nimbus", _STATUS_QUO):
-                one = shared(
+                scenario = shared(
                     Flow(cca=cca),
                     *cross_traffic(category),
                     settings={"link_kbps": round(1e3 * walk.mean_mbps)},
@@ -89,20 +89,20 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
                     seed=seed,
                     name=f"{cca}, {category} traffic, link that varies",
                 )
-                link = Bottleneck(trace=walk, queue_packets=one.bottlenecks[0].queue_packets)
-                one = replace(one, bottlenecks=(link,))
-                made.append(one)
+                link = Bottleneck(trace=walk, queue_packets=scenario.bottlenecks[0].queue_packets)
+                scenario = replace(scenario, bottlenecks=(link,))
+                scenarios.append(scenario)
                 if cca != _STATUS_QUO:
-                    made += [_aggregated(one, period_ms) for period_ms in periods_ms]
-            one = shared(
+                    scenarios += [_aggregated(scenario, period_ms) for period_ms in periods_ms]
+            scenario = shared(
                 Flow(cca="nimbus"),
                 *cross_traffic(category),
                 duration_s=duration_s,
                 seed=seed,
                 name=f"nimbus, {category} traffic",
             )
-            made += [_aggregated(one, period_ms) for period_ms in periods_ms]
-    return tuple(made)
+            scenarios += [_aggregated(scenario, period_ms) for period_ms in periods_ms]
+    return tuple(scenarios)
 
 
 def _aggregated(scenario: Scenario, period_ms: int) -> Scenario:
@@ -128,24 +128,24 @@ def _conclude(table: pd.DataFrame) -> Findings:
     comparisons = []
     for cross, (change, delay_ms, accuracy) in _TABLE_3.items():
         rows = varying[varying["cross"] == cross]
-        mine, usual = (
+        nimbus, usual = (
             rows[rows["cca"] == cca].set_index("seed") for cca in ("nimbus", _STATUS_QUO)
         )
         comparisons += [
             compared(
                 f"link that varies, {cross} traffic: throughput by CUBIC's",
-                100 * mine["mbps"] / usual["mbps"],
+                100 * nimbus["mbps"] / usual["mbps"],
                 relative_to(change, "Table 3"),
             ),
             compared(
                 f"link that varies, {cross} traffic: mean queueing delay",
-                mine["delay_ms"],
+                nimbus["delay_ms"],
                 quantity(delay_ms, "Table 3"),
                 unit="ms",
             ),
             compared(
                 f"link that varies, {cross} traffic: accuracy",
-                mine["accuracy_percent"],
+                nimbus["accuracy_percent"],
                 percentage(accuracy, "Table 3"),
             ),
         ]
@@ -165,15 +165,15 @@ def _conclude(table: pd.DataFrame) -> Findings:
     ]
     both = all_bursts[all_bursts["varies"]]
     mean = both.groupby(["cross", "aggregation_ms", "seed"])["accuracy_percent"].mean()
-    called = {
+    elastic_percent = {
         "elastic": mean["elastic"][short],
         "inelastic": 100 - mean["inelastic"][short],
     }
-    kind = min(called, key=lambda cross: float(called[cross].mean()))
+    kind = min(elastic_percent, key=lambda cross: float(elastic_percent[cross].mean()))
     comparisons += [
         compared(
             f"link that varies: called elastic, aggregation over {short} ms, less often ({kind})",
-            called[kind],
+            elastic_percent[kind],
             at_least(50, _TEXT, text="tends to classify all traffic as elastic"),
             unit="% of the time",
         ),

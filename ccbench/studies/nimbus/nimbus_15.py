@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several NimbusCC flows, alone and with others (Goyal et al. 2022, Figures 15 and 16).
 
-NimbusCC with Vegas and the election of a pulser. Four flows start 120 s apart and last 480 s each;
-and three flows share 192 Mbit/s with three CUBIC flows from 30 to 90 s, then with a constant 96
-Mbit/s, so that their fair share is 96 Mbit/s in both phases. The first 20 s after each change do
-not count. Jain's index is of the flows present, over each second.
+NimbusCC with Vegas and the election of a pulser. Four flows start 120 s apart and last 480 s each.
+In a second experiment, three flows share 192 Mbit/s with three CUBIC flows from 30 to 90 s, then
+with constant traffic of 96 Mbit/s, so that their fair share is 96 Mbit/s in both phases. The first
+20 s after each change are excluded. Jain's index covers the flows present in each second.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _CCA = "nimbus_vegas"
 _APART_S = 120.0
 _FLOWS = 4
-#: Three flows, and the others as parts of the run.
+#: The second experiment: number of flows, and ends of its phases as shares of the run.
 _TOGETHER = 3
 _TOGETHER_S = 150.0
 _PHASES = (0.2, 0.6, 1.0)
@@ -41,14 +41,14 @@ _ELECTION = {"elect": 1}
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     scale = 0.1 if quick else 1.0
-    made = []
+    scenarios = []
     for seed in seeds(quick=quick):
         apart_s = scale * _APART_S
         flows = (
             Flow(cca=_CCA, start_s=i * apart_s, stop_s=(i + _FLOWS) * apart_s)
             for i in range(_FLOWS)
         )
-        made.append(
+        scenarios.append(
             shared(
                 *flows,
                 settings=_ELECTION,
@@ -59,7 +59,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
         )
         duration_s = scale * _TOGETHER_S
         begin_s, change_s, _ = (part * duration_s for part in _PHASES)
-        made.append(
+        scenarios.append(
             shared(
                 Flow(cca=_CCA, count=_TOGETHER),
                 Flow(cca="cubic", count=_TOGETHER, start_s=begin_s, stop_s=change_s),
@@ -71,49 +71,51 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
                 name="3 flows and others",
             )
         )
-    return tuple(made)
+    return tuple(scenarios)
 
 
 def _measure(run: Run) -> Rows:
     table = run.scenario.flow_table()
-    mine = table.index[table["cca"] == _CCA]
-    throughput = run.throughput(_INTERVAL_S)[mine]
-    delay = delays_ms(run) if len(table) == _FLOWS else delays_ms(run, int(mine[0]))
+    nimbus = table.index[table["cca"] == _CCA]
+    throughput = run.throughput(_INTERVAL_S)[nimbus]
+    delay = delays_ms(run) if len(table) == _FLOWS else delays_ms(run, int(nimbus[0]))
     of_interval = np.ceil(delay.index.to_numpy() / _INTERVAL_S) * _INTERVAL_S
     waited = delay.groupby(of_interval).mean().reindex(throughput.index)
-    told: dict[int, Any] = {
+    reported: dict[int, Any] = {
         int(flow): run.cca_info(int(flow)).reindex(throughput.index, method="ffill")
-        for flow in mine
+        for flow in nimbus
     }
     rows = []
     for time_s in throughput.index:
-        there = [
+        active = [
             int(flow)
-            for flow in mine
+            for flow in nimbus
             if table["start_s"][flow] + _INTERVAL_S <= time_s <= table["stop_s"][flow]
         ]
-        now = {flow: told[flow].loc[time_s] for flow in there}
-        rates = throughput.loc[time_s, there]
+        states = {flow: reported[flow].loc[time_s] for flow in active}
+        rates = throughput.loc[time_s, active]
         rows.append(
             {
                 "case": "alone" if len(table) == _FLOWS else "others",
                 "seed": run.scenario.seed,
                 "part": time_s / run.scenario.duration_s,
                 "time_s": time_s,
-                "flows": len(there),
+                "flows": len(active),
                 "since_change_s": _since_change(table, time_s),
                 "mbps": float(rates.sum()),
-                "jain": float(rates.sum() ** 2 / (len(there) * (rates**2).sum())) if there else 1.0,
+                "jain": float(rates.sum() ** 2 / (len(active) * (rates**2).sum()))
+                if active
+                else 1.0,
                 "delay_ms": waited[time_s],
-                "pulsers": sum(state["role"] > 0 for state in now.values()),
-                "competitive": sum(state["mode"] == 0 for state in now.values()),
+                "pulsers": sum(state["role"] > 0 for state in states.values()),
+                "competitive": sum(state["mode"] == 0 for state in states.values()),
             }
         )
     return rows
 
 
 def _since_change(table: pd.DataFrame, time_s: float) -> float:
-    """Return for how long nobody has come or gone."""
+    """Return the time since a flow last started or stopped."""
     changes = pd.concat([table["start_s"], table["stop_s"]])
     return float(time_s - changes[changes < time_s].max())
 

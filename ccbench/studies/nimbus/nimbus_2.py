@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Self-inflicted delay beside elastic and inelastic cross traffic (Goyal et al. 2022, Figure 2).
+"""Self-inflicted delay with elastic and inelastic cross traffic (Goyal et al. 2022, Figure 2).
 
 A CUBIC flow shares the link with another CUBIC flow from 30 to 90 s and with constant traffic of
-half the link from 90 to 150 s. The self-inflicted delay is the time in which the link sends the
-flow's own packets in the queue. The first 10 s of each phase do not count. Link and queue are those
-of the testbed; the paper states no others.
+half the link from 90 to 150 s. The self-inflicted delay is the time that the link needs to send the
+flow's own packets in the queue. The first 10 s of each phase are excluded. Link and queue are those
+of the testbed, as the paper states no others.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DURATION_S = 150.0
 _PHASES = (("elastic", 0.2, 0.6), ("inelastic", 0.6, 1.0))
 _SETTLED = 1 / 15
 _INTERVAL_S = 0.1
-#: Percent of the link and of the delay that the text states, for both phases alike.
+#: Share of the link and of the delay in percent stated in the text, for both phases.
 _HALF = 50.0
 
 
@@ -51,13 +51,13 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 def _measure(run: Run) -> Rows:
     duration_s = run.scenario.duration_s
     events = run.queue_events()
-    # What a packet's event adds to the flow's own bytes in the queue.
+    # Change of the flow's own bytes in the queue with each event.
     sign = events["event"].map({"enqueue": 1, "dequeue": -1, "drop": -1}).astype(float).fillna(0)
     own = (sign * events["bytes"] * (events["flow"] == 0)).cumsum().to_numpy()
     both = {"own_ms": own, "total_ms": events["backlog_bytes"].to_numpy()}
     mbps = run.throughput(_INTERVAL_S)[0]
     last = np.searchsorted(events["time_ns"], mbps.index * 1e9, side="right") - 1
-    delays = {name: held[last] * 8e-3 / LINK_MBPS for name, held in both.items()}
+    delays = {name: queued[last] * 8e-3 / LINK_MBPS for name, queued in both.items()}
     return [
         {
             "seed": run.scenario.seed,
@@ -79,14 +79,14 @@ def _measure(run: Run) -> Rows:
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    kept = table[table["phase"] != ""]
-    means = kept.groupby(["phase", "seed"])[["mbps", "own_ms", "total_ms"]].mean()
+    phases = table[table["phase"] != ""]
+    means = phases.groupby(["phase", "seed"])[["mbps", "own_ms", "total_ms"]].mean()
     share = 100 * means["mbps"] / LINK_MBPS
     part = 100 * means["own_ms"] / means["total_ms"]
     off = 100 * (means["own_ms"]["elastic"] / means["own_ms"]["inelastic"] - 1)
-    phases = [name for name, _, _ in _PHASES]
-    worst_share, shares = farthest({name: share[name] for name in phases}, _HALF)
-    worst_part, parts = farthest({name: part[name] for name in phases}, _HALF)
+    names = [name for name, _, _ in _PHASES]
+    worst_share, shares = farthest({name: share[name] for name in names}, _HALF)
+    worst_part, parts = farthest({name: part[name] for name in names}, _HALF)
     comparisons = (
         compared(
             f"CUBIC's share of the link, the phase that is farther off ({worst_share} traffic)",

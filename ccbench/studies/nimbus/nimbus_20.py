@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A heavy-tailed mix of CUBIC, NewReno and BBR flows (Goyal et al. 2022, appendix B.1, Figure 20).
 
-The experiment of ``nimbus-8``, in which a third of the connections have each of the three CCAs. As
-a flow takes a connection at random, it has each of them with the same probability.
+The experiment of ``nimbus-8`` with each of the three CCAs on a third of the connections. As flows
+choose connections at random, each CCA has the same probability.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """NimbusCC and CUBIC against BBR (Goyal et al. 2022, appendix B.2, Figure 21).
 
-One BBR flow, buffers of 0.5 to 4 BDP, two minutes.
+Cross traffic is one BBR flow, with buffers of 0.5 to 4 BDP, for two minutes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors of Copa's mode switching (Goyal et al. 2022, appendix C, Figures 23 and 24).
 
-NimbusCC and Copa beside a constant 24 and 80 Mbit/s, and beside a NewReno flow of their own RTT and
-of four times that. Where the paper leaves room: runs last 120 s, of which the first 10 s do not
-count, and traffic is classified as what a sender takes it for in more than half of the time.
+NimbusCC and Copa compete with constant traffic of 24 and 80 Mbit/s, and with a NewReno flow of
+their own RTT and of four times that. Decisions where the paper leaves room: runs last 120 s, of
+which the first 10 s are excluded, and traffic counts as classified correctly if the sender's
+verdict is right for more than half of the time.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _HIGHEST_MS = 120.0
 _LOW, _HIGH = (f"cbr {rate:g} Mbit/s" for rate in _RATES_MBPS)
 _NEAR, _FAR = (f"NewReno, {times} times the RTT" for times in _TIMES_RTT)
 _CBR, _NEWRENO = "appendix C.1", "appendix C.2"
-#: The fair share beside one flow.
+#: Fair share with one competing flow.
 _FAIR_MBPS = LINK_MBPS / 2
 
 
@@ -95,14 +96,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
     columns = ["mbps", "delay_ms", "accuracy_percent"]
     means = late.groupby(["traffic", "cca", "seed"])[columns].mean()
     mbps, delay, accuracy = (means[column] for column in columns)
-    right = at_least(50, _CBR, text="correctly classified")
+    correct = at_least(50, _CBR, text="correctly classified")
     comparisons = (
         *(
             compared(f"{traffic}: right, {cca}", accuracy[traffic, cca], published, unit=_TIME)
             for traffic, cca, published in (
-                (_LOW, "nimbus", right),
-                (_LOW, "copa", right),
-                (_HIGH, "nimbus", right),
+                (_LOW, "nimbus", correct),
+                (_LOW, "copa", correct),
+                (_HIGH, "nimbus", correct),
                 (_HIGH, "copa", at_most(50, _CBR, text="incorrectly classified")),
             )
         ),

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """NimbusCC with other algorithms in its modes (Goyal et al. 2022, appendix D.3, Figure 26).
 
-NewReno with BasicDelay and CUBIC with Copa. Where the paper leaves room: the cross traffic is that
-of its Figure 7, so that the runs of CUBIC with Copa are those of ``nimbus-7``, which compares them
-with Table 1. NewReno by itself is added because it has less than a fair share beside CUBIC. MulTCP
-and FAST, which the authors have implemented, appear in no figure.
+The combinations are NewReno with BasicDelay and CUBIC with Copa. Decisions where the paper leaves
+room: the cross traffic is that of its Figure 7, so that the runs of CUBIC with Copa are those of
+``nimbus-7``, which compares them with Table 1. Plain NewReno is added because it receives less than
+a fair share when it competes with CUBIC. MulTCP and FAST, which the authors have implemented,
+appear in no figure.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ if TYPE_CHECKING:
 
     from ccbench.experiment.scenario import Scenario
 
-_ITSELF, _MINE, _COPA = "reno", "nimbus_reno", "nimbus_copa"
+_NEWRENO, _VARIANT, _COPA = "reno", "nimbus_reno", "nimbus_copa"
 _WHERE = "appendix D.3"
 _ELSEWHERE = unbounded("see nimbus-7", "Table 1")
 _REGIONS = {"elastic": "elastic_percent", "inelastic": "inelastic_percent"}
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    return alternating([_MINE, _COPA, _ITSELF], quick=quick)
+    return alternating([_VARIANT, _COPA, _NEWRENO], quick=quick)
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    found = regions(table)
-    mine, copa, itself = (found.loc[cca] for cca in (_MINE, _COPA, _ITSELF))
-    region, by_share = farthest({name: mine[column] for name, column in _REGIONS.items()}, 100)
+    by_region = regions(table)
+    variant, copa, newreno = (by_region.loc[cca] for cca in (_VARIANT, _COPA, _NEWRENO))
+    region, by_share = farthest({name: variant[column] for name, column in _REGIONS.items()}, 100)
     comparisons = (
         compared(
             f"NewReno + BasicDelay: throughput by the fair share, farther off ({region} traffic)",
@@ -44,12 +45,12 @@ def _conclude(table: pd.DataFrame) -> Findings:
         ),
         compared(
             "NewReno + BasicDelay: throughput by that of NewReno by itself, elastic traffic",
-            100 * mine["elastic_percent"] / itself["elastic_percent"],
+            100 * variant["elastic_percent"] / newreno["elastic_percent"],
             unbounded("not in the paper", _WHERE),
         ),
         compared(
             "NewReno + BasicDelay: mean queueing delay, inelastic traffic",
-            mine["delay_ms"],
+            variant["delay_ms"],
             unbounded("low", _WHERE),
             unit="ms",
         ),

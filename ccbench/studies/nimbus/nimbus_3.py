@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reaction of cross traffic to pulses, and its spectrum (Goyal et al. 2022, Figures 3 and 4).
+"""The cross traffic's reaction to pulses and its spectrum (Goyal et al. 2022, Figures 3 and 4).
 
-The sender is UDP traffic of half the link that pulses and ignores everything else, so that the
-cross traffic's changes are its own reaction. The correlation of S(t) with the true rate z of the
-cross traffic is the lowest over delays of up to two base round trips and a full queue. The paper
-has a CUBIC flow and constant traffic; Poisson traffic is an addition.
+The sender is UDP traffic of half the link that pulses and does not react, so that all changes of
+the cross traffic are its own reaction. The correlation of S(t) with the cross traffic's true rate z
+is the minimum over delays of up to two base round-trip times and a full queue. The paper shows a
+CUBIC flow and constant traffic; Poisson traffic is added.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _CROSS = {
     "elastic (cubic)": Flow(cca="cubic"),
-    # Just above half the link, so that the queue neither runs empty between pulses nor gets full.
+    # Just above half the link, so that the queue neither empties between pulses nor fills.
     "inelastic (cbr)": Flow(kind="cbr", rate_mbps=1.002 * LINK_MBPS / 2),
     "inelastic (poisson)": Flow(kind="poisson", rate_mbps=1.01 * LINK_MBPS / 2),
 }
@@ -38,8 +38,8 @@ _LAGS = 20
 _SHOWN_S = 2.0
 
 _PULSES, _SPECTRA = "section 3.2, Figure 3", "caption of Figure 4"
-#: What is stated of each traffic's correlation with the pulses and of its peak at 5 Hz, which is
-#: one if it is higher than everything beside it.
+#: Published statements on each traffic's correlation with the pulses and on its peak at 5 Hz; a
+#: peak exceeds all neighbouring frequencies.
 _STATED: dict[str, tuple[Published, Published]] = {
     "elastic (cubic)": (
         at_most(0, _PULSES, text="inversely correlated"),
@@ -69,7 +69,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def lowest_correlation(sent: pd.Series[float], others: pd.Series[float], lags: int) -> float:
-    """Return the lowest correlation of what is sent with what others send up to `lags` later.
+    """Return the minimum correlation of a rate with others' rate up to `lags` later.
 
     Examples
     --------
@@ -83,16 +83,16 @@ def lowest_correlation(sent: pd.Series[float], others: pd.Series[float], lags: i
 
 def _measure(run: Run) -> Rows:
     cross = run.scenario.flow_count - 1
-    seen = observe(run, flows=range(cross), rate_window_s=run.scenario.rtt_ms / 1e3)
-    late = seen.rates[seen.rates.index >= SETTLED_S]
-    frequencies, amplitudes = seen.spectra()
-    eta = seen.elasticity.loc[SETTLED_S:, "elasticity"]
+    observed = observe(run, flows=range(cross), rate_window_s=run.scenario.rtt_ms / 1e3)
+    late = observed.rates[observed.rates.index >= SETTLED_S]
+    frequencies, amplitudes = observed.spectra()
+    eta = observed.elasticity.loc[SETTLED_S:, "elasticity"]
     flow = run.scenario.flows[-1]
     shown = frequencies <= 12.0  # noqa: PLR2004 - the figure's axis, in Hz
     begin = late[late.index <= SETTLED_S + _SHOWN_S]
     return [
         {
-            "cross": next(name for name, one in _CROSS.items() if one == flow),
+            "cross": next(name for name, candidate in _CROSS.items() if candidate == flow),
             "seed": run.scenario.seed,
             "correlation": lowest_correlation(late["send_mbps"], late["true_mbps"], _LAGS),
             "elasticity": float(eta.median()),

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elasticity by the elastic part of the cross traffic (Goyal et al. 2022, Figure 5).
+"""Elasticity by the elastic share of the cross traffic (Goyal et al. 2022, Figure 5).
 
-One CUBIC flow and Poisson traffic of such a rate that the stated part of the cross traffic is
-CUBIC's if the sender and CUBIC have equal shares. The paper does not describe the sender. Here it
-is NimbusCC; a second one, UDP traffic that pulses at its fair share and ignores everything else,
-shows what the detector sees without a congestion control, and is not compared.
+Cross traffic is one CUBIC flow and Poisson traffic. The Poisson rate is such that CUBIC has the
+stated share of the cross traffic if the sender and CUBIC have equal throughput. The paper does not
+describe the sender. Here it is NimbusCC; a second sender, UDP traffic that pulses at its fair share
+and does not react, shows the detector without congestion control, and is not compared.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ _PARTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _PULSES = "pulses"
 _DURATION_S = 60.0
 
-#: What is stated of the median η of a part of elastic traffic, and of the time with an η above the
-#: threshold.
+#: Published statements on the median η by elastic share, and on the time above the threshold.
 _MEDIANS = {
     0.0: ("inelastic traffic", quantity(1, "section 3.4")),
     1.0: ("elastic traffic", quantity(10, "section 3.4")),
@@ -46,7 +45,7 @@ _CORRECT = percentage(75, "section 3.4")
 
 
 def poisson_mbps(part: float) -> float:
-    """Return the rate of Poisson traffic beside which fair shares make CUBIC this part.
+    """Return the Poisson rate with which CUBIC is this share of the cross traffic.
 
     Examples
     --------
@@ -60,7 +59,7 @@ def poisson_mbps(part: float) -> float:
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     duration_s = 16.0 if quick else _DURATION_S
-    made = []
+    scenarios = []
     for sender in (_PULSES, *(cca for cca in testbed.CCAS if cca == "nimbus")):
         for part in (0.0, 1.0) if quick else _PARTS:
             rate = poisson_mbps(part)
@@ -68,7 +67,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
             cross = [Flow(kind="poisson", rate_mbps=rate)] if rate else []
             cross += [Flow(cca="cubic")] if part else []
             own = pulser(share, duration_s) if sender == _PULSES else (Flow(cca=sender),)
-            made += [
+            scenarios += [
                 shared(
                     *own,
                     *cross,
@@ -78,7 +77,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
                 )
                 for seed in seeds(quick=quick)
             ]
-    return tuple(made)
+    return tuple(scenarios)
 
 
 def _measure(run: Run) -> Rows:
@@ -88,7 +87,7 @@ def _measure(run: Run) -> Rows:
     poisson = next((f.rate_mbps for f in scenario.flows if f.kind == "poisson"), 0.0)
     is_mixed = any(flow.cca == "cubic" for flow in scenario.flows)
     part = next(p for p in _PARTS if is_mixed == bool(p) and poisson_mbps(p) == poisson)
-    seen = verdicts(run, flows=range(own)).loc[SETTLED_S:]
+    observed = verdicts(run, flows=range(own)).loc[SETTLED_S:]
     return [
         {
             "sender": scenario.flows[0].cca or _PULSES,
@@ -98,7 +97,7 @@ def _measure(run: Run) -> Rows:
             "elasticity": row.elasticity,
             "elastic_share": row.elastic_share,
         }
-        for time_s, row in zip(seen.index, seen.itertuples(), strict=True)
+        for time_s, row in zip(observed.index, observed.itertuples(), strict=True)
     ]
 
 
@@ -136,7 +135,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 def _statement(sender: str, published: Published) -> Published:
-    """Return the statement as far as it is of this sender."""
+    """Return the statement if it applies to this sender."""
     return published if sender != _PULSES else unbounded("variant", published.where)
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Alternating cross traffic (Goyal et al. 2022, Figure 7 and Table 1).
 
-Where the paper leaves room: the levels of the cross traffic are given at the top of its graph, not
-in its text, and the authors' published scripts do not have them. From the text, traffic is elastic
-from 20 to 120 s, "elastic, inelastic, and a mix of the two"; it refers to 100 to 120, 140 to 160
-and 160 to 180 s as parts; and as NimbusCC's 27.5 Mbit/s are 10 % below the fair share, that is 30.5
-Mbit/s on average. The levels here change every 20 s and have this average. A throughput is the mean
-of a region as a percentage of the mean fair share there, over all of its time.
+Decisions where the paper leaves room: the levels of the cross traffic appear at the top of its
+graph, not in its text, and the authors' published scripts do not contain them. According to the
+text, traffic is elastic from 20 to 120 s, "elastic, inelastic, and a mix of the two"; it refers to
+100 to 120, 140 to 160 and 160 to 180 s as parts; and since NimbusCC's 27.5 Mbit/s are 10 % below
+the fair share, that share is 30.5 Mbit/s on average. The levels here change every 20 s and have
+this average. Throughput is the mean over a region as a percentage of the region's mean fair share.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from ccbench.studies.published import Published
 
 _STEP_S = 20.0
-#: Mbit/s of Poisson traffic and long CUBIC flows, in steps.
+#: Poisson traffic in Mbit/s and number of long CUBIC flows in each step.
 _LEVELS = ((16, 0), (16, 1), (32, 2), (0, 4), (0, 3), (0, 1), (16, 0), (32, 0), (48, 0))
 _INTERVAL_S = 1.0
 
-#: Table 1: throughput off the fair share, elastic and inelastic, in percent, and the queueing delay
-#: beside inelastic traffic in ms.
+#: Table 1: deviation of throughput from the fair share with elastic and inelastic traffic in
+#: percent, and queueing delay with inelastic traffic in ms.
 _TABLE_1 = {
     "nimbus": (-10, 0, 12),
     "nimbus_copa": (-15, -1, 14),
@@ -48,13 +48,13 @@ _TABLE_1 = {
     "vegas": (-79, -15, 3),
     "copa": (-54, -19, 18),
 }
-#: The delay of both NimbusCC variants by the text of section 5.
+#: The delay of both NimbusCC variants according to section 5.
 _LOW_DELAY = at_most(15, "section 5")
 
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of a schedule: so much Poisson traffic and so many CUBIC flows from `start_s` on."""
+    """A phase of a schedule: Poisson traffic and a number of CUBIC flows from `start_s` on."""
 
     start_s: float
     poisson_mbps: float
@@ -66,7 +66,7 @@ class Phase:
         return self.cubic_flows > 0
 
     def fair_share_mbps(self, link_mbps: float = LINK_MBPS) -> float:
-        """Return what a backlogged flow beside them should get.
+        """Return the fair share of one additional backlogged flow.
 
         Examples
         --------
@@ -77,7 +77,7 @@ class Phase:
 
 
 def phased(phases: Sequence[Phase], duration_s: float) -> tuple[Flow, ...]:
-    """Return the flows of a schedule: each phase has flows of its own.
+    """Return the flows of a schedule, with separate flows for each phase.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def phased(phases: Sequence[Phase], duration_s: float) -> tuple[Flow, ...]:
 
 
 def phases(step_s: float) -> list[Phase]:
-    """Return the schedule, with steps of this length.
+    """Return the schedule with steps of `step_s` seconds.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def phases(step_s: float) -> list[Phase]:
 
 
 def alternating(ccas: Sequence[str], *, quick: bool) -> tuple[Scenario, ...]:
-    """Return a scenario with this cross traffic for each of these senders and each seed."""
+    """Return a scenario with this cross traffic for each sender and seed."""
     step_s = 2.0 if quick else _STEP_S
     duration_s = step_s * len(_LEVELS)
     return tuple(
@@ -130,7 +130,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def over_time(run: Run) -> Rows:
-    """Return a row for each second: throughput, fair share, and what packets have waited."""
+    """Return a row per second with throughput, fair share, and queueing delay."""
     step_s = run.scenario.duration_s / len(_LEVELS)
     mbps = run.throughput(_INTERVAL_S)[0]
     delay = delays_ms(run)
@@ -154,18 +154,19 @@ def over_time(run: Run) -> Rows:
 
 
 def regions(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each run of :func:`over_time`: throughputs in percent, delays in ms.
+    """Return a row per run with throughputs in percent and delays in ms.
 
     Parameters
     ----------
     table : DataFrame
-        The rows of several runs.
+        The rows of :func:`over_time` for several runs.
 
     Returns
     -------
     DataFrame
-        Index ``cca`` and ``seed``; columns ``elastic_percent`` and ``inelastic_percent``, the
-        throughput by the fair share, ``delay_ms`` (inelastic traffic) and ``elastic_delay_ms``.
+        Index ``cca`` and ``seed``; columns ``elastic_percent`` and ``inelastic_percent``,
+        throughput relative to the fair share, ``delay_ms`` (inelastic traffic) and
+        ``elastic_delay_ms``.
     """
     sums = table.groupby(["cca", "seed", "is_elastic"], sort=False)[
         ["mbps", "share_mbps", "waited_ms", "packets"]
@@ -183,22 +184,22 @@ def regions(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    found = regions(table)
-    what = (
+    by_region = regions(table)
+    quantities = (
         ("elastic_percent", "throughput by the fair share, elastic traffic", "%"),
         ("inelastic_percent", "throughput by the fair share, inelastic traffic", "%"),
         ("delay_ms", "mean queueing delay, inelastic traffic", "ms"),
     )
     comparisons = tuple(
-        compared(f"{cca}: {words}", found.loc[cca, column], published, unit=unit)
-        for cca in found.index.unique("cca")
-        for (column, words, unit), published in zip(what, _published(str(cca)), strict=True)
+        compared(f"{cca}: {words}", by_region.loc[cca, column], published, unit=unit)
+        for cca in by_region.index.unique("cca")
+        for (column, words, unit), published in zip(quantities, _published(str(cca)), strict=True)
     )
     return Findings(table=table, figure=draw(table), comparisons=comparisons)
 
 
 def _published(cca: str) -> tuple[Published, ...]:
-    """Return Table 1's row of a sender, with what the text adds to it."""
+    """Return Table 1's row of a sender, refined by the text."""
     *changes, delay_ms = _TABLE_1[cca]
     delay = quantity(delay_ms, "Table 1")
     if cca.startswith("nimbus"):
@@ -212,7 +213,7 @@ def _published(cca: str) -> tuple[Published, ...]:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Return the picture of the first seed of each sender."""
+    """Draw the first seed of each sender."""
     ccas = list(table["cca"].unique())
     figure = Figure(figsize=(8, 2 * len(ccas)), layout="constrained")
     grid = figure.subplots(len(ccas), sharex=True, squeeze=False)[:, 0]

@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """A heavy-tailed mix of flows as cross traffic (Goyal et al. 2022, Figures 8, 9 and 19).
 
-100,000 CUBIC flows in 360 s offer half the link, with the sizes that the authors have published
+100,000 CUBIC flows in 360 s offer half of the link's rate, with the sizes published by the authors
 ("caida" in :mod:`ccbench.experiment.flow_sizes`). The set-up is that of their traffic generator
 (github.com/akshayknarayan/empirical-traffic-gen, ``exp.py``):
 
-- **200 connections** stay open, and each flow is sent over one of them at random, behind what that
-  one still has to send. Linux keeps the slow-start threshold of an idle connection and halves its
-  window for each retransmission timeout.
-- **Completion times** count from the client's request. The virtual kernel has the whole propagation
-  delay in the other direction, so a base RTT is added to the times from send to delivery.
+- **200 connections** stay open, and each flow uses a random connection, queued behind that
+  connection's earlier flows. Linux retains the slow-start threshold of an idle connection and
+  halves its window for each retransmission timeout.
+- **Completion times** start with the client's request. The virtual kernel has the whole propagation
+  delay in the other direction, so a base RTT is added to the times from sending to delivery.
 
-Where the paper leaves room:
+Decisions where the paper leaves room:
 
-- **Each seed** draws other flows; the load varies with the few that are larger than 5 MB. All
-  schemes meet the same flows.
-- **The fair share** over time is that of processor sharing: each flow present has an equal part of
-  the link at any time. It depends on the flows alone, not on the scheme.
-- **Elastic**, in the paper's words, is a flow "larger than the initial congestion window of 10
-  packets, finishing in greater than a RTT": here the base RTT with the queueing delay at the flow's
-  start. A second definition, flows that take longer than a window of the FFT, is shown without a
+- **Each seed** draws different flows; the load varies with the few flows larger than 5 MB. All
+  schemes run with the same flows.
+- **The fair share** over time is that of processor sharing: all flows present have equal shares of
+  the link at all times. It depends on the flows alone, not on the scheme.
+- **Elastic** flows are, in the paper's words, "larger than the initial congestion window of 10
+  packets, finishing in greater than a RTT": here the base RTT plus the queueing delay at the flow's
+  start. A second definition, flows that last longer than a window of the FFT, is shown without a
   verdict.
-- **A throughput profile** is the five percentiles that Figure 8b draws. Two of them are compared by
-  the percentile in which they differ most, as a part of the link.
+- **A throughput profile** consists of the five percentiles drawn in Figure 8b. Two profiles are
+  compared by the percentile with the largest difference, as a percentage of the link's rate.
 - **Flow sizes** are grouped by powers of ten from the initial window of 15 KB on.
 """
 
@@ -69,26 +69,26 @@ if TYPE_CHECKING:
 
 _DURATION_S = 360.0
 _INTERVAL_S = 5.0
-#: The last flows have some time to end.
+#: Time for the last flows to complete, in seconds.
 _DRAIN_S = 2.0
 _CONNECTIONS = 200
 _QUANTILES = np.arange(1, 100) / 100
-#: Of Figure 8b: ends of the whiskers, edges of the box, median.
+#: Percentiles of Figure 8b: ends of the whiskers, edges of the box, median.
 _PROFILE_PERCENT = (10, 25, 50, 75, 90)
 _SIZES_BYTES = (INITIAL_WINDOW_BYTES, 150_000, 1_500_000, 150_000_000)
 #: "When the fraction of the elastic traffic is high" (section 7.1).
 _HIGH_SHARE = 0.3
 _SHORT = "up to 15 KB"
-#: Interval at which the flows present are counted.
+#: Sampling interval of the number of active flows in seconds.
 _STEP_S = 0.1
-#: The definitions of elastic traffic: the paper's, and flows that take longer than an FFT's window.
+#: Definitions of elastic traffic: the paper's, and flows that last longer than an FFT window.
 _DEFINITIONS = ("elastic", "lasting")
 _TEXT = "section 7.1"
 
 
 @cache
 def _mix(seed: int, stop_s: float, ccas: tuple[str, ...]) -> tuple[Flow, ...]:
-    """Return the mix of a seed over its connections, which take turns with these CCAs."""
+    """Return a seed's mix on its connections, which use these CCAs in turn."""
     flows = FlowMix(sizes="caida", load_mbps=LINK_MBPS / 2, stop_s=stop_s, seed=seed).arrivals()
     chosen = stream(seed, "connections").integers(_CONNECTIONS, size=len(flows)).tolist()
     carried: list[list[tuple[float, int]]] = [[] for _ in range(_CONNECTIONS)]
@@ -115,7 +115,7 @@ def mixed(
     others: tuple[str, ...] = ("cubic",),
     settings: Mapping[str, int] | None = None,
 ) -> Scenario:
-    """Return a backlogged flow beside the mix, whose connections take turns with these CCAs.
+    """Return a backlogged flow with the mix, whose connections use these CCAs in turn.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def deviations_mbps(run: Run) -> pd.Series[float]:
-    """Return how far the first flow is off its fair share in each interval."""
+    """Return the first flow's deviation from its fair share in each interval."""
     arrivals = sorted(
         (start_s, size * MTU_BYTES / MSS_BYTES)
         for flow in run.scenario.flows[1:]
@@ -177,10 +177,10 @@ def _measure(run: Run) -> Rows:
         present = _presence(done[done[name]], run.scenario.duration_s)
         rows.append(row(f"{name}_percent", 0, 100 * present.mean()))
     if run.scenario.flows[0].cca == "nimbus":
-        seen = verdicts(run).loc[SETTLED_S:]
-        rows += [row("eta", time_s, value) for time_s, value in seen["elasticity"].items()]
-        called_elastic = 100 * seen["is_elastic"]
-        shares = _shares(run, done, seen.index)
+        observed = verdicts(run).loc[SETTLED_S:]
+        rows += [row("eta", time_s, value) for time_s, value in observed["elasticity"].items()]
+        called_elastic = 100 * observed["is_elastic"]
+        shares = _shares(run, done, observed.index)
         for name in _DEFINITIONS:
             share = shares[name]
             rows += [row(f"{name}_share", time_s, value) for time_s, value in share.items()]
@@ -192,12 +192,12 @@ def _measure(run: Run) -> Rows:
 
 
 def classified(done: pd.DataFrame, waited_ms: pd.Series[float], base_rtt_ms: float) -> pd.DataFrame:
-    """Return the flows of the mix with what they are by each definition of elastic traffic.
+    """Return the flows of the mix, classified by each definition of elastic traffic.
 
     Parameters
     ----------
     done : DataFrame
-        As ``run.completion_times()`` gives it.
+        The result of ``run.completion_times()``.
     waited_ms : Series
         Queueing delays over time, index ``time_s``.
     base_rtt_ms : float
@@ -207,11 +207,11 @@ def classified(done: pd.DataFrame, waited_ms: pd.Series[float], base_rtt_ms: flo
     -------
     DataFrame
         Index ``flow``, the connection; columns ``start_s``, ``size_bytes``, ``fct_s`` (infinite if
-        the flow never ended), ``elastic`` and ``lasting``.
+        the flow did not complete), ``elastic`` and ``lasting``.
 
     Examples
     --------
-    Of three flows, one fits in the initial window, and one takes no longer than an RTT:
+    Of three flows, one fits into the initial window, and one takes no longer than an RTT:
 
     >>> sizes, took = [10_000, 20_000, 20_000], [0.2, 0.06, 0.2]
     >>> done = pd.DataFrame({"start_s": 1.0, "size_bytes": sizes, "fct_s": took})
@@ -229,7 +229,7 @@ def classified(done: pd.DataFrame, waited_ms: pd.Series[float], base_rtt_ms: flo
 
 
 def _presence(flows: pd.DataFrame, duration_s: float) -> pd.Series[bool]:
-    """Return at what times any of these flows is there; index ``time_s``."""
+    """Return the times at which any of these flows is active; index ``time_s``."""
     times = np.arange(0, duration_s, _STEP_S)
     begun = np.searchsorted(np.sort(flows["start_s"]), times, side="right")
     ended = np.searchsorted(np.sort(flows["start_s"] + flows["fct_s"]), times, side="right")
@@ -237,21 +237,21 @@ def _presence(flows: pd.DataFrame, duration_s: float) -> pd.Series[bool]:
 
 
 def _shares(run: Run, done: pd.DataFrame, ends_s: pd.Index[float]) -> pd.DataFrame:
-    """Return what part of the cross traffic's bytes is elastic in each window of the FFT.
+    """Return the elastic share of the cross traffic's bytes in each window of the FFT.
 
     Parameters
     ----------
     run : Run
         A run of :func:`mixed`.
     done : DataFrame
-        Its flows, as :func:`classified` gives them.
+        Its flows, as returned by :func:`classified`.
     ends_s : Index
-        The ends of windows of the FFT.
+        The ends of the FFT windows.
 
     Returns
     -------
     DataFrame
-        Index `ends_s`, a column for each definition.
+        Index `ends_s`, one column per definition.
     """
     passed = packets.delivered(run)
     passed = passed[passed["flow"] != 0]
@@ -269,24 +269,24 @@ def _shares(run: Run, done: pd.DataFrame, ends_s: pd.Index[float]) -> pd.DataFra
 
 
 def carried_flows(passed: pd.DataFrame, done: pd.DataFrame) -> Any:
-    """Return which flow each packet belongs to, of those that its connection carries in turn.
+    """Return the flow of each packet, for connections that carry several flows.
 
-    A connection delivers its flows one after the other, so a packet belongs to the first flow that
-    ends with this packet or later.
+    A connection delivers its flows sequentially, so a packet belongs to the first flow that ends
+    with this packet or later.
 
     Parameters
     ----------
     passed : DataFrame
         Packets with the columns ``flow``, the connection, ``bytes``, ``arrival_s`` and
-        ``queueing_ms``, as of :func:`ccbench.run.packets.delivered`.
+        ``queueing_ms``, as returned by :func:`ccbench.run.packets.delivered`.
     done : DataFrame
-        Flows in the order of their connections and, of each, of their start, as of
-        :func:`classified`; each connection has one or more.
+        Flows ordered by connection and start, as returned by :func:`classified`; at least one per
+        connection.
 
     Returns
     -------
     ndarray
-        Positions in `done`, one for each packet.
+        Positions in `done`, one per packet.
 
     Examples
     --------
@@ -295,22 +295,22 @@ def carried_flows(passed: pd.DataFrame, done: pd.DataFrame) -> Any:
     >>> carried_flows(passed.assign(queueing_ms=30.0), done).tolist()
     [0, 2, 1]
     """
-    # A packet is delivered when the link has sent it; half of that time is left out, so that
-    # rounding does not move the last packet of a flow to the next one.
+    # A packet is delivered once the link has sent it. Only half of that time is added, so that
+    # rounding does not assign the last packet of a flow to the next flow.
     on_link_s = passed["bytes"].to_numpy() * 8e-6 / LINK_MBPS
     delivered_s = passed["arrival_s"] + passed["queueing_ms"] / 1e3 + on_link_s / 2
-    # Times of one connection lie behind those of the connections before it.
+    # Offset times so that those of each connection follow those of the previous one.
     latest_s = 1 + delivered_s.max()
     ends_s = np.minimum(done["start_s"] + done["fct_s"], latest_s - _STEP_S)
     ends = done.index.to_numpy() * latest_s + ends_s.to_numpy()
-    found = np.searchsorted(ends, passed["flow"] * latest_s + delivered_s)
-    # What comes after a connection's last flow was sent again for nothing.
+    positions = np.searchsorted(ends, passed["flow"] * latest_s + delivered_s)
+    # Packets after a connection's last flow are spurious retransmissions.
     last = np.searchsorted(done.index, passed["flow"], side="right") - 1
-    return np.minimum(found, last)
+    return np.minimum(positions, last)
 
 
 def _label(i: int) -> str:
-    """Name a group of sizes."""
+    """Return the label of a size group."""
     return _SHORT if i == 0 else f"{_SIZES_BYTES[i - 1] / 1e6:g} to {_SIZES_BYTES[i] / 1e6:g} MB"
 
 
@@ -320,12 +320,12 @@ def profiles(deviations: pd.DataFrame) -> dict[str, pd.DataFrame]:
     Parameters
     ----------
     deviations : DataFrame
-        With the columns ``cca``, ``seed`` and ``value``, a row for each interval.
+        Table with the columns ``cca``, ``seed`` and ``value``, one row per interval.
 
     Returns
     -------
     dict of str to DataFrame
-        By the name of the percentile, a row for each seed and a column for each CCA.
+        By percentile, one row per seed and one column per CCA.
     """
     return {
         f"{percent}th": deviations.pivot_table(
@@ -340,7 +340,7 @@ def profiles(deviations: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def profile_difference(of: Mapping[str, pd.DataFrame], published: Published) -> Comparison:
-    """Compare NimbusCC's throughput profile with CUBIC's, as :func:`profiles` gives them."""
+    """Compare the throughput profiles (:func:`profiles`) of NimbusCC and CUBIC."""
     apart = {name: 100 * (each["nimbus"] - each["cubic"]) / LINK_MBPS for name, each in of.items()}
     name, values = farthest(apart, 0)
     return compared(
@@ -353,7 +353,7 @@ def profile_difference(of: Mapping[str, pd.DataFrame], published: Published) -> 
 
 def _conclude(table: pd.DataFrame) -> Findings:
     def of(what: str, at: object = None) -> pd.DataFrame:
-        """Return a row for each seed, a column for each CCA."""
+        """Return a quantity with one row per seed and one column per CCA."""
         rows = table[(table["what"] == what) & ((table["at"] == at) | (at is None))]
         return rows.pivot_table(index="seed", columns="cca", values="value", dropna=False)
 
@@ -471,7 +471,7 @@ def _figure(table: pd.DataFrame) -> Figure:
     boxes.set_ylabel("off the fair share (Mbit/s)")
     fct = table[table["what"] == "fct_p95_s"]
     fct = fct.pivot_table(index="at", columns="cca", values="value", sort=False)[ccas]
-    fct = fct.where(np.isfinite(fct))  # where more than 5 % did not end
+    fct = fct.where(np.isfinite(fct))  # infinite if more than 5 % did not complete
     fct.plot.bar(ax=times, rot=0, logy=True, color=[COLOURS[cca] for cca in ccas])
     times.set_xlabel("flow size")
     times.set_ylabel("95th percentile of completion times (s)")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accuracy by buffer, round-trip time and queue management (Goyal et al. 2022, appendix D.1).
 
-Buffers of 0.25 to 4 BDP at 25, 50 and 75 ms; PIE with targets of 0.25 and 1 BDP at 50 ms. The two
-exceptions that the paper names are buffers that hold no more than NimbusCC's target delay, and PIE
-with as small a target. Where the paper leaves room: PIE's queue has room for 4 BDP.
+Buffers of 0.25 to 4 BDP at 25, 50 and 75 ms; PIE with targets of 0.25 and 1 BDP at 50 ms. The
+paper's two exceptions are buffers that hold no more than NimbusCC's target delay, and PIE with an
+equally small target. Decision where the paper leaves room: PIE's queue holds 4 BDP.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 _BUFFERS_BDP = (0.25, 0.5, 1.0, 2.0, 4.0)
 _RTTS_MS = (25.0, 50.0, 75.0)
 _TARGETS_BDP = (0.25, 1.0)
-#: BasicDelay's d_t. What a link sends in this time is a shallow buffer, for instance 0.25 BDP at
-#: 50 ms.
+#: BasicDelay's d_t. A shallow buffer holds what the link sends in this time, for example 0.25 BDP
+#: at 50 ms.
 _SHALLOW_MS = 12.5
 _TEXT = "appendix D.1"
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     duration_s = 16.0 if quick else 120.0
-    made = []
+    scenarios = []
     for category in CATEGORIES:
         for seed in seeds(quick=quick):
-            made += [
+            scenarios += [
                 shared(
                     Flow(cca="nimbus"),
-                    # All of them have the sender's RTT.
+                    # All flows have the sender's RTT.
                     *cross_traffic(category),
                     rtt_ms=rtt_ms,
                     queue_bdp=buffer,
@@ -54,7 +54,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
                 for rtt_ms in (_RTTS_MS[1:2] if quick else _RTTS_MS)
                 for buffer in ((0.25, 2.0) if quick else _BUFFERS_BDP)
             ]
-            made += [
+            scenarios += [
                 shared(
                     Flow(cca="nimbus"),
                     *cross_traffic(category),
@@ -67,7 +67,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
                 )
                 for target in _TARGETS_BDP
             ]
-    return tuple(made)
+    return tuple(scenarios)
 
 
 def _measure(run: Run) -> Rows:
@@ -99,8 +99,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
             else ("all deeper queues", at_least(98, _TEXT, text="98 or more in all cases but two"))
         )
         worst = worst_case(rows, by)
-        what = f"accuracy, {cross}, lowest of {cases} ({worst.name} BDP)"
-        comparisons.append(compared(what, worst, published))
+        description = f"accuracy, {cross}, lowest of {cases} ({worst.name} BDP)"
+        comparisons.append(compared(description, worst, published))
     for queue, words in (("droptail", "a buffer"), ("pie", "PIE with a target")):
         rows = table[(table["queue"] == queue) & shallow & (table["rtt_ms"] == RTT_MS)]
         inelastic = rows[rows["cross"] == "inelastic"].set_index("seed")

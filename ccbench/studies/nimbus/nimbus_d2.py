@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The detection threshold beside a heavy-tailed mix (Goyal et al. 2022, appendix D.2, Figure 25).
+"""The detection threshold with a heavy-tailed mix (Goyal et al. 2022, appendix D.2, Figure 25).
 
-The experiment of ``nimbus-8`` with thresholds from 1 to 6. Where the paper leaves room: deviations
-from the fair share are over 5 s, as in its Figure 8.
+The experiment of ``nimbus-8`` with thresholds from 1 to 6. Decision where the paper leaves room:
+deviations from the fair share are over 5 s, as in its Figure 8.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _THRESHOLDS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 _SETTING = "threshold_percent"
 _TEXT = "appendix D.2"
-#: What the module has by itself: these runs are those of ``nimbus-8``.
+#: The module's default, with the same runs as ``nimbus-8``.
 _DEFAULT = 2.0
 
 
@@ -50,12 +50,12 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def _measure(run: Run) -> Rows:
-    told = dict(run.scenario.sysctls).get(f"net.ipv4.tcp_nimbus_{_SETTING}")
+    configured = dict(run.scenario.sysctls).get(f"net.ipv4.tcp_nimbus_{_SETTING}")
     off = deviations_mbps(run)
     mode = run.cca_info(0)["mode"]
     return [
         {
-            "threshold": _DEFAULT if told is None else float(told) / 100,
+            "threshold": _DEFAULT if configured is None else float(configured) / 100,
             "seed": run.scenario.seed,
             "delay_percent": 100 * float((mode == 1).mean()),
             "median_rtt_ms": float(delays_ms(run).median()) + run.scenario.rtt_ms,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two bottlenecks in a row (Goyal et al. 2022, appendix D.4, Table 4).
+"""Two bottlenecks in series (Goyal et al. 2022, appendix D.4, Table 4).
 
-192 Mbit/s, then 96 Mbit/s, each with elastic or inelastic cross traffic that crosses this link
-only. Where the paper leaves room: cross traffic is that of section 7.2, a NewReno flow or Poisson
-traffic of half the link; both queues have room for 2 BDP of their link; the status quo is CUBIC;
-NimbusCC is given the slower link's rate.
+192 Mbit/s, then 96 Mbit/s, each with separate elastic or inelastic cross traffic. Decisions where
+the paper leaves room: cross traffic is that of section 7.2, a NewReno flow or Poisson traffic of
+half the link; both queues hold 2 BDP of their link; the status quo is CUBIC; NimbusCC is given the
+slower link's rate.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 _FIRST_MBPS = 2 * LINK_MBPS
 _STATUS_QUO = "cubic"
-#: Traffic on the first and the second link: throughput off the status quo in percent, delay in ms.
+#: By traffic on the first and second link: change of throughput from the status quo in percent,
+#: delay in ms.
 _TABLE_4 = {
     ("elastic", "elastic"): (-3, 146),
     ("inelastic", "elastic"): (5, 76),
@@ -41,30 +42,33 @@ _TABLE_4 = {
 
 
 def scenario(cca: str, kinds: tuple[str, str], seed: int, duration_s: float) -> Scenario:
-    """Return a flow that passes both links, with cross traffic of these kinds on each.
+    """Return a flow over both links, with the given kind of cross traffic on each.
 
     Examples
     --------
-    >>> one = scenario("cubic", ("elastic", "inelastic"), 1, 60.0)
-    >>> one.flow_table()[["kind", "first_bottleneck", "last_bottleneck"]].values.tolist()
+    >>> flows = scenario("cubic", ("elastic", "inelastic"), 1, 60.0).flow_table()
+    >>> flows[["kind", "first_bottleneck", "last_bottleneck"]].values.tolist()
     [['bulk', 0, 1], ['bulk', 0, 0], ['poisson', 1, 1]]
     """
     (first,) = cross_traffic(kinds[0], link_mbps=_FIRST_MBPS)
     (second,) = cross_traffic(kinds[1])
-    one = shared(
+    base = shared(
         Flow(cca=cca),
         duration_s=duration_s,
         seed=seed,
         name=f"{cca}, {kinds[0]} and {kinds[1]} traffic",
     )
     return replace(
-        one,
+        base,
         flows=(
-            *one.flows,
+            *base.flows,
             replace(first, last_bottleneck=0, label=kinds[0]),
             replace(second, first_bottleneck=1, label=kinds[1]),
         ),
-        bottlenecks=(Bottleneck(bandwidth_mbps=_FIRST_MBPS, queue_bdp=QUEUE_BDP), *one.bottlenecks),
+        bottlenecks=(
+            Bottleneck(bandwidth_mbps=_FIRST_MBPS, queue_bdp=QUEUE_BDP),
+            *base.bottlenecks,
+        ),
     )
 
 
@@ -99,16 +103,16 @@ def _conclude(table: pd.DataFrame) -> Findings:
     comparisons = []
     for (first, second), (change, delay_ms) in _TABLE_4.items():
         case = rows.xs((first, second), level=("first", "second"))
-        mine, usual = (case.xs(cca, level="cca") for cca in ("nimbus", _STATUS_QUO))
+        nimbus, usual = (case.xs(cca, level="cca") for cca in ("nimbus", _STATUS_QUO))
         comparisons += [
             compared(
                 f"{first}, then {second}: throughput by CUBIC's",
-                100 * mine["mbps"] / usual["mbps"],
+                100 * nimbus["mbps"] / usual["mbps"],
                 relative_to(change, "Table 4"),
             ),
             compared(
                 f"{first}, then {second}: mean delay in both queues",
-                mine["delay_ms"],
+                nimbus["delay_ms"],
                 quantity(delay_ms, "Table 4"),
                 unit="ms",
             ),
@@ -141,7 +145,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 def _draw_bars(axes: Axes, table: pd.DataFrame, unit: str) -> None:
-    """Draw a group of bars for each row of a table, one for each column."""
+    """Draw a group of bars per row of a table, one bar per column."""
     table.plot.bar(ax=axes, rot=0, width=0.8)
     axes.set_ylabel(unit)
     axes.grid(axis="y", alpha=0.3)

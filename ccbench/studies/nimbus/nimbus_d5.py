@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long it takes to elect a pulser (Goyal et al. 2022, appendix D.5, Table 5).
+"""Time to elect a pulser (Goyal et al. 2022, appendix D.5, Table 5).
 
-Eight NimbusCC flows with Vegas start at once and elect a pulser, 45 s, by κ. 20 seeds, as the paper
-has 20 runs. Where it leaves room: a pulser is elected when the first flow becomes one (a run
-without any counts with its length), and several are there while two flows or more are pulsers, as a
-part of all 45 s.
+Eight NimbusCC flows with Vegas start simultaneously and elect a pulser, for several values of κ.
+Runs last 45 s, with 20 seeds for the paper's 20 runs. Decisions where the paper leaves room: a
+pulser is elected when the first flow becomes one (a run without any counts with its duration), and
+the time with several pulsers is a percentage of the whole 45 s.
 
-Ours wait for a whole window of the FFT, 5 s, before they look for a pulser. The paper's, which have
-one after 2.7 s with κ = 2, do not.
+The implementation here waits for a whole window of the FFT, 5 s, before flows look for a pulser.
+The paper's flows, which have one after 2.7 s with κ = 2, do not.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SEEDS = 20
 _SETTING = "kappa_percent"
 
 
-#: Table 5: for each κ, the time to elect a pulser (s), and that with several (%).
+#: Table 5: by κ, the time to elect a pulser (s), and the time with several pulsers (%).
 _TABLE_5 = {
     0.5: (19.8, 0.0),
     0.75: (15.3, 4.6),

@@ -2,9 +2,9 @@
 """Accuracy by the cross traffic's round-trip times (Goyal et al. 2022, section 7.2).
 
 RTTs of 10 to 200 ms, and several elastic flows of 20, 40, ... 100 ms. Inelastic traffic has no RTT
-and runs once. Where the paper leaves room: it speaks of "backlogged NewReno flows" without their
-number, here three; a single one is shown without a verdict. With n elastic flows in a mix, Poisson
-traffic has as much as they have together if shares are fair.
+and runs once. Decisions where the paper leaves room: it does not state the number of "backlogged
+NewReno flows", which is three here; a single one is shown without a verdict. In a mix with n
+elastic flows, the rate of Poisson traffic is the sum of their fair shares.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ _EQUAL = 3
 _STEP_MS = 20
 _MOST = 5
 _TEXT = "section 7.2"
-#: What is stated of pure traffic, of a mix, and of either with several RTTs.
+#: Published statements on pure traffic, a mix, and either with several RTTs.
 _PURE = at_least(98, _TEXT, text="more than 98 in all cases")
 _MIX = at_least(85, _TEXT, text="more than 85 in all cases")
 _SEVERAL_PURE = percentage(98, _TEXT)
 _SEVERAL_MIX = at_least(90, _TEXT, text="greater than 90 in all cases")
-#: All flows are as far from this, which is the shortest of all.
+#: Base RTT of the scenarios, the shortest of all.
 _BASE_MS = 10.0
 
 
 def scenario(category: str, rtts_ms: tuple[int, ...], seed: int, duration_s: float) -> Scenario:
-    """Return NimbusCC beside NewReno flows of these RTTs, Poisson traffic, or both."""
+    """Return NimbusCC with NewReno flows of these RTTs, Poisson traffic, or both."""
     count = len(rtts_ms) if category != "inelastic" else 0
-    # Of 2 n + 1 parts n are Poisson's, n the others' and one NimbusCC's.
+    # Of 2 n + 1 shares, Poisson traffic has n, the elastic flows n and NimbusCC one.
     part = count / (2 * count + 1) if count else 1 / 2
     cross = [Flow(cca="reno", extra_rtt_ms=rtt_ms - _BASE_MS) for rtt_ms in rtts_ms[:count]]
     if category != "elastic":
@@ -108,7 +108,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 def _compare(cross: str, rows: pd.DataFrame) -> list[Comparison]:
-    """Compare the accuracy of a category, whose statement depends on the flows' RTTs."""
+    """Return the comparisons of a category, with statements that depend on the flows' RTTs."""
 
     def lowest(words: str, cases: pd.DataFrame, published: Published) -> Comparison:
         worst = worst_case(cases, ["rtts_ms"])

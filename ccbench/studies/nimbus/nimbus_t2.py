@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """NimbusCC's classification of cross traffic (Goyal et al. 2022, Table 2).
 
-One flow beside NimbusCC. Its class is the one in which NimbusCC puts it for more than half of the
-time, from 10 s on. Where the paper leaves room: the application offers a quarter of the link over
-CUBIC, and the constant stream is half of the link. Linux has no PCC-Vivace and no congestion
-control with a fixed window.
+One flow competes with NimbusCC. Its class is NimbusCC's verdict for more than half of the time,
+from 10 s on. Decisions where the paper leaves room: the application offers a quarter of the link
+over CUBIC, and the constant stream is half of the link. Linux has neither PCC-Vivace nor a
+congestion control with a fixed window.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def _measure(run: Run) -> Rows:
-    seen = verdicts(run).loc[SETTLED_S:]
+    observed = verdicts(run).loc[SETTLED_S:]
     own, other = run.summary()["throughput_mbps"]
     return [
         {
             "traffic": run.scenario.flows[1].label,
             "seed": run.scenario.seed,
-            "elastic_percent": 100 * float(seen["is_elastic"].mean()),
+            "elastic_percent": 100 * float(observed["is_elastic"].mean()),
             "mbps": own,
             "other_mbps": other,
         }

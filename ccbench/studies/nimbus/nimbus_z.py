@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Error of the estimated rate of the cross traffic (Goyal et al. 2022, section 3.1).
 
-Where the paper leaves room: it has "several tests with various patterns of cross traffic". Here
-these are the three categories of section 7.2 and the alternating traffic of Figure 7, from 10 s on,
-with equal weights. The estimate is the one that NimbusCC computes from its ACKs; the true rate is
-the cross traffic that the queue has accepted in a window of an RTT, of which the sender learns a
-base RTT later.
+Decisions where the paper leaves room: it mentions "several tests with various patterns of cross
+traffic". Here these are the three categories of section 7.2 and the alternating traffic of Figure
+7, from 10 s on, with equal weights. The estimate is the one that NimbusCC computes from its ACKs.
+The true rate is that of the cross traffic accepted by the queue in a window of one RTT, which
+reaches the sender a base RTT later.
 """
 
 from __future__ import annotations
@@ -67,18 +67,18 @@ def _measure(run: Run) -> Rows:
 
 
 def errors_of(run: Run) -> pd.Series[float]:
-    """Return by what part of the true rate NimbusCC's estimate is off, at each of its samples."""
+    """Return the relative error of NimbusCC's estimate at each of its samples."""
     true = observe(run).rates["true_mbps"]
-    told = run.cca_info(0)["z_mbps"].loc[SETTLED_S:]
-    then_s = told.index - run.scenario.rtt_ms / 1e3 + _ROUNDING_S
+    estimate = run.cca_info(0)["z_mbps"].loc[SETTLED_S:]
+    then_s = estimate.index - run.scenario.rtt_ms / 1e3 + _ROUNDING_S
     true_mbps = true.to_numpy()[np.searchsorted(true.index, then_s, side="right") - 1]
-    is_there = true_mbps > 0
-    error: pd.Series[float] = (told - true_mbps).abs()[is_there] / true_mbps[is_there]
+    is_positive = true_mbps > 0
+    error: pd.Series[float] = (estimate - true_mbps).abs()[is_positive] / true_mbps[is_positive]
     return error
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    # All patterns weigh the same.
+    # All patterns have equal weights.
     of_seed = table.groupby(["share", "seed"])["error_percent"].mean()
     of_traffic = table.pivot_table("error_percent", "share", "traffic", sort=False)
     comparisons = tuple(
