@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bandwidth that comes and goes (Konda and Kaur, Figure 1).
+"""Varying spare bandwidth (Konda and Kaur, Figure 1).
 
-One long transfer from 1 s on, and four constant flows of 200 Mbit/s: 50 to 400 s, 100 to 150 s, 250
-to 350 s, and 460 to 462 s.
+One long transfer starts at 1 s, and four constant-rate flows of 200 Mbit/s are active from 50 to
+400 s, 100 to 150 s, 250 to 350 s, and 460 to 462 s.
 
-Where the paper leaves room: a transfer has followed a change when its throughput over one round
-trip is within 10 % of the new bandwidth. The time that it takes to re-acquire bandwidth is the
-longest for which its throughput is below nine tenths of what is there, from the first change on.
-NewReno has no selective ACKs; the fourth case is Reno with them.
+Decisions where the paper leaves room: a transfer has adapted to a change when its throughput over
+one round trip is within 10 % of the new bandwidth. The time to re-acquire bandwidth is the longest
+period with a throughput below nine tenths of the spare bandwidth, from the first change on. NewReno
+has no selective ACKs; the fourth case is Reno with them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["scenarios"]
 
-#: When the constant flows come and go, in seconds.
+#: Start and end of each constant-rate flow in seconds.
 SCHEDULE_S = ((50.0, 400.0), (100.0, 150.0), (250.0, 350.0), (460.0, 462.0))
 DURATION_S = 600.0
 CBR_SHARE = 0.2
@@ -53,7 +53,7 @@ _QUICK_PART = 0.025
 
 
 def scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    """Return the runs, which another study shares."""
+    """Return the runs, which rapid-2 uses as well."""
     mbps, part = (_QUICK_MBPS, _QUICK_PART) if quick else (MBPS, 1.0)
     loads = [cbr(CBR_SHARE * mbps, start * part, stop * part) for start, stop in SCHEDULE_S]
     cases: tuple[tuple[str, dict[str, str]], ...] = (
@@ -75,13 +75,13 @@ def scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def _spare(run: Run, time_s: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the bandwidth that the constant flows leave at some times."""
+    """Return the bandwidth not used by the constant-rate flows at the given times."""
     scenario = run.scenario
     loads = [flow for flow in scenario.flows if flow.is_udp]
     spare = np.full(time_s.shape, scenario.bottlenecks[0].mean_mbps)
     for flow in loads:
-        there = (flow.start_s < time_s) & (time_s <= (flow.stop_s or math.inf))
-        spare[there] -= flow.rate_mbps or 0.0
+        active = (flow.start_s < time_s) & (time_s <= (flow.stop_s or math.inf))
+        spare[active] -= flow.rate_mbps or 0.0
     return spare
 
 
@@ -122,7 +122,7 @@ def _measure(run: Run) -> Rows:
                 "time_s": edge,
                 "mbps": float(mbps.to_numpy()[after].mean()),
                 "spare_mbps": float(spare[after][0]),
-                # Never: the next change came before.
+                # The next change comes first if the bandwidth is never reached.
                 "rtts": float((reached[0] if len(reached) else until) - edge) * 1e3 / RTT_MS,
                 "used_percent": used,
                 "longest_without_rtts": rows[0]["longest_without_rtts"],

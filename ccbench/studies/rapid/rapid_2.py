@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues where bandwidth comes and goes (Konda and Kaur, Figure 2).
+"""Queues with varying spare bandwidth (Konda and Kaur, Figure 2).
 
-The runs are those of Figure 1. Of queues the text has numbers for FAST only, of which there is no
-implementation here; it says that loss-based transfers lose packets when the bandwidth falls.
+The runs are those of Figure 1. The text states queue lengths only for FAST, which has no
+implementation here; it says that loss-based transfers lose packets when the bandwidth decreases.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """One loss in a million packets (Konda and Kaur, Figure 3).
 
-One long transfer on 1 Gbit/s for 600 s; the link loses every millionth packet. The paper's figure
-and its statements are about the time from 30 to 70 s.
+One long transfer on 1 Gbit/s for 600 s; the link drops every millionth packet. The paper's figure
+and statements cover the time from 30 to 70 s.
 
-Where the paper leaves room: a transfer suffers from a loss for as many round trips as its
-throughput over one is less than 95 % of the link, within 100 of the loss's repair.
+Decision where the paper leaves room: the effect of a loss is the number of round trips with a
+throughput below 95 % of the link, within 100 round trips of the loss's repair.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _WHERE = "section IV.A"
 _CCAS = ("rapid", "highspeed")
 _LOSS_EVERY = 1_000_000
 _DURATION_S = 600.0
-#: Rate, period of the loss and length of the quick version.
+#: Rate in Mbit/s, loss period in packets and duration in seconds of the quick version.
 _QUICK = (25.0, 2500, 20.0)
-#: The time that the paper shows, as parts of the run.
+#: The period shown in the paper, as shares of the run.
 _FROM_PART, _TO_PART = 30.0 / _DURATION_S, 70.0 / _DURATION_S
 _ENOUGH = 0.95
 _WITHIN_RTTS = 100
-#: Round trips that FAST needs after a loss.
+#: FAST's recovery time after a loss in round trips.
 _FAST_RTTS = 70
 
 
@@ -74,7 +74,7 @@ def _measure(run: Run) -> Rows:
     }
     rows: Rows = []
     for time_s in repaired[repaired > from_s]:
-        # What was lost has not arrived a round trip before it is repaired.
+        # A lost packet is missing at the receiver a round trip before its repair.
         part = mbps.loc[time_s - RTT_MS / 1e3 : time_s + _WITHIN_RTTS * RTT_MS / 1e3]
         suffered = float((part < _ENOUGH * link.mean_mbps).sum()) * step_rtts
         least = float(part.min()) if len(part) else float("nan")
@@ -157,7 +157,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 def _rtts(rows: pd.DataFrame, *kinds: str) -> pd.Series[float]:
-    """Return for how many round trips a scheme suffered from each loss of these kinds."""
+    """Return the duration of each loss's effect in round trips, for these kinds of losses."""
     return rows.loc[rows["kind"].isin(kinds), "rtts"]
 
 

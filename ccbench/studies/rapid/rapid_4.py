@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A mix of TCP transfers with and without a RAPID flow (Konda and Kaur, Figure 4).
 
-Transfers load a link of 120 Mbit/s with 90 Mbit/s for 40 minutes; how long each of the second half
-takes is compared between the two runs. The same transfers start at the same times in both.
+Transfers load a link of 120 Mbit/s with 90 Mbit/s for 40 minutes. The study compares the response
+times in the second half of two runs, in which the same transfers start at the same times.
 
-Where the paper leaves room: Tmix replays a recorded link, which the paper does not name. Here
-transfers start as a Poisson process; sizes are those of web servers (``"web"`` in
+Decisions where the paper leaves room: Tmix replays a recorded link, which the paper does not name.
+Here transfers start as a Poisson process; sizes are those of web servers (``"web"`` in
 :mod:`ccbench.experiment.flow_sizes.named`); round-trip times are 20 to 100 ms, 60 ms on average.
 TCP is NewReno with selective ACKs.
 
-Variants: RAPID without the drain of standing queues, which the paper does not have; and other
-mixes, for 10 minutes each: the same without transfers above 133 KB, and flows of a backbone router.
+Variants: RAPID without the drain of standing queues, which the paper does not have; and other mixes
+for 10 minutes each, namely the same without transfers above 133 KB, and flows of a backbone router.
 """
 
 from __future__ import annotations
@@ -63,21 +63,21 @@ _PARAMETERS = {
     _PATHCHIRP: {**EXACT, "tcp_rapid.drain_rtts": "0", "tcp_rapid.pathchirp": "1"},
 }
 
-#: Response times at which distributions are compared, in seconds, and percentiles.
+#: Response times in seconds, and percentiles, at which distributions are compared.
 _TIMES_S = np.geomspace(0.01, 1000, 2000)
 _AT = (50, 99)
 
 
 @cache
 def _transfers(mix: str, duration_s: float) -> tuple[Flow, ...]:
-    """Return transfers that offer the load, a group for each round-trip time."""
+    """Return transfers that offer the load, with one group per round-trip time."""
     packets_of = PACKET_BYTES / (PACKET_BYTES - 52)
-    # Sizes vary so much that a mean of theirs is not the load of one draw: sizes are drawn until
+    # Sizes vary so much that their mean does not determine the load of a draw: draw sizes until
     # there are enough bytes.
-    wanted = _LOAD_MBPS * 1e6 / 8 * duration_s / packets_of
-    most = round(1.5 * wanted / _MIXES[mix].mean_bytes)
-    sizes = _MIXES[mix].sample(most, stream(_SEED, "transfers", "sizes"))
-    sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), wanted))].astype(int)
+    target_bytes = _LOAD_MBPS * 1e6 / 8 * duration_s / packets_of
+    max_count = round(1.5 * target_bytes / _MIXES[mix].mean_bytes)
+    sizes = _MIXES[mix].sample(max_count, stream(_SEED, "transfers", "sizes"))
+    sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), target_bytes))].astype(int)
     starts = np.sort(stream(_SEED, "transfers", "starts").uniform(0, duration_s, len(sizes)))
     group = stream(_SEED, "transfers", "groups").integers(len(_EXTRA_RTTS_MS), size=len(sizes))
     return tuple(
@@ -138,7 +138,7 @@ def _measure(run: Run) -> Rows:
         "wait_ms": run.queueing_delay_ms(),
         "drops": int(run.summary()["drops"].sum()),
     }
-    # Those that have not finished take longer than any.
+    # Unfinished transfers take longer than all others.
     longer = 1 - np.searchsorted(response_s, _TIMES_S, side="right") / max(1, counted.sum())
     return [
         {**common, "response_s": float(time_s), "longer_percent": 100 * float(part)}
@@ -147,7 +147,7 @@ def _measure(run: Run) -> Rows:
 
 
 def _carried_mbps(run: Run, flows: pd.Index[int], from_s: float) -> float:
-    """Return what some of many flows got together, without a column for each."""
+    """Return the total throughput of some of many flows, without a column per flow."""
     samples = run.flows[run.flows["flow"].isin(flows)]
     total, before = (
         part.groupby("flow")["throughput_bytes"].last().sum()
@@ -171,7 +171,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 def _effects(table: pd.DataFrame, scheme: str) -> list[Comparison]:
-    """Compare the transfers of a mix and the queue with those without RAPID."""
+    """Return the comparisons of a mix's transfers and queue with those without RAPID."""
     alone, beside = (table[table["scheme"] == name] for name in (_NONE, scheme))
     before, after = alone.iloc[0], beside.iloc[0]
     is_papers = before["mix"] == _MIX and scheme == _RAPID
@@ -181,11 +181,11 @@ def _effects(table: pd.DataFrame, scheme: str) -> list[Comparison]:
     apart = np.abs(alone["longer_percent"].to_numpy() - beside["longer_percent"].to_numpy())
     left_mbps = _MBPS - after["tcp_mbps"]
 
-    def row(what: str, ours: float, published: Published, note: str) -> Comparison:
+    def row(what: str, value: float, published: Published, note: str) -> Comparison:
         if not is_papers:
             published = unbounded("variant", _WHERE)
         return Comparison(
-            what=label + what, ours=float(ours), published=published, unit="%", note=note
+            what=label + what, ours=float(value), published=published, unit="%", note=note
         )
 
     return [
@@ -219,7 +219,7 @@ def _effects(table: pd.DataFrame, scheme: str) -> list[Comparison]:
 
 
 def _time_s(case: pd.DataFrame, percent: int) -> float:
-    """Return a percentile of the response times; NaN if as many have not finished."""
+    """Return a percentile of the response times; NaN if it includes unfinished transfers."""
     shorter, times_s = 100 - case["longer_percent"].to_numpy(), case["response_s"].to_numpy()
     return float(np.interp(percent, shorter, times_s, right=np.nan))
 

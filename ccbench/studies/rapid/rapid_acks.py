@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RAPID, compressed ACKs and noise (not in Konda and Kaur).
+"""RAPID with ACK compression and noise (not in Konda and Kaur).
 
-One flow alone, and beside a constant flow of half the link, at 100 Mbit/s and 1 Gbit/s, 60 ms, a
-queue of one bandwidth-delay product, for 20 s. ACKs leave the receiver in batches, are delayed, or
-have uniform jitter. Measured is the share of the spare bandwidth that RAPID uses from 5 s on, with
-its default tolerance of 64 for noise and with none.
+One flow alone, and one competing with a constant-rate flow of half the link, at 100 Mbit/s and 1
+Gbit/s, 60 ms, a queue of one bandwidth-delay product, for 20 s. ACKs leave the receiver in batches,
+are delayed, or have uniform jitter. The study measures RAPID's share of the spare bandwidth from 5
+s on, with its default tolerance of 64 for noise and with zero tolerance.
 """
 
 from __future__ import annotations

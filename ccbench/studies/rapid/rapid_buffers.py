@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RAPID and short queues (not in Konda and Kaur).
+"""RAPID with short queues (not in Konda and Kaur).
 
-One flow alone on 1 Gbit/s and 60 ms for 10 s, and beside a constant flow of half the link, with
-queues from one bandwidth-delay product down to 5 packets, and with both settings for noise.
+One flow on 1 Gbit/s and 60 ms for 10 s, alone and with a constant-rate flow of half the link.
+Queues range from one bandwidth-delay product down to 5 packets, with both tolerances for noise.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _DURATION_S, _QUICK_S = 10.0, 3.0
 _QUICK_MBPS = 50.0
-#: The first fifth is the start.
+#: Share of the run excluded as the start.
 _FROM_PART = 0.2
 _ROOMS = (1.0, 0.1, 100, 40, 20, 10, 5)
 _QUICK_ROOMS = (1.0, 10)

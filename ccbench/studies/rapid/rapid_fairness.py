@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several RAPID flows, which Konda and Kaur leave open (section V).
 
-Flows on 1 Gbit/s and 60 ms for 60 s, with RAPID's default parameters: two and four that start at
-once; two of which one starts 10 s later, also without tolerance for noise; four, one every 5 s; two
-of 60 and 120 ms. Measured is the second half.
+Flows share 1 Gbit/s and 60 ms for 60 s with RAPID's default parameters: two and four with
+simultaneous starts; two with one starting 10 s later, also with zero tolerance for noise; four
+starting 5 s apart; two with 60 and 120 ms. The second half of each run is measured.
 """
 
 from __future__ import annotations

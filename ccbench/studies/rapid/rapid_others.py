@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RAPID beside CUBIC, BBR and Reno (Konda and Kaur, section III.B).
+"""RAPID competing with CUBIC, BBR and Reno (Konda and Kaur, section III.B).
 
-One flow of each on 1 Gbit/s, 60 ms and one bandwidth-delay product for 60 s, the other first by
-5 s, and the other way round. The paper speaks of NewReno transfers, and its RAPID knows no
-tolerance for noise; the other two, and the module's default tolerance, are variants. Relative harm
-is as in Ware, section 5.3.1, over the last 30 s: 0 is an equal share, -0.5 no harm, 0.5 all of it.
+One flow of each on 1 Gbit/s, 60 ms and one bandwidth-delay product for 60 s; RAPID starts 5 s
+later, and vice versa. The paper discusses NewReno transfers, and its RAPID has no tolerance for
+noise; the other two CCAs, and the module's default tolerance, are variants. Relative harm is as in
+Ware, section 5.3.1, over the last 30 s: 0 is an equal share, -0.5 no harm, 0.5 maximum harm.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 def _beside(
     table: pd.DataFrame, other: str, tolerance: int, alone_mbps: float
 ) -> tuple[Comparison, Comparison]:
-    """Compare the throughputs of RAPID and another, and say what RAPID did to it."""
+    """Return the comparisons of RAPID's throughput with another CCA's, and its harm."""
     rows = table[table["tolerance"] == tolerance].set_index(["first", "second"])
     pair, late = (other, _RAPID), (_RAPID, other)
     other_mbps, rapid_mbps = (float(rows[name][pair]) for name in ("first_mbps", "second_mbps"))

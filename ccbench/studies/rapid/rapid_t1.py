@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Acquiring 1 Gbit/s that suddenly becomes available (Konda and Kaur, Table I).
+"""Acquisition of 1 Gbit/s of new spare bandwidth (Konda and Kaur, Table I).
 
 Section II.A describes "a single transfer" that acquires "an additional spare capacity of 1 Gbps
-that suddenly becomes available", without its state before. 7433 round trips are what one packet
-more in each needs to 7212 packets, the bandwidth-delay product: NewReno starts with a window of
-next to nothing, and not in slow start, which would take 13. Both hold where the transfer has shared
-the link with a load that took nearly all of it, and that load ends: here a constant flow of
-999 Mbit/s, for 20 s, before which another one has filled the queue.
+that suddenly becomes available", without its previous state. 7433 round trips correspond to growth
+by one packet per round trip to 7212 packets, the bandwidth-delay product. NewReno therefore starts
+with a minimal window and outside slow start, which would take 13 round trips. Both hold if the
+transfer has shared the link with a load that took nearly all of it, and that load ends. Here the
+load is a constant-rate flow of 999 Mbit/s for 20 s; an initial flow fills the queue.
 
-The variant is a new transfer on an empty link, in its slow start. As ns-2 has no handshake, round
-trips count from the first packet of data.
+The variant is a new transfer on an empty link, in slow start. As ns-2 has no handshake, round trips
+count from the first data packet.
 
-Where the paper leaves room: the bandwidth is acquired when a round trip begins whose throughput is
-95 % of it.
+Decision where the paper leaves room: the bandwidth is acquired at the beginning of the first round
+trip with a throughput of 95 %.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _PUBLISHED_RTTS = {"NewReno": 7433, "HighSpeed": 666, "RAPID": 4}
 
 _RELEASE_S = 20.0
 _LOAD = 0.999
-#: Fills a queue of one bandwidth-delay product before the transfer starts.
+#: Flow that fills the queue of one bandwidth-delay product before the transfer starts.
 _FILL, _FILL_S = 0.2, 0.5
 _ACQUIRED = 0.95
 _AFTER_S = {"reno": 520.0, "highspeed": 80.0, "rapid": 20.0}
@@ -88,7 +88,7 @@ def _measure(run: Run) -> Rows:
     mbps = over_rtts(run).loc[release_s + RTT_MS / 1e3 - 1e-6 :]
     since = (mbps.index.to_numpy() - release_s) * 1e3 / RTT_MS - 1
     acquired = since[mbps.to_numpy() >= _ACQUIRED * spare_mbps]
-    # The whole course would be long; what is drawn is the first time that each rate is reached.
+    # Thin out the time series on a logarithmic scale.
     points = np.unique(np.geomspace(1, max(since.max(), 2), 60).astype(int))
     return [
         {

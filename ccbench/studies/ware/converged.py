@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs behind Figures 3.9 and 3.10 of Ware 2024: BBR flows against one flow, after convergence.
+"""The runs of Figures 3.9 and 3.10 of Ware 2024: BBR flows against one flow, after convergence.
 
-Where the thesis leaves room: it measures for d seconds after convergence, which it told by looking
-at traces (section 5.2). Against CUBIC one BBR flow settles within 10 minutes in the longest queue
-(see ``ware_3_4.py``), and against Reno within 5. Here the d seconds begin when twice that time has
-passed, for all queues alike.
+Decision where the thesis leaves room: it measures for d seconds after convergence, determined by
+inspection of traces (section 5.2). Against CUBIC one BBR flow settles within 10 minutes in the
+longest queue (see ``ware_3_4.py``), and against Reno within 5. Here the d seconds begin after twice
+that time, for all queues.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CUBIC", "RENO", "Competitor", "measured_s", "model", "scenarios"]
 
-#: Fine enough for the length of a ProbeRTT, 0.2 s and more.
+#: Sufficient resolution for the duration of a ProbeRTT of 0.2 s and more.
 _SAMPLE_INTERVAL_MS = 10.0
-#: These runs are long, and BBR's share varies little.
+#: Fewer seeds, as these runs are long and BBR's share varies little.
 _SEEDS = SEEDS[:4]
 
 
@@ -36,9 +36,9 @@ class Competitor:
     cca : str
         The loss-based CCA.
     settling_s : float
-        Time for convergence, which is not measured, in seconds.
+        Time for convergence in seconds, excluded from the measurement.
     measured_s : float
-        Time that is measured after it, the thesis's d.
+        Duration of the measurement in seconds, the thesis's d.
     """
 
     cca: str
@@ -51,7 +51,7 @@ RENO = Competitor(cca="reno", settling_s=600, measured_s=200)
 
 
 def scenarios(against: Competitor, *, quick: bool) -> tuple[Scenario, ...]:
-    """Return the runs against one competitor: queues of 1 to 64 BDP, 1 to 10 BBR flows."""
+    """Return the runs against a competitor: queues of 1 to 64 BDP, 1 to 10 BBR flows."""
     queues_bdp = (8, 32) if quick else (1, 2, 4, 8, 16, 32, 64)
     bbr_flows = (1, 10) if quick else (1, 2, 3, 5, 7, 10)
     return tuple(
@@ -69,8 +69,10 @@ def scenarios(against: Competitor, *, quick: bool) -> tuple[Scenario, ...]:
 
 
 def measured_s(run: Run) -> float:
-    """Return the length of the measured end of a run in seconds: d; two thirds of a quick run."""
-    (against,) = (one for one in (CUBIC, RENO) if one.cca == run.scenario.flows[1].cca)
+    """Return the duration of a run's measurement in seconds: d, or 2/3 of a quick run."""
+    (against,) = (
+        competitor for competitor in (CUBIC, RENO) if competitor.cca == run.scenario.flows[1].cca
+    )
     return min(against.measured_s, run.scenario.duration_s * 2 / 3)
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Harm and Jain's index of pairs of runs, for the studies of Ware's section 5.3.
 
-A study measures one run at a time, and harm takes two: here a run becomes the throughput of its
-flows over time, and the two runs of a pair meet in the table.
+A study measures runs one at a time, but harm needs two: each run is reduced to the throughput of
+its flows over time, and the two runs of a pair are combined in the table.
 
-Where the thesis leaves room: it gives neither the testbed's noise nor the number of repetitions.
-Here the path has typical noise (:func:`ccbench.experiment.noise.typical`), and each experiment runs
-with several seeds.
+Decisions where the thesis leaves room: it states neither the testbed's noise nor the number of
+repetitions. Here the path has typical noise (:func:`ccbench.experiment.noise.typical`), and each
+experiment runs with several seeds.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _NETWORK = ["bandwidth_mbps", "rtt_ms", "queue_packets", "seed"]
 
 
 def scenarios_of(experiments: Iterable[Experiment]) -> tuple[Scenario, ...]:
-    """Return all runs of some experiments; a solo run that several share is there once."""
+    """Return the distinct runs of experiments; experiments can share a solo run."""
     pairs = (scenario for e in experiments for scenario in (e.solo, e.competing))
     return tuple(dict.fromkeys(pairs))
 
 
 def measure(run: Run) -> Rows:
-    """Return a row for each flow and second; the flows of the first group are beta's."""
+    """Return a row for each flow and second; beta's flows form the first group."""
     scenario = run.scenario
     throughput = run.throughput(INTERVAL_S)
     groups = scenario.flow_table()["group"]
@@ -67,15 +67,15 @@ def measure(run: Run) -> Rows:
 
 
 def harms(table: pd.DataFrame, *, whole: bool = False) -> pd.DataFrame:
-    """Return a row for each experiment: the harm to beta and Jain's index of all flows.
+    """Return a row for each experiment with the harm to beta and Jain's index of all flows.
 
     Parameters
     ----------
     table : DataFrame
         The rows of :func:`measure`.
     whole : bool
-        Whether over whole runs; else as :func:`ccbench.harm.measure` does, from convergence on or
-        without the first minute.
+        Use whole runs; otherwise, as :func:`ccbench.harm.measure` does, start at convergence or
+        after the first minute.
     """
     solo = dict(iter(table[table["alpha_flows"] == 0].groupby(_NETWORK)))
     rows = []

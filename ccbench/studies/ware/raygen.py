@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Searches for where Westwood harms Reno, for the studies of Ware's section 5.5.
+"""Searches for harm of Westwood to Reno, for the studies of Ware's section 5.5.
 
-Where the thesis leaves room: it does not say whether copies count among the top scenarios. Here
-they do not, so that a search that finds one network twenty times has found one. Its sweep has 3500
-scenarios; ours has 960, or with ``full`` 3125, which are grids with about as many levels of each
-gene. "Better" is here a higher median of the 100 most harmful scenarios.
+Decisions where the thesis leaves room: it does not say whether copies count among the top
+scenarios. Here they do not, so that a search that finds one network twenty times has found it once.
+The thesis's sweep has 3500 scenarios; the sweep here has 960, or with ``full`` 3125, which are
+grids with about equal numbers of levels per gene. "Better" here means a higher median of the 100
+most harmful scenarios.
 
-A search picks the largest of many noisy values. Such a value is partly luck, and the more so the
-more alike the scenarios are (:mod:`ccbench.raygen.selection`). So the comparisons have beside them
-the harm of the five claims of each search with fresh seeds.
+A search selects the largest of many noisy values. Such a value is partly due to chance, the more so
+the more similar the scenarios are (:mod:`ccbench.raygen.selection`). The comparisons therefore
+include the harm of each search's five claims with fresh seeds.
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ __all__ = [
     "unpublished_comparisons",
 ]
 
-#: Those that learn, and the one to beat.
+#: The adaptive strategies, and the random baseline.
 STRATEGIES: tuple[str, ...] = ("genetic", "surrogate", "random")
 
-#: In place of a statement about the surrogate, or about fresh seeds.
+#: Used instead of a statement on the surrogate or on fresh seeds.
 UNPUBLISHED = unbounded("not in the thesis", "nowhere")
 
 COLOURS: Mapping[str, str] = MappingProxyType(
@@ -65,7 +66,7 @@ COLOURS: Mapping[str, str] = MappingProxyType(
     }
 )
 
-#: The thesis compares so many of the most harmful scenarios.
+#: Number of most harmful scenarios compared in the thesis.
 TOP = 100
 
 _TOP_MEDIAN, _CLAIMS = f"median of the top {TOP}", "mean of the claims, fresh seeds"
@@ -74,7 +75,7 @@ _TOP_MEDIAN, _CLAIMS = f"median of the top {TOP}", "mean of the claims, fresh se
 def reno_against_westwood(
     strategy: str, seed: int = 1, *, quick: bool = False, full: bool = False
 ) -> SearchConfig:
-    """Return the search of the thesis: Westwood is alpha, Reno is beta.
+    """Return the thesis's search: Westwood is alpha, Reno is beta.
 
     Examples
     --------
@@ -97,7 +98,7 @@ def quickly(config: SearchConfig) -> SearchConfig:
 
 
 def of(results: Iterable[SearchResult], strategy: str, seed: int | None = None) -> SearchResult:
-    """Return the first result of a strategy, or that with this seed."""
+    """Return the first result of a strategy, or the result with this seed."""
     return next(
         result
         for result in results
@@ -106,18 +107,18 @@ def of(results: Iterable[SearchResult], strategy: str, seed: int | None = None) 
 
 
 def labelled(result: SearchResult, table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with the search that it comes from in its first columns."""
+    """Return a table with the identity of its search in the first columns."""
     search = {name: getattr(result.config, name) for name in ("strategy", "seed", "alpha", "beta")}
     return pd.concat([pd.DataFrame(search, index=table.index), table], axis=1)
 
 
 def best(result: SearchResult) -> float:
-    """Return the greatest relative harm that a search saw."""
+    """Return the maximum relative harm in a search."""
     return float(result.experiments["relative_harm"].max())
 
 
 def fresh_mean(result: SearchResult) -> float:
-    """Return the mean relative harm of the claims, with seeds that the search has not seen."""
+    """Return the mean relative harm of the claims with fresh seeds."""
     return float(result.claims["relative_harm"].mean())
 
 
@@ -132,7 +133,7 @@ def differences(
     other: str,
     measure: Callable[[SearchResult], float],
 ) -> Estimate:
-    """Return by how much one strategy is better than another, with a value for each repetition."""
+    """Return the advantage of one strategy over another, with one value per repetition."""
     results = list(results)
     seeds = sorted({result.config.seed for result in results if result.config.strategy == better})
     return Estimate(
@@ -143,7 +144,7 @@ def differences(
 
 
 def unpublished_comparisons(results: Iterable[SearchResult]) -> tuple[Comparison, ...]:
-    """Return the differences that the thesis does not have: the surrogate's, and of fresh seeds."""
+    """Return comparisons not in the thesis: with the surrogate, and with fresh seeds."""
     results = list(results)
     shown: tuple[tuple[str, str, str, Callable[[SearchResult], float]], ...] = (
         ("genetic", "random", _CLAIMS, fresh_mean),
@@ -173,7 +174,7 @@ def top_table(results: Iterable[SearchResult]) -> pd.DataFrame:
 
 
 def draw_top(axes: Axes, results: Iterable[SearchResult]) -> None:
-    """Draw the CDFs of the most harmful scenarios of some searches."""
+    """Draw the CDFs of the most harmful scenarios of searches."""
     for result in results:
         strategy = result.config.strategy
         harms = result.worst(TOP)["relative_harm"]
@@ -183,9 +184,9 @@ def draw_top(axes: Axes, results: Iterable[SearchResult]) -> None:
 
 
 def draw_cdf(axes: Axes, values: pd.Series[float], label: str, **style: Any) -> None:
-    """Draw the share of values up to each."""
-    found = values.dropna()
-    if len(found):
-        axes.ecdf(found, label=f"{label} ({len(found)})", **style)
+    """Draw an empirical CDF."""
+    finite = values.dropna()
+    if len(finite):
+        axes.ecdf(finite, label=f"{label} ({len(finite)})", **style)
     axes.set_ylabel("share of scenarios")
     axes.grid(alpha=0.3)

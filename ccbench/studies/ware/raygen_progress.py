@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The progress of a search: the conclusion that Ware's Figures 5.15 and 5.18 share.
+"""The progress of a search: common conclusion of Ware's Figures 5.15 and 5.18.
 
-The 90th percentile is that of all scenarios tried so far. The thesis does not say whether its own
-is of these or of the population; that of the population would rise by selection alone.
+The 90th percentile covers all scenarios tried so far. The thesis does not say whether its
+percentile covers these or the population; that of the population would rise by selection alone.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def conclude(results: Sequence[SearchResult], *, where: str, soon: str, improves
     Parameters
     ----------
     results : sequence of SearchResult
-        Of all strategies, with one seed or several, and of the sweep.
+        Results of all strategies, with one or several seeds, and of the sweep.
     where, soon, improves : str
-        Where the thesis states how high the harm is after 200 experiments, and that the 90th
-        percentile rises, and in which words.
+        Location and words of the thesis's statements that harm is high after 200 experiments and
+        that the 90th percentile rises.
     """
     sweep = of(results, "sweep")
     seeds = sorted({result.config.seed for result in results if result is not sweep})
@@ -97,9 +97,9 @@ def conclude(results: Sequence[SearchResult], *, where: str, soon: str, improves
 
 
 def _soon(results: Sequence[SearchResult], strategy: str, seed: int, sweep: SearchResult) -> float:
-    """Return the best of the first experiments as a percentage of the sweep's, if that is harm."""
-    found = float(of(results, strategy, seed).experiments["relative_harm"].head(_SOON).max())
-    return 100 * found / best(sweep) if best(sweep) > 0 else math.nan
+    """Return the best of the first experiments in percent of the sweep's best, if positive."""
+    early_best = float(of(results, strategy, seed).experiments["relative_harm"].head(_SOON).max())
+    return 100 * early_best / best(sweep) if best(sweep) > 0 else math.nan
 
 
 def _improved(result: SearchResult) -> float:
@@ -136,7 +136,7 @@ def _figure(results: Sequence[SearchResult], sweep: SearchResult, seeds: Sequenc
 
 
 def _draw(axes: Axes, result: SearchResult) -> None:
-    """Draw the best after each experiment, and the 90th percentile after each generation."""
+    """Draw the best so far after each experiment, and the 90th percentile by generation."""
     strategy = result.config.strategy
     so_far = result.experiments["relative_harm"].cummax()
     generations = _by_generation(result)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed of Ware's section 3.2, which all experiments of chapter 3 share.
+"""The testbed of Ware's section 3.2, used by all experiments of chapter 3.
 
-Where the thesis leaves room: its queues are powers of two packets, the nearest to the given number
-of bandwidth-delay products (33 packets). It calls 1024 packets both 32 BDP (Figure 3.7's testbed)
-and 64 BDP (caption of Figure 3.3); by its own rule 1024 are 32 BDP, and that is what they are here.
-It gives neither the testbed's noise nor the number of repetitions: here the path has typical noise
-(:func:`ccbench.experiment.noise.typical`), and each experiment runs with several seeds.
+Decisions where the thesis leaves room: its queues are powers of two packets, the nearest to the
+given number of bandwidth-delay products (33 packets). It calls 1024 packets both 32 BDP (Figure
+3.7's testbed) and 64 BDP (caption of Figure 3.3); by its own rule, which is used here, 1024 are 32
+BDP. It states neither the testbed's noise nor the number of repetitions: here the path has typical
+noise (:func:`ccbench.experiment.noise.typical`), and each experiment runs with several seeds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 
 BANDWIDTH_MBPS = 10.0
 RTT_MS = 40.0
-#: Repetitions of an experiment, unless a study says otherwise.
+#: Default repetitions of an experiment.
 SEEDS = (1, 2, 3, 4, 5, 6)
 
 _PAIR = 2
@@ -47,7 +47,7 @@ COLOURS = {"bbr": "tab:red", "cubic": "tab:blue", "reno": "tab:green"}
 
 
 def queue_packets(queue_bdp: float, *, bandwidth_mbps: float = BANDWIDTH_MBPS) -> int:
-    """Return the length of a queue in packets as the testbed rounds it.
+    """Return the length of a queue in packets, rounded as in the testbed.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def queue_packets(queue_bdp: float, *, bandwidth_mbps: float = BANDWIDTH_MBPS) -
     return int(2 ** round(math.log2(queue_bdp * bdp)))
 
 
-def competition(  # noqa: PLR0913 - all by keyword, but for what competes
+def competition(  # noqa: PLR0913 - all but the flows by keyword
     flows: dict[str, int],
     *,
     queue_bdp: float,
@@ -67,36 +67,36 @@ def competition(  # noqa: PLR0913 - all by keyword, but for what competes
     bandwidth_mbps: float = BANDWIDTH_MBPS,
     sample_interval_ms: float = 100.0,
 ) -> Scenario:
-    """Return a scenario in the testbed: so many flows of each CCA, all of which start at 0 s.
+    """Return a scenario in the testbed: a number of flows per CCA, all starting at 0 s.
 
     Examples
     --------
     >>> competition({"bbr": 1, "cubic": 16}, queue_bdp=32, duration_s=60, seed=1).name
     '1 bbr, 16 cubic, 1024 packets, seed 1'
     """
-    room = queue_packets(queue_bdp, bandwidth_mbps=bandwidth_mbps)
-    who = ", ".join(f"{count} {cca}" for cca, count in flows.items())
+    packets = queue_packets(queue_bdp, bandwidth_mbps=bandwidth_mbps)
+    flow_counts = ", ".join(f"{count} {cca}" for cca, count in flows.items())
     return Scenario(
         flows=tuple(Flow(cca=cca, count=count) for cca, count in flows.items()),
-        bottlenecks=(Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_packets=room),),
+        bottlenecks=(Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_packets=packets),),
         rtt_ms=RTT_MS,
         duration_s=duration_s,
         seed=seed,
         noise=typical(rtt_ms=RTT_MS),
         sample_interval_ms=sample_interval_ms,
         queue_log=False,
-        name=f"{who}, {room} packets, seed {seed}",
+        name=f"{flow_counts}, {packets} packets, seed {seed}",
     )
 
 
 def is_bbr(run: Run) -> pd.Series[bool]:
-    """Return for each flow of a run whether it is BBR's."""
-    mine: pd.Series[bool] = run.scenario.flow_table()["cca"] == "bbr"
-    return mine
+    """Return whether each flow of a run is a BBR flow."""
+    is_bbr_flow: pd.Series[bool] = run.scenario.flow_table()["cca"] == "bbr"
+    return is_bbr_flow
 
 
 def queue_axis(axes: Axes, packets: pd.Series[int]) -> None:
-    """Label the x axis with queue lengths, one step for each doubling."""
+    """Label the x axis with queue lengths, one tick per power of two."""
     ticks = np.unique(packets)
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
@@ -104,7 +104,7 @@ def queue_axis(axes: Axes, packets: pd.Series[int]) -> None:
 
 
 def rank_correlation(values: pd.Series[float]) -> float:
-    """Return Spearman's correlation of the values with their index: 1 if they only grow with it.
+    """Return Spearman's correlation of values with their index: 1 if they only increase.
 
     NaN for fewer than two values.
 

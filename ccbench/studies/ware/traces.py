@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The traces of chapter 2's studies: a training set, and a test set.
+"""The traces of chapter 2's studies: a training set and a test set.
 
-The training set has the variations of the packaged one, at the greatest length that is studied, on
-the installed virtual kernel. The test set has round trips and seeds that the training set lacks,
-and runs on the kernel or engine that the study is asked to run on. Shorter traces are the
-beginnings of these, as in the thesis.
+The training set has the variations of the packaged one, with the longest duration studied, on the
+installed virtual kernel. The test set has round-trip times and seeds that the training set lacks,
+and runs on the kernel or engine requested for the study. Shorter traces are prefixes of these, as
+in the thesis.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ __all__ = [
     "votes",
 ]
 
-#: Paths without loss, and nobody else there.
+#: Paths without loss or cross traffic.
 CLEAN = "clean"
 #: The condition of the training set.
 KNOWN = "known"
 
-#: The conditions of the test set. Its round trips are those of no training trace.
+#: The conditions of the test set. Its round-trip times do not occur in the training set.
 CONDITIONS: dict[str, tuple[Variation, ...]] = {
     CLEAN: (
         Variation(name="1.5 ms longer", extra_rtt_ms=1.5),
@@ -71,15 +71,15 @@ CONDITIONS: dict[str, tuple[Variation, ...]] = {
     },
 }
 
-#: The columns of :func:`measure` that name a server, which has one vote.
+#: The columns of :func:`measure` that identify a server, which has one vote.
 SERVER = ["condition", "variation", "seed", "cca"]
 
-#: Greatest length of a trace, in seconds.
+#: Maximum length of a trace in seconds.
 _LONGEST_S = 50.0
 _KNOWN_SEEDS = (1, 2)
 _TESTED_SEEDS = (101, 102)
 
-#: The quick version's.
+#: Settings of the quick version.
 _QUICK_S = 20.0
 _QUICK_CCAS = ("bbr", "cubic", "reno", "vegas")
 _QUICK_SETTINGS = SETTINGS[:2]
@@ -87,7 +87,7 @@ _QUICK_SETTINGS = SETTINGS[:2]
 
 @dataclass(frozen=True, kw_only=True)
 class _Trace:
-    """The trace that a scenario makes."""
+    """The trace of a scenario."""
 
     condition: str
     variation: Variation
@@ -108,10 +108,10 @@ def known(*, quick: bool) -> tuple[Scenario, ...]:
 
     Examples
     --------
-    >>> sorted({one.flows[0].cca for one in known(quick=True)})
+    >>> sorted({each.flows[0].cca for each in known(quick=True)})
     ['bbr', 'cubic', 'reno', 'vegas']
     """
-    return tuple(one.scenario for one in _known(quick=quick))
+    return tuple(plan.scenario for plan in _known(quick=quick))
 
 
 def classified(*, quick: bool) -> tuple[Scenario, ...]:
@@ -119,25 +119,25 @@ def classified(*, quick: bool) -> tuple[Scenario, ...]:
 
     Examples
     --------
-    >>> {one.bottlenecks[0].loss for one in classified(quick=True)} == {0.0, 0.005}
+    >>> {each.bottlenecks[0].loss for each in classified(quick=True)} == {0.0, 0.005}
     True
     """
-    return tuple(one.scenario for one in _classified(quick=quick))
+    return tuple(plan.scenario for plan in _classified(quick=quick))
 
 
 def clean(*, quick: bool) -> tuple[Scenario, ...]:
-    """Return those of :func:`classified` on clean paths.
+    """Return the scenarios of :func:`classified` on clean paths.
 
     Examples
     --------
-    >>> {one.bottlenecks[0].loss for one in clean(quick=True)}
+    >>> {each.bottlenecks[0].loss for each in clean(quick=True)}
     {0.0}
     """
-    return tuple(one.scenario for one in _classified(quick=quick) if one.condition == CLEAN)
+    return tuple(plan.scenario for plan in _classified(quick=quick) if plan.condition == CLEAN)
 
 
 def measure(run: Run) -> Rows:
-    """Return one row of a run of such a scenario.
+    """Return the row of a run of the training or test set.
 
     Returns
     -------
@@ -150,15 +150,15 @@ def measure(run: Run) -> Rows:
     InputError
         If the run ends before the trace does.
     """
-    one = _plan()[run.scenario]
+    plan = _plan()[run.scenario]
     return [
         {
-            "condition": one.condition,
-            "variation": one.variation.name,
-            "seed": one.seed,
-            "cca": one.cca,
-            "setting": one.setting.name,
-            "trace": trace(run, one.variation, duration_s=one.duration_s),
+            "condition": plan.condition,
+            "variation": plan.variation.name,
+            "seed": plan.seed,
+            "cca": plan.cca,
+            "setting": plan.setting.name,
+            "trace": trace(run, plan.variation, duration_s=plan.duration_s),
         }
     ]
 
@@ -166,16 +166,16 @@ def measure(run: Run) -> Rows:
 def labels(
     nearest: npt.NDArray[Any], distances: npt.NDArray[np.float64], limits: Mapping[str, float]
 ) -> npt.NDArray[Any]:
-    """Return the labels of traces of a setting: unknown beyond the limit of the nearest CCA.
+    """Return the labels of a setting's traces: unknown beyond the limit of the nearest CCA.
 
     Parameters
     ----------
     nearest : ndarray of str, shape (n_traces,)
-        The CCA of the nearest known trace.
+        The CCA of the nearest training trace.
     distances : ndarray, shape (n_traces,)
-        The distances to these, in packets per point.
+        The distances to these traces, in packets per point.
     limits : mapping of str to float
-        By the CCAs.
+        The limit of each CCA.
 
     Examples
     --------
@@ -187,17 +187,17 @@ def labels(
 
 
 def votes(labelled: pd.DataFrame) -> pd.DataFrame:
-    """Return the vote of the traces of each server.
+    """Return the vote of each server's traces.
 
     Parameters
     ----------
     labelled : DataFrame
-        A row for each trace: columns :data:`SERVER`, ``label`` and ``distance_packets``.
+        A row per trace: columns :data:`SERVER`, ``label`` and ``distance_packets``.
 
     Returns
     -------
     DataFrame
-        A row for each server: columns :data:`SERVER` and ``label``.
+        A row per server: columns :data:`SERVER` and ``label``.
     """
     return pd.DataFrame(
         {
@@ -219,8 +219,8 @@ def _known(*, quick: bool) -> tuple[_Trace, ...]:
 def _classified(*, quick: bool) -> tuple[_Trace, ...]:
     if quick:
         noisiest = list(CONDITIONS)[-1]
-        few = {CLEAN: CONDITIONS[CLEAN][:1], noisiest: CONDITIONS[noisiest]}
-        return _all(few, (101,), quick=True)
+        conditions = {CLEAN: CONDITIONS[CLEAN][:1], noisiest: CONDITIONS[noisiest]}
+        return _all(conditions, (101,), quick=True)
     return _all(CONDITIONS, _TESTED_SEEDS, quick=False)
 
 
@@ -246,7 +246,7 @@ def _all(
 def _plan() -> dict[Scenario, _Trace]:
     """Return the trace of each scenario."""
     return {
-        one.scenario: one
+        plan.scenario: plan
         for quick in (False, True)
-        for one in (*_known(quick=quick), *_classified(quick=quick))
+        for plan in (*_known(quick=quick), *_classified(quick=quick))
     }

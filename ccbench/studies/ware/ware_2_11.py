@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels of CCAs that the training set lacks (Ware 2024, Figure 2.11 and Table 2.3).
+"""Labels of CCAs absent from the training set (Ware 2024, Figure 2.11 and Table 2.3).
 
-Each CCA in turn is left out of the packaged training set, and its traces are classified with the
-packaged limits, which were chosen by other traces. By its formula the thesis's distances are sums
-along a path, of a number of points that it does not state; ours are per point of a trace, in
-packets, so that distances cannot be compared.
+Each CCA in turn is removed from the packaged training set, and its traces are classified with the
+packaged limits, which were determined with other traces. The thesis's formula sums distances along
+a path with an unstated number of points; distances here are per point of a trace, in packets, so
+that the two cannot be compared.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _QUANTILES = {
     "10bw-85rtt-128q": 0.94,
     "10bw-130rtt-128q": 0.90,
 }
-#: Those that the thesis's vote gives a label although they are left out.
+#: CCAs that the thesis's vote labels although they are left out.
 _TAKEN_FOR_OTHERS = ("bic", "cdg", "scalable")
 _VOTED = "voted"
 _WHERE = "caption of Figure 2.11"
@@ -46,11 +46,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
     points = round(DURATION_S / STEP_S)
     parts = []
     for setting, own in table.groupby("setting", sort=False):
-        samples = [one for one in training.samples if one.setting.name == setting]
-        ccas = np.array([one.cca for one in samples])
+        samples = [sample for sample in training.samples if sample.setting.name == setting]
+        ccas = np.array([sample.cca for sample in samples])
         traces = [trace[:points] for trace in own["trace"]]
-        distances = dtw.per_point(dtw.distances(traces, [one.trace for one in samples]), traces)
-        distances[own["cca"].to_numpy()[:, None] == ccas] = np.inf  # it is left out
+        distances = dtw.per_point(
+            dtw.distances(traces, [sample.trace for sample in samples]), traces
+        )
+        distances[own["cca"].to_numpy()[:, None] == ccas] = np.inf  # leave out the trace's own CCA
         nearest, distance = ccas[distances.argmin(axis=1)], distances.min(axis=1)
         label = labels(nearest, distance, limits[str(setting)].limits)
         parts.append(
@@ -84,7 +86,7 @@ def _limits(limits: dict[str, Threshold]) -> list[Comparison]:
 
 
 def _unknown(labelled: pd.DataFrame) -> list[Comparison]:
-    """Compare which CCAs are unknown when they are left out: by most of their votes."""
+    """Return comparisons of the CCAs whose majority of votes is unknown when left out."""
     voted = _votes(labelled)
     unknown = (voted["label"] == UNKNOWN).groupby(voted["cca"]).mean() > 0.5  # noqa: PLR2004
     is_taken = unknown.index.isin(_TAKEN_FOR_OTHERS)
@@ -114,9 +116,9 @@ def _unknown(labelled: pd.DataFrame) -> list[Comparison]:
 
 
 def _instead(votes: pd.DataFrame) -> str:
-    """Return in words which votes are for a known label."""
-    known = votes[votes["label"] != UNKNOWN]
-    counts = (known["cca"] + " as " + known["label"]).value_counts()
+    """Return a description of the votes for known labels."""
+    labelled = votes[votes["label"] != UNKNOWN]
+    counts = (labelled["cca"] + " as " + labelled["label"]).value_counts()
     if not len(counts):
         return ""
     named = ", ".join(f"{error} {count}" for error, count in counts.items())

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Votes of the traces of each CCA (Ware 2024, Figure 2.13b).
 
-The traces are those of clean paths in ``ware-2.7``, 20 s of each; they are compared with the
-packaged training set and its limits, as by ``ccbench classify``. The accuracy of the votes is
-compared in ``ware-2.7``.
+The traces are the first 20 s of those of clean paths in ``ware-2.7``, classified with the packaged
+training set and its limits, like ``ccbench classify`` does. ``ware-2.7`` compares the accuracy of
+the votes.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _WHERE = "section 2.4.1"
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    known = TrainingSet.load(PACKAGED)
+    training = TrainingSet.load(PACKAGED)
     points = round(DURATION_S / STEP_S)
     parts = []
     for name, own in table.groupby("setting", sort=False):
         setting = Setting.named(str(name))
-        classifier = known.classifier(setting)
+        classifier = training.classifier(setting)
         distances, indices = classifier.kneighbors([trace[:points] for trace in own["trace"]], 1)
         nearest = classifier.labels_[indices[:, 0]]
         parts.append(
@@ -40,7 +40,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 setting=name,
                 nearest=nearest,
                 distance_packets=distances[:, 0],
-                label=labels(nearest, distances[:, 0], known.thresholds[setting].limits),
+                label=labels(nearest, distances[:, 0], training.thresholds[setting].limits),
             )
         )
     labelled = pd.concat(parts, ignore_index=True)

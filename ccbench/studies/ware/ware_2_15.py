@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data transferred to classify a server (Ware 2024, Figure 2.15 and section 2.5.1).
 
-Each CCA sends for as long as a server is asked, in each of the four settings. What leaves the links
-counts.
+Each CCA sends in each of the four settings for as long as a server is queried. Bytes are counted
+after the link.
 
-Where the thesis leaves room: its mean is over the 13 CCAs that Gordon supports, of which it names
-11 by leaving out four (section 2.4.1); here it is over those 11.
+Decision where the thesis leaves room: its mean is over the 13 CCAs that Gordon supports, of which
+it names 11 by leaving out four (section 2.4.1); here it is over those 11.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 def _measure(run: Run) -> Rows:
     (link,) = run.scenario.bottlenecks
     (setting,) = (
-        one
-        for one in SETTINGS
-        if (one.bandwidth_mbps, one.rtt_ms) == (link.bandwidth_mbps, run.scenario.rtt_ms)
+        candidate
+        for candidate in SETTINGS
+        if (candidate.bandwidth_mbps, candidate.rtt_ms)
+        == (link.bandwidth_mbps, run.scenario.rtt_ms)
     )
     queue = run.queue_events()
     asked = queue[queue["time_ns"] <= queue["time_ns"].iloc[0] + ASKED_S * 1e9]

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accuracy of the nearest training trace (Ware 2024, Figures 2.7, 2.9 and 2.12).
 
-By setting, by length of the traces, and under conditions that the thesis does not have: clocks of
-milliseconds, the traffic of others, and loss. A trace's label is that of the nearest training
-trace. For 20 s, the length that ``ccbench classify`` takes, there are also the labels with the
-packaged limits, beyond which a trace is unknown.
+The accuracy is given by setting, by length of the traces, and under conditions that the thesis does
+not have: millisecond clocks, cross traffic, and loss. A trace's label is that of the nearest
+training trace. For 20 s, the length that ``ccbench classify`` uses, labels with the packaged limits
+are included; beyond the limits a trace is unknown.
 
-The thesis has an accuracy over nine settings, with traces of 60 s, and names the four with the
-highest accuracy, which it then uses. Ours has these four, and traces of up to 50 s.
+The thesis states an accuracy over nine settings, with traces of 60 s, and names the four settings
+with the highest accuracy, which it then uses. This study has these four, and traces of up to 50 s.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from ccbench.studies.published import Published
 
 _LENGTHS_S = (10.0, 20.0, 30.0, 40.0, 50.0)
-#: The setting of a row that has the vote of all.
+#: The setting of rows that contain a server's vote.
 _VOTED = "voted"
 
-#: In place of a statement about conditions that are ours.
+#: Used instead of a statement for conditions that the thesis does not have.
 _NOT_THERE = unbounded("not in the thesis", "nowhere")
-#: Number of kinds of errors that a note names.
+#: Maximum number of kinds of errors named in a note.
 _NAMED = 6
 
 
@@ -70,7 +70,7 @@ def _labelled(
     length_s: float,
     limits: Mapping[str, Mapping[str, float]],
 ) -> pd.DataFrame:
-    """Return a row for each of the others: the nearest label, and the one with the limit."""
+    """Return a row per test trace with the nearest label and the label with limits."""
     parts = []
     for setting, own in others.groupby("setting", sort=False):
         examples = trained[trained["setting"] == setting]
@@ -78,14 +78,15 @@ def _labelled(
         distances, indices = classifier.kneighbors(_cut(own, length_s))
         nearest = classifier.labels_[indices[:, 0]]
         label = labels(nearest, distances[:, 0], limits[str(setting)])
-        found = own[SERVER].assign(
-            setting=setting,
-            length_s=length_s,
-            nearest=nearest,
-            distance_packets=distances[:, 0],
-            label=label if length_s == DURATION_S else None,
+        parts.append(
+            own[SERVER].assign(
+                setting=setting,
+                length_s=length_s,
+                nearest=nearest,
+                distance_packets=distances[:, 0],
+                label=label if length_s == DURATION_S else None,
+            )
         )
-        parts.append(found)
     return pd.concat(parts)
 
 
@@ -94,7 +95,7 @@ def _cut(table: pd.DataFrame, length_s: float) -> list[npt.NDArray[np.float32]]:
 
 
 def _with_votes(labelled: pd.DataFrame) -> pd.DataFrame:
-    """Add a row for each server, with the votes of its traces."""
+    """Add a row per server with the votes of its traces."""
     votes = []
     for server, own in labelled.groupby(SERVER, sort=False):
         distances = own["distance_packets"].tolist()
@@ -157,7 +158,7 @@ def _comparisons(labelled: pd.DataFrame) -> tuple[Comparison, ...]:
 
 
 def _right(rows: pd.DataFrame, column: str) -> float:
-    """Return the percentage of the rows that have the right label; NaN if there are none."""
+    """Return the percentage of rows with the correct label; NaN if there are none."""
     return 100 * float((rows[column] == rows["cca"]).mean()) if len(rows) else math.nan
 
 
@@ -183,7 +184,7 @@ def _votes(rows: pd.DataFrame, what: str, published: Published) -> Comparison:
 
 
 def _confusions(rows: pd.DataFrame, column: str) -> str:
-    """Return in words which labels are wrong most often."""
+    """Return a description of the most frequent wrong labels."""
     wrong = rows[rows[column] != rows["cca"]]
     counts = (wrong["cca"] + " as " + wrong[column]).value_counts()
     if not len(counts):
@@ -195,7 +196,7 @@ def _confusions(rows: pd.DataFrame, column: str) -> str:
 
 
 def _figure(labelled: pd.DataFrame) -> Figure:
-    """Draw Figures 2.7 and 2.9 in one: accuracy by setting and length, for each condition."""
+    """Draw accuracy by setting and length for each condition, as in Figures 2.7 and 2.9."""
     right = labelled.assign(right=100.0 * (labelled["nearest"] == labelled["cca"]))
     settings = list(dict.fromkeys(right["setting"]))
     conditions = list(dict.fromkeys(right["condition"]))
