@@ -3,8 +3,8 @@
 
     python examples/determinism.py
 
-Prints a digest of everything that a run or a search has left, and ends with 1 if two differ that
-must be equal, or two are equal that must differ.
+Prints a digest of all files of a run or a search, and exits with 1 if digests that must be equal
+differ, or digests that must differ are equal.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def digest(folder: Path) -> str:
 
 
 def one_run(folder: Path, scenario: Scenario = SCENARIO) -> str:
-    """Run it anew, keep it in the folder, and return its digest."""
+    """Run a scenario afresh, save it in the folder, and return its digest."""
     emulate.run(scenario, store=None).save(folder)
     return digest(folder)
 
 
 def side_by_side(folder: Path, jobs: int) -> str:
-    """Run three seeds, so many at once, and return the digest of all."""
+    """Run three seeds with this many jobs, and return the digest of all."""
     scenarios = [replace(SCENARIO, seed=seed) for seed in (1, 2, 3)]
     for i, run in emulate.run_many(scenarios, jobs=jobs, store=None):
         run.save(folder / str(i))
@@ -52,7 +52,7 @@ def side_by_side(folder: Path, jobs: int) -> str:
 
 
 def other_process(folder: Path) -> str:
-    """Run it in another process, with other environment variables and another working folder."""
+    """Run in another process, with other environment variables and another working directory."""
     folder.mkdir()
     command = [sys.executable, str(Path(__file__).resolve()), str(folder / "run")]
     environment = {**os.environ, "TMPDIR": str(folder), "LANG": "C", "A_STRANGER": "x" * 1000}
@@ -63,7 +63,7 @@ def other_process(folder: Path) -> str:
 
 
 def search(folder: Path, jobs: int) -> str:
-    """Search four networks, so many runs at once, and return the digest of its tables."""
+    """Search four networks with this many jobs, and return the digest of its tables."""
     raygen.search(
         alpha="bbr",
         beta="cubic",
@@ -74,7 +74,7 @@ def search(folder: Path, jobs: int) -> str:
         store=None,
         output_dir=folder,
     )
-    (folder / "worst.png").unlink()  # a picture is matplotlib's
+    (folder / "worst.png").unlink()  # figures depend on matplotlib
     return digest(folder)
 
 
@@ -94,8 +94,8 @@ def main() -> int:
         batches = {f"3 seeds, {jobs} jobs": side_by_side(top / f"e{jobs}", jobs) for jobs in (1, 2)}
         searches = {f"a search, {jobs} jobs": search(top / f"f{jobs}", jobs) for jobs in (1, 2)}
         other = one_run(top / "g", replace(SCENARIO, seed=2))
-    for what, found in {**runs, **batches, **searches, "another seed": other}.items():
-        print(f"{found}  {what}")
+    for what, value in {**runs, **batches, **searches, "another seed": other}.items():
+        print(f"{value}  {what}")
     equal = all(len(set(group.values())) == 1 for group in (runs, batches, searches))
     differs = other not in runs.values()
     print("the same seed, the same bytes" if equal and differs else "NOT deterministic")

@@ -4,8 +4,8 @@
     pip install atheris
     python scripts/fuzz_parsers.py capture -max_total_time=300 [CORPUS FOLDER]
 
-Whatever is in a file, the parser reads it or refuses it with one of ccbench's own errors. The other
-words are libFuzzer's. Parsers: capture, link-log, scenario, space, trace.
+Every file is either read or refused with one of ccbench's own errors. The other arguments are
+libFuzzer's. Parsers: capture, link-log, scenario, space, trace.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ PARSERS: dict[str, Callable[[Path], object]] = {
 
 
 def main() -> None:
-    """Feed a parser until libFuzzer's limits."""
+    """Run a parser until libFuzzer's limits."""
     names = sys.argv[1:2]
     if not names or names[0] not in PARSERS:
-        sys.exit(f"say which parser: {', '.join(PARSERS)}")
+        sys.exit(f"name a parser: {', '.join(PARSERS)}")
     parse = PARSERS[names[0]]
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         path = Path(folder) / "input"

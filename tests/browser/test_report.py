@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report in a real browser: Chromium, without a window and without a network."""
+"""The report in a real browser: headless Chromium without a network."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OPTIONS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
     *("--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--window-size=1280,900"),
-    "--force-prefers-reduced-motion",  # or clicks meet a page that still scrolls
+    "--force-prefers-reduced-motion",  # clicks would hit a page that still scrolls
 )
 
 
@@ -42,7 +42,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Give a browser that notes every request and every message of its console."""
+    """Give a browser that logs every request and every message of its console."""
     program = next(filter(None, map(shutil.which, _BROWSERS)), None)
     driver = shutil.which("chromedriver")
     if program is None or driver is None:
@@ -54,7 +54,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     with pytest.MonkeyPatch.context() as patch:
         for name in ("NO_PROXY", "no_proxy"):
-            patch.setenv(name, "localhost,127.0.0.1")  # where the driver listens
+            patch.setenv(name, "localhost,127.0.0.1")  # the driver listens there
         service = webdriver.ChromeService(executable_path=driver)
         with webdriver.Chrome(options=options, service=service) as running:
             yield running
@@ -62,15 +62,15 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def opened(browser: Any, page: Path) -> Any:
-    """Give the browser with the report in it."""
+    """Give the browser with the report opened."""
     for log in ("browser", "performance"):
-        browser.get_log(log)  # forget what was before
+        browser.get_log(log)  # discard earlier messages
     browser.get(page.as_uri())
     return browser
 
 
 def elements(browser: Any, selector: str) -> list[WebElement]:
-    """Return the elements that a CSS selector finds."""
+    """Return the elements that match a CSS selector."""
     found: list[WebElement] = browser.find_elements("css selector", selector)
     return found
 
@@ -93,13 +93,13 @@ def headings(browser: Any) -> list[WebElement]:
 def heading(browser: Any, start: str) -> int:
     """Return the number of the column whose heading starts with these words."""
     titles = [one.text.replace("\n", " ") for one in headings(browser)]
-    (found,) = [i for i, title in enumerate(titles) if title.startswith(start)]
-    return found
+    (number,) = [i for i, title in enumerate(titles) if title.startswith(start)]
+    return number
 
 
 class TestRendering:
     def test_figures(self, opened: Any) -> None:
-        """Every figure is drawn, in a size at which it can be read, and has a text for ears."""
+        """Every figure is drawn in a legible size, and has a text for screen readers."""
         figures = elements(opened, "figure svg")
         assert 12 == len(figures)
         for figure in figures:
@@ -108,25 +108,27 @@ class TestRendering:
             assert figure.get_attribute("aria-label")
 
     def test_console(self, opened: Any) -> None:
-        """The browser has nothing to complain about."""
+        """The console of the browser is empty."""
         assert [] == opened.get_log("browser")
 
     def test_network(self, opened: Any, page: Path) -> None:
-        """Nothing is asked for but the page itself."""
+        """The page requests nothing but itself."""
         messages = [
             json.loads(entry["message"])["message"] for entry in opened.get_log("performance")
         ]
-        asked = [
+        requested = [
             message["params"]["request"]["url"]
             for message in messages
             if message["method"] == "Network.requestWillBeSent"
         ]
-        assert page.as_uri() in asked
-        assert [] == [url for url in asked if url != page.as_uri() and not url.startswith("data:")]
+        assert page.as_uri() in requested
+        assert [] == [
+            url for url in requested if url != page.as_uri() and not url.startswith("data:")
+        ]
 
     @pytest.mark.parametrize("width", [1280, 390])
     def test_fits(self, opened: Any, width: int) -> None:
-        """Page and figures are no wider than the window, also a phone's; figures can be read."""
+        """Page and figures fit the window, including a phone's; figures are legible."""
         opened.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride",
             {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
@@ -146,7 +148,7 @@ class TestRendering:
             opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
     def test_dark(self, opened: Any) -> None:
-        """Where dark pages are wanted, page and figures are light on dark."""
+        """In dark mode, page and figures are light on dark."""
 
         def brightness(selector: str, name: str) -> float:
             script = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
@@ -167,7 +169,7 @@ class TestRendering:
 class TestTable:
     @pytest.mark.parametrize("title", ["relative harm", "RTT", "number", "greedy flows"])
     def test_numbers(self, opened: Any, title: str) -> None:
-        """A click on a heading sorts by its numbers, another one turns that round."""
+        """A click on a heading sorts by its numbers, a second click reverses the order."""
         number = heading(opened, title)
         before = column(opened, number)
         button = elements(opened, "table.sortable thead th button")[number]
@@ -181,7 +183,7 @@ class TestTable:
         assert {"ascending": values, "descending": values[::-1]} == orders
 
     def test_rows_stay_whole(self, opened: Any) -> None:
-        """Sorting moves rows, and loses or changes none."""
+        """Sorting moves rows, and neither loses nor changes any."""
 
         def rows() -> list[str]:
             return [row.text for row in elements(opened, "table.sortable tbody tr")]
@@ -191,8 +193,8 @@ class TestTable:
         assert before != rows()
         assert sorted(before) == sorted(rows())
 
-    def test_one_heading_says_so(self, opened: Any) -> None:
-        """The heading by which rows are sorted says so, and no other does."""
+    def test_sorted_heading(self, opened: Any) -> None:
+        """Only the heading of the sorted column is marked."""
         number = heading(opened, "RTT")
         elements(opened, "table.sortable thead th button")[number].click()
         marked = [one.get_attribute("aria-sort") for one in headings(opened)]
@@ -200,7 +202,7 @@ class TestTable:
         assert {None} == set(marked)
 
     def test_keyboard(self, opened: Any) -> None:
-        """Headings are reached and pressed with the keyboard too."""
+        """Headings are also focused and pressed with the keyboard."""
         number = heading(opened, "relative harm")
         opened.execute_script(
             "document.querySelectorAll('table.sortable th button')[arguments[0]].focus()", number
@@ -212,7 +214,7 @@ class TestTable:
 
 class TestCopy:
     def test_selects_the_command(self, opened: Any) -> None:
-        """The button beside a command selects it as a whole, and says what it did."""
+        """The button beside a command selects it completely, and confirms it."""
         button = elements(opened, "button.copy")[0]
         button.click()
         command = elements(opened, ".command code")[0].text

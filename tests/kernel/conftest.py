@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual kernel, and runs that several tests look at."""
+"""The virtual kernel, and runs shared by several tests."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from ccbench import Run
     from ccbench.emulate.kernel.source.build import KernelBuild
 
-#: Processes that a killed program has started end within this time.
+#: Time limit for processes of a killed program to end.
 _SOON_S = 20.0
 
 
 @pytest.fixture(scope="session")
 def engine() -> KernelEngine:
-    """Give the engine with the kernel that is installed."""
+    """Give the engine with the installed kernel."""
     return KernelEngine()
 
 
@@ -55,7 +55,7 @@ def dumbbell(
     loss: float = 0,
     **settings: Any,
 ) -> Scenario:
-    """Make a scenario with one bottleneck."""
+    """Return a scenario with one bottleneck."""
     bottleneck = Bottleneck(
         bandwidth_mbps=bandwidth_mbps, queue_packets=queue_packets, qdisc=qdisc, loss=loss
     )
@@ -75,7 +75,7 @@ def run(scenario: Scenario) -> Run:
 
 
 def ask(source: str, root: Path) -> str:
-    """Boot the kernel with an init of this source and root folder; return what it prints."""
+    """Boot the kernel with an init of this source and root folder; return its output."""
     init = ["gcc", "-static", "-o", str(root / "init"), str(Path(__file__).parent / source)]
     subprocess.run(init, check=True)
     command = [
@@ -102,18 +102,18 @@ def ask(source: str, root: Path) -> str:
 
 
 def guests(folder: Path) -> set[int]:
-    """Return the processes, but this one, that work below a folder, as virtual kernels do."""
-    found = set()
+    """Return the processes, except this one, that work below a folder, as virtual kernels do."""
+    pids = set()
     for process in Path("/proc").iterdir():
         if process.name.isdigit() and int(process.name) != os.getpid():
             with suppress(OSError):
                 if (process / "cwd").readlink().is_relative_to(folder):
-                    found.add(int(process.name))
-    return found
+                    pids.add(int(process.name))
+    return pids
 
 
 def gone(folder: Path) -> bool:
-    """Wait a while until no other process works below a folder: a host may be slow to clear up."""
+    """Wait until no other process works below a folder: a host may be slow to clean up."""
     deadline = time.monotonic() + _SOON_S
     while guests(folder):
         if time.monotonic() > deadline:
@@ -123,21 +123,21 @@ def gone(folder: Path) -> bool:
 
 
 def workspaces() -> list[Path]:
-    """Return the folders that runs work in, or have left behind."""
+    """Return the folders in which runs work, including leftovers."""
     parent = Path(tempfile.gettempdir()) / f"ccbench-{os.getuid()}"
     return list(parent.iterdir()) if parent.exists() else []
 
 
 @pytest.fixture
 def own_temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the test a folder for temporary files of its own."""
+    """Give the test its own folder for temporary files."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     return tmp_path
 
 
 @pytest.fixture
 def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the test a cache folder with the user's virtual kernel and no runs; return its runs."""
+    """Give the test a cache with the user's virtual kernel and no runs; return its run store."""
     kernel = cache_dir() / "kernel"
     cache = tmp_path / "cache"
     cache.mkdir()
@@ -163,7 +163,7 @@ def boots(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 def program(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., str]:
-    """Give the program: takes its arguments, returns its output, must end with status 0."""
+    """Give a function that runs the program, expects status 0 and returns its output."""
 
     def run(*arguments: object) -> str:
         monkeypatch.setattr(sys, "argv", ["ccbench", *map(str, arguments)])
@@ -178,9 +178,9 @@ def program(
 
 @pytest.fixture
 def other_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give the kernel part of a cache in which there is the user's kernel tree, but no build.
+    """Give the kernel part of a cache that has the user's kernel tree, but no build.
 
-    It lies in the user's: a build makes hard links.
+    It lies in the user's cache, because a build makes hard links.
     """
     tree = Path(installed().path.parents[1] / "current").resolve()
     with tempfile.TemporaryDirectory(dir=cache_dir(), prefix="build-") as name:
@@ -194,12 +194,12 @@ def other_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def attributes(data: bytes) -> dict[int, bytes]:
     """Return the attributes of a netlink message."""
-    found = {}
+    values = {}
     while data:
         size, kind = struct.unpack_from("=HH", data)
-        found[kind & 0x3FFF] = data[4:size]
+        values[kind & 0x3FFF] = data[4:size]
         data = data[-(-size // 4) * 4 :]
-    return found
+    return values
 
 
 def qdisc_options(message: bytes) -> dict[int, bytes]:
@@ -213,7 +213,7 @@ def read_back(
     qdisc: str,
     options: Mapping[str, float | str],
 ) -> dict[int, bytes]:
-    """Return the options of a bottleneck's qdisc as the guest's kernel says them."""
+    """Return the options of a bottleneck's qdisc as reported by the guest's kernel."""
     ask = struct.pack("=IHHII", 36, 38, 9, 1, 0) + struct.pack("=BxxxiIII", 0, 2, 0, 2**32 - 1, 0)
     step = f"netlink qdisc {ask.hex()}\nwait /nothing\n"
     plan = plan_module.plan

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ABC does what its paper says it does (Goyal et al., NSDI 2020)."""
+"""ABC behaves as its paper states (Goyal et al., NSDI 2020)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ XSTATS = (*RATES, *COUNTS, *STATES)
 
 
 def link(rate: float | Trace = 24, *, qdisc: str = "abc", **options: float | str) -> Bottleneck:
-    """Make a bottleneck of so many Mbit/s, or with a trace, with the paper's buffer."""
+    """Return a bottleneck at this rate in Mbit/s, or with a trace, with the paper's buffer."""
     return Bottleneck(
         bandwidth_mbps=None if isinstance(rate, Trace) else rate,
         trace=rate if isinstance(rate, Trace) else None,
@@ -55,7 +55,7 @@ def link(rate: float | Trace = 24, *, qdisc: str = "abc", **options: float | str
 def path(
     *flows: Flow, links: tuple[Bottleneck, ...] = (), duration_s: float = 30, **settings: Any
 ) -> Scenario:
-    """Make a scenario with the paper's round-trip time."""
+    """Return a scenario with the paper's round-trip time."""
     return Scenario(
         flows=flows or (Flow(cca="abc"),),
         bottlenecks=links or (link(),),
@@ -66,7 +66,7 @@ def path(
 
 
 def steps(*mbps_and_ms: tuple[int, int]) -> Trace:
-    """Make a trace of rates in Mbit/s, each of which holds for so many ms."""
+    """Return a trace of rates in Mbit/s, each for its number of ms."""
     times, base = [], 0
     for mbps, ms in mbps_and_ms:
         times += [base + int((i + 1) * 12 / mbps) for i in range(ms * mbps // 12)]
@@ -82,7 +82,7 @@ def departed(result: Run, from_s: float, to_s: float, bottleneck: int = 0) -> fl
 
 
 def delays_s(result: Run, from_s: float = 0, flows: tuple[int, ...] | None = None) -> Any:
-    """Return what each packet has waited, of queues that drop none and keep flows in order."""
+    """Return each packet's waiting time in queues that drop none and keep flows in order."""
     waited = []
     for flow in flows or range(result.scenario.flow_count):
         came, left = (
@@ -95,10 +95,10 @@ def delays_s(result: Run, from_s: float = 0, flows: tuple[int, ...] | None = Non
 
 
 def fifo_delays_s(result: Run) -> Any:
-    """Return what each packet has waited that left a queue that may have dropped some."""
+    """Return the waiting times of packets that left a queue that may have dropped some."""
     rows = result.queue
     came = rows.loc[rows["event"] == "enqueue", "time_ns"].to_numpy()
-    # Of the packets that came in, CoDel drops the foremost.
+    # Of the packets that arrived, CoDel drops the first.
     left = rows[rows["event"].isin(["dequeue", "drop"])]
     waited = (left["time_ns"].to_numpy() - came[: len(left)]) / 1e9
     return waited[left["event"] == "dequeue"]
@@ -113,7 +113,7 @@ def xstats_of(data: bytes) -> dict[str, int]:
 def statistics(
     monkeypatch: pytest.MonkeyPatch, engine: KernelEngine, scenario: Scenario
 ) -> list[dict[str, int]]:
-    """Run a scenario; return the statistics of its qdiscs at its end, as the kernel says them."""
+    """Run a scenario; return the final statistics of its qdiscs as reported by the kernel."""
     ask = [
         struct.pack("=IHHII", 36, 38, 9, 1, 0) + struct.pack("=BxxxiIII", 0, 2 + i, 0, 2**32 - 1, 0)
         for i in range(len(scenario.bottlenecks))
@@ -126,11 +126,11 @@ def statistics(
         with pytest.raises(EngineError, match="/nothing") as caught:
             engine.run(scenario)
     answers = [line for line in caught.value.console if "answer: xstats" in line]
-    found = []
+    reports = []
     for answer in answers:
         message = bytes.fromhex(answer.split()[-1])
-        found.append(xstats_of(attributes(message[36:])[4]))
-    return found
+        reports.append(xstats_of(attributes(message[36:])[4]))
+    return reports
 
 
 class TestOneLink:
@@ -147,7 +147,7 @@ class TestOneLink:
         count, packets_per_s = 24, 24e6 / (8 * 1500)
         result = run(path(Flow(cca="abc", count=count), duration_s=40))
         delay_s = D_T_S
-        for _ in range(50):  # one packet per flow and RTT, which has the queue in it
+        for _ in range(50):  # one packet per flow and RTT, which includes the queue
             surplus = ETA - 1 + count / (packets_per_s * (RTT_S + delay_s))
             delay_s += (surplus * DELTA_S + D_T_S - delay_s) / 2
         # Little's law, as the beginning may have had drops.
@@ -157,12 +157,12 @@ class TestOneLink:
 
     @pytest.mark.parametrize(("before", "after"), [(12, 24), (24, 12)])
     def test_rate_changes(self, before: int, after: int) -> None:
-        """When the rate doubles or halves, what comes is right one RTT, and a window, later."""
+        """After the rate doubles or halves, arrivals match it one RTT, and a window, later."""
         trace = steps((before, 6000), (after, 6000))
         result = run(path(links=(link(trace),), duration_s=12))
         rows = events(result, "enqueue")
         from_s = 6 + RTT_S + 0.04 + 0.02
-        # A link that has become slower is still busy with its queue, which ABC does away with.
+        # A link that has become slower is still busy with its queue, which ABC drains.
         to_s = from_s + (0.1 if after > before else 0.3)
         inside = rows["time_ns"].between(from_s * 1e9, to_s * 1e9)
         rate = rows.loc[inside, "bytes"].sum() * 8e-6 / (to_s - from_s)
@@ -170,19 +170,19 @@ class TestOneLink:
             assert rate > 0.85 * after
         else:
             assert rate < after
-        # The new state is the usual one.
+        # The new state is the usual steady state.
         assert departed(result, 8, 12) > 0.96 * after
         assert np.mean(delays_s(result, 8)) < D_T_S
 
     def test_cap(self) -> None:
-        """The window that does not count is at most twice what is in flight (section 4.1)."""
+        """The window that is not in use is at most twice the packets in flight (section 4.1)."""
         flows = run(path()).flows
         late = flows[flows["time_ns"] > 3e9]
         assert (late["ssthresh_packets"] <= 2 * late["inflight_packets"] + 4).all()
         assert (late["ssthresh_packets"] >= 1.5 * late["cwnd_packets"]).all()
 
     def test_fraction(self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine) -> None:
-        """In the steady state, half of what eta leaves is accelerated (equation 2)."""
+        """In the steady state, half of the capacity left by eta is accelerated (equation 2)."""
         (xstats,) = statistics(monkeypatch, engine, path(duration_s=10))
         assert xstats["link_rate"] == 24e6 / 8
         assert xstats["target_rate"] == pytest.approx(ETA * 24e6 / 8, rel=1e-4)
@@ -198,24 +198,24 @@ class TestOneLink:
         left = events(result, "dequeue")
         made = events(result, "mark")
         marks = sum(xstats[name] for name in ("accelerates", "brakes", "braked_before", "others"))
-        # The guest goes on for a moment after the end.
+        # The guest continues for a moment after the end.
         assert marks == pytest.approx(len(left), abs=5)
         assert xstats["brakes"] == pytest.approx(len(made), abs=5)
         assert xstats["braked_before"] == 0
         assert xstats["abc_bytes"] == pytest.approx(left["bytes"].sum(), abs=7500)
 
     def test_estimated_rate(self) -> None:
-        """Without being told the rate, the router comes to the same."""
+        """Without a given rate, the router's estimate equals it."""
         estimating = replace(link(), qdisc_options=(("rate", "estimated"),))
-        known, estimated = (
+        given, estimated = (
             run(path(Flow(cca="abc", count=3), links=(router,), duration_s=20))
             for router in (link(), estimating)
         )
-        assert departed(estimated, 5, 20) == pytest.approx(departed(known, 5, 20), rel=0.02)
+        assert departed(estimated, 5, 20) == pytest.approx(departed(given, 5, 20), rel=0.02)
         assert np.mean(delays_s(estimated, 5)) < 2 * D_T_S
 
     def test_given_rate(self) -> None:
-        """A rate that is said to be lower than it is, is the one that is used."""
+        """A given rate below the link's is used."""
         result = run(path(links=(link(rate_mbps=12),), duration_s=15))
         # Without a queue, bursts stay bursts, and the first packets after a gap are accelerated.
         assert departed(result, 5, 15) == pytest.approx(12 * ETA, rel=0.1)
@@ -225,12 +225,12 @@ class TestVaryingLink:
     TRACE = Trace.from_file(Path(__file__).parents[2] / "examples" / "cellular.trace")
 
     def scenario(self, **options: float | str) -> Scenario:
-        """Make a scenario with a link of several rates in turn."""
+        """Return a scenario with a link of several rates in turn."""
         router = replace(link(self.TRACE), qdisc_options=tuple(options.items()))
         return path(links=(router,), duration_s=21)
 
     def test_enqueue_feedback(self) -> None:
-        """Marks by the rate of arrivals make delays longer (figure 2)."""
+        """Marking by the arrival rate increases delays (figure 2)."""
         dequeue, enqueue = (
             delays_s(run(self.scenario(feedback=rate))) for rate in ("dequeue", "enqueue")
         )
@@ -238,7 +238,7 @@ class TestVaryingLink:
         assert np.percentile(enqueue, 95) > 1.1 * np.percentile(dequeue, 95)
 
     def test_future(self) -> None:
-        """Who knows the rate one RTT ahead (PK-ABC) has shorter delays and no less throughput."""
+        """Knowledge of the rate one RTT ahead (PK-ABC) reduces delays at no loss of throughput."""
         present, future = run(self.scenario()), run(self.scenario(lookahead_ms=100))
         assert np.percentile(delays_s(future), 95) < 0.7 * np.percentile(delays_s(present), 95)
         assert future.utilisation() > present.utilisation() - 0.02
@@ -256,7 +256,7 @@ class TestWifi:
             rates[qdisc] = departed(result, 2, 30)
             waits[qdisc] = np.percentile(fifo_delays_s(result), 95)
         assert rates["abc"] > 1.25 * rates["codel"]
-        # Its queue is longer by no more than what it leaves alone.
+        # Its queue is longer at most by the delay that it tolerates.
         assert waits["abc"] < waits["codel"] + D_T_S
 
 
@@ -264,12 +264,12 @@ class TestFairness:
     FLOWS = tuple(Flow(cca="abc", start_s=8.0 * i) for i in range(4))
 
     def test_additive_increase(self) -> None:
-        """Flows that came later get as much (figure 3b)."""
+        """Flows that start later get equal shares (figure 3b)."""
         result = run(path(*self.FLOWS, duration_s=60))
         assert jain_index(result.throughput(1.0).loc[45:].mean().to_numpy()) > 0.95
 
     def test_window(self) -> None:
-        """Flows are fairer if rates are measured over an RTT: over less, each part has its own."""
+        """Flows are fairer if rates are measured over an RTT than over shorter windows."""
         flows = (Flow(cca="abc", count=3),)
         spread = []
         for window_ms in (40, 100):
@@ -277,12 +277,12 @@ class TestFairness:
             rates = result.throughput(1.0)
             parts = [rates.loc[from_s : from_s + 40].mean() for from_s in (20, 60)]
             spread.append(np.mean([part.std(ddof=0) / part.mean() for part in parts]))
-        # The paper's limit (figure 13), and what other windows come to.
+        # The paper's limit (figure 13), and the results of other windows.
         assert spread[1] < 0.1
         assert spread[1] < spread[0] / 2
 
     def test_without(self) -> None:
-        """Without additive increase they do not (figure 3a)."""
+        """Without additive increase later flows get less (figure 3a)."""
         result = run(path(*self.FLOWS, duration_s=60, sysctls=NO_INCREASE))
         assert jain_index(result.throughput(1.0).loc[45:].mean().to_numpy()) < 0.6
 
@@ -299,14 +299,14 @@ class TestSeveralRouters:
             scenario = path(flow, links=order, duration_s=10)
             first, second = statistics(monkeypatch, engine, scenario)
             assert first["brakes"] > 0
-            # A SYN comes as a brake with the full encoding.
+            # A SYN arrives as a brake with the full encoding.
             own = first["brakes"] + first["braked_before"]
             assert second["braked_before"] == pytest.approx(own, abs=5)
             assert departed(run(scenario), 4, 10) == pytest.approx(12, rel=0.03)
 
     @pytest.mark.parametrize("cca", ["abc", "abc_ns"])
-    def test_drops_are_heeded(self, cca: str) -> None:
-        """Where a drop-tail queue is the bottleneck, the sender shares it as CUBIC does."""
+    def test_reaction_to_drops(self, cca: str) -> None:
+        """If a drop-tail queue is the bottleneck, the sender shares it as CUBIC does."""
         encoding = "proxied" if cca == "abc" else "full"
         links = (link(24, encoding=encoding), replace(link(12, qdisc="droptail"), queue_packets=60))
         flows = (Flow(cca=cca), Flow(cca="cubic"))
@@ -330,7 +330,7 @@ class TestSeveralRouters:
 
 class TestEncodings:
     def test_alike(self) -> None:
-        """Both encodings carry the same, and flows do the same with them."""
+        """Both encodings carry the same feedback, and flows react equally."""
         trace = TestVaryingLink.TRACE
         proxied = run(path(links=(link(trace),), duration_s=21))
         full = run(path(Flow(cca="abc_ns"), links=(link(trace, encoding="full"),), duration_s=21))
@@ -338,7 +338,7 @@ class TestEncodings:
         assert np.mean(delays_s(full)) == pytest.approx(np.mean(delays_s(proxied)), rel=0.05)
 
     def test_marks_differ(self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine) -> None:
-        """Brakes are congestion marks in the one, and none in the other."""
+        """Brakes are congestion marks in one encoding, and none in the other."""
         full = path(Flow(cca="abc_ns"), links=(link(encoding="full"),), duration_s=5)
         assert len(events(run(path(duration_s=5)), "mark")) > 1000
         assert len(events(run(full), "mark")) == 0
@@ -357,7 +357,7 @@ class TestEncodings:
             engine.check(scenario)
 
     def test_no_router(self) -> None:
-        """Without an ABC router there are no brakes, and the sender does as CUBIC."""
+        """Without an ABC router there are no brakes, and the sender behaves like CUBIC."""
         results = {
             cca: run(path(Flow(cca=cca), links=(link(12, qdisc="droptail"),), duration_s=60))
             for cca in ("abc", "abc_ns", "cubic")
@@ -370,13 +370,13 @@ class TestEncodings:
 
 class TestPackets:
     def test_application_limited(self) -> None:
-        """Data that comes from an application in small pieces is counted by the byte."""
+        """Small writes of an application are counted by the byte."""
         result = run(path(Flow(cca="abc", kind="rate", rate_mbps=2), duration_s=10))
         assert departed(result, 2, 10) == pytest.approx(2.07, rel=0.02)
         assert np.max(delays_s(result, 2)) < 0.005
 
     def test_segmentation(self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine) -> None:
-        """At a host's own qdisc, what is sent as one is taken apart, and each part marked."""
+        """A host's own qdisc segments super-packets, and marks each segment."""
         host = rtnetlink.set_qdisc(2, engine.kernel.queue("abc"), 1000, {"rate_mbps": 12}, 24)
         plan = plan_module.plan
         step = f"netlink host-qdisc {host.hex()}\nnetns\n"
@@ -388,13 +388,13 @@ class TestPackets:
         monkeypatch.setattr(inputs_module, "plan", with_qdisc)
         result = engine.run(path(links=(link(qdisc="droptail"),), duration_s=15))
         assert result.completions["retransmits"].sum() == 0
-        # The device is infinitely fast: all is bursts, and their first packets are accelerated.
+        # The device is infinitely fast: all traffic is bursts, whose first packets are accelerated.
         assert 12 * ETA < departed(result, 5, 15) < 15
 
 
 class TestTwoQueues:
     def test_fair(self) -> None:
-        """Long flows of ABC and CUBIC get the same, and only CUBIC's wait (section 4.3)."""
+        """Long flows of ABC and CUBIC share equally, and only CUBIC's wait (section 4.3)."""
         flows = (Flow(cca="abc", count=4), Flow(cca="cubic", count=2))
         result = run(path(*flows, links=(link(48, two_queues=True),), duration_s=50))
         rates = result.throughput(1.0).loc[20:].mean()
@@ -404,7 +404,7 @@ class TestTwoQueues:
         assert departed(result, 20, 50) > 0.97 * 48
 
     def test_alone(self) -> None:
-        """While only one kind of flow is there, the whole link is its own."""
+        """A single kind of flow gets the whole link."""
         for cca in ("abc", "cubic"):
             flows = (Flow(cca=cca, count=2),)
             result = run(path(*flows, links=(link(12, two_queues=True),), duration_s=20))
@@ -430,7 +430,7 @@ class TestOptions:
     }
 
     def test_every_option(self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine) -> None:
-        """Each option, asked back from the kernel, has the value that was given."""
+        """Each option, read back from the kernel, has the value that was set."""
         table = engine.kernel.queue("abc").options
         assert set(self.OPTIONS) == set(table)
         actual = read_back(engine, monkeypatch, "abc", self.OPTIONS)
@@ -470,7 +470,7 @@ class TestOptions:
         ],
     )
     def test_bad(self, engine: KernelEngine, name: str, value: float | str, allowed: str) -> None:
-        """A value that is not allowed is an error that names it and what is."""
+        """An invalid value is an error that names it and the valid ones."""
         scenario = path(links=(replace(link(), qdisc_options=((name, value),)),))
         with pytest.raises(InputError, match=f"qdisc_options.{name}.*{allowed}"):
             engine.check(scenario)

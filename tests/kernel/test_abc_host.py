@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ABC's modules do on a host of their own what they do in scenarios, and say so to programs."""
+"""ABC's modules behave on an ordinary host as in scenarios, and report their state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOOPBACK = 1
 ETA, RATE_MBPS = 0.9, 6
 
 OPTIONS = test_abc.TestOptions.OPTIONS
-#: Attributes, and values that no option may have: those next to what is allowed, and others.
+#: Attributes, and values that no option may have: those next to the valid ones, and others.
 REFUSED = {
     "eta": (0, 2**16 + 1),
     "delta_ms": (999, 10**8 + 1),
@@ -57,7 +57,7 @@ class Case(NamedTuple):
 PROXIED = [Case(ip, "abc", receiver) for ip, receiver in product((4, 6), ("abc", "dctcp"))]
 FULL = Case(4, "abc_ns", "abc_ns")
 WITH_MARKS = [*PROXIED, FULL]
-#: One end takes no part; IPv6 has no full encoding.
+#: One end does not support ABC; IPv6 has no full encoding.
 WITHOUT_MARKS = [
     *(Case(ip, "abc", "cubic") for ip in (4, 6)),
     Case(4, "abc_ns", "cubic"),
@@ -66,7 +66,7 @@ WITHOUT_MARKS = [
 
 
 def request(kind: int, flags: int) -> str:
-    """Return a step that asks something about the loopback device's qdisc."""
+    """Return a step that requests information about the loopback device's qdisc."""
     header = struct.pack("=IHHII", 36, kind, flags, 1, 0)
     body = struct.pack("=BxxxiIII", 0, LOOPBACK, 0, 2**32 - 1, 0)
     return f"netlink {(header + body).hex()}"
@@ -83,7 +83,7 @@ def qdisc(options: Mapping[str, float | str]) -> str:
 
 
 def refused(name: str, value: int) -> str:
-    """Return a step that sets one option of a qdisc to a value as it is."""
+    """Return a step that sets one option of a qdisc to an unscaled value."""
     abc = installed().queue("abc")
     message = bytearray(rtnetlink.set_qdisc(LOOPBACK, abc, 1000, {name: OPTIONS[name]}, 10))
     message[-4:] = struct.pack("=I", value)
@@ -91,34 +91,34 @@ def refused(name: str, value: int) -> str:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the guest says of one transfer."""
+class Transfer:
+    """Results of one transfer reported by the guest."""
 
     segments: int
     data_segments: int
     retransmits: int
     acks: int
-    #: What the sender says of itself: ``struct tcp_abc_info``.
+    #: State reported by the sender: ``struct tcp_abc_info``.
     info: bytes
-    #: What inet_diag says of the sender: attributes.
+    #: State of the sender reported by inet_diag: attributes.
     diag: dict[int, bytes]
-    #: What the qdisc says of itself: packets, bytes, and its own statistics.
+    #: State reported by the qdisc: packets, bytes, and its own statistics.
     packets: int
     sent_bytes: int
     xstats: dict[str, int]
-    #: Packets that have come with a congestion mark, in all transfers so far.
+    #: Packets received with a congestion mark, in all transfers so far.
     ce: dict[int, int]
 
     @property
     def marks(self) -> tuple[int, int]:
-        """How many packets the sender counts as accelerated and as braked."""
+        """The numbers of accelerated and braked packets counted by the sender."""
         w_abc, w_nonabc, accelerated, braked = struct.unpack("=4I", self.info[:16])
         assert min(w_abc, w_nonabc) >= 2
         return accelerated, braked
 
     @property
     def ecn(self) -> bool:
-        """Whether the sender says that both ends take part."""
+        """True if the sender reports that both ends support ABC."""
         return bool(self.info[16])
 
 
@@ -156,16 +156,16 @@ def after(lines: list[str], key: str) -> list[list[str]]:
 
 
 def ce_packets(lines: list[str]) -> dict[int, int]:
-    """Return how many packets have come with a congestion mark, by IP's version."""
+    """Return the number of packets received with a congestion mark, by IP version."""
     names, values = (words for words in after(lines, "file") if words[0] == "IpExt:")
-    found = {4: int(values[names.index("InCEPkts")])}
+    counts = {4: int(values[names.index("InCEPkts")])}
     for words in after(lines, "file"):
         if words[0] == "Ip6InCEPkts":
-            found[6] = int(words[1])
-    return found
+            counts[6] = int(words[1])
+    return counts
 
 
-def told_of(lines: list[str]) -> Told:
+def read_transfer(lines: list[str]) -> Transfer:
     """Read the lines of one transfer."""
     port, segments, data_segments, retransmits, acks = map(int, after(lines, "sent")[0])
     ((info,),) = after(lines, "info")
@@ -174,7 +174,7 @@ def told_of(lines: list[str]) -> Told:
     (sender,) = (m for m in messages if struct.unpack(">H", m[20:22]) == (port,))
     described = attributes(bytes.fromhex(answer)[36:])
     sent_bytes, packets = struct.unpack("=QI", attributes(described[7])[1][:12])
-    return Told(
+    return Transfer(
         segments=segments,
         data_segments=data_segments,
         retransmits=retransmits,
@@ -189,20 +189,20 @@ def told_of(lines: list[str]) -> Told:
 
 
 @pytest.fixture(scope="module")
-def told(lines: list[str]) -> dict[Case, Told | None]:
-    """Give what the guest says of each transfer, or nothing if it has no IPv6."""
+def transfers(lines: list[str]) -> dict[Case, Transfer | None]:
+    """Give the results of each transfer, or None if the guest has no IPv6."""
     starts = [i for i, line in enumerate(lines) if line.startswith(("sent ", IPV6_MISSING))]
     parts = [lines[i:j] for i, j in zip(starts, [*starts[1:], len(lines)], strict=True)]
     cases = (*WITH_MARKS, *WITHOUT_MARKS)
     return {
-        case: None if part[0] == IPV6_MISSING else told_of(part)
+        case: None if part[0] == IPV6_MISSING else read_transfer(part)
         for case, part in zip(cases, parts, strict=True)
     }
 
 
-def of(told: dict[Case, Told | None], case: Case) -> Told:
-    """Return what the guest says of a transfer; skip the test if it has none of this kind."""
-    answer = told[case]
+def of(transfers: dict[Case, Transfer | None], case: Case) -> Transfer:
+    """Return the results of a transfer; skip the test if the guest has none of this kind."""
+    answer = transfers[case]
     if answer is None:
         pytest.skip("the virtual kernel has no IPv6")
     return answer
@@ -210,7 +210,7 @@ def of(told: dict[Case, Told | None], case: Case) -> Told:
 
 class TestQdisc:
     def test_options(self, lines: list[str]) -> None:
-        """Options that are set come back as they were."""
+        """Options are read back as they were set."""
         described = attributes(bytes.fromhex(after(lines, "answer")[0][0])[36:])
         options = attributes(described[2])
         for name, value in OPTIONS.items():
@@ -219,17 +219,17 @@ class TestQdisc:
         assert struct.unpack("=I", options[1]) == (1000,)
 
     def test_out_of_range(self, lines: list[str]) -> None:
-        """The kernel refuses every value that is out of range, even if the host does not."""
+        """The kernel refuses every value out of range, even if the host does not."""
         count = sum(len(values) for values in REFUSED.values())
         errors = [int(words[0]) for words in after(lines, "netlink")]
         assert [ERANGE] * count == errors[:count]
         assert errors[count] == 0
 
     @pytest.mark.parametrize("case", [*WITH_MARKS, *WITHOUT_MARKS])
-    def test_conservation(self, told: dict[Case, Told | None], case: Case) -> None:
-        """Each packet that a host has sent is counted once, and has one mark."""
-        answer = of(told, case)
-        # The answer to the SYN is no socket's.
+    def test_conservation(self, transfers: dict[Case, Transfer | None], case: Case) -> None:
+        """Each packet sent by a host is counted once, and has one mark."""
+        answer = of(transfers, case)
+        # No socket sends the answer to the SYN.
         assert answer.packets == answer.segments + answer.acks + 1
         xstats = answer.xstats
         marks = ("accelerates", "brakes", "braked_before", "congested_before", "others")
@@ -237,11 +237,11 @@ class TestQdisc:
         assert xstats["abc_bytes"] + xstats["other_bytes"] == answer.sent_bytes
         assert (xstats["abc_packets"], xstats["other_packets"]) == (0, 0)
 
-    def test_marks_arrive(self, told: dict[Case, Told | None]) -> None:
-        """As many packets come with a brake as the qdisc has made, in both versions of IP."""
+    def test_marks_arrive(self, transfers: dict[Case, Transfer | None]) -> None:
+        """As many packets arrive with a brake as the qdisc marked, in both versions of IP."""
         made = {4: 0, 6: 0}
         for case in PROXIED:
-            answer = told[case]
+            answer = transfers[case]
             if answer is None:
                 continue
             made[case.ip] += answer.xstats["brakes"]
@@ -250,9 +250,9 @@ class TestQdisc:
 
 class TestSender:
     @pytest.mark.parametrize("case", WITH_MARKS)
-    def test_marks(self, told: dict[Case, Told | None], case: Case) -> None:
-        """Every data packet's mark comes back, and brakes are as many as the router made."""
-        answer = of(told, case)
+    def test_marks(self, transfers: dict[Case, Transfer | None], case: Case) -> None:
+        """Every data packet's mark is echoed, and brakes equal those of the router."""
+        answer = of(transfers, case)
         assert answer.ecn
         accelerated, braked = answer.marks
         assert accelerated + braked == answer.data_segments
@@ -260,36 +260,36 @@ class TestSender:
         # ACKs are ABC's packets too, and have marks of their own.
         assert 0 <= answer.xstats["brakes"] - braked <= answer.acks + 1
         assert 0 <= answer.xstats["accelerates"] - accelerated <= answer.acks + 1
-        # What the application sends is twice the rate, and more: less than half are accelerated.
+        # The application sends more than twice the rate: less than half is accelerated.
         assert 0.2 < accelerated / answer.data_segments < 0.5
 
     @pytest.mark.parametrize("ip", [4, 6])
-    def test_dctcp_receiver(self, told: dict[Case, Told | None], ip: int) -> None:
+    def test_dctcp_receiver(self, transfers: dict[Case, Transfer | None], ip: int) -> None:
         """Linux's own DCTCP at the receiver echoes marks just as ABC does."""
-        ours, stock = (of(told, Case(ip, "abc", receiver)) for receiver in ("abc", "dctcp"))
-        assert ours.marks == stock.marks
-        assert ours.packets == stock.packets
+        abc, stock = (of(transfers, Case(ip, "abc", receiver)) for receiver in ("abc", "dctcp"))
+        assert abc.marks == stock.marks
+        assert abc.packets == stock.packets
 
-    def test_ipv6(self, told: dict[Case, Told | None]) -> None:
+    def test_ipv6(self, transfers: dict[Case, Transfer | None]) -> None:
         """IPv6 changes nothing but the size of headers."""
-        four, six = (of(told, Case(ip, "abc", "abc")) for ip in (4, 6))
+        four, six = (of(transfers, Case(ip, "abc", "abc")) for ip in (4, 6))
         share = [answer.marks[0] / answer.data_segments for answer in (four, six)]
         assert share[0] == pytest.approx(share[1], rel=0.05)
 
     @pytest.mark.parametrize("case", WITHOUT_MARKS)
-    def test_no_ecn(self, told: dict[Case, Told | None], case: Case) -> None:
-        """Where the other end takes no part, nothing but the handshake looks like ABC's."""
-        answer = of(told, case)
+    def test_no_ecn(self, transfers: dict[Case, Transfer | None], case: Case) -> None:
+        """If the other end does not support ABC, only the handshake resembles ABC."""
+        answer = of(transfers, case)
         assert not answer.ecn
         assert answer.marks == (answer.data_segments, 0)
         assert answer.packets - answer.xstats["others"] <= 2
-        # CUBIC's window is the one that counts.
+        # CUBIC's window is in use.
         w_abc, w_nonabc = struct.unpack("=2I", answer.info[:8])
         assert w_nonabc <= w_abc
 
     @pytest.mark.parametrize("case", [*WITH_MARKS, *WITHOUT_MARKS])
-    def test_inet_diag(self, told: dict[Case, Told | None], case: Case) -> None:
-        """inet_diag says the same as the socket's own option does."""
-        answer = of(told, case)
+    def test_inet_diag(self, transfers: dict[Case, Transfer | None], case: Case) -> None:
+        """inet_diag reports the same as the socket's own option."""
+        answer = of(transfers, case)
         assert len(answer.info) == 20
         assert answer.diag[128] == answer.info

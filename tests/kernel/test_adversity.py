@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine that has no room, lets nobody write, or is used by many at once."""
+"""A machine with full disks, read-only folders or several users at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _HOME = "Zoë's öffentliche Dateien – 測試"
 def ccbench(
     folder: Path, *words: str, before: tuple[str, ...] = (), tmp: Path | None = None
 ) -> str:
-    """Run the program in a folder; return its status and all that it says."""
+    """Run the program in a folder; return its status and output."""
     done = subprocess.run(
         [*before, *_CCBENCH, *words],
         cwd=folder,
@@ -49,7 +49,7 @@ def ccbench(
 
 @pytest.fixture
 def scenario(tmp_path: Path, own_store: Path) -> Path:
-    """Give a folder with a scenario, of which the store has nothing."""
+    """Give a folder with a scenario that is not stored yet."""
     assert not own_store.exists()
     (tmp_path / "scenario.toml").write_text(SCENARIO)
     return tmp_path
@@ -62,7 +62,7 @@ def digest(run: Path) -> str:
 
 @pytest.mark.parametrize("count", [2, 8])
 def test_one_store(scenario: Path, own_store: Path, count: int) -> None:
-    """Many processes that want the same run from one store all get it, and it is kept once."""
+    """Processes that concurrently need the same run of one store all get it, stored once."""
 
     def one(number: int) -> str:
         return ccbench(scenario, "run", "scenario.toml", "-o", f"result-{number}")
@@ -77,7 +77,7 @@ def test_one_store(scenario: Path, own_store: Path, count: int) -> None:
 
 @pytest.mark.parametrize("what", ["store", "output", "workspace"])
 def test_full(scenario: Path, own_store: Path, what: str) -> None:
-    """Where there is no room, one line says where; with room the same command works."""
+    """A full disk is one line that names it; with free space the same command works."""
     (scenario / "small").mkdir()
     tmp = scenario / "small" if what == "workspace" else None
     output = "small/result" if what == "output" else "result"
@@ -97,8 +97,8 @@ def test_full(scenario: Path, own_store: Path, what: str) -> None:
     assert Run.load(scenario / output).scenario.flow_count == 2
 
 
-def test_full_meanwhile(scenario: Path) -> None:
-    """A workspace that fills while a run goes on, which nobody could know before, is named."""
+def test_full_during_run(scenario: Path) -> None:
+    """A workspace that fills up during a run, which is not predictable, is named."""
     folder = scenario / "small"
     folder.mkdir()
     program = (
@@ -120,7 +120,7 @@ def test_full_meanwhile(scenario: Path) -> None:
 
 
 def test_read_only_cache(scenario: Path) -> None:
-    """A cache that cannot be written is named, and what can be set instead."""
+    """An unwritable cache is named with the variable to set."""
     cache = cache_dir()
     before = ("unshare", "--mount", "sh", "-c", 'mount --bind -o ro "$0" "$0" && "$@"', str(cache))
     if subprocess.run([*before, "true"], capture_output=True, check=False).returncode:
@@ -132,7 +132,7 @@ def test_read_only_cache(scenario: Path) -> None:
 
 
 def test_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a home directory of spaces and letters beyond ASCII modules are built and run."""
+    """Modules are built and run in a home directory with spaces and non-ASCII letters."""
     tree = Path(installed().path.parents[1] / "current").resolve()
     home = tmp_path / _HOME
     (home / "spare").mkdir(parents=True)

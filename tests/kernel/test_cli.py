@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands on the virtual kernel: what people and programs get to read."""
+"""The commands on the virtual kernel: text and JSON output."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def scenario(tmp_path: Path) -> Path:
 
 
 class TestRun:
-    def test_person(self, program: Callable[..., str], scenario: Path, boots: list[Path]) -> None:
-        """A person reads a row for each flow and for each bottleneck; the store answers again."""
+    def test_text(self, program: Callable[..., str], scenario: Path, boots: list[Path]) -> None:
+        """Text output has a row for each flow and each bottleneck; a repetition uses the store."""
         output = program("run", scenario)
         rows = [line.split() for line in output.splitlines()]
         assert ["0", "bbr", "bbr"] in [row[:3] for row in rows]
@@ -50,7 +50,7 @@ class TestRun:
         assert len(boots) == 2
 
     def test_json(self, program: Callable[..., str], scenario: Path) -> None:
-        """A program reads flows and bottlenecks, all values with units in their names."""
+        """JSON output has flows and bottlenecks, with units in all names."""
         document = json.loads(program("run", scenario, "--json"))
         assert set(document) == {"scenario", "flows", "bottlenecks", "provenance"}
         assert [set(flow) for flow in document["flows"]] == 2 * [
@@ -83,7 +83,7 @@ class TestRun:
         assert first["queueing_delay_ms"] == pytest.approx(by_occupancy, rel=0.05)
 
     def test_files(self, program: Callable[..., str], scenario: Path, tmp_path: Path) -> None:
-        """-o keeps a run that says exactly what made it, and --plot draws it."""
+        """-o saves a run with its full provenance, and --plot draws it."""
         folder, plot = tmp_path / "out", tmp_path / "run.svg"
         program("run", scenario, "-o", folder, "--plot", plot)
         assert {path.name for path in folder.iterdir()} == {
@@ -114,8 +114,8 @@ class TestRun:
 
 
 class TestHarm:
-    def test_person(self, program: Callable[..., str]) -> None:
-        """A person reads the parts of the harm, line by line."""
+    def test_text(self, program: Callable[..., str]) -> None:
+        """Text output lists the parts of the harm line by line."""
         output = program("harm", *NETWORK, "--bandwidth", 20, "--rtt", 20, "--queue", "1bdp")
         lines = dict(line.split("  ", 1) for line in output.splitlines())
         assert lines["repetitions"].split()[0] == "6"
@@ -124,7 +124,7 @@ class TestHarm:
         assert float(lines["relative harm"].split()[0]) > 0
 
     def test_json(self, program: Callable[..., str], boots: list[Path]) -> None:
-        """A program reads the same numbers of the same runs."""
+        """JSON output has the same numbers of the same runs."""
         network = ("--bandwidth", 20, "--rtt", 20, "--queue", "33", "--repeat", 2)
         document = json.loads(program("harm", *NETWORK, *network, "--json"))
         assert set(document) == {
@@ -147,7 +147,7 @@ class TestHarm:
 
 class TestRaygen:
     def test_json(self, program: Callable[..., str], tmp_path: Path) -> None:
-        """A program reads the worst networks with their harm and their scenarios."""
+        """JSON output has the worst networks with their harm and their scenarios."""
         options = ("--budget", 4, "--population", 4, "-o", tmp_path / "out")
         network = ("--alpha", "bbr", "--beta", "cubic", "--duration", 2)
         document = json.loads(program("raygen", *network, *options, "--json"))
@@ -162,7 +162,7 @@ class TestRaygen:
 
 class TestKernel:
     def test_info(self, program: Callable[..., str], engine: KernelEngine) -> None:
-        """What info lists can be named in a scenario."""
+        """All names listed by info are valid in a scenario."""
         document = json.loads(program("kernel", "info", "--json"))
         for cca in document["ccas"]:
             engine.check(dumbbell(Flow(cca=cca)))
@@ -179,12 +179,12 @@ class TestKernel:
         assert ", ".join(document["ccas"]) in program("kernel", "info")
 
     def test_build(self, program: Callable[..., str]) -> None:
-        """What is built already is not built again."""
+        """An existing build is not repeated."""
         kernel = installed()
         before = kernel.init.stat().st_ctime_ns
         assert kernel.version in program("kernel", "build")
         assert before == kernel.init.stat().st_ctime_ns
 
     def test_doctor(self, program: Callable[..., str]) -> None:
-        """Where the kernel is built, nothing is missing."""
+        """With a built kernel nothing is missing."""
         assert json.loads(program("doctor", "--json"))["ok"]

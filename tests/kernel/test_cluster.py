@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs on a cluster: a dask scheduler and workers, processes that share nothing but loopback.
+"""Runs on a cluster: a dask scheduler and workers, processes that share only loopback.
 
-Each worker has a cache folder of its own, so that it can neither see the store of this process nor
-be seen by it.
+Each worker has its own cache folder, so that no run store is shared.
 """
 
 from __future__ import annotations
@@ -43,19 +42,19 @@ pytestmark = pytest.mark.kernel
 
 CHECKOUT = Path(__file__).parents[2]
 
-#: A run that is over at once, and one that leaves the time to kill its worker.
+#: A run that ends at once, and one long enough to kill its worker.
 SHORT = dumbbell(duration_s=1, queue_log=False)
 LONG = dumbbell(
     Flow(cca="bbr"), Flow(), bandwidth_mbps=100, queue_packets=300, duration_s=40, queue_log=False
 )
 ENDLESS = dumbbell(bandwidth_mbps=1000, queue_packets=3000, duration_s=1000, queue_log=False)
 
-#: What :class:`Deadly` does not survive.
+#: The run that :class:`Deadly` does not survive.
 DEADLY = replace(SHORT, name="the deadly one", rtt_ms=41)
 
 
 class Deadly(KernelEngine):
-    """The virtual kernel, but for a run that kills the process that it is run by."""
+    """The virtual kernel, except for a run that kills its process."""
 
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
         """Run a scenario."""
@@ -72,7 +71,7 @@ class Worker:
     folder: Path
 
     def kill_in_the_middle(self) -> None:
-        """Kill it as soon as it has a guest, and see that the guest ends too."""
+        """Kill it as soon as it has a guest, and check that the guest ends too."""
         wait_until(lambda: bool(guests(self.folder)))
         self.process.kill()
         self.process.wait()
@@ -119,7 +118,7 @@ class Cluster:
 
 
 def start(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
-    """Start one of dask's programs; what it says goes to a file."""
+    """Start one of dask's programs with its output in a file."""
     folder.mkdir(exist_ok=True)
     with (folder / "log").open("wb") as log:
         return subprocess.Popen(
@@ -132,7 +131,7 @@ def start(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for something that takes a moment."""
+    """Wait for a condition up to a time limit."""
     deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
@@ -141,7 +140,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 @contextmanager
 def machines(folder: Path, **environment: str) -> Iterator[Cluster]:
-    """Start a scheduler without workers; when the block ends, so does all that belongs to it."""
+    """Start a scheduler without workers; all its processes end with the block."""
     process = start(
         folder,
         "scheduler",
@@ -169,17 +168,17 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def impatient(_patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not wait long for what does not come."""
+    """Wait only briefly for absent workers."""
     monkeypatch.setattr("ccbench.emulate._cluster._PATIENCE_S", 1)
 
 
 def seeds(scenario: Scenario, count: int) -> list[Scenario]:
-    """Make so many scenarios that differ in their seeds."""
+    """Return this many scenarios that differ in their seeds."""
     return [replace(scenario, seed=seed) for seed in range(count)]
 
 
 def assert_same(expected: Run, actual: Run) -> None:
-    """Two runs are the same, to the last sample."""
+    """Check that two runs are the same, to the last sample."""
     assert expected.scenario == actual.scenario
     assert expected.provenance == actual.provenance
     for name in ("queue", "flows", "completions"):
@@ -223,7 +222,7 @@ class TestRuns:
 
 class TestLosses:
     def test_worker_killed(self, tmp_path: Path) -> None:
-        """What a killed worker was running is run again by another, and comes out the same."""
+        """The run of a killed worker is repeated by another, with the same result."""
         scenarios = seeds(LONG, 2)
         with machines(tmp_path / "cluster") as started:
             first = started.add_worker()
@@ -237,7 +236,7 @@ class TestLosses:
             assert_same(emulate.run(scenarios[i], store=None), run)
 
     def test_deadly_run(self, tmp_path: Path) -> None:
-        """A run that kills every worker is a failed run; those that shared its workers are not."""
+        """A run that kills every worker is a failed run; other runs of these workers are not."""
         failures: list[tuple[int, str]] = []
         scenarios = [DEADLY, *seeds(SHORT, 6)]
         patience = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
@@ -260,7 +259,7 @@ class TestLosses:
         assert len(dead) == 2
 
     def test_scheduler_lost(self, tmp_path: Path) -> None:
-        """Without its scheduler a cluster is one clear error; what was finished is kept."""
+        """The loss of the scheduler is one clear error; finished runs are stored."""
         store = Store(tmp_path / "store")
         with machines(tmp_path / "cluster") as started:
             worker = started.add_worker()
@@ -278,7 +277,7 @@ class TestLosses:
 @pytest.mark.usefixtures("impatient")
 class TestConnecting:
     def test_nobody(self) -> None:
-        """Where no scheduler answers, one line says how to start one."""
+        """Without a scheduler, one line says how to start one."""
         with (
             pytest.raises(CcbenchError, match=r"no dask scheduler answers at tcp:.*:9 "),
             cluster("tcp://127.0.0.1:9"),
@@ -297,7 +296,7 @@ class TestConnecting:
 
 class TestVersions:
     def test_no_kernel(self, tmp_path: Path) -> None:
-        """A worker that has no kernel and cannot build one says so, and the batch ends."""
+        """A worker that has no kernel and cannot build one reports it, and the batch ends."""
         failures: list[int] = []
         with machines(tmp_path / "cluster") as started:
             started.add_worker(kernel=False, PATH=str(tmp_path))
@@ -317,7 +316,7 @@ class TestVersions:
         assert failures == []
 
     def test_unknown_code(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A cluster that lacks a module that this process has says which."""
+        """A cluster that lacks a module of this process names it."""
         (tmp_path / "only_here.py").write_text(
             "from ccbench.emulate.kernel.engine import KernelEngine\n"
             "class Ours(KernelEngine): pass\n"
@@ -333,14 +332,14 @@ class TestVersions:
                 list(run_many([SHORT], engine=ours, executor=executor, store=None))
 
     def test_built_when_needed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The engine of a version that is not there is built as by default."""
+        """A missing version of the engine is built by default."""
         installed = KernelEngine()
         monkeypatch.setattr(build, "find", lambda _: None)
         monkeypatch.setattr(build, "build", lambda: installed.kernel)
         assert KernelEngine.of_version(installed.version()).kernel == installed.kernel
 
     def test_another(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """If that gives another kernel, the error names both and what to do."""
+        """If that build is another kernel, the error names both and the remedy."""
         kernel, wanted = KernelEngine().kernel, "0123456789abcdef"
         monkeypatch.setattr(build, "build", lambda: kernel)
         with pytest.raises(MissingRequirement) as caught:
@@ -351,7 +350,7 @@ class TestVersions:
         assert kernel.release in message
 
     def test_other_code(self) -> None:
-        """A worker whose ccbench makes something else of a scenario says that it is another one."""
+        """A worker whose ccbench forms another guest input reports another version."""
         other = f"0123456789abcdef-{KernelEngine().kernel.version}"
         with pytest.raises(MissingRequirement, match="but 0123456789abcdef is needed: install the"):
             KernelEngine.of_version(other)

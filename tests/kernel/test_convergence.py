@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convergence of real flows, which nobody has to imagine."""
+"""Convergence of real flows."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def test_length_changes_nothing_before_the_end() -> None:
 
 
 def test_two_flows_that_share_from_the_beginning() -> None:
-    """What settles at once is measured nearly as it goes on for ten minutes."""
+    """The throughput of flows that settle at once is nearly that of ten minutes."""
     table = evaluate(labelled_run(run(TOGETHER))).query("method == 'Algorithm 1'")
     assert (table["label_s"] < 30).all()
     assert (table["steady_difference_percent"] < 10).all()
 
 
 def test_a_flow_that_comes_later() -> None:
-    """Neither rule nor detector has the flows converge before the second is there."""
+    """Neither rule nor detector has the flows converge before the second one starts."""
     labelled = labelled_run(run(LATER))
     time_s = converged_at(labelled.throughput)
     assert (labelled.labels_s >= 60).all()
@@ -53,9 +53,9 @@ def test_a_flow_that_comes_later() -> None:
 def test_wide_swings_that_stay() -> None:
     """BBR and CUBIC swing by half of the link and converge, though near no point (Figure 5.5)."""
     findings = run_study("ware-5.5", quick=True, store=None).findings
-    ours = {one.what: one.value for one in findings.comparisons}
+    measured = {one.what: one.value for one in findings.comparisons}
     for name in ("BBR", "CUBIC"):
-        assert ours[f"{name}'s distance from the mean of what follows, median"] > 30
+        assert measured[f"{name}'s distance from the mean of what follows, median"] > 30
     converged = "flows, of two, that have converged by"
-    assert 0 == ours[f"{converged} Axiomatizing's rule, alpha 0.9"]
-    assert 2 == ours[f"{converged} Algorithm 1"]
+    assert 0 == measured[f"{converged} Axiomatizing's rule, alpha 0.9"]
+    assert 2 == measured[f"{converged} Algorithm 1"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copa does what its paper (Arun and Balakrishnan, NSDI 2018) says of it."""
+"""Copa behaves as its paper states (Arun and Balakrishnan, NSDI 2018)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tests.kernel.conftest import dumbbell, run
 
 pytestmark = pytest.mark.kernel
 
-#: Packets that a flow in the default mode aims to have in the queue, 1/delta.
+#: Target of a flow in the default mode for its packets in the queue, 1/delta.
 INVERSE_DELTA = 2
 
-#: A queue of 2 BDP at 24 Mbit/s and 50 ms: whether it fills up is the sender's decision.
+#: A queue of 2 BDP at 24 Mbit/s and 50 ms: the sender decides whether it fills up.
 MBPS, RTT_MS, DEEP = 24, 50, 200
 
 NETWORKS = [(12, 40), (12, 100), (24, 50), (24, 100)]
@@ -28,7 +28,7 @@ NETWORKS = [(12, 40), (12, 100), (24, 50), (24, 100)]
 def copa_run(
     *flows: Flow, queue_packets: int = DEEP, duration_s: float = 30, **settings: Any
 ) -> Run:
-    """Run some flows through a queue of 24 Mbit/s and 50 ms, or what `settings` say."""
+    """Run flows through a queue of 24 Mbit/s and 50 ms, or according to `settings`."""
     network = {"bandwidth_mbps": MBPS, "rtt_ms": RTT_MS, **settings}
     return run(dumbbell(*flows, queue_packets=queue_packets, duration_s=duration_s, **network))
 
@@ -39,7 +39,7 @@ def mbps(result: Run, start_s: float, stop_s: float | None = None) -> np.ndarray
 
 
 def waiting(result: Run, start_s: float, stop_s: float | None = None) -> pd.Series:
-    """Return the packets that wait in the queue, every 5 ms of a part of a run."""
+    """Return the backlog in packets, every 5 ms of a part of a run."""
     return result.occupancy(0.005).loc[start_s:stop_s]
 
 
@@ -47,7 +47,7 @@ def waiting(result: Run, start_s: float, stop_s: float | None = None) -> pd.Seri
 class TestAlone:
     @pytest.mark.parametrize(("bandwidth_mbps", "rtt_ms"), NETWORKS)
     def test_uses_the_link(self, cca: str, bandwidth_mbps: float, rtt_ms: float) -> None:
-        """A queue that is empty for a moment only leaves no capacity unused."""
+        """The queue is empty only for moments, so no capacity is unused."""
         result = copa_run(Flow(cca=cca), bandwidth_mbps=bandwidth_mbps, rtt_ms=rtt_ms)
         assert mbps(result, 5)[0] > 0.97 * bandwidth_mbps
 
@@ -61,7 +61,7 @@ class TestAlone:
 
     @pytest.mark.parametrize(("bandwidth_mbps", "rtt_ms"), NETWORKS)
     def test_empties_the_queue(self, cca: str, bandwidth_mbps: float, rtt_ms: float) -> None:
-        """At least once in five round trips no more than one packet waits (section 2.2)."""
+        """At least once in five round trips at most one packet waits (section 2.2)."""
         result = copa_run(Flow(cca=cca), bandwidth_mbps=bandwidth_mbps, rtt_ms=rtt_ms)
         queue = result.occupancy(0.0005).loc[10:]
         round_trip_s = rtt_ms / 1e3 + queue.mean() * 1500 * 8 / (bandwidth_mbps * 1e6)
@@ -75,14 +75,14 @@ class TestAlone:
         assert windows.loc[:0.35e9].max() <= 80
 
     def test_random_loss(self, cca: str) -> None:
-        """Losses that no queue has caused do not matter, be it one packet in a hundred."""
+        """Random losses, even of one packet in a hundred, have no effect."""
         for loss in (0.001, 0.01):
             result = copa_run(Flow(cca=cca), loss=loss)
             assert mbps(result, 5)[0] > 0.95 * MBPS
             assert waiting(result, 5).mean() < 1.25 * INVERSE_DELTA + 1
 
     def test_queue_of_one_packet(self, cca: str) -> None:
-        """Where no delay tells of congestion, about a tenth is lost, not half."""
+        """If no delay signals congestion, about a tenth is lost, not half."""
         result = copa_run(Flow(cca=cca), queue_packets=1)
         events = result.queue.loc[result.queue["time_ns"] > 5e9, "event"].value_counts()
         assert 0 < events["drop"] / events["enqueue"] < 0.15
@@ -90,13 +90,13 @@ class TestAlone:
 
 class TestPauses:
     def test_idle_flow_is_not_taken_for_competition(self) -> None:
-        """After a pause of 40 round trips the queue is as short as ever."""
+        """After a pause of 40 round trips the queue is as short as before."""
         result = copa_run(Flow(cca="copa", kind="onoff", on_s=4, off_s=2))
         sending = [waiting(result, start_s + 2, start_s + 4) for start_s in (6, 12, 18, 24)]
         assert pd.concat(sending).mean() < 1.25 * INVERSE_DELTA + 1
 
     def test_window_that_is_not_used(self) -> None:
-        """The window of a flow that its application limits stops growing."""
+        """The window of an application-limited flow stops growing."""
         result = copa_run(Flow(cca="copa", kind="rate", rate_mbps=8))
         late = result.flows.loc[result.flows["time_ns"] > 8e9, "cwnd_packets"]
         assert late.min() == late.max()
@@ -133,14 +133,14 @@ class TestSharing:
 class TestCubic:
     @pytest.mark.parametrize("queue_packets", [50, 100, 200])
     def test_competitive_mode(self, queue_packets: int) -> None:
-        """With CUBIC at its side Copa gets a share of the same order."""
+        """Beside CUBIC Copa gets a share of the same order."""
         result = copa_run(
             Flow(cca="copa"), Flow(cca="cubic"), queue_packets=queue_packets, duration_s=60
         )
         assert 0.33 < mbps(result, 20)[0] / MBPS < 0.67
 
     def test_default_mode_starves(self) -> None:
-        """Copa that keeps to the default mode gets next to nothing."""
+        """Copa in the default mode gets almost nothing beside CUBIC."""
         result = copa_run(
             Flow(cca="copa_default"), Flow(cca="cubic"), queue_packets=100, duration_s=60
         )
@@ -162,7 +162,7 @@ class TestCubic:
 
 class TestUnresponsive:
     def test_a_little_cross_traffic(self) -> None:
-        """Beside UDP on a quarter of the link Copa stays in the default mode and takes the rest."""
+        """Beside UDP on a quarter of the link Copa stays in the default mode and uses the rest."""
         result = copa_run(Flow(cca="copa"), Flow(kind="cbr", rate_mbps=6), duration_s=60)
         assert waiting(result, 20).mean() < 10
         assert mbps(result, 20)[0] > 0.95 * 18
@@ -175,7 +175,7 @@ class TestUnresponsive:
 
 class TestModule:
     def test_state(self) -> None:
-        """Mode, 1/delta and RTTs of a flow are what it was told, and what its packets meet."""
+        """The reported mode, 1/delta and RTTs of a flow are those set and observed."""
         result = copa_run(
             Flow(cca="copa_default"),
             duration_s=10,

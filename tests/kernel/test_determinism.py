@@ -41,14 +41,14 @@ SCENARIO = dumbbell(
 
 
 def content(run: Run, folder: Path) -> dict[str, bytes]:
-    """Return the files that a run is saved as."""
+    """Return the files of a saved run."""
     run.save(folder)
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
 class TestObservation:
     def test_sampling_changes_nothing(self, engine: KernelEngine) -> None:
-        """How often flows are sampled, and whether packets are logged, changes no packet."""
+        """Neither the sampling interval nor the queue log changes any packet."""
         scenario = dumbbell(Flow(cca="bbr"), Flow(cca="cdg"), duration_s=40)
         runs = [
             engine.run(replace(scenario, sample_interval_ms=interval))
@@ -64,7 +64,7 @@ class TestClock:
     def test_moving_the_clock_skips_nothing(
         self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The path moves the clock itself; without that every packet comes at the same time."""
+        """The path moves the clock itself; without that every packet arrives at the same time."""
         quick = engine.run(SCENARIO)
         plan = plan_module.plan
         module = "module /modules/ccbench_link.ko"
@@ -80,18 +80,18 @@ class TestClock:
 
 
 def traced(pid: int) -> list[int]:
-    """Return the processes that a guest's kernel has made: those of its program."""
+    """Return the processes created by a guest's kernel: those of its program."""
     with suppress(FileNotFoundError):
         return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
     return []
 
 
 class TestMachine:
-    def test_standing_still(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A guest that the machine stops for a while and lets go on gives the same packets.
+    def test_stopped_guest(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A guest that the machine stops for a while gives the same packets.
 
         All of its processes are stopped: the kernel's own, and that of its program, which the
-        kernel's traces and lets go on.
+        kernel traces.
         """
         guests: list[subprocess.Popen[bytes]] = []
         start = subprocess.Popen
@@ -107,7 +107,7 @@ class TestMachine:
             stopped = executor.submit(engine.run, scenario)
             while not guests:
                 time.sleep(0.001)
-            # Before it boots, a kernel tries the host with processes that must not be stopped.
+            # Before it boots, a kernel tests the host with processes that must not be stopped.
             program: list[int] = []
             while not program or program != traced(guests[0].pid):
                 program = traced(guests[0].pid)
@@ -146,7 +146,7 @@ class TestSeed:
         assert len(done.stdout.splitlines()) == 10
 
     def test_same_seed_same_bytes(self, engine: KernelEngine, tmp_path: Path) -> None:
-        """Two runs of a scenario, also at the same time, are saved as the same bytes."""
+        """Two runs of a scenario, even concurrent ones, are saved as the same bytes."""
         with ThreadPoolExecutor(2) as executor:
             first, second = executor.map(engine.run, [SCENARIO, SCENARIO])
         assert content(first, tmp_path / "first") == content(second, tmp_path / "second")
@@ -154,7 +154,7 @@ class TestSeed:
     def test_directory_does_not_matter(
         self, engine: KernelEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Where the run works makes no difference, not even a name with spaces."""
+        """The working folder makes no difference, even with spaces in its name."""
         first = engine.run(SCENARIO)
         elsewhere = tmp_path / "else where"
         elsewhere.mkdir()
@@ -171,7 +171,7 @@ class TestSeed:
         assert losses[0] != losses[1]
 
     def test_kernel_random_numbers_come_from_the_seed(self, engine: KernelEngine) -> None:
-        """Where only the kernel itself draws (BBR's phase), the seed still makes the difference."""
+        """If only the kernel itself draws (BBR's phase), the seed still makes the difference."""
         scenario = dumbbell(Flow(cca="bbr", count=4), duration_s=10)
         runs = [engine.run(replace(scenario, seed=seed)) for seed in (1, 1, 2)]
         first, again, other = (run.queue["time_ns"].to_numpy() for run in runs)

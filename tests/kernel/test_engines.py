@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/engines.md says of every engine what it can run: held to what the engines refuse."""
+"""The abilities in docs/engines.md are those of the engines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def over(**settings: Any) -> list[Scenario]:
     return [replace(_PLAIN, bottlenecks=(replace(_LINK, **settings),))]
 
 
-#: The rows of the table, and the scenarios that they stand for.
+#: The rows of the table, and their scenarios.
 CASES: dict[str, list[Scenario]] = {
     "constant rate, drop-tail queue of 63 packets": [_PLAIN],
     "drop-tail queue of any length": over(queue_packets=64),
@@ -76,7 +76,7 @@ CASES: dict[str, list[Scenario]] = {
 
 
 def table() -> dict[str, dict[str, str]]:
-    """Return the rows of the page's second table: for each engine what it says."""
+    """Return the cells of the page's second table by engine and row."""
     page = (DOCS / "engines.md").read_text(encoding="utf-8")
     lines = re.findall(r"^\| (.*) \|$", page.partition("## What each can run")[2], re.MULTILINE)
     _, *engines = (name.strip("` ") for name in lines[0].split("|"))
@@ -85,27 +85,29 @@ def table() -> dict[str, dict[str, str]]:
 
 
 def can(engine: str, scenario: Scenario) -> str:
-    """Return whether an engine takes a scenario: yes or no."""
+    """Return "yes" if an engine accepts a scenario, else "no"."""
     try:
         get_engine(engine).check(scenario)
     except InputError:
         return "no"
     except MissingRequirement:
-        # The real-time engines look at the scenario before they look for themselves.
+        # The real-time engines check the scenario before their own installation.
         if engine == "kernel-http":
             pytest.skip("nginx or h2load is not installed")
     return "yes"
 
 
 def test_rows() -> None:
-    """The table is about engines that there are and has the rows that are looked at, no more."""
+    """The table has exactly the existing engines and the tested rows."""
     assert list(CASES) == list(table())
     assert all(row.keys() <= ENGINES.keys() for row in table().values())
 
 
 @pytest.mark.parametrize("engine", next(iter(table().values())))
 def test_engine(engine: str) -> None:
-    """What the page says that an engine can run it takes, and the rest it refuses."""
-    said = {what: row[engine] for what, row in table().items() if row[engine] != "by build"}
-    found = {what: {can(engine, one) for one in CASES[what]} for what in said}
-    assert {what: {word} for what, word in said.items()} == found
+    """An engine accepts the scenarios that the page lists, and refuses the others."""
+    documented_cells = {
+        what: row[engine] for what, row in table().items() if row[engine] != "by build"
+    }
+    actual = {what: {can(engine, one) for one in CASES[what]} for what in documented_cells}
+    assert {what: {word} for what, word in documented_cells.items()} == actual

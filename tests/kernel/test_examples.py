@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documentation shows is what happens: examples that need the virtual kernel."""
+"""Examples of the documentation that need the virtual kernel."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _SWEPT = {
 
 
 def examples() -> Iterator[doctest.DocTest]:
-    """Find the examples in docstrings that ``pytest ccbench`` skips."""
+    """Yield the examples in docstrings that ``pytest ccbench`` skips."""
     finder = doctest.DocTestFinder(exclude_empty=True)
-    # An editable installation has the checkout itself among the places where modules may be.
+    # An editable installation has the checkout itself among the import locations.
     for module in pkgutil.walk_packages([str(CHECKOUT / "ccbench")], "ccbench."):
         for test in finder.find(importlib.import_module(module.name)):
             if any(doctest.SKIP in example.options for example in test.examples):
@@ -49,16 +49,16 @@ def examples() -> Iterator[doctest.DocTest]:
 
 
 class Lenient(doctest.OutputChecker):
-    """Checks only the results that are shown; tables are left to the reader's screen."""
+    """Compares only results that are shown; tables are not compared."""
 
     def check_output(self, want: str, got: str, optionflags: int) -> bool:
-        """Say whether an example's result is as shown."""
+        """Return whether an example's result is as shown."""
         return not want or super().check_output(want, got, optionflags)
 
 
 @pytest.fixture(scope="module")
 def names() -> dict[str, Any]:
-    """Give what the examples take for granted."""
+    """Give the names that the examples presuppose."""
     scenario = Scenario.load(CHECKOUT / "examples" / "bbr-vs-cubic.toml")
     config = raygen.SearchConfig(alpha="bbr", beta="cubic", budget=4, population=4, duration_s=2)
     experiment = long_flows(
@@ -99,7 +99,7 @@ class TestDocumentation:
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        """An example of the docstrings runs; where it shows a result, that is the result."""
+        """An example in a docstring runs, and its result is as shown."""
         monkeypatch.chdir(tmp_path)
         (tmp_path / "examples").symlink_to(CHECKOUT / "examples")
         module = importlib.import_module(test.globs["__name__"])

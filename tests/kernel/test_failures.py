@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong in the guest is said, and leaves nothing behind."""
+"""Failures in the guest are reported, and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LONG = dumbbell(bandwidth_mbps=1000, queue_packets=3000, duration_s=1000)
 
 
 def steps(plan: str, *, before: str, step: str) -> str:
-    """Put a step into a plan."""
+    """Insert a step into a plan."""
     assert before in plan
     return plan.replace(before, f"{step}\n{before}", 1)
 
@@ -44,7 +44,7 @@ class TestErrors:
             engine.run(dumbbell(Flow(cca="cubix")))
 
     def test_unknown_qdisc(self, engine: KernelEngine) -> None:
-        """So is a qdisc, and an option that the qdisc does not take."""
+        """An unknown qdisc and an unknown qdisc option are bad input."""
         with pytest.raises(InputError, match=r"bottlenecks\[0\].qdisc = 'cobalt'"):
             engine.run(dumbbell(qdisc="cobalt"))
         link = Bottleneck(
@@ -55,7 +55,7 @@ class TestErrors:
 
     @pytest.mark.usefixtures("own_temporary")
     def test_step_that_fails(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A module that does not load is an error that says which, with the last console lines."""
+        """A module that does not load is an error that names it, with the last console lines."""
         plan = plan_module.plan
         monkeypatch.setattr(
             inputs_module,
@@ -68,7 +68,7 @@ class TestErrors:
         assert not workspaces()
 
     def test_unknown_sysctl(self, engine: KernelEngine) -> None:
-        """A sysctl that does not exist is an error that names it."""
+        """An unknown sysctl is an error that names it."""
         scenario = dumbbell(sysctls=(("net.ipv4.no_such_thing", "1"),))
         with pytest.raises(EngineError, match="no_such_thing"):
             engine.run(scenario)
@@ -90,7 +90,7 @@ class TestErrors:
         assert not workspaces()
 
     def test_killed(self, engine: KernelEngine, own_temporary: Path) -> None:
-        """A guest that the host ends, as where memory is lacking, is an error that says so."""
+        """A guest killed by the host, as for lack of memory, is an error that says so."""
 
         def kill(_: float) -> None:
             for guest in guests(own_temporary):
@@ -104,7 +104,7 @@ class TestErrors:
     def test_hang(
         self, engine: KernelEngine, own_temporary: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A guest whose clock stands still is ended and reported."""
+        """A guest whose clock stands still is killed and reported."""
         monkeypatch.setattr(boot_module, "HANG_S", 1.0)
 
         def stop(_: float) -> None:
@@ -121,7 +121,7 @@ class TestRoom:
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this machine has no /dev/full")
     @pytest.mark.usefixtures("own_temporary")
     def test_full(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Where there is no room for records, one line says which folder is full."""
+        """If the disk is full, one line names the folder of the records."""
 
         def start(build: KernelBuild, directory: Path, **settings: Any) -> None:
             (directory / "queue.bin").symlink_to("/dev/full")
@@ -155,7 +155,7 @@ class TestMemory:
         assert not workspaces()
 
     def test_nearly_enough(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-        """However little memory there is, the result is either the right one or an error."""
+        """With nearly enough memory, the result is either correct or an error."""
         right = engine.run(self.HUNGRY).completions
         outcomes: set[bool | None] = set()
         for memory_mb in (120, 145):
@@ -180,7 +180,7 @@ KernelEngine().run(LONG, on_progress=started)
 
 class TestInterruption:
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-    def test_no_process_stays(self, tmp_path: Path, number: signal.Signals) -> None:
+    def test_no_process_remains(self, tmp_path: Path, number: signal.Signals) -> None:
         """Ctrl-C, kill and kill -9 of ccbench end the guest too."""
         with subprocess.Popen(
             [sys.executable, "-c", SCRIPT],
@@ -198,15 +198,15 @@ class TestInterruption:
     def test_workspaces_of_the_killed_are_swept(
         self, engine: KernelEngine, own_temporary: Path
     ) -> None:
-        """What a killed run has left is removed by the next one; a live one's stays."""
+        """Leftovers of a killed run are removed by the next one; those of a live run stay."""
         dead = own_temporary / f"ccbench-{os.getuid()}" / "dead"
         dead.mkdir(parents=True)
         (dead / "queue.bin").write_bytes(b"half")
         engine.run(dumbbell(duration_s=0.1))
         assert not workspaces()
 
-    def test_strangers_files_stay(self, engine: KernelEngine, own_temporary: Path) -> None:
-        """A file that is none of ours where runs work disturbs no run, and stays."""
+    def test_foreign_files_stay(self, engine: KernelEngine, own_temporary: Path) -> None:
+        """Foreign files in the folder of workspaces are harmless, and stay."""
         stranger = own_temporary / f"ccbench-{os.getuid()}" / "notes"
         stranger.parent.mkdir()
         stranger.touch()
@@ -215,7 +215,7 @@ class TestInterruption:
 
     @pytest.mark.usefixtures("own_temporary")
     def test_exception_in_on_progress_stops_the_run(self, engine: KernelEngine) -> None:
-        """An exception that the caller's callback raises ends the run and comes through."""
+        """An exception in the caller's callback ends the run and is propagated."""
 
         class StopError(Exception):
             pass

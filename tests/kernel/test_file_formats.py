@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/file-formats.md names the columns that are written."""
+"""docs/file-formats.md lists the columns of all files."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ bottlenecks = [{ bandwidth_mbps = 5, queue_bdp = 1 }]
 
 
 def documented() -> dict[str, list[str]]:
-    """Return what the page says of each file that it has a table of."""
+    """Return the page's table of each file."""
     sections = re.findall(r"^### `(.*?)`\n(.*?)(?=^##|\Z)", _PAGE, re.DOTALL | re.MULTILINE)
     return {name: re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) for name, text in sections}
 
 
 def columns(path: Path) -> list[str]:
-    """Return the columns of a table, an index that has a name first."""
+    """Return the columns of a table, preceded by a named index."""
     table = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
     index = [] if table.index.name is None else [str(table.index.name)]
     return index + [name for name in table.columns if not re.fullmatch("cca_info_[1-6]", name)]
@@ -80,31 +80,31 @@ def written(tmp_path: Path, program: Callable[..., str]) -> dict[str, list[str]]
     sweep = ["sweep", tmp_path / "two.toml", "--vary", "rtt_ms=10,20", *metrics]
     program(*sweep, "-o", tmp_path / "sweep.csv")
     paths = [path for path in tmp_path.rglob("*") if path.suffix in {".parquet", ".csv"}]
-    found = {path.name: columns(path) for path in paths if "bfc" not in path.parts}
+    actual = {path.name: columns(path) for path in paths if "bfc" not in path.parts}
     inside = {
         f"bfc/{path.name}": columns(path)
         for path in (tmp_path / "bfc" / "bfc").iterdir()
         if path.suffix == ".parquet"
     }
-    found["run.json"] = list(json.loads((tmp_path / "run" / "run.json").read_text()))
-    found["Run.summary()"] = list(whole.summary().reset_index().columns)
-    found["Run.completion_times()"] = list(whole.completion_times().reset_index().columns)
-    found["bottlenecks"] = list(shown["bottlenecks"][0])
-    assert found["Run.summary()"] == list(shown["flows"][0])
-    found["training.parquet"] = columns(PACKAGED)
-    assert found["claims.csv"][5:] == found["results.csv"]
-    found["claims.csv"] = found["claims.csv"][:5]
+    actual["run.json"] = list(json.loads((tmp_path / "run" / "run.json").read_text()))
+    actual["Run.summary()"] = list(whole.summary().reset_index().columns)
+    actual["Run.completion_times()"] = list(whole.completion_times().reset_index().columns)
+    actual["bottlenecks"] = list(shown["bottlenecks"][0])
+    assert actual["Run.summary()"] == list(shown["flows"][0])
+    actual["training.parquet"] = columns(PACKAGED)
+    assert actual["claims.csv"][5:] == actual["results.csv"]
+    actual["claims.csv"] = actual["claims.csv"][:5]
     assert inside.pop("bfc/buffers.parquet")[0] == "time_s"
-    return {**found, **inside}
+    return {**actual, **inside}
 
 
 def test_columns(written: dict[str, list[str]]) -> None:
-    """The page's tables have the columns of the files, in their order, and no file is missing."""
+    """The page's tables have the columns of the files in order, and no file is missing."""
     assert documented() == written
 
 
 def test_units() -> None:
-    """Where a name ends with a unit, the table has that unit."""
+    """If a name ends with a unit, the table has that unit."""
     units = {
         "s": "s",
         "ms": "ms",

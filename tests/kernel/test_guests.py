@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules that do what none should: each run ends, with one clear error, and leaves nothing."""
+"""Misbehaving modules: each run ends with one clear error, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _HANG_S = 3.0
 
 @pytest.fixture(scope="module")
 def evil(tmp_path_factory: pytest.TempPathFactory) -> KernelBuild:
-    """Give the virtual kernel with a module that does anything on demand."""
+    """Give the virtual kernel with a module that misbehaves on demand."""
     folder = tmp_path_factory.mktemp("modules") / "tcp_evil"
     shutil.copytree(Path(__file__).with_name("tcp_evil"), folder)
     with pytest.MonkeyPatch.context() as patch:
@@ -46,7 +46,7 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> KernelBuild:
 
 @pytest.fixture
 def own_crashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the test a folder of its own for consoles of crashes."""
+    """Give the test its own folder for consoles of crashes."""
     folder = tmp_path / "crashes"
     monkeypatch.setattr(crash, "crashes_dir", lambda: folder)
     return folder
@@ -54,18 +54,18 @@ def own_crashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Call a guest hung after a few seconds."""
+    """Consider a guest hung after a few seconds."""
     monkeypatch.setattr(boot_module, "HANG_S", _HANG_S)
 
 
 def line_of(text: str) -> str:
-    """Return where a line of the module is, as file and number."""
+    """Return the position of a line of the module, as file and number."""
     lines = (Path(__file__).with_name("tcp_evil") / "tcp_evil.c").read_text().splitlines()
     (number,) = (i for i, line in enumerate(lines, start=1) if text in line)
     return f"tcp_evil/tcp_evil.c:{number}"
 
 
-#: What the module does, what is said of it, and the line of its source at which it does that.
+#: Deeds of the module, their messages, and the source lines of the crashes.
 CRASHES = [
     ("null", r"a bad pointer, 0x8;", "*(volatile int *)8 = 1"),
     ("wild", r"a null or non-canonical pointer;", "depth = READ_ONCE(*wild)"),
@@ -104,7 +104,7 @@ class TestEvilModules:
         return end
 
     def test_harmless(self, evil: KernelBuild) -> None:
-        """As long as it does nothing of the kind, it is Reno."""
+        """Without a deed the module is Reno."""
         runs = [
             KernelEngine(evil).run(dumbbell(Flow(cca=cca), duration_s=3))
             for cca in ("evil", "reno")
@@ -113,7 +113,7 @@ class TestEvilModules:
 
     @pytest.mark.parametrize(("deed", "message", "code"), CRASHES)
     def test_crash(self, end: Ending, deed: str, message: str, code: str) -> None:
-        """A crash is said with its kind, its place in the source and what to do, in one line."""
+        """A crash is one line with its kind, its place in the source and the remedy."""
         error, console = end(deed)
         function = "evil_recurse" if deed == "stack" else r"evil_do(?:\.cold)?"
         file, number = line_of(code).split(":")
@@ -131,19 +131,19 @@ class TestEvilModules:
 
     @pytest.mark.parametrize("hook", HOOKS)
     def test_hook(self, end: Ending, hook: str) -> None:
-        """It is so in every hook, and in the context of a program as in that of packets."""
+        """Crashes are reported in every hook, in process context and in packet context."""
         error, _ = end("null", hook)
         assert f"({line_of('*(volatile int *)8 = 1')}): a bad pointer" in str(error)
 
     def test_bad_argument(self, end: Ending) -> None:
-        """Where the kernel crashes by what a module gives it, the module is named."""
+        """If the kernel crashes on a module's argument, the module is named."""
         error, _ = end("free")
         assert str(error).startswith("tcp_evil crashed in evil_do+")
         assert line_of("kfree(READ_ONCE(wild))") in str(error)
         assert error.console[1].startswith("kfree+")
 
     def test_no_module(self, end: Ending) -> None:
-        """Where no module is in the chain of calls, the kernel's function is said."""
+        """If no module is in the call chain, the kernel's function is named."""
         error, _ = end("work")
         assert str(error).startswith("the virtual kernel crashed in process_one_work+")
         assert "run without modules of your own (CCBENCH_MODULES)" in str(error)
@@ -158,7 +158,7 @@ class TestEvilModules:
         ],
     )
     def test_hang(self, end: Ending, deed: str, hook: str, code: str) -> None:
-        """Of a guest whose clock stands still it is said where it loops, or waits for itself."""
+        """A hung guest is reported with the place of its loop or deadlock."""
         error, _ = end(deed, hook)
         place = r"clock has not advanced for 3 s, in evil_do\+0x\w+ \[tcp_evil\] \((\S+)\)"
         found = re.search(place, str(error))
@@ -168,12 +168,12 @@ class TestEvilModules:
 
     @pytest.mark.parametrize(("deed", "hook"), [("eat", "cong_avoid"), ("vmalloc", "load")])
     def test_memory(self, end: Ending, deed: str, hook: str) -> None:
-        """A module that takes all memory ends the run with an error that says so."""
+        """A module that allocates all memory ends the run with an error that says so."""
         error, _ = end(deed, hook)
         assert re.match(r"the virtual kernel ran out of its \d+ MB of memory", str(error))
 
     def test_blocked_work(self, evil: KernelBuild, own_temporary: Path) -> None:
-        """A deadlock of workers of its own leaves the run as it would have been."""
+        """A deadlock among a module's own workers does not affect the run."""
         scenario = dumbbell(Flow(cca="evil"), module_parameters={"tcp_evil.deed": "block"})
         blocked = KernelEngine(evil).run(scenario)
         assert blocked.queue.equals(KernelEngine(evil).run(dumbbell(Flow(cca="reno"))).queue)
@@ -182,7 +182,7 @@ class TestEvilModules:
 
 
 def test_debug_information(evil: KernelBuild) -> None:
-    """What finds source lines changes no instruction of a module, and is not in the guest."""
+    """Debug information changes no instruction of a module, and is not in the guest."""
     for name in evil.modules:
         whole, stripped = (
             {
@@ -200,7 +200,7 @@ def test_debug_information(evil: KernelBuild) -> None:
 
 
 def test_stopped_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who watches and was stopped itself, as a whole machine may be, calls no guest hung."""
+    """A watcher that was stopped itself, as with the whole machine, reports no hung guest."""
     clock, looks = time.monotonic, itertools.count()
     monkeypatch.setattr(time, "monotonic", lambda: clock() + 1000.0 * next(looks))
     progress = tmp_path / "progress.bin"  # without a byte: a clock that stands still
@@ -211,7 +211,7 @@ def test_stopped_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_many_at_once(own_temporary: Path) -> None:
-    """64 guests at once are 64 results, each the same as alone, and nothing stays."""
+    """64 concurrent guests give 64 results, each the same as alone, and leave nothing."""
     scenarios = [
         dumbbell(bandwidth_mbps=10 + i % 4, queue_packets=30, duration_s=2) for i in range(64)
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What harm says of real TCP, by every metric."""
+"""Harm of real TCP, by every metric."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ QDISCS = {
 class TestPackets:
     @pytest.mark.parametrize("qdisc", QDISCS)
     def test_littles_law(self, qdisc: str) -> None:
-        """Packets' waits, taken one by one, have the mean that the backlog over time gives."""
+        """Packets' waits, taken one by one, have the mean of the backlog over time."""
         result = run(dumbbell(*MIXED, qdisc=qdisc, duration_s=20))
         waits = delivered(result)["queueing_ms"]
         assert waits.min() >= 0
         assert waits.mean() == pytest.approx(result.queueing_delay_ms(), rel=QDISCS[qdisc])
 
     def test_choke(self) -> None:
-        """CHOKe drops from the middle of its queue: no delay is better than a wrong one."""
+        """CHOKe drops from the middle of its queue: delays are missing rather than wrong."""
         with pytest.raises(InputError, match="'choke' drops packets from the middle"):
             delivered(run(dumbbell(*MIXED, qdisc="choke")))
 
@@ -79,7 +79,7 @@ class TestPackets:
         assert rest.to_numpy() == pytest.approx(20 + 0.6 + 1.2, abs=1e-4)
 
     def test_counters(self) -> None:
-        """What became of packets agrees with the flows' own counters."""
+        """The fates of packets agree with the flows' own counters."""
         result = run(dumbbell(*MIXED))
         assert fates(result)["lost"].tolist() == result.summary()["drops"].tolist()
 
@@ -118,19 +118,19 @@ class TestWorkloads:
         return run(experiment.solo), run(experiment.competing)
 
     def test_short_flow(self) -> None:
-        """A long flow that keeps the queue full makes a short one take longer."""
+        """A long flow that keeps the queue full delays a short one."""
         beta = Flow(kind="bytes", size_bytes=200_000, start_s=5)
         (harm,) = compare(*self.pair(beta, queue_packets=128), metrics_named(["fct"]))
         assert 0.3 < harm.absolute < 1
 
     def test_limited_flow(self) -> None:
-        """A flow that asks for a tenth of the link beside one CUBIC flow keeps what it asks for."""
+        """A flow that offers a tenth of the link keeps its rate beside one CUBIC flow."""
         beta = Flow(kind="rate", rate_mbps=1)
         (harm,) = compare(*self.pair(beta), metrics_named(["goodput"]))
         assert harm.absolute == pytest.approx(0, abs=0.05)
 
     def test_call(self) -> None:
-        """A call through a queue that CUBIC fills waits for nearly all of it, and not alone."""
+        """A call through a queue filled by CUBIC waits for nearly all of it, and not alone."""
         beta = Flow(kind="cbr", rate_mbps=0.1, packet_bytes=250)
         solo, competing = self.pair(beta, queue_packets=64)
         (harm,) = compare(solo, competing, metrics_named(["queueing_p99"]))
@@ -147,7 +147,7 @@ class TestWorkloads:
         assert fair.absolute < 0.2 < drop_tail.absolute
 
     def test_recovery(self) -> None:
-        """A flow is back soon after the other has gone, and not before."""
+        """A flow recovers soon after the other has gone, and not before."""
         solo, competing = self.pair(Flow(), Flow(cca="bbr", start_s=5, stop_s=12), duration_s=20)
         during = recovery_s(solo, competing, since_s=6)
         after = recovery_s(solo, competing, since_s=12)
@@ -179,7 +179,7 @@ class TestRepeated:
         assert len(boots) == 4  # which showed it
 
     def test_random_cca(self) -> None:
-        """BBR draws its phases at random, noise or not."""
+        """BBR draws its phases at random, with or without noise."""
         result = repeat(self.pair("bbr", NO_NOISE), repetitions=3)
         assert not result.is_exact
         assert len(set(result.relative.values)) == 3
@@ -200,7 +200,7 @@ class TestRepeated:
         result = repeat(self.pair("reno", noise), repetitions=3)
         assert len(set(result.relative.values)) == 3
         assert result.relative.deviation > 0
-        # Two loss-based flows share, more or less.
+        # Two loss-based flows share roughly equally.
         assert abs(result.relative.mean) < 0.4
 
     def test_bbr_harms_in_a_short_queue(self) -> None:
@@ -225,7 +225,7 @@ class TestRepeated:
         assert "<svg" in plot.read_text()
 
     def test_repeated_run(self, program: Callable[..., str], tmp_path: Path) -> None:
-        """A scenario without anything random is said to be so; with jitter it has intervals."""
+        """A scenario without randomness is reported as exact; with jitter it has intervals."""
         path = tmp_path / "scenario.toml"
         dumbbell(Flow(cca="cubic"), Flow(cca="reno"), duration_s=4).save(path)
         assert "nothing in this scenario is random" in program("run", path, "--repeat", 2)
@@ -234,7 +234,7 @@ class TestRepeated:
 
 class TestDeployable:
     def test_starved(self) -> None:
-        """Who is starved to the end is harmed by at least what follows from the time until then."""
+        """Harm to a flow starved to the end has a lower bound from the time until then."""
         short = Workload(
             name="short", flow=Flow(kind="bytes", size_bytes=2_000_000), metrics=("fct",)
         )
@@ -278,7 +278,7 @@ class TestDeployable:
 
     @pytest.mark.usefixtures("own_store")
     def test_resumes(self, assessment: Assessment, boots: list[Path]) -> None:
-        """Asked again it runs nothing, and says the same; asked for more it runs the rest."""
+        """A repeated assessment runs nothing; a larger one runs only the rest."""
         small = replace(assessment, networks=assessment.networks[:1], repetitions=1)
         first = assess(small)
         count = len(boots)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real web server in the virtual kernel, and what `ccbench classify` makes of it."""
+"""A real web server in the virtual kernel, and its classification by `ccbench classify`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def web() -> HttpKernelEngine:
 
 @pytest.fixture(scope="module")
 def busy(web: HttpKernelEngine) -> Run:
-    """Give a run in which CUBIC is sent by the web server, besides Poisson traffic."""
+    """Give a run in which the web server sends CUBIC, beside Poisson traffic."""
     cross = Flow(kind="poisson", rate_mbps=0.5)
     noise = Noise(reverse_jitter_ms=1)
     return web.run(dumbbell(Flow(cca="cubic"), cross, duration_s=20, loss=0.0005, noise=noise))
@@ -56,12 +56,12 @@ def busy(web: HttpKernelEngine) -> Run:
 @needs_programs
 class TestServer:
     def test_fills_the_link(self, busy: Run) -> None:
-        """The server always has something to send: the link is never idle for long."""
+        """The server always has data to send: the link is never idle for long."""
         assert busy.utilisation() > 0.95
         assert busy.throughput(1.0).loc[2:].sum(axis=1).min() > 8
 
     def test_conservation(self, busy: Run) -> None:
-        """What enters the queue leaves it, is dropped or is still there, for the server's flow."""
+        """Packets of the server's flow leave the queue, are dropped or are still queued."""
         events = busy.queue_events()
         own = events[events["flow"] == 0]["event"].value_counts()
         left = own["enqueue"] - own["dequeue"] - own["drop"]
@@ -69,7 +69,7 @@ class TestServer:
         assert busy.flows[busy.flows["flow"] == 0]["drops"].iloc[-1] == own["drop"]
 
     def test_payload(self, busy: Run) -> None:
-        """Of what left the link, the client has all but headers and what came twice."""
+        """The client receives all that left the link except headers and duplicates."""
         done = busy.completions.loc[0]
         sent = busy.flows[busy.flows["flow"] == 0]["throughput_bytes"].iloc[-1]
         assert 0.94 < done["delivered_bytes"] / sent < 1448 / 1500
@@ -78,14 +78,14 @@ class TestServer:
         assert -1 == done["end_ns"]
 
     def test_round_trip(self, busy: Run) -> None:
-        """The server's own measure of the round trip is the path's and the queue's."""
+        """The server's own RTT measurement is that of path and queue."""
         samples = busy.flows[(busy.flows["flow"] == 0) & (busy.flows["time_ns"] > 2e9)]
         assert 40 <= samples["min_rtt_us"].min() / 1e3 < 44
         queueing_ms = busy.queueing_delay_ms()
         assert samples["srtt_us"].mean() / 1e3 == pytest.approx(41.5 + queueing_ms, rel=0.1)
 
     def test_own_cca(self, web: HttpKernelEngine) -> None:
-        """Each flow has its own congestion control, as if it were sent by the kernel itself."""
+        """Each flow has its own congestion control, as if sent by the kernel itself."""
         flows = (Flow(cca="bbr"), Flow(cca="cubic", start_s=1))
         scenario = dumbbell(*flows, queue_packets=33, duration_s=60)
         served, made = (
@@ -95,7 +95,7 @@ class TestServer:
         assert served[0] / served.sum() == pytest.approx(made[0] / made.sum(), abs=0.15)
 
     def test_times(self, web: HttpKernelEngine) -> None:
-        """A flow begins with its start and ends a round trip after its stop."""
+        """A flow begins at its start and ends a round trip after its stop."""
         result = web.run(dumbbell(Flow(start_s=3, stop_s=7)))
         sent_s = result.queue_events().query("event == 'enqueue'")["time_ns"] / 1e9
         assert 3 <= sent_s.min() < 3.05
@@ -105,7 +105,7 @@ class TestServer:
         assert throughput.loc[5:7].mean() > 9
 
     def test_fast_path(self, web: HttpKernelEngine) -> None:
-        """What the client asks for, and the windows of HTTP/2, fill a fast and long path too."""
+        """The client's requests and HTTP/2 windows fill a fast and long path too."""
         scenario = dumbbell(
             Flow(cca="bbr"), bandwidth_mbps=200, rtt_ms=200, queue_packets=3000, duration_s=5
         )
@@ -127,7 +127,7 @@ class TestDeterminism:
         assert not other.queue.equals(busy.queue)
 
     def test_store(self, web: HttpKernelEngine, tmp_path: Path) -> None:
-        """The store keeps this engine's runs apart from those of the virtual kernel alone."""
+        """The store separates this engine's runs from those of the virtual kernel alone."""
         store = Store(tmp_path)
         scenario = dumbbell(duration_s=2)
         for engine in (web, KernelEngine()):
@@ -142,7 +142,7 @@ class TestDeterminism:
         assert not served.queue.equals(made.queue)
 
     def test_version(self, web: HttpKernelEngine) -> None:
-        """The engine of a version is the same one; other programs are another one."""
+        """An engine of the same version is equal; other programs change the version."""
         assert web.version() == get_engine("kernel-http", web.version()).version()
         with pytest.raises(MissingRequirement, match="nginx and h2load here are"):
             get_engine("kernel-http", f"{web.version().rpartition('-')[0]}-0123")
@@ -175,13 +175,13 @@ class TestRefusals:
         ],
     )
     def test_flows(self, web: HttpKernelEngine, flows: list[Flow], message: str) -> None:
-        """What the web server cannot be is said before anything runs."""
+        """Flows that the web server cannot send are refused before anything runs."""
         with pytest.raises(InputError, match=message):
             web.check(dumbbell(*flows))
 
     @needs_programs
-    def test_too_much_under_way(self, web: HttpKernelEngine) -> None:
-        """So is a path that holds more than the client asks for."""
+    def test_too_large_bdp(self, web: HttpKernelEngine) -> None:
+        """A path that holds more than the client requests is refused."""
         with pytest.raises(InputError, match=r"queues is 125\.\d MB; it must be at most 13\.75 MB"):
             web.check(dumbbell(bandwidth_mbps=10_000, rtt_ms=100))
 
@@ -200,7 +200,7 @@ class TestRefusals:
 
     @needs_programs
     def test_server_fails(self, web: HttpKernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A server that does not start ends the run at once, with what it said."""
+        """A server that does not start ends the run at once, with its output."""
         monkeypatch.setattr(
             programs, "SETTINGS", programs.SETTINGS.replace("sendfile on", "sendfile of")
         )
@@ -210,7 +210,7 @@ class TestRefusals:
 
     @needs_programs
     def test_client_fails(self, web: HttpKernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-        """So does a client that goes away before its time."""
+        """A client that ends too early ends the run at once."""
         monkeypatch.setattr(programs, "CLIENT_OPTIONS", ("--requests=3",))
         with pytest.raises(EngineError, match=r"h2load ended too early|Connection reset"):
             web.run(dumbbell())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Building the real virtual kernel; see tests/unit for all that a make-believe one can show."""
+"""Builds of the real virtual kernel; see tests/unit for builds of a small stand-in."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ INSTALLED = "from ccbench.emulate.kernel.source.build import installed; print(in
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
-    """Boot the kernel, ask it what it has, and give its answers."""
+def reported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """Boot the kernel, and give its reported features."""
     root = tmp_path_factory.mktemp("root")
     (root / "proc").mkdir()
     (root / "qdiscs").write_text("".join(f"{name}\n" for name in QUEUES))
@@ -71,25 +71,25 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
 
 
 class TestKernelBuild:
-    def test_hz(self, said: dict[str, set[str]]) -> None:
-        """The HZ that a build reports is that of the running kernel."""
-        assert {str(1_000_000_000 // installed().hz)} == said["tick"]
+    def test_hz(self, reported: dict[str, set[str]]) -> None:
+        """The HZ of a build is that of the running kernel."""
+        assert {str(1_000_000_000 // installed().hz)} == reported["tick"]
 
-    def test_ccas(self, said: dict[str, set[str]]) -> None:
-        """Of CCAs it reports those that the running kernel has, and those of the modules."""
-        missing = said["ccas"] - set(installed().ccas)
-        more = set(installed().ccas) - said["ccas"]
+    def test_ccas(self, reported: dict[str, set[str]]) -> None:
+        """The CCAs of a build are those of the running kernel and of the modules."""
+        missing = reported["ccas"] - set(installed().ccas)
+        more = set(installed().ccas) - reported["ccas"]
         modules = "\n".join(guest_sources.find_sources().module_texts())
         assert (missing, {cca for cca in more if f'"{cca}"' not in modules}) == (set(), set())
-        assert {"reno", "cubic", "bbr"} <= said["ccas"]
+        assert {"reno", "cubic", "bbr"} <= reported["ccas"]
 
-    def test_qdiscs(self, said: dict[str, set[str]]) -> None:
-        """Of the qdiscs of Linux it reports those that the running kernel knows, and no other."""
-        assert said["qdisc"] == set(QUEUES) & set(installed().qdiscs)
-        assert {"pfifo", "codel", "fq_codel", "pie", "cake", "red"} <= said["qdisc"]
+    def test_qdiscs(self, reported: dict[str, set[str]]) -> None:
+        """The qdiscs of a build are the running kernel's qdiscs of Linux, and no others."""
+        assert reported["qdisc"] == set(QUEUES) & set(installed().qdiscs)
+        assert {"pfifo", "codel", "fq_codel", "pie", "cake", "red"} <= reported["qdisc"]
 
     def test_files(self) -> None:
-        """Kernel, init and modules are there, and the init needs no other file."""
+        """Kernel, init and modules exist, and the init needs no other file."""
         built = installed()
         assert [] == [name for name in built.modules if not built.module(name).is_file()]
         assert {"ccbench_flows", "ccbench_link"} <= set(built.modules)
@@ -148,7 +148,7 @@ class TestCommand:
 
     @pytest.mark.usefixtures("other_cache")
     def test_no_kernel(self, tmp_path: Path) -> None:
-        """So is a folder without a kernel's source."""
+        """A folder without a kernel's source is refused at once."""
         done = self.build(tmp_path)
         assert done.returncode == 2
         assert done.stderr.count("\n") == 2

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that are killed at any moment lose nothing: the next one goes on, to the same bytes.
+"""Programs killed at any moment lose nothing: the next one resumes, to the same bytes.
 
-``CCBENCH_KILLS=50`` kills each of them so often, not twice; ``make soak`` does that.
+``CCBENCH_KILLS=50`` sets the number of kills of each, 2 by default; ``make soak`` does that.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kernel
 
 _KILLS = int(os.environ.get("CCBENCH_KILLS", "2"))
-#: From so many on, those that take long are done too.
+#: Number of kills from which on the slow tests run too.
 _MANY = 10
 
 SCENARIO = """
@@ -71,7 +71,7 @@ def here(tmp_path: Path, own_store: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def start(arguments: list[str]) -> int:
-    """Start the program in a process of its own; return its number."""
+    """Start the program in its own process; return its number."""
     pid = os.fork()
     if pid:
         return pid
@@ -145,7 +145,7 @@ def survives(
     for attempt in range(20 * _KILLS):
         if killed == _KILLS:
             break
-        if not attempt % 5:  # from the beginning, else from where the last one was killed
+        if not attempt % 5:  # from the beginning, otherwise from the state left by the last kill
             clear()
         pid = start(arguments)
         status = wait(pid, moments.uniform(0, 1.1 * usual_s))
@@ -170,7 +170,7 @@ def survives(
 
 
 def test_run(here: Path) -> None:
-    """A run."""
+    """A killed run can be repeated."""
     (here / "scenario.toml").write_text(SCENARIO)
     result = here / "result"
 
@@ -182,7 +182,7 @@ def test_run(here: Path) -> None:
 
 
 def test_search(here: Path) -> None:
-    """A search: its folder can be reported on at any time, and ends as if nothing had been."""
+    """A killed search resumes; its folder can be reported on at any time."""
     words = "raygen --alpha bbr --beta cubic --budget 4 --population 4 --duration 5 --jobs 2"
     result = here / "found"
 
@@ -194,7 +194,7 @@ def test_search(here: Path) -> None:
 
 
 def test_sweep(here: Path) -> None:
-    """A sweep: its table is there as a whole or not at all."""
+    """A killed sweep leaves its table complete or absent."""
     (here / "scenario.toml").write_text(SCENARIO)
     result = here / "swept"
     result.mkdir()
@@ -210,7 +210,7 @@ def test_sweep(here: Path) -> None:
 
 @pytest.mark.skipif(_KILLS < _MANY, reason="takes a minute: make soak")
 def test_study(here: Path) -> None:
-    """A study."""
+    """A killed study resumes."""
     result = here / "results"
 
     def check() -> None:
@@ -223,7 +223,7 @@ def test_study(here: Path) -> None:
 
 @pytest.mark.skipif(_KILLS < _MANY, reason="takes minutes: make soak")
 def test_training(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Training: a training set is there as a whole or not at all."""
+    """A killed training leaves its training set complete or absent."""
     # All would be 690 runs, and a kill in the middle of them costs minutes and meets no other code.
     monkeypatch.setattr(training, "CCAS", ("bbr", "cubic", "vegas"))
     for name, every in (("VARIATIONS", 7), ("TESTED_VARIATIONS", 5)):
@@ -240,7 +240,7 @@ def test_training(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_simulation(here: Path) -> None:
-    """A simulated data centre."""
+    """A killed simulation of a data centre can be repeated."""
     words = "bfc simulate --clos 2x4x2 --duration 1 --scheme bfc,dctcp --seed 3 -o simulated"
     result = here / "simulated"
 
@@ -252,7 +252,7 @@ def test_simulation(here: Path) -> None:
 
 
 def test_store(here: Path) -> None:
-    """Writes to a store: whatever is in it is whole, and what is missing comes with the next."""
+    """Killed writes leave a store's runs complete, and missing ones are written by the next."""
     scenario = Scenario.from_dict(toml_files.loads(SCENARIO))
     run = KernelEngine().run(replace(scenario, duration_s=5))
     store = Store(here / "kept")
@@ -269,8 +269,8 @@ def test_store(here: Path) -> None:
         assert wait(pid, moments.uniform(0.01, 0.15)) is None
         os.kill(pid, signal.SIGKILL)
         assert wait(pid, 60) == -signal.SIGKILL
-        kept = store.get(run.scenario, KernelEngine())
-        assert kept is None or digest(path) == expected
+        loaded = store.get(run.scenario, KernelEngine())
+        assert loaded is None or digest(path) == expected
     store.put(run, overwrite=True)
     assert digest(path) == expected
     assert {path} == set((here / "kept").glob("*/*"))
@@ -278,10 +278,12 @@ def test_store(here: Path) -> None:
 
 @pytest.mark.skipif(_KILLS < _MANY, reason="takes minutes: make soak")
 def test_modules(other_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiling modules: the next build is the same, and nothing half-built is found."""
+    """A killed compilation of modules leaves no partial build, and the next build is the same."""
     monkeypatch.chdir(tmp_path)
     expected = digest(installed().path / "root")
-    tree = (other_cache / "current").resolve()  # where make works; it ends when nobody reads it
+    tree = (
+        other_cache / "current"
+    ).resolve()  # the working folder of make, which ends when nobody reads its output
     moments = random.Random(7)
     killed = 0
     begin_s = time.monotonic()
@@ -306,7 +308,7 @@ def test_modules(other_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.skipif(_KILLS < _MANY, reason="takes minutes: make soak")
 def test_kernel_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiling the kernel: nobody finds half a tree, and the next build clears it away."""
+    """A killed kernel build leaves no partial tree in use, and the next build removes it."""
     source = next(iter((installed().path.parents[1] / "sources").glob("linux-source-*")), None)
     if source is None:
         pytest.skip("the cache has no source of the kernel's")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.kernel
 
 
 def first_rate_bps(**parameters: str) -> int:
-    """Return the first pacing rate of a RAPID flow that has found nothing yet."""
+    """Return the first pacing rate of a RAPID flow that has no estimate yet."""
     settings = {f"tcp_rapid.{name}": value for name, value in parameters.items()}
     scenario = dumbbell(
         Flow(cca="rapid"), duration_s=0.1, sample_interval_ms=1, module_parameters=settings
@@ -34,14 +34,14 @@ def largest_window(**parameters: str) -> int:
 
 
 class TestParameters:
-    def test_of_our_module(self) -> None:
-        """A module of ours starts with what the scenario says."""
+    def test_ccbench_module(self) -> None:
+        """One of ccbench's modules starts with the scenario's parameter."""
         assert first_rate_bps(start_kbps="1700") == pytest.approx(
             2 * first_rate_bps(start_kbps="850"), rel=0.01
         )
 
-    def test_of_linux(self) -> None:
-        """So does one of Linux's own: CUBIC leaves slow start at the threshold that it is given."""
+    def test_linux_module(self) -> None:
+        """A module of Linux too: CUBIC leaves slow start at the given threshold."""
         # Without one, slow start fills the path and the queue of 2000 packets.
         assert largest_window(hystart="0", initial_ssthresh="20") < 200
         assert largest_window(hystart="0") > 1000
@@ -56,7 +56,7 @@ class TestParameters:
         ],
     )
     def test_unknown(self, engine: KernelEngine, name: str, message: str) -> None:
-        """A parameter that does not exist is an error before anything runs, not silence."""
+        """An unknown parameter is an error before anything runs."""
         with pytest.raises(InputError) as caught:
             engine.check(dumbbell(module_parameters={name: "1"}))
         assert str(caught.value).startswith(f"module_parameters.{name}: ")
@@ -66,7 +66,7 @@ class TestParameters:
         ("name", "value"), [("tcp_rapid.tolerance", "1001"), ("tcp_cubic.hystart", "on")]
     )
     def test_refused(self, engine: KernelEngine, name: str, value: str) -> None:
-        """A value that the module does not take ends the run with the parameter's name."""
+        """A value that the module refuses ends the run with the parameter's name."""
         with pytest.raises(EngineError) as caught:
             engine.run(dumbbell(module_parameters={name: value}))
         assert name.partition(".")[2] in str(caught.value).splitlines()[0]

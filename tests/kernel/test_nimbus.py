@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NimbusCC does what its paper (Goyal et al., SIGCOMM 2022) says of it."""
+"""NimbusCC behaves as its paper states (Goyal et al., SIGCOMM 2022)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.kernel
 
 #: The paper's network, with half the rate.
 MBPS, RTT_MS = 48.0, 50.0
-#: The queueing delay that BasicDelay aims for, d_t.
+#: The target queueing delay of BasicDelay, d_t.
 TARGET_MS = 12.5
 EIGHT = (Flow(cca="nimbus_vegas", count=8),)
 COMPETITIVE, DELAY = 0, 1
@@ -27,7 +27,7 @@ WATCHER, PULSER, SILENT = 0, 1, 2
 
 POISSON = Flow(kind="poisson", rate_mbps=MBPS / 2)
 CBR = Flow(kind="cbr", rate_mbps=MBPS / 2)
-#: What single runs decide by chance holds for the mean of as many.
+#: Claims that single runs decide by chance are tested on the mean over seeds.
 SEEDS = range(1, 9)
 
 
@@ -58,7 +58,7 @@ def nimbus(
 
 
 def state(result: Run, flow: int = 0) -> pd.DataFrame:
-    """Return what the kernel says of a flow's NimbusCC, once it says something."""
+    """Return the state of a flow's NimbusCC reported by the kernel, without missing values."""
     return result.cca_info(flow).dropna()
 
 
@@ -76,7 +76,7 @@ def mbps(result: Run, start_s: float, stop_s: float | None = None) -> np.ndarray
 
 
 def sent_mbps(result: Run, start_s: float, step_s: float = 0.01) -> np.ndarray:
-    """Return the rate at which the first flow's packets come to the queue."""
+    """Return the rate at which the first flow's packets arrive at the queue."""
     events = result.queue
     mine = events[(events["event"] == "enqueue") & (events["flow"] == 0)]
     edges = np.arange(start_s, result.scenario.duration_s, step_s)
@@ -86,7 +86,7 @@ def sent_mbps(result: Run, start_s: float, step_s: float = 0.01) -> np.ndarray:
 
 class TestPulses:
     def test_shape(self) -> None:
-        """Over a period, the rate goes up and down as in figure 6."""
+        """Over a period, the rate varies as in figure 6."""
         sent = sent_mbps(nimbus(CBR), 10)
         folded = sent[: len(sent) // 20 * 20].reshape(-1, 20).mean(axis=0)
         shapes = [
@@ -100,7 +100,7 @@ class TestPulses:
 
     @pytest.mark.parametrize("pulses", [25, 20])
     def test_frequency(self, pulses: int) -> None:
-        """The rate varies most at f_p, which can be chosen."""
+        """The rate varies most at f_p, which is a setting."""
         sent = sent_mbps(nimbus(POISSON, pulses=pulses), 15)
         frequencies, amplitudes = spectrum(sent[:1000])
         assert pulses / 5 == pytest.approx(frequencies[amplitudes.argmax()], abs=0.11)
@@ -114,9 +114,9 @@ class TestPulses:
         assert at_5_hz[0] == pytest.approx(at_5_hz[1] / 2, rel=0.2)
 
     def test_pairs(self) -> None:
-        """Packets leave in pairs at low rates, too, as those of flows that ACKs clock do.
+        """Packets leave in pairs at low rates, too, like those of ACK-clocked flows.
 
-        Single ones would get through a full drop-tail queue where pairs do not.
+        Single packets would pass a full drop-tail queue where pairs do not.
         """
         events = nimbus(Flow(kind="cbr", rate_mbps=MBPS * 3 / 4)).queue
         mine = events[(events["event"] == "enqueue") & (events["flow"] == 0)]
@@ -127,32 +127,32 @@ class TestPulses:
 class TestEstimate:
     @pytest.mark.parametrize("cross", [POISSON, Flow(cca="cubic")], ids=["poisson", "cubic"])
     def test_as_the_library(self, cross: Flow) -> None:
-        """The kernel's z is what the library sees at the queue, when the ACKs have come."""
+        """The kernel's z is the library's at the queue, one ACK delay later."""
         result = nimbus(cross)
         seen = observe(result).rates["estimate_mbps"].loc[10:]
-        told = state(result)["z_mbps"]
+        reported = state(result)["z_mbps"]
         errors = [
-            np.median(np.abs(np.interp(seen.index + late, told.index, told) / seen - 1))
+            np.median(np.abs(np.interp(seen.index + late, reported.index, reported) / seen - 1))
             for late in np.arange(0, 0.2, 0.01)
         ]
         assert min(errors) < 0.05
 
     @pytest.mark.parametrize("cross", [POISSON, Flow(cca="cubic")], ids=["poisson", "cubic"])
     def test_eta(self, cross: Flow) -> None:
-        """The kernel's eta is the library's of the same z, but for when samples are taken."""
-        told = state(nimbus(cross)).loc[10:]
-        wanted = Detector().elasticity_over_time(told["z_mbps"], every=1)
-        found = told["eta"].to_numpy()[len(told) - len(wanted) :]
+        """The kernel's eta is the library's of the same z, except for sampling times."""
+        reported = state(nimbus(cross)).loc[10:]
+        wanted = Detector().elasticity_over_time(reported["z_mbps"], every=1)
+        found = reported["eta"].to_numpy()[len(reported) - len(wanted) :]
         assert np.median(found) == pytest.approx(np.median(wanted), rel=0.15)
         assert np.mean((found >= 2) == (wanted >= 2)) > 0.95
 
     def test_link(self) -> None:
-        """Left to itself, a flow learns the link's rate from what it receives."""
-        told = state(nimbus(is_link_given=False, duration_s=10))
-        assert told["mu_mbps"].iloc[-1] == pytest.approx(MBPS, rel=0.02)
+        """Without a given rate, a flow estimates the link's rate from its receive rate."""
+        reported = state(nimbus(is_link_given=False, duration_s=10))
+        assert reported["mu_mbps"].iloc[-1] == pytest.approx(MBPS, rel=0.02)
 
     def test_link_after_pauses(self) -> None:
-        """The few packets after a pause, which leave and come as they may, tell nothing of it."""
+        """The few packets after a pause do not affect the estimate of the rate."""
         sender = Flow(cca="nimbus", kind="onoff", on_s=5, off_s=2)
         result = nimbus(senders=(sender,), is_link_given=False, jitter_ms=1)
         assert state(result)["mu_mbps"].max() < 1.05 * MBPS
@@ -160,12 +160,12 @@ class TestEstimate:
 
 class TestModes:
     def test_starts_competitive(self) -> None:
-        """For the first FFT duration, before anything is known, a flow is competitive."""
-        told = state(nimbus(POISSON))
-        assert (told["mode"].loc[:5] == COMPETITIVE).all()
+        """For the first FFT duration, before any estimate, a flow is competitive."""
+        reported = state(nimbus(POISSON))
+        assert (reported["mode"].loc[:5] == COMPETITIVE).all()
 
     def test_slow_start(self) -> None:
-        """It doubles each RTT as Reno's does, an RTT later, as pacing spreads the first burst.
+        """The window doubles each RTT as Reno's does, an RTT later because of pacing.
 
         A window must not shrink where a burst's ACKs come faster than paced packets leave.
         """
@@ -185,15 +185,15 @@ class TestModes:
         assert min(mbps(result, 12).sum() for result in results) > 0.98 * MBPS
 
     def test_target(self) -> None:
-        """The target can be chosen."""
+        """The target delay is a setting."""
         assert queueing_ms(nimbus(CBR, target_us=25_000), 12) == pytest.approx(25, abs=2)
 
     @pytest.mark.parametrize("sender", ["nimbus", "nimbus_reno"])
     def test_elastic(self, sender: str) -> None:
         """Beside a flow of its own competitive kind it is competitive, and takes part.
 
-        Whose packets a full drop-tail queue refuses goes with who sends in bursts, and how: equal
-        shares are those of equal senders.
+        A full drop-tail queue drops according to the burstiness of senders: equal shares are those
+        of equal senders.
         """
         other = "reno" if sender == "nimbus_reno" else "cubic"
         flows = (Flow(cca=sender),)
@@ -208,10 +208,10 @@ class TestModes:
         assert queueing_ms(nimbus(cubic, late, duration_s=355), 345) < TARGET_MS + 4
 
     def test_switches(self) -> None:
-        """It follows the cross traffic within the FFT's length, and a little for its reaction.
+        """The mode follows the cross traffic within the FFT's length, plus a reaction time.
 
-        Where it has given way for a moment too early, the competitive mode lasts for its 5 s again;
-        hence means of eight seeds.
+        After a moment of yielding too early, the competitive mode lasts for its 5 s again; hence
+        means of eight seeds.
         """
         cross = (
             Flow(kind="poisson", rate_mbps=MBPS / 2, stop_s=20),
@@ -223,20 +223,20 @@ class TestModes:
         assert np.mean([(mode.loc[10:20] == DELAY).mean() for mode in modes]) > 0.8
         assert np.mean([(mode.loc[26:45] == COMPETITIVE).mean() for mode in modes]) > 0.9
         assert np.mean([(mode.loc[56:] == DELAY).mean() for mode in modes]) > 0.6
-        # What it had before the others took it is what it goes on with.
+        # It resumes with its rate from before the others took it.
         assert np.mean([mbps(result, 30, 45)[0] for result in results]) > 0.3 * MBPS
         assert np.median([queueing_ms(result, 56) for result in results]) < 20
 
     def test_small_share(self) -> None:
         """Below mu/12 a flow does not pulse, and is competitive."""
-        told = state(nimbus(Flow(kind="cbr", rate_mbps=MBPS - 2), duration_s=40)).loc[15:]
-        assert told["receive_mbps"].mean() < MBPS / 12
-        assert (told["mode"] == COMPETITIVE).all()
-        assert (told["role"] == SILENT).all()
+        reported = state(nimbus(Flow(kind="cbr", rate_mbps=MBPS - 2), duration_s=40)).loc[15:]
+        assert reported["receive_mbps"].mean() < MBPS / 12
+        assert (reported["mode"] == COMPETITIVE).all()
+        assert (reported["role"] == SILENT).all()
 
 
 class TestSeveral:
-    """Flows that elect a pulser, with jitter: without any noise two of them lock in step.
+    """Flows that elect a pulser, with jitter: without any noise two of them synchronise.
 
     Then there is no pulser for 6.6 % of the time.
     """
@@ -263,32 +263,32 @@ class TestSeveral:
     def test_eight_at_once(self) -> None:
         """Of eight flows that start together one becomes the pulser, and all control delay.
 
-        Mostly, that is: means of eight seeds.
+        This holds most of the time: means of eight seeds.
         """
         several, one_alone, in_delay = [], [], []
         for seed in SEEDS:
             result = nimbus(senders=EIGHT, jitter_ms=0.3, elect=1, seed=seed)
-            told = [state(result, flow) for flow in range(8)]
-            pulsers = pd.concat([one["role"] != WATCHER for one in told], axis=1).sum(axis=1)
+            reported = [state(result, flow) for flow in range(8)]
+            pulsers = pd.concat([one["role"] != WATCHER for one in reported], axis=1).sum(axis=1)
             several.append((pulsers > 1).mean())
             one_alone.append((pulsers.loc[20:] == 1).mean())
-            in_delay += [(one["mode"].loc[10:] == DELAY).mean() for one in told]
+            in_delay += [(one["mode"].loc[10:] == DELAY).mean() for one in reported]
         assert np.mean(several) < 0.1
         assert np.mean(one_alone) > 0.6
         assert np.mean(in_delay) > 0.8
 
     def test_steady_queue(self) -> None:
-        """Many watchers do not make the queue swing: pulses do, by 7 ms, and Vegas a little."""
+        """The queue varies by pulses, 7 ms, and Vegas, but not by the number of watchers."""
         packets = nimbus(senders=EIGHT, jitter_ms=0.3, elect=1).occupancy(0.01).loc[20:]
         delay_ms = packets * 1500 * 8 / (MBPS * 1e3)
         assert delay_ms.quantile(0.99) - delay_ms.quantile(0.01) < 30
         assert delay_ms.min() > 0
 
     def test_all_follow(self) -> None:
-        """Watchers compete while a CUBIC flow is there, as the pulser does, and no longer.
+        """Watchers compete while a CUBIC flow is present, as the pulser does, and no longer.
 
-        Not always: of sixteen seeds, in one a watcher took it for inelastic for half of the time,
-        and in two they competed for 15 s more.
+        There are exceptions: of sixteen seeds, in one a watcher took it for inelastic for half of
+        the time, and in two they competed for 15 s more.
         """
         senders = (Flow(cca="nimbus_vegas", count=2),)
         cubic = Flow(cca="cubic", start_s=20, stop_s=45)
@@ -307,7 +307,7 @@ class TestSeveral:
 
     @pytest.mark.parametrize(("kappa_percent", "latest_s"), [(1000, 7.0), (1, None)])
     def test_kappa(self, kappa_percent: int, latest_s: float | None) -> None:
-        """With κ = 10 a pulser is there half a second after the FFT's length; with 0.01, none.
+        """With κ = 10 a pulser exists half a second after the FFT's length; with 0.01, none.
 
         In the 25 s that follow it there would be one in a run of twenty.
         """
@@ -319,7 +319,7 @@ class TestSeveral:
 
 class TestSettings:
     def test_out_of_range(self) -> None:
-        """A setting out of its range is refused, by its name."""
+        """A setting out of range is refused by name."""
         with pytest.raises(EngineError, match=r"^sysctls\.net\.ipv4\.tcp_nimbus_pulses = '6' is"):
             nimbus(duration_s=1, pulses=6)
         with pytest.raises(EngineError):
@@ -336,7 +336,7 @@ class TestSettings:
     def test_nothing_to_compare_with(
         self, monkeypatch: pytest.MonkeyPatch, pulses: int, delay_pulses: int, *, fits: bool
     ) -> None:
-        """Two frequencies of pulses need some between the higher one and twice the lower one."""
+        """Two pulse frequencies need others between the higher one and twice the lower one."""
 
         def with_elect(elect: int) -> Run:
             return nimbus(duration_s=0.2, pulses=pulses, delay_pulses=delay_pulses, elect=elect)
@@ -354,13 +354,13 @@ class TestSettings:
 
     def test_threshold(self) -> None:
         """With a threshold that no traffic reaches, there is only the delay mode."""
-        told = state(nimbus(Flow(cca="cubic"), threshold_percent=10_000, hold_ms=0))
-        assert (told["mode"].loc[10:] == DELAY).mean() > 0.95
+        reported = state(nimbus(Flow(cca="cubic"), threshold_percent=10_000, hold_ms=0))
+        assert (reported["mode"].loc[10:] == DELAY).mean() > 0.95
 
 
 class TestRecord:
     def test_other_ccas(self) -> None:
-        """What other congestion controls tell has names, too; Reno tells nothing."""
+        """The state of other congestion controls has names, too; Reno reports none."""
         flows = (Flow(cca="vegas"), Flow(cca="reno"))
         result = run(
             Scenario(
@@ -370,8 +370,8 @@ class TestRecord:
                 duration_s=5,
             )
         )
-        told = result.cca_info(0).iloc[-1]
-        assert told["enabled"] == 1
-        assert told["base_us"] == pytest.approx(RTT_MS * 1000, rel=0.1)
+        reported = result.cca_info(0).iloc[-1]
+        assert reported["enabled"] == 1
+        assert reported["base_us"] == pytest.approx(RTT_MS * 1000, rel=0.1)
         assert result.cca_info(1).columns.empty
         assert result.flows.loc[result.flows["flow"] == 1, "cca_info_0"].isna().all()

@@ -22,7 +22,7 @@ _GAP_NS = 2_400_000
 
 
 def arrivals_ns(result: Run, flow: int = 0) -> np.ndarray:
-    """Return when packets of a flow come to the queue."""
+    """Return the arrival times of a flow's packets at the queue."""
     events = result.queue
     return events.loc[
         (events["event"] == "enqueue") & (events["flow"] == flow), "time_ns"
@@ -44,27 +44,27 @@ class TestJitter:
     def test_order(self, kind: str) -> None:
         """Packets of a flow do not overtake each other, even with jitter of many gaps."""
         result = run(dumbbell(Flow(cca="reno"), duration_s=3, noise=Noise(**{kind: 30.0})))
-        # Reordered packets would be taken for lost.
+        # Reordered packets would be retransmitted.
         assert result.summary()["retransmits"].sum() <= result.summary()["drops"].sum()
 
-    def test_of_senders(self) -> None:
-        """Jitter of senders is each flow's own, that of the path leaves packets in their order.
+    def test_senders(self) -> None:
+        """Sender jitter is independent for each flow, path jitter keeps the order of packets.
 
-        Two flows send at the same instants. Which packet comes first is chance with the one, and
-        the same every time with the other.
+        Two flows send at the same instants. The first packet is random with sender jitter, and
+        always the same with path jitter.
         """
         firsts = {}
         for kind in ("sender_jitter_ms", "forward_jitter_ms"):
             flows = (Flow(kind="cbr", rate_mbps=2), Flow(kind="cbr", rate_mbps=2))
             result = run(dumbbell(*flows, duration_s=5, noise=Noise(**{kind: 1.0})))
-            one, other = arrivals_ns(result, 0), arrivals_ns(result, 1)
-            count = min(len(one), len(other))
-            firsts[kind] = np.mean(one[:count] <= other[:count])
+            first, second = arrivals_ns(result, 0), arrivals_ns(result, 1)
+            count = min(len(first), len(second))
+            firsts[kind] = np.mean(first[:count] <= second[:count])
         assert 0.4 < firsts["sender_jitter_ms"] < 0.6
         assert firsts["forward_jitter_ms"] == 1
 
     def test_reverse(self) -> None:
-        """Jitter of ACKs adds its mean to the round trip of packets that are alone."""
+        """Jitter of ACKs adds its mean to the round trip of lone packets."""
         flow = Flow(cca="reno", kind="rate", rate_mbps=0.1)
         exact, noisy = (
             run(dumbbell(flow, duration_s=20, noise=noise))
@@ -115,7 +115,7 @@ class TestBackground:
             assert stats.kstest(gaps / gap_ns, "expon").pvalue > 1e-3
 
     def test_conservation(self) -> None:
-        """What a bottleneck takes of it leaves the path there, and no flow counts it."""
+        """Background traffic leaves the path after its bottleneck, and no flow counts it."""
         noise = Noise(background_share=0.3)
         flow = Flow(kind="cbr", rate_mbps=9)
         result = run(dumbbell(flow, duration_s=5, noise=noise, queue_packets=5))

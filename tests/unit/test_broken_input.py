@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever is done to a file or a command line, the answer is a result or one line that helps.
+"""Any damaged file or command line yields a result or one helpful line.
 
-Files that are right are damaged at random: characters changed, parts removed, doubled or
-exchanged, numbers made extreme. ``CCBENCH_EXAMPLES=10000`` has so many of each tried, not 200.
+Valid files are damaged at random: characters changed, parts removed, doubled or exchanged, numbers
+made extreme. ``CCBENCH_EXAMPLES=10000`` sets the number of examples of each, 200 by default.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TestText:
     @given(damage=damages())
     @thorough
     def test_scenario(self, tmp_path: Path, path: Path, damage: Callable[[bytes], bytes]) -> None:
-        """A scenario that is read is one that can be written and read again, the same."""
+        """A damaged scenario that is read can be written and read again unchanged."""
         (tmp_path / "scenario.toml").write_bytes(damage(path.read_bytes()))
         for other in (
             _TRACE,
@@ -66,7 +66,7 @@ class TestText:
     @given(damage=damages())
     @thorough
     def test_space(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
-        """A space of networks that is read is one that can be written and read again, the same."""
+        """A damaged search space that is read can be written and read again unchanged."""
         (tmp_path / "space.toml").write_bytes(damage(_SPACE.read_bytes()))
 
         def read(file: Path) -> None:
@@ -78,7 +78,7 @@ class TestText:
     @given(damage=damages())
     @thorough
     def test_trace(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
-        """A trace that is read has a rate."""
+        """A damaged trace that is read has a rate."""
         (tmp_path / "link.trace").write_bytes(damage(_TRACE.read_bytes()[:2000]))
 
         def read(file: Path) -> None:
@@ -93,7 +93,7 @@ class TestRecords:
     @given(damage=damages())
     @thorough
     def test_mahimahi_log(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
-        """A log of Mahimahi that is damaged is read or refused."""
+        """A damaged log of Mahimahi is read or refused."""
         (tmp_path / "log").write_bytes(damage(_LOG.read_bytes()[:3000]))
         refused_or_read(LinkLog.read, tmp_path / "log")
 
@@ -107,7 +107,7 @@ class TestRecords:
         write_pcap: Callable[..., Path],
         tcp_headers: Callable[..., bytes],
     ) -> None:
-        """A capture that is damaged is refused, or has no more packets than it has room for."""
+        """A damaged capture is refused, or has at most as many packets as fit."""
         packets = [(i * 1000, tcp_headers(i + number), 1500) for i in range(6)]
         path = write_pcap(tmp_path / "capture.pcap", packets)
         path.write_bytes(damage(path.read_bytes()))
@@ -126,7 +126,7 @@ class TestRecords:
         table: str,
         make_run: Callable[..., Run],
     ) -> None:
-        """A stored run that was damaged is refused, or is what was stored."""
+        """A damaged stored run is refused, or equals the stored run."""
         scenario = Scenario.from_dict(
             {
                 "flows": [{"cca": "cubic"}],
@@ -157,7 +157,7 @@ _OPTIONS = sorted(
         for option in one.opts
     }
 )
-#: Not those that ask servers, compile, start programs, or look at all of this machine.
+#: Excluded: commands that ask servers, compile, start programs, or examine the machine.
 _QUICK = [name for name in _COMMANDS if name not in {"classify", "doctor", "kernel", "shell"}]
 
 
@@ -176,13 +176,13 @@ _QUICK = [name for name in _COMMANDS if name not in {"classify", "doctor", "kern
 def test_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, words: list[str]
 ) -> None:
-    """A command line of arbitrary words is answered or refused, and never a traceback."""
+    """A command line of arbitrary words is answered or refused, never with a traceback."""
     monkeypatch.chdir(tmp_path)
     answered(command, *words)
 
 
 def answered(*words: str) -> None:
-    """Give the program a command line; it must not report a bug, nor say much."""
+    """Run a command line; the program must not report a bug, nor print much."""
     done = CliRunner().invoke(program, words)
     assert done.exit_code in {0, 1, 2}
     assert done.exception is None or isinstance(done.exception, SystemExit)
@@ -192,8 +192,8 @@ def answered(*words: str) -> None:
         assert len(done.stderr.splitlines()) == 1 or "Usage" in done.stderr
 
 
-#: Command lines that are right; without a virtual kernel those that run scenarios say that. None
-#: that asks servers, whatever is changed.
+#: Valid command lines; those that run scenarios report the missing virtual kernel. None asks
+#: servers, even after changes.
 _LINES = (
     "run scenario.toml -o run",
     "harm --alpha bbr --beta cubic --bandwidth 100 --rtt 40 --queue 1bdp --duration 30 --seed 2",
@@ -234,7 +234,7 @@ def test_damaged_line(
     line: str,
     changes: list[tuple[str, float, str]],
 ) -> None:
-    """So is a right command line of which some words were changed."""
+    """A valid command line with some words changed is answered or refused."""
     monkeypatch.chdir(tmp_path)
     shutil.copy(_SCENARIOS[0], tmp_path / "scenario.toml")
     words = line.split()
@@ -262,7 +262,7 @@ def test_damaged_line(
     ids=("run", "space", "classify"),
 )
 def test_endless(monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], name: str) -> None:
-    """A device that never ends is refused, and not read until no memory is left."""
+    """An endless device is refused, and not read until memory is exhausted."""
     monkeypatch.setattr("ccbench.base.validation._MAX_TEXT_BYTES", 1000)
     done = CliRunner().invoke(program, [*words, "/dev/zero"])
     assert 2 == done.exit_code
@@ -271,7 +271,7 @@ def test_endless(monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], name: 
 
 @pytest.mark.parametrize("words", ["elasticity", "report", "classify-cluster", "bfc p4 compile"])
 def test_no_such_folder(tmp_path: Path, words: str) -> None:
-    """Results that are not there are bad input."""
+    """Missing results are bad input."""
     for path in (tmp_path / "none", tmp_path, Path("/dev/null")):
         done = CliRunner().invoke(program, [*words.split(), str(path)])
         assert 2 == done.exit_code, done.stderr
@@ -291,7 +291,7 @@ def test_no_such_folder(tmp_path: Path, words: str) -> None:
     ],
 )
 def test_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
-    """Where nothing can be written, that is said before anything is run."""
+    """An unwritable output is reported before anything is run."""
     monkeypatch.chdir(tmp_path)
     shutil.copy(_SCENARIOS[0], "scenario.toml")
     Path("kept").mkdir(mode=0o555)
@@ -309,7 +309,7 @@ def test_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -
 
 
 def test_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run takes the place of a folder, which cannot be the one that the user is in."""
+    """A run may replace a folder, but not the current one."""
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(program, ["run", "scenario.toml", "-o", "."])
     assert 2 == done.exit_code
@@ -317,7 +317,7 @@ def test_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_names_in_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is said of a file is one line that can be printed, whatever the file is called."""
+    """A message about a file is one printable line, whatever the file's name."""
     monkeypatch.chdir(tmp_path)
     answered("run", "0", "--plot", "\r\x1b[2J\udcff")
     done = CliRunner().invoke(program, ["run", "0", "--plot", "\r\x1b[2J\udcff"])
@@ -327,7 +327,7 @@ def test_names_in_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("base", ["1", "9" * 30, "9" * 5000])
 @pytest.mark.parametrize("line", ["1e999 + 1500", "9 + 99999999999999999999"])
 def test_numbers_of_a_log(tmp_path: Path, base: str, line: str) -> None:
-    """Numbers of a log of Mahimahi that are too large are refused, without a warning."""
+    """Numbers of a Mahimahi log that are too large are refused, without a warning."""
     path = tmp_path / "log"
     head = f"# queue: droptail\n# init timestamp: 1\n# base timestamp: {base}\n"
     path.write_text(f"{head}5 + 1500\n{line}\n")
@@ -337,7 +337,7 @@ def test_numbers_of_a_log(tmp_path: Path, base: str, line: str) -> None:
 
 @pytest.mark.parametrize("size", [0, 5, 2**31])
 def test_no_record(tmp_path: Path, size: int) -> None:
-    """A file that records nothing is bad input, and not read whole to find that out."""
+    """A file without records is bad input, and is not read completely."""
     with (tmp_path / "file").open("wb") as file:
         file.truncate(size)
     tracemalloc.start()
@@ -349,7 +349,7 @@ def test_no_record(tmp_path: Path, size: int) -> None:
 
 @pytest.mark.parametrize("name", ["", "linux.tar", "linux.tar.xz"])
 def test_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """What is no kernel's source is refused before its gigabytes are read."""
+    """A file that is no kernel source is refused before its gigabytes are read."""
     monkeypatch.setattr("hashlib.sha256", lambda *_: pytest.fail("it is read"))
     with (tmp_path / "linux.tar").open("wb") as file:
         file.truncate(2**31)
@@ -361,7 +361,7 @@ def test_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -
 
 @pytest.mark.parametrize("name", ["a\\u0000b", "a\\nb", "\\u001b[2J"])
 def test_names_of_files(name: str) -> None:
-    """A name that no file can have is refused in one line that can be printed."""
+    """An impossible file name is refused in one printable line."""
     text = f"""
         rtt_ms = 40
         duration_s = 5

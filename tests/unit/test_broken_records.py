@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs have written and something has damaged is refused, or is what was written.
+"""A damaged file of a program is refused, or equals the original.
 
-As in test_broken_input.py, files that are right are damaged at random.
+As in test_broken_input.py, valid files are damaged at random.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def write_pcapng(path: Path, frames: list[bytes]) -> Path:
 
 
 def damaged_copy(whole: Path, folder: Path, name: str, damage: Callable[[bytes], bytes]) -> bool:
-    """Copy a folder and damage a file of the copy; say whether it differs now."""
+    """Copy a folder and damage a file of the copy; return whether it changed."""
     if folder.exists():
         shutil.rmtree(folder)
     shutil.copytree(whole, folder)
@@ -93,7 +93,7 @@ class TestCaptures:
         number: int,
         tcp_headers: Callable[..., bytes],
     ) -> None:
-        """A pcapng file that is damaged is refused, or has no more packets than room for them."""
+        """A damaged pcapng file is refused, or has at most as many packets as fit."""
         link = bytes(12) + b"\x08\x00"
         frames = [link + tcp_headers(i + number) for i in range(6)]
         path = write_pcapng(tmp_path / "capture.pcapng", frames)
@@ -136,7 +136,7 @@ class TestCaptures:
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the folder of a run with all tables that a run can have, and with rows in all."""
+    """Give the folder of a run with all tables, none of them empty."""
     scenario = Scenario.from_dict(
         {
             "flows": [{"cca": "cubic"}],
@@ -216,7 +216,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the folder of what a command did to a queue for 21 s."""
+    """Give the folder of a recorded queue of 21 s."""
     setting = SETTINGS[0]
     times_ns = np.arange(0, 21_000) * 1_000_000
     count = len(times_ns)
@@ -246,14 +246,14 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestFolders:
-    """Folders of results: what is changed in one of their files does not go unseen."""
+    """Folders of results: changes of any file are detected."""
 
     @given(damage=damages(), share=st.floats(0, 1, exclude_max=True))
     @thorough
     def test_run(
         self, tmp_path: Path, stored: Path, damage: Callable[[bytes], bytes], share: float
     ) -> None:
-        """A run one of whose files was changed is refused, whichever of them it is."""
+        """A run with a changed file is refused, whichever file it is."""
         names = sorted(path.name for path in stored.iterdir())
         assert len(names) == 9  # all that a run can have, but one needs no damage: run.json below
         name = names[int(share * len(names))]
@@ -272,7 +272,7 @@ class TestFolders:
     def test_simulation(
         self, tmp_path: Path, simulated: Path, damage: Callable[[bytes], bytes], share: float
     ) -> None:
-        """So is a simulation, in what it says of itself too."""
+        """A simulation with a changed file is refused, including its description."""
         names = sorted(path.name for path in simulated.iterdir())
         name = names[int(share * len(names))]
         changed = damaged_copy(simulated, tmp_path / "bfc", name, damage)
@@ -291,7 +291,7 @@ class TestFolders:
     def test_recording(
         self, tmp_path: Path, recorded: Path, damage: Callable[[bytes], bytes], name: str
     ) -> None:
-        """So is what a command did to a queue."""
+        """A recording with a changed file is refused."""
         damaged_copy(recorded, tmp_path / "recorded", name, damage)
 
         def check(folder: Path) -> None:
@@ -316,7 +316,7 @@ class TestFolders:
         *,
         is_complete: bool,
     ) -> None:
-        """So is a search; one that is not complete has possible rows, and none is missing."""
+        """A changed search is refused; an incomplete one has possible rows, and none is missing."""
         is_changed = damaged_copy(searched, tmp_path / "found", name, damage)
         if is_complete:
             whole = SearchResult.load(searched)
@@ -351,7 +351,7 @@ class TestFolders:
     def test_training_set(
         self, tmp_path: Path, small_set: Path, damage: Callable[[bytes], bytes]
     ) -> None:
-        """A training set is refused, or is what was trained."""
+        """A damaged training set is refused, or equals the original."""
         path = tmp_path / "training.parquet"
         path.write_bytes(damage(small_set.read_bytes()))
 
@@ -366,17 +366,17 @@ class TestFolders:
 @pytest.fixture(scope="module")
 def small_set(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a file with a few samples of one setting of the packaged training set."""
-    known = TrainingSet.load(PACKAGED)
-    setting = known.settings[0]
-    samples = tuple(one for one in known.samples if one.setting == setting)[::40]
+    packaged = TrainingSet.load(PACKAGED)
+    setting = packaged.settings[0]
+    samples = tuple(one for one in packaged.samples if one.setting == setting)[::40]
     path = tmp_path_factory.mktemp("training") / "small.parquet"
-    thresholds = {setting: known.thresholds[setting]}
+    thresholds = {setting: packaged.thresholds[setting]}
     TrainingSet(samples=samples, thresholds=thresholds, provenance={"made": "up"}).save(path)
     return path
 
 
 def test_report(searched: Path, tmp_path: Path) -> None:
-    """The report of a search that has lost its last rows, as to a full disk, is refused."""
+    """The report of a search without its last rows, as after a full disk, is refused."""
     shutil.copytree(searched, tmp_path / "found")
     path = tmp_path / "found" / "results.csv"
     text = path.read_text(encoding="utf-8")
@@ -386,7 +386,7 @@ def test_report(searched: Path, tmp_path: Path) -> None:
 
 
 def test_number_too_large(searched: Path, tmp_path: Path) -> None:
-    """So is a number in it that is larger than any."""
+    """A search with an impossibly large number is refused."""
     shutil.copytree(searched, tmp_path / "found")
     description = tmp_path / "found" / "search.json"
     state = unsealed(description.read_bytes())
@@ -405,7 +405,7 @@ class TestTables:
     @given(damage=damages())
     @thorough
     def test_flow_sizes(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
-        """A list of short flows that is read is in order, of whole bytes and finite times."""
+        """A damaged list of short flows is in order, with bytes and finite times, or refused."""
         path = tmp_path / "flows.csv"
         path.write_bytes(damage((_EXAMPLES / "web-traffic.csv").read_bytes()[:1500]))
 
@@ -423,7 +423,7 @@ class TestTables:
     def test_circumstances(
         self, tmp_path: Path, damage: Callable[[bytes], bytes], name: str
     ) -> None:
-        """Networks and workloads for `ccbench deployable`."""
+        """Damaged networks and workloads of `ccbench deployable` are read or refused."""
         path = tmp_path / f"{name}.toml"
         path.write_bytes(damage((_EXAMPLES / "deployable" / path.name).read_bytes()))
         shutil.copy(_EXAMPLES / "varying-link.trace", tmp_path)
@@ -433,7 +433,7 @@ class TestTables:
     @given(damage=damages())
     @thorough
     def test_occupancy(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
-        """A queue's occupancy as a CSV file."""
+        """A damaged CSV file of a queue's occupancy is plausible or refused."""
         path = tmp_path / "queue.csv"
         rows = "".join(f"{i * 0.5},{i % 7}\n" for i in range(50))
         path.write_bytes(damage(f"time_s,occupancy_packets\n{rows}".encode()))
@@ -450,7 +450,7 @@ class TestTables:
     @given(damage=damages())
     @thorough
     def test_servers(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
-        """A list of servers."""
+        """A damaged list of servers is read or refused."""
         path = tmp_path / "hosts"
         path.write_bytes(damage(b"example.com\nhttps://example.org:8443/a?b # why\n10.0.0.1,g\n"))
         refused_or_read(read_list, path)

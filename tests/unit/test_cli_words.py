@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command line completes, and how it looks in a terminal."""
+"""Completion on the command line, and its appearance in a terminal."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from ccbench.cli.main import program
 
 
 def completed(*words: str) -> list[str]:
-    """Return what the last of these words can become."""
+    """Return the completions of the last of these words."""
     shell = ShellComplete(program, {}, "ccbench", "_CCBENCH_COMPLETE")
     return [item.value for item in shell.get_completions(list(words[:-1]), words[-1])]
 
 
 class TestCompletion:
     def test_names(self) -> None:
-        """Names that a command knows are completed, not only its options."""
+        """Names of studies, engines and qdiscs are completed, not only options."""
         assert ["nimbus-10", "nimbus-11"] == completed("study", "run", "nimbus-1")[:2]
         assert ["kernel", "kernel-http"] == completed("run", "x.toml", "--engine", "ker")
         assert ["fq", "fq_codel", "fq_pie"] == completed("harm", "--qdisc", "fq")
 
     def test_no_kernel(self) -> None:
-        """Before a kernel is built, its congestion controls have no names, and nothing fails."""
+        """Before a kernel is built, its congestion controls complete to nothing."""
         assert [] == completed("harm", "--alpha", "no-such")
 
 
 class TestColour:
     @pytest.mark.parametrize(("wish", "shown"), [("", "\x1b[31mno\x1b[0m"), ("1", "no")])
     def test_no_color(self, monkeypatch: pytest.MonkeyPatch, wish: str, shown: str) -> None:
-        """NO_COLOR, if it says anything, takes colours away."""
+        """A non-empty NO_COLOR disables colours."""
         monkeypatch.setenv("NO_COLOR", wish)
         assert shown == coloured("no", "red")
 
@@ -50,7 +50,7 @@ class _Terminal(io.StringIO):
 
 class TestShapes:
     def test_table(self) -> None:
-        """No line of a table ends with blanks: what is copied is what is seen."""
+        """No line of a table ends with blanks, so that copied text is clean."""
 
         @click.command()
         def shows() -> None:
@@ -61,7 +61,7 @@ class TestShapes:
         assert all(line == line.rstrip() for line in lines)
 
     def test_words(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """In a terminal, lists go on below themselves between words; elsewhere they are a line."""
+        """In a terminal, lists wrap between words with an indent; elsewhere they are one line."""
         names = ", ".join(f"name_{i}" for i in range(30))
         for stream, is_broken in ((_Terminal(), True), (io.StringIO(), False)):
             monkeypatch.setenv("COLUMNS", "60")
@@ -74,13 +74,13 @@ class TestShapes:
 
 
 def test_one_mark() -> None:
-    """A message that ends with a question has no full stop after its mark."""
+    """A message that ends with a question mark has no additional full stop."""
     line = CliRunner().invoke(program, ["kernel", "build", "--json"]).stderr
     assert "Did you mean '--jobs'? See: ccbench kernel build --help" in line
 
 
 def test_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nobody knows how long something takes, progress says how long it has taken."""
+    """If the duration is unknown, progress shows the elapsed time."""
     terminal = _Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("COLUMNS", "80")

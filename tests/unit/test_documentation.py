@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages say nothing that is not so: commands, options, links between files."""
+"""Commands, options and links on the pages are valid."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.documentation import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: What stands for something that the reader fills in: such commands are read up to it.
+#: Placeholders for the reader: commands are checked up to the first of them.
 _BLANKS = re.compile(r"\.\.\.|\[|…|NAME|\$name")
 
 
@@ -44,9 +44,9 @@ def leaf_commands(group: click.Group, above: tuple[str, ...] = ()) -> set[tuple[
 
 
 def refusal(words: list[str]) -> str | None:
-    """Return what click finds wrong with the names in a command line, without running it.
+    """Return click's error about the names in a command line, without running it.
 
-    What must be there on the disk, and what is left out, is not asked for.
+    Existence of files and missing arguments are not checked.
     """
     context: click.Context | None = None
     command: click.Command = program
@@ -72,7 +72,7 @@ def refusal(words: list[str]) -> str | None:
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
 def test_commands_exist(page: Path) -> None:
-    """Every command of a page is one, with options that it has."""
+    """Every command on a page exists, with its options."""
     wrong = {}
     for words in all_commands(page):
         cut = next((i for i, word in enumerate(words) if _BLANKS.search(word)), None)
@@ -90,28 +90,28 @@ def test_every_command_has_a_page() -> None:
     assert set(program.commands) == named
     for names in sorted(leaf_commands(program)):
         if names[:2] == ("bfc", "p4") and names[2] != "test":
-            continue  # they are in docs/bfc.md, which is about the P4 program
+            continue  # they are in docs/bfc.md, the page of the P4 program
         words = [words[: len(names)] for words in all_commands(folder / f"{names[0]}.md")]
         assert list(names) in words, names
 
 
 def test_marks() -> None:
-    """Blocks of the how-to pages say who can run them in words that mean something."""
+    """Blocks of the how-to pages have valid marks."""
     for page in (DOCS / "how-to").glob("*.md"):
         marks = {block.mark for block in blocks(page) if block.language == "sh"}
         assert marks <= MARKS | {""}, page
 
 
-def test_own_places() -> None:
-    """What one page writes no other one does, but by the same command: they are read in order."""
+def test_separate_outputs() -> None:
+    """No page overwrites outputs of another, except with the same command."""
     assert {path.stem for path in (DOCS / "how-to").glob("*.md")} == {
         "index",
         *(page.stem for page in how_to_pages()[1:]),
     }
     writers: dict[str, dict[str, set[str]]] = {}
     for page in how_to_pages():
-        told = [commands(block.text) for block in blocks(page) if block.language == "sh"]
-        for words in chain.from_iterable(told):
+        page_commands = [commands(block.text) for block in blocks(page) if block.language == "sh"]
+        for words in chain.from_iterable(page_commands):
             for option, place in pairwise(words):
                 if option in {"-o", "--output", "--plot"}:
                     writers.setdefault(place, {}).setdefault(page.stem, set()).add(" ".join(words))
@@ -135,13 +135,13 @@ def test_own_places() -> None:
     ],
 )
 def test_as_shown(shown: str, printed: str, expected: str) -> None:
-    """A page shows what is printed but for what it leaves out; what varies is an example."""
+    """Omitted lines stay omitted, and varying values become examples."""
     assert expected == as_shown(shown, printed)
     assert expected == as_shown(expected, printed)
 
 
-def test_no_language(tmp_path: Path) -> None:
-    """What terminals show has no colours of Python on the site; Python and shell have their own."""
+def test_highlighting(tmp_path: Path) -> None:
+    """Terminal output is not highlighted as Python on the site; Python and shell blocks are."""
     (tmp_path / "index.md").write_text("# A page\n\n```\nis 1\n```\n\n```sh expensive\nls\n```\n")
     build = ["-q", "-b", "html", "-c", DOCS, "-D", "exclude_patterns=", tmp_path, tmp_path / "site"]
     subprocess.run([sys.executable, "-m", "sphinx", *map(str, build)], check=True)
@@ -152,7 +152,7 @@ def test_no_language(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
 def test_links(name: str) -> None:
-    """What a page beside the site links to is there; Sphinx looks at the site's own."""
+    """Links on pages outside the site lead to existing files; Sphinx checks the site's own."""
     text = (CHECKOUT / name).read_text(encoding="utf-8")
     targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
     local = [one for one in targets if not re.match(r"[a-z]+:", one)]

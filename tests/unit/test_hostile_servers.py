@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that mean ill, or are broken: `ccbench classify` leaves them soon, and says why."""
+"""Hostile or broken servers: `ccbench classify` leaves them soon, and reports the reason."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
 
     Talk = Callable[[socket.socket], None]
 
-#: One answer may take this long here, instead of 20 s: enough for a busy machine.
+#: Time-out of one answer, instead of 20 s: enough for a busy machine.
 _PATIENCE_S = 3.0
-#: And this long from servers that go on until nobody waits any more.
+#: Time-out for servers that never end.
 _LITTLE_PATIENCE_S = 0.5
-#: No question may take longer, with all its redirects; a busy machine needs some of it.
+#: Limit of one request, with all its redirects, including time of a busy machine.
 _MOST_S = 40.0
-#: A server that nobody reads from gives up after this time.
+#: A server gives up after this time if nobody reads.
 _SERVER_S = 5.0
 
 _OK = b"HTTP/1.1 200 OK\r\n"
 
 
 class Server:
-    """Serves one connection after the other, and counts them and the bytes that they took."""
+    """Serves one connection after the other, and counts connections and bytes sent."""
 
     def __init__(self, talk: Talk) -> None:
         self._talk = talk
-        self.asked = 0
+        self.requests = 0
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.where = f"127.0.0.1:{self._listening.getsockname()[1]}"
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -56,13 +56,13 @@ class Server:
                 connection, _ = self._listening.accept()
             except OSError:
                 return
-            self.asked += 1
-            with connection, suppress(OSError):  # whoever asked has gone
+            self.requests += 1
+            with connection, suppress(OSError):  # the client has disconnected
                 connection.settimeout(_SERVER_S)
                 self._talk(connection)
 
     def close(self) -> None:
-        """Serve nobody any more."""
+        """Stop serving."""
         with suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
@@ -82,18 +82,18 @@ def serving(talk: Talk) -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for no answer longer than this."""
+    """Shorten the time-out of answers."""
     monkeypatch.setattr(site, "_PATIENCE_S", _PATIENCE_S)
 
 
 @pytest.fixture
 def more_impatient(impatient: None, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001 - after it
-    """Wait still less, where only the clock ends it."""
+    """Shorten it further, for tests that only a time-out ends."""
     monkeypatch.setattr(site, "_PATIENCE_S", _LITTLE_PATIENCE_S)
 
 
 def kind_of(url: str) -> str:
-    """Return why a server cannot be observed; nothing if it can. Never takes long."""
+    """Return why a server cannot be observed, or an empty string, within the time limit."""
     begin_s = time.monotonic()
     failure: ServerError | None = None
     try:
@@ -109,7 +109,7 @@ def kind_of(url: str) -> str:
 
 
 def says(*parts: bytes) -> Talk:
-    """Return a talk that reads the question and says something."""
+    """Return a talk that reads the request and sends these parts."""
 
     def talk(connection: socket.socket) -> None:
         connection.recv(65536)
@@ -120,7 +120,7 @@ def says(*parts: bytes) -> Talk:
 
 
 def forever(start: bytes, piece: bytes, pause_s: float = 0.0, server_s: float = _SERVER_S) -> Talk:
-    """Return a talk that says something and then never ends, whatever the other side does."""
+    """Return a talk that sends data and then never ends, whatever the client does."""
 
     def talk(connection: socket.socket) -> None:
         connection.recv(65536)
@@ -134,31 +134,31 @@ def forever(start: bytes, piece: bytes, pause_s: float = 0.0, server_s: float = 
 
 
 def reset(connection: socket.socket) -> None:
-    """Reset the connection after the question."""
+    """Reset the connection after the request."""
     connection.recv(65536)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 class TestAnswers:
-    """What servers say."""
+    """Malicious or invalid answers."""
 
     @pytest.mark.parametrize(
         ("status", "name"),
         [(403, "Forbidden"), (429, "Too Many Requests"), (451, "No"), (500, ""), (999, "Denied")],
     )
     def test_banned(self, status: int, name: str) -> None:
-        """A server that bans says so with its status, and is asked once, not again."""
+        """A banning server is reported with its status, and is asked only once."""
         answer = f"HTTP/1.1 {status} {name}\r\nRetry-After: 9999\r\nContent-Length: 0\r\n\r\n"
         with serving(says(answer.encode())) as server:
             assert kind_of(f"http://{server.where}") == "status"
-        assert server.asked == 1
+        assert server.requests == 1
 
     @pytest.mark.parametrize("talk", [reset, lambda _: None], ids=["reset", "closes"])
     def test_gone(self, talk: Talk) -> None:
-        """One that resets or closes the connection gives no answer, and is asked once."""
+        """A server that resets or closes the connection is asked only once."""
         with serving(talk) as server:
             assert kind_of(f"http://{server.where}") in {"http", "timeout"}
-        assert server.asked == 1
+        assert server.requests == 1
 
     @pytest.mark.parametrize(
         "garbage",
@@ -187,23 +187,23 @@ class TestAnswers:
         ids=lambda garbage: repr(garbage[:44]),
     )
     def test_garbage(self, garbage: bytes) -> None:
-        """What is no answer is none, however much there is of it."""
+        """Garbage of any length is not an answer."""
         with serving(says(garbage)) as server:
             kind = kind_of(f"http://{server.where}")
-        # A length that is no number is as good as none: the page is what comes, here nothing.
+        # A length that is not a number is ignored: the page is its contents, here nothing.
         assert kind in {"http", "timeout", "redirects", "status"} or b"-Length" in garbage
 
     def test_length_too_large(self) -> None:
-        """A page that is not as large as is said is believed at first: a download tells."""
+        """A page shorter than stated is accepted at first: the download reveals it."""
         with serving(says(_OK + b"Content-Length: 1000000\r\n\r\nshort")) as server:
             assert kind_of(f"http://{server.where}") == ""
 
     def test_redirects(self) -> None:
-        """A server that redirects for ever is asked six times at most."""
+        """An endless redirect is followed at most six times."""
         answer = b"HTTP/1.1 301 On\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n"
         with serving(says(answer)) as server:
             assert kind_of(f"http://{server.where}") == "redirects"
-        assert server.asked <= 6
+        assert server.requests <= 6
 
     @pytest.mark.parametrize(
         "start",
@@ -211,18 +211,18 @@ class TestAnswers:
         ids=repr,
     )
     def test_endless(self, start: bytes) -> None:
-        """Status, header or place without end is left after a bounded number of bytes."""
+        """An endless status, header or location is abandoned after a bounded number of bytes."""
         with serving(forever(start, b"x" * 65536)) as server:
             assert kind_of(f"http://{server.where}") in {"http", "timeout"}
 
     @pytest.mark.usefixtures("more_impatient")
     def test_endless_interim(self) -> None:
-        """Interim answers without end are left after a bounded time."""
+        """Endless interim answers are abandoned after a bounded time."""
         with serving(forever(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000, server_s=1)) as server:
             assert kind_of(f"http://{server.where}") in {"http", "timeout"}
 
     def test_endless_chunks(self) -> None:
-        """Of chunks without end, and of ones that drip, no more is read than says how large."""
+        """Endless or slow chunks are read only until the page is known to be large."""
         start = _OK + b"Transfer-Encoding: chunked\r\n\r\n"
         with serving(forever(start, b"1000\r\n" + bytes(4096) + b"\r\n")) as server:
             assert kind_of(f"http://{server.where}") == ""
@@ -231,19 +231,19 @@ class TestAnswers:
 
     @pytest.mark.usefixtures("more_impatient")
     def test_endless_trailers(self) -> None:
-        """Trailers without end are left after a bounded time."""
+        """Endless trailers are abandoned after a bounded time."""
         start = _OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n"
         with serving(forever(start, b"a: b\r\n" * 100)) as server:
             assert kind_of(f"http://{server.where}") in {"http", "timeout"}
 
     @pytest.mark.usefixtures("more_impatient")
     def test_drip(self) -> None:
-        """A status line that drips is left in time, also if redirects have come before it."""
+        """A slow status line is abandoned in time, even after redirects."""
         with serving(forever(b"HTTP/1.1 30", b"1", pause_s=0.05)) as server:
             assert kind_of(f"http://{server.where}") == "timeout"
 
     def test_silent_redirects(self) -> None:
-        """Each redirect may take its time, and all together a bounded one."""
+        """Redirects have a time limit each and in total."""
 
         def talk(connection: socket.socket) -> None:
             connection.recv(65536)
@@ -256,7 +256,7 @@ class TestAnswers:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a certificate of another name, that nobody has signed, with its key."""
+    """Give a self-signed certificate of another name, with its key."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     path = tmp_path_factory.mktemp("tls") / "server.pem"
@@ -274,10 +274,10 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestTls:
-    """What goes wrong before a server says anything."""
+    """Errors before the server's answer."""
 
     def test_certificate(self, certificate: Path) -> None:
-        """A certificate that is not valid is named, with the option that asks all the same."""
+        """An invalid certificate is reported with the option that ignores it."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
 
@@ -307,13 +307,13 @@ class TestTls:
         ids=lambda said: repr(said[:12]),
     )
     def test_handshake(self, said: bytes) -> None:
-        """A handshake of TLS that fails, is refused or is garbage says that there is none."""
+        """A TLS handshake that fails, is refused or is garbage is reported."""
         with serving(says(said)) as server:
             assert kind_of(f"https://{server.where}") in {"tls", "timeout"}
 
     @pytest.mark.usefixtures("more_impatient")
     def test_endless_handshake(self) -> None:
-        """One that never ends is left in time."""
-        alert = b"\x15\x03\x03\x00\x02\x01\x00"  # a warning, which is to be overheard
+        """An endless handshake is abandoned in time."""
+        alert = b"\x15\x03\x03\x00\x02\x01\x00"  # a warning, to be ignored
         with serving(forever(b"", alert, pause_s=0.001)) as server:
             assert kind_of(f"https://{server.where}") in {"tls", "timeout"}

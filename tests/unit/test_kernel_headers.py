@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The modules that load into ordinary kernels compile for them."""
+"""The modules for ordinary kernels compile for them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FOLDERS = sorted(
     if folder.name.startswith(("sch_", "tcp_"))
 )
 
-#: Where Debian and Ubuntu put what modules are compiled against.
+#: Kernel headers of Debian and Ubuntu.
 HEADERS = sorted(
     folder
     for folder in Path("/usr/src").glob("linux-headers-*")
@@ -44,7 +44,7 @@ def headers(request: pytest.FixtureRequest) -> Path:
 class TestOutOfTree:
     @pytest.mark.parametrize("source", FOLDERS, ids=lambda folder: folder.name)
     def test_compiles(self, tmp_path: Path, headers: Path, source: Path) -> None:
-        """Each folder by itself makes its modules, without a warning of those that W=1 adds."""
+        """Each folder compiles on its own, without warnings at W=1."""
         include, folder = tmp_path / "include", tmp_path / source.name
         shutil.copytree(SOURCES / "include", include)
         shutil.copytree(source, folder)
@@ -53,7 +53,7 @@ class TestOutOfTree:
         )
         flags = f"CFLAGS_MODULE=-I{include}"
         command = ["make", "-C", str(headers), f"M={folder}", "W=1", flags, "modules"]
-        # Of make's own, so that it does not speak of the make that may have started pytest.
+        # Without variables of a make that may have started pytest.
         environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         made = subprocess.run(
             command,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules of one's own: what is told to who has made a mistake. Nothing is compiled."""
+"""Errors about a user's own modules. Nothing is compiled."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 def test_folder_of_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder around those of modules is refused, and they are named with their paths."""
+    """The folder around module folders is refused with the paths of these folders."""
     for name in ("tcp_one", "tcp_two"):
         (tmp_path / "mine" / name).mkdir(parents=True)
         (tmp_path / "mine" / name / "Kbuild").write_text(f"obj-m := {name}.o\n", encoding="utf-8")
     mine = tmp_path / "mine"
     monkeypatch.setenv("CCBENCH_MODULES", str(mine))
-    with pytest.raises(InputError, match="a Kbuild or Makefile that names a module") as error:
+    with pytest.raises(InputError, match="a Kbuild or Makefile that lists a module") as error:
         guest_sources.find_sources()
-    assert str(error.value).endswith(f": name those in it: {mine}/tcp_one:{mine}/tcp_two")
+    assert str(error.value).endswith(f": name its subfolders: {mine}/tcp_one:{mine}/tcp_two")
     monkeypatch.setenv("CCBENCH_MODULES", str(mine / "tcp_one"))
     assert guest_sources.find_sources().own == (mine / "tcp_one",)
 
 
 def test_errors_of_compilers(tmp_path: Path) -> None:
-    """What a compiler calls an error is in the message, however much others print after it."""
+    """A compiler's error is in the message, however much other output follows."""
     script = "echo 'a.c:7:1: error: no x'; for i in $(seq 30); do echo CC $i; done; exit 2"
     with pytest.raises(BuildError) as error:
         Builder(log=tmp_path / "log", jobs=1, cflags="").run(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C at odd moments: while the program is being loaded, in other's C code, at the end."""
+"""Ctrl-C at odd moments: while the program is loaded, in C code of others, at the end."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ _IGNORED = f"signal.signal(signal.SIGINT, signal.SIG_IGN){_WHILE_LOADING}"
     ids=["loading", "C", "end", "ignored"],
 )
 def test_interrupted(before: str, status: int) -> None:
-    """It is one line and a shell's status for it, and nothing where the caller ignores it."""
-    heard = "signal.signal(signal.SIGINT, signal.default_int_handler)"  # who tests may ignore it
+    """Ctrl-C is one line and a shell's status, and nothing if the caller ignores it."""
+    handled = (
+        "signal.signal(signal.SIGINT, signal.default_int_handler)"  # the test runner may ignore it
+    )
     program = "from ccbench.cli.start import start\nstart()"
-    code = f"import atexit, signal, sys\n{heard}\n{before}\n{program}"
+    code = f"import atexit, signal, sys\n{handled}\n{before}\n{program}"
     done = subprocess.run(
         [sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=False
     )

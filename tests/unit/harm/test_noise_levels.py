@@ -44,7 +44,7 @@ class TestSensitivity:
     """:func:`sensitivity`."""
 
     def test_levels(self, noisy_engine: NoisyEngine) -> None:
-        """The whole noise is scaled, and more of it gives a wider interval."""
+        """The whole noise is scaled, and more noise gives a wider interval."""
         noise = Noise(reverse_jitter_ms=0.5, background_share=0.01)
         result = harm.sensitivity(pair(noise=noise), repetitions=4, engine=noisy_engine, store=None)
         assert result.levels == harm.LEVELS
@@ -57,14 +57,14 @@ class TestSensitivity:
         assert not result.sign_depends_on_noise
 
     def test_sign(self) -> None:
-        """Where alpha wins without noise and loses with much of it, that is said."""
+        """A sign that changes with the noise is reported."""
         result = harm.sensitivity(pair(), repetitions=4, engine=PhaseEngine(), store=None)
         assert [one.sign for one in result.harms] == [1, 1, 1, 1, -1]
         assert result.sign_depends_on_noise
         assert result.to_dict()["sign_depends_on_noise"]
 
     def test_progress(self, noisy_engine: NoisyEngine) -> None:
-        """The runs of all levels are counted together, and all planned ones are done in the end."""
+        """The runs of all levels are counted together, and all planned runs are done at the end."""
         seen: list[tuple[int, int]] = []
         harm.sensitivity(
             pair(),
@@ -88,7 +88,7 @@ class TestSensitivity:
     def test_bad_level(
         self, noisy_engine: NoisyEngine, levels: tuple[float, ...], noise: Noise, words: str
     ) -> None:
-        """Levels that cannot be are refused before anything runs."""
+        """Invalid levels are refused before anything runs."""
         with pytest.raises(InputError, match=words):
             harm.sensitivity(pair(noise=noise), levels, engine=noisy_engine, store=None)
         assert noisy_engine.ran == []

@@ -40,7 +40,7 @@ THROUGHPUT = metrics_named(["throughput"])
 
 
 def steps(scenario: Scenario, *phases: tuple[int, Any]) -> np.ndarray[Any, Any]:
-    """Make rates of shape (seconds, flows) from phases of so many seconds at such rates."""
+    """Return rates of shape (seconds, flows) from phases of a duration and rates."""
     rows = [np.tile(np.asarray(rates, dtype=float), (seconds, 1)) for seconds, rates in phases]
     rates: np.ndarray[Any, Any] = np.concatenate(rows)
     assert (scenario.duration_s, scenario.flow_count) == rates.shape
@@ -49,7 +49,7 @@ def steps(scenario: Scenario, *phases: tuple[int, Any]) -> np.ndarray[Any, Any]:
 
 class TestAchieved:
     def test_throughput(self, make_run: MakeRun) -> None:
-        """Throughput is what was carried in the window, divided by its length."""
+        """Throughput is the data carried in the window, divided by its length."""
         run = make_run(SOLO, steps(SOLO, (10, (2, 4)), (20, (8, 1))))
         assert [6.0, 2.0] == achieved(run, THROUGHPUT)["throughput"].tolist()
         assert [8.0, 1.0] == achieved(run, THROUGHPUT, (10, 30))["throughput"].tolist()
@@ -64,7 +64,7 @@ class TestAchieved:
         assert 4.0 == before[1]
 
     def test_downloaded(self, make_run: MakeRun) -> None:
-        """What a flow has ten seconds after its start is what came in them."""
+        """Downloaded data are those of the ten seconds after a flow's start."""
         late = replace(SOLO, flows=(Flow(start_s=10), Flow(start_s=25)))
         run = make_run(late, steps(late, (10, (0, 0)), (10, (4, 0)), (10, (8, 8))))
         run.completions["start_ns"] = [10_000_000_000, 25_000_000_000]
@@ -73,7 +73,7 @@ class TestAchieved:
         assert math.isnan(values[1])  # nobody knows: the run ends after five
 
     def test_fct(self, make_run: MakeRun) -> None:
-        """The completion time runs from the flow's start; one that did not complete has none."""
+        """The completion time runs from the flow's start; an incomplete flow has none."""
         run = make_run(SOLO, (1, 1))
         run.completions["start_ns"] = [1_000_000_000, 0]
         run.completions["end_ns"] = [3_500_000_000, -1]
@@ -82,7 +82,7 @@ class TestAchieved:
         assert math.isnan(values[1])
 
     def test_log_needed(self, make_run: MakeRun) -> None:
-        """A delay cannot be had from a run without a queue log."""
+        """Delays require a queue log."""
         with pytest.raises(InputError, match="queue_log"):
             achieved(make_run(SOLO, (1, 1)), metrics_named(["delay_p95"]))
 
@@ -93,26 +93,26 @@ class TestAchieved:
             achieved(make_run(SOLO, (1, 1)), THROUGHPUT, window)
 
     def test_window_between_samples(self, make_run: MakeRun) -> None:
-        """Between two samples nobody knows what was carried, so a window cannot begin there."""
+        """A window begins and ends at samples, as rates between samples are unknown."""
         with pytest.raises(InputError, match=r"window is .* multiples of the scenario's"):
             achieved(make_run(SOLO, (1, 1)), THROUGHPUT, (5.05, 6))
 
     def test_flows_that_come_and_go(self) -> None:
-        """Rates of flows of a given size do not add up: they are there at different times."""
+        """Rates of flows of a given size do not add up: they are active at different times."""
         (throughput,) = THROUGHPUT
         rates = pd.Series([9.0, 9.0])
         assert 18 == throughput.of_group(Flow(count=2), rates)
         assert 9 == throughput.of_group(Flow(kind="bytes", size_bytes=1, count=2), rates)
 
     def test_unknown_metric(self) -> None:
-        """An unknown metric is refused with those that there are and the nearest."""
+        """An unknown metric is refused with the list of metrics and the nearest."""
         with pytest.raises(InputError, match=r"'troughput': there are .*did you mean 'throughput'"):
             metrics_named(["troughput"])
 
 
 class TestCompare:
     def test_throughput(self, make_run: MakeRun) -> None:
-        """Of a throughput the sum counts, and equal sharing is expected of endless flows."""
+        """Throughput is summed, and endless flows are expected to share equally."""
         solo, competing = make_run(SOLO, (5, 5)), make_run(COMPETING, (1, 2, 4, 3))
         (harm,) = compare(solo, competing, THROUGHPUT)
         assert (10, 3) == pytest.approx((harm.solo, harm.competing))
@@ -120,7 +120,7 @@ class TestCompare:
         assert 0.5 == harm.expected
         assert 0.2 == pytest.approx(harm.relative)
 
-    def test_jains_index_cannot_tell_what_harm_tells(self, make_run: MakeRun) -> None:
+    def test_harm_versus_jains_index(self, make_run: MakeRun) -> None:
         """Three BBR flows and one CUBIC: equal Jain's index, opposite harm (Figure 5.1)."""
         one = replace(SOLO, flows=(Flow(cca="cubic"),))
         four = replace(SOLO, flows=(Flow(cca="cubic"), Flow(cca="bbr", count=3)))
@@ -133,7 +133,7 @@ class TestCompare:
         assert taken.relative == pytest.approx(-left.relative)
 
     def test_limited_flows_have_no_fair_share(self, make_run: MakeRun) -> None:
-        """Where flows do not always have data, equal sharing of the link says nothing."""
+        """Application-limited flows have no fair share of the link."""
         limited = replace(SOLO, flows=(Flow(kind="rate", rate_mbps=1),))
         beside = replace(limited, flows=(*limited.flows, Flow(cca="bbr")))
         (harm,) = compare(make_run(limited, (1,)), make_run(beside, (1, 9)), THROUGHPUT)
@@ -142,7 +142,7 @@ class TestCompare:
         assert math.isnan(harm.relative)
 
     def test_unfinished_flow(self, make_run: MakeRun) -> None:
-        """A flow that does not complete is no harm of 1, but no number."""
+        """An incomplete flow is a missing value, not a harm of 1."""
         solo, competing = make_run(SOLO, (5, 5)), make_run(COMPETING, (1, 2, 4, 3))
         solo.completions["end_ns"] = [1_000_000_000] * 2
         competing.completions["end_ns"] = [1_000_000_000, -1, -1, -1]
@@ -154,7 +154,7 @@ class TestCompare:
         assert math.isnan(per_flow[1])
 
     def test_nothing_alone(self, make_run: MakeRun) -> None:
-        """Where the flows achieved nothing alone, there is no harm to speak of."""
+        """If the flows achieved nothing alone, harm is undefined."""
         with pytest.raises(InputError, match="throughput of the beta flows: solo is 0"):
             compare(make_run(SOLO, (0, 0)), make_run(COMPETING, (0, 0, 5, 5)), THROUGHPUT)
 
@@ -165,7 +165,7 @@ class TestCompare:
             compare(make_run(SOLO, (5, 5)), make_run(other, (1, 2, 4, 3)))
 
     def test_no_samples(self, make_run: MakeRun) -> None:
-        """A flow without samples is a failed measurement, also flow by flow."""
+        """A flow without samples is a failed measurement, for each flow too."""
         solo, competing = make_run(SOLO, (5, 5)), make_run(COMPETING, (1, 2, 4, 3))
         lost = replace(competing, flows=competing.flows[competing.flows["flow"] != 0])
         for function in (compare, compare_flows):
@@ -173,7 +173,7 @@ class TestCompare:
                 function(solo, lost, THROUGHPUT)
 
     def test_metrics_left_out(self, make_run: MakeRun) -> None:
-        """Left out, the metrics are all that the runs have records for."""
+        """By default the metrics are all that the runs have records for."""
         parts = compare(make_run(SOLO, (5, 5)), make_run(COMPETING, (1, 2, 4, 3)))
         unlogged = [metric.name for metric in METRICS.values() if not metric.needs_queue_log]
         assert unlogged == [part.metric for part in parts]
@@ -181,7 +181,7 @@ class TestCompare:
 
 class TestRecovery:
     def test_known_time(self, make_run: MakeRun) -> None:
-        """The flows are back when an interval has most of what they have alone."""
+        """Recovery ends when an interval has most of the solo rate."""
         rates = steps(COMPETING, (10, (5, 5, 0, 0)), (8, (1, 1, 4, 4)), (12, (4.6, 4.6, 0.4, 0.4)))
         solo, competing = make_run(SOLO, (5, 5)), make_run(COMPETING, rates)
         assert 9 == recovery_s(solo, competing, since_s=10)
@@ -195,7 +195,7 @@ class TestRecovery:
             recovery_s(make_run(SOLO, (5, 5)), make_run(COMPETING, (1, 1, 4, 4)), since_s=since_s)
 
     def test_nothing_alone(self, make_run: MakeRun) -> None:
-        """Who has nothing alone has nothing to get back."""
+        """Flows with a solo rate of 0 have no recovery."""
         rates = steps(SOLO, (10, (5, 5)), (20, (0, 0)))
         with pytest.raises(InputError, match="since_s is 15"):
             recovery_s(make_run(SOLO, rates), make_run(COMPETING, (1, 1, 4, 4)), since_s=15)

@@ -54,13 +54,13 @@ class TestRepeat:
         assert result.relative.deviation > 0
 
     def test_typical_noise(self) -> None:
-        """Long flows have the typical noise of their link unless told otherwise."""
+        """Long flows have the typical noise of their link by default."""
         assert experiment().noise.reverse_jitter_ms > 0
         assert experiment().competing.noise == experiment().solo.noise == experiment().noise
         assert experiment(NO_NOISE).noise == NO_NOISE
 
     def test_exact(self, noisy_engine: NoisyEngine) -> None:
-        """Where nothing is random, two seeds show it, and the result is one run, no interval."""
+        """Without randomness two seeds agree, and the result is one run without interval."""
         result = harm.repeat(experiment(NO_NOISE), engine=noisy_engine, store=None)
         assert result.is_exact
         assert len(result.repetitions) == 1
@@ -80,7 +80,7 @@ class TestRepeat:
         assert len(noisy_engine.ran) == 2 * count
 
     def test_losses_are_random(self, noisy_engine: NoisyEngine) -> None:
-        """Two equal runs prove nothing where packets are lost at random: all seeds are run."""
+        """With random losses two equal runs prove nothing: all seeds are run."""
         lossy = experiment(NO_NOISE)
         link = replace(lossy.bottlenecks[0], loss=1e-9)
         result = harm.repeat(
@@ -90,13 +90,13 @@ class TestRepeat:
         assert len(result.repetitions) == 3
 
     def test_single(self, noisy_engine: NoisyEngine) -> None:
-        """One repetition is a number without interval, of which no sign is claimed."""
+        """One repetition has no interval, and its sign is undecided."""
         result = harm.repeat(experiment(), repetitions=1, engine=noisy_engine, store=None)
         assert math.isnan(result.relative.low)
         assert (result.is_exact, result.sign) == (False, 0)
 
     def test_store(self, noisy_engine: NoisyEngine, tmp_path: Path) -> None:
-        """More repetitions run only what is missing."""
+        """More repetitions run only the missing ones."""
         store = Store(tmp_path)
         first = harm.repeat(experiment(), repetitions=3, engine=noisy_engine, store=store)
         more = harm.repeat(experiment(), repetitions=5, engine=noisy_engine, store=store)
@@ -104,7 +104,7 @@ class TestRepeat:
         assert more.relative.values[:3] == first.relative.values
 
     def test_jobs(self, noisy_engine: NoisyEngine) -> None:
-        """However many run side by side, the numbers and their order are the same."""
+        """Values and their order do not depend on the number of jobs."""
         one, three = (
             harm.repeat(experiment(), repetitions=5, engine=noisy_engine, store=None, jobs=jobs)
             for jobs in (1, 3)
@@ -112,7 +112,7 @@ class TestRepeat:
         assert one.relative == three.relative
 
     def test_progress(self, noisy_engine: NoisyEngine) -> None:
-        """Who waits hears of every run, and how many are planned."""
+        """Progress reports every run and the number of planned runs."""
         seen: list[tuple[int, int]] = []
         harm.repeat(
             experiment(),
@@ -124,7 +124,7 @@ class TestRepeat:
         assert seen == [(done, 6) for done in range(1, 7)]
 
     def test_failed_run(self, noisy_engine: NoisyEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A repetition that fails is an error, and none is left out."""
+        """A failed repetition is an error, and is not skipped."""
         run, bad = noisy_engine.run, repetition_seeds(1, 3)[2]
 
         def fail(scenario: Scenario, **settings: Any) -> Run:
@@ -162,23 +162,23 @@ class TestRepeat:
     def test_bad_setting(
         self, noisy_engine: NoisyEngine, settings: dict[str, Any], words: str
     ) -> None:
-        """A setting that cannot be is refused before anything runs."""
+        """An invalid setting is refused before anything runs."""
         with pytest.raises(InputError, match=words):
             harm.repeat(experiment(), engine=noisy_engine, store=None, **settings)
         assert noisy_engine.ran == []
 
     def test_unknown_cca(self, noisy_engine: NoisyEngine) -> None:
-        """What the engine cannot run is refused with the experiment's name."""
+        """A CCA unknown to the engine is refused with the experiment's name."""
         pair = experiment(alpha=(Flow(cca="tahoe"),))
         with pytest.raises(InputError, match=r"1 tahoe against 1 even.*tahoe"):
             harm.repeat(pair, engine=noisy_engine, store=None)
 
 
 class TestOtherMetrics:
-    """Harm to flows that do not always have data, and by further metrics."""
+    """Harm to application-limited flows, and by further metrics."""
 
     def test_headline(self, noisy_engine: NoisyEngine) -> None:
-        """A flow at a rate has no fair share: its harm is absolute, by the first metric."""
+        """A flow with a fixed rate has no fair share: its harm is absolute, by the first metric."""
         pair = experiment(beta=(Flow(cca="even", kind="rate", rate_mbps=9),))
         metrics = harm.metrics_named(["goodput", "throughput"])
         result = harm.repeat(pair, repetitions=3, metrics=metrics, engine=noisy_engine, store=None)
@@ -191,7 +191,7 @@ class TestOtherMetrics:
             _ = result.relative
 
     def test_no_metric(self, noisy_engine: NoisyEngine) -> None:
-        """Without a metric there is nothing to measure of such a flow."""
+        """Such a flow requires a metric."""
         pair = experiment(beta=(Flow(cca="even", kind="rate", rate_mbps=9),))
         with pytest.raises(InputError, match="metrics is"):
             harm.repeat(pair, engine=noisy_engine, store=None)
@@ -217,7 +217,7 @@ class TestDocument:
     """:meth:`RepeatedHarm.to_dict`."""
 
     def test_keys(self, noisy_engine: NoisyEngine) -> None:
-        """It has the parts of one measurement as means, the interval, and the single values."""
+        """The document has the means of all parts, the interval, and the single values."""
         metrics = harm.metrics_named(["goodput"])
         result = harm.repeat(
             experiment(), repetitions=3, metrics=metrics, engine=noisy_engine, store=None
@@ -240,10 +240,10 @@ class TestDocument:
 
 
 class TestPrecision:
-    """Repeating until the interval is narrow enough."""
+    """Repetition until the interval is narrow enough."""
 
     def test_reached(self, noisy_engine: NoisyEngine) -> None:
-        """The more precision, the more repetitions, and their interval is as narrow as asked."""
+        """Higher precision takes more repetitions, and the interval is as narrow as requested."""
         counts = []
         for precision in (0.1, 0.02):
             result = harm.repeat(experiment(), precision=precision, engine=noisy_engine, store=None)
@@ -255,7 +255,7 @@ class TestPrecision:
         assert counts[-1] > counts[0]
 
     def test_not_reached(self, noisy_engine: NoisyEngine) -> None:
-        """At most so many repetitions are made, and the result says that they did not do."""
+        """Repetition stops at the limit, and the result reports the missed precision."""
         result = harm.repeat(
             experiment(), precision=1e-4, max_repetitions=9, engine=noisy_engine, store=None
         )
@@ -264,10 +264,10 @@ class TestPrecision:
 
     @pytest.mark.parametrize(("first", "least"), [(2, 0.87), (harm.REPETITIONS, 0.915)])
     def test_coverage(self, first: int, least: float) -> None:
-        """Stopping when it looks precise costs no more coverage than the docstring says.
+        """Stopping at the requested precision costs no more coverage than the docstring states.
 
         Simulated for normal values whose deviation is from a third to four times the precision; the
-        worst case is what the docstring rounds.
+        docstring rounds the worst case.
         """
         trials, most, rng = 2000, 200, np.random.default_rng(3)
         coverages = []

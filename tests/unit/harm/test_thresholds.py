@@ -35,7 +35,7 @@ SHORT = Workload(name="short", flow=Flow(count=3), metrics=("throughput",))
 
 
 def table(alpha: dict[str, Any], beta: dict[str, Any]) -> pd.DataFrame:
-    """Make harms from `{"victim attacker": harm, or harms of the repetitions}`."""
+    """Return harms from `{"victim attacker": harm, or harms of the repetitions}`."""
     rows = [
         {
             "network": "n",
@@ -66,13 +66,13 @@ class TestBounds:
         assert 0.5 == row["worst-case"]
 
     def test_pessimal_workload(self) -> None:
-        """One workload that starves others lets every workload of alpha starve them (4.4.1)."""
+        """A workload that starves others permits every workload of alpha to starve them (4.4.1)."""
         beta = {"w w": 0.5, "w odd": 1.0, "odd w": 0.0, "odd odd": 0.5}
         (row,) = bounds(table({"w w": 0.9}, beta)).to_dict("records")
         assert (0.5, 0.5, 1.0) == tuple(row[name] for name in THRESHOLDS)
 
     def test_symmetric_is_never_below_equivalent(self) -> None:
-        """Symmetric bounded harm allows all that equivalent bounded harm allows."""
+        """Symmetric bounded harm permits all that equivalent bounded harm permits."""
         rng = np.random.default_rng(5)
         names = ("a", "b", "c")
         beta = {f"{v} {w}": rng.uniform(-0.2, 1, 4) for v in names for w in names}
@@ -81,12 +81,12 @@ class TestBounds:
         assert (result["worst-case"] >= result["equivalent"]).all()
 
     def test_not_measured_the_other_way(self) -> None:
-        """Where the attacker's workload lacks the metric, what beta does to the victim bounds."""
+        """If the attacker's workload lacks the metric, beta's harm to the victim is the bound."""
         (row,) = bounds(table({"w v": 0.4}, {"w v": 0.3})).to_dict("records")
         assert 0.3 == row["symmetric"]
 
     def test_failed_the_other_way(self) -> None:
-        """Where it has the metric but no value, nobody knows what is allowed."""
+        """If it has the metric but no value, the bound is unknown."""
         (row,) = bounds(table({"w v": 0.4}, {"w v": 0.3, "v w": math.nan})).to_dict("records")
         assert math.isnan(row["symmetric"])
 
@@ -105,25 +105,25 @@ class TestJudge:
         ],
     )
     def test_verdict(self, alpha: Any, verdict: str) -> None:
-        """The confidence interval of harm minus bound, held against the leeway, is the verdict."""
+        """The verdict compares the confidence interval of harm minus bound with the leeway."""
         beta = np.full(np.size(alpha), 0.5)
         cases = judge(bounds(table({"w w": alpha}, {"w w": beta})), leeway=0.05)
         assert {verdict} == set(cases["verdict"])
 
     def test_interval(self) -> None:
-        """The interval is Student's: of two values it is 12.7 standard errors to each side."""
+        """The interval is Student's: for two values 12.7 standard errors on each side."""
         cases = judge(bounds(table({"w w": (0.2, 0.4)}, {"w w": (0.0, 0.0)})))
         assert 0.3 == pytest.approx(cases["excess"][0])
         assert cases["excess_ci"][0] == pytest.approx(12.706 * 0.1, rel=1e-4)
 
     def test_repetitions_are_paired(self) -> None:
-        """Harm is held against the bound of its own repetition, so what both share cancels."""
+        """Harm is compared with the bound of its own repetition, so common variation cancels."""
         noise = np.array([0.0, 0.2, 0.4])
         cases = judge(bounds(table({"w w": 0.3 + noise}, {"w w": 0.2 + noise})), leeway=0.05)
         assert {"broken"} == set(cases["verdict"])
 
     def test_strictest_implies_the_others(self) -> None:
-        """What respects equivalent bounded harm respects the other two, and they say so."""
+        """Equivalent bounded harm implies the other two thresholds."""
         rng = np.random.default_rng(6)
         names = ("a", "b", "c")
         beta = {f"{v} {w}": rng.uniform(0, 1, 3) for v in names for w in names}
@@ -136,13 +136,13 @@ class TestJudge:
 
     @pytest.mark.parametrize(("harm", "verdict"), [(0.9, "broken"), (0.2, "undecided")])
     def test_at_least(self, harm: float, verdict: str) -> None:
-        """A harm of at least so much can break a bound, and cannot be said to respect one."""
+        """A lower limit of harm can break a bound, but cannot respect one."""
         harms = table({"w w": harm}, {"w w": 0.5})
         cases = judge(bounds(harms.assign(censored=harms["side"] == "alpha")))
         assert {verdict} == set(cases["verdict"])
 
     def test_overall(self) -> None:
-        """One broken case breaks a threshold; one that is undecided leaves it undecided."""
+        """One broken case breaks a threshold; an undecided case leaves it undecided."""
         assert "broken" == overall(["respected", "broken", "undecided"])
         assert "undecided" == overall(["respected", "undecided"])
         assert "respected" == overall(["respected", "respected"])
@@ -157,13 +157,13 @@ class TestAssess:
     }
 
     def test_same_cca(self, engine: ArithmeticEngine) -> None:
-        """A CCA may be deployed beside itself, by every threshold."""
+        """Every threshold permits a CCA beside itself."""
         assessment = Assessment(alpha="even", beta="even", **self.SETTINGS)
         result = assess(assessment, engine=engine, store=None)
         assert dict.fromkeys(THRESHOLDS, "respected") == result.verdicts
 
     def test_greedy(self, engine: ArithmeticEngine) -> None:
-        """One that takes more than its share may not, and the cases say where and by how much."""
+        """A CCA that takes more than its share is refused, with the cases and their excess."""
         assessment = Assessment(alpha="greedy", beta="even", **self.SETTINGS)
         result = assess(assessment, engine=engine, store=None)
         assert "broken" == result.verdicts["equivalent"]
@@ -171,14 +171,14 @@ class TestAssess:
         assert worst["excess"] > 0.05
         assert worst["harm"] == pytest.approx(worst["bound"] + worst["excess"])
 
-    def test_meek(self, engine: ArithmeticEngine) -> None:
-        """One that takes less than its share may: status-quo bias (Table 4.1)."""
+    def test_modest(self, engine: ArithmeticEngine) -> None:
+        """A CCA that takes less than its share is permitted: status-quo bias (Table 4.1)."""
         assessment = Assessment(alpha="even", beta="greedy", **self.SETTINGS)
         result = assess(assessment, engine=engine, store=None)
         assert dict.fromkeys(THRESHOLDS, "respected") == result.verdicts
 
     def test_every_harm_is_there(self, engine: ArithmeticEngine) -> None:
-        """Each workload is harmed by each, by alpha and by beta, in each network and repetition."""
+        """Harm of every workload by every other is present, in each network and repetition."""
         assessment = Assessment(alpha="greedy", beta="even", **self.SETTINGS)
         harms = assess(assessment, engine=engine, store=None).harms
         assert 2 * 2 * 2 * 2 * 2 == len(harms)
@@ -187,8 +187,8 @@ class TestAssess:
         ).any()
         assert harms["harm"].between(0, 1).all()
 
-    def test_one_run_for_two_directions(self) -> None:
-        """Two workloads of beta meet once, not twice."""
+    def test_one_run_for_both_directions(self) -> None:
+        """Two workloads of beta compete in one run for both directions."""
         names = [
             scenario.name
             for key, scenario in Assessment(alpha="bbr", beta="cubic").scenarios().items()
@@ -197,7 +197,7 @@ class TestAssess:
         assert 3 * 4 / 2 + 3 == len(names)  # three of TCP, and the call that each disturbs
 
     def test_udp_only_suffers(self) -> None:
-        """A workload without congestion control is harmed, and harms nobody in alpha's name."""
+        """A workload without congestion control is a victim, but not an attacker of alpha."""
         scenarios = Assessment(alpha="bbr", beta="cubic").scenarios()
         attackers = {key.attacker.name for key in scenarios if key.attacker and key.side}
         assert "call" not in attackers
@@ -225,7 +225,7 @@ class TestAssess:
         ],
     )
     def test_bad_setting(self, setting: str, value: Any, words: str) -> None:
-        """A setting that cannot be is refused before anything runs."""
+        """An invalid setting is refused before anything runs."""
         settings: dict[str, Any] = {"alpha": "bbr", "beta": "cubic", "duration_s": 10}
         settings["workloads"] = (LONG,)
         settings[setting] = value
@@ -255,7 +255,7 @@ class TestFiles:
         ],
     )
     def test_bad_networks(self, tmp_path: Path, text: str, words: str) -> None:
-        """A mistake in a file of networks is one line with the file and the place."""
+        """An error in a file of networks is one line with the file and the position."""
         path = tmp_path / "networks.toml"
         path.write_text(text)
         with pytest.raises(InputError) as error:
@@ -282,7 +282,7 @@ class TestFiles:
         ],
     )
     def test_bad_workloads(self, tmp_path: Path, text: str, words: str) -> None:
-        """So is one in a file of workloads."""
+        """An error in a file of workloads is one line with the file and the position."""
         path = tmp_path / "workloads.toml"
         path.write_text(text)
         with pytest.raises(InputError) as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fluid model of ABC: its theorem, its fixed point, and the integrator that shows them."""
+"""The fluid model of ABC: its theorem, its fixed point, and its integrator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from ccbench.base.errors import InputError
 from ccbench.models.abc import DELTA_BOUND, LOCAL_DELTA_BOUND, AbcModel, fluid_delay
 
-#: Twenty flows of the thesis's parameters: A is 0.08, the delay converges to 10.64 ms.
+#: Twenty flows with the thesis's parameters: A is 0.08, the delay converges to 10.64 ms.
 MODEL = AbcModel(bandwidth_mbps=24, rtt_ms=100, flows=20)
 
 #: Starts far below and far above every fixed point here, in round trips.
@@ -21,7 +21,7 @@ STARTS = np.array([0.0, 0.05, 0.5, 3.0])
 
 
 def swing(surplus: float, delta: float, **settings: Any) -> np.ndarray:
-    """Return how far x/tau still swings after 400 round trips, for each of the starts."""
+    """Return the remaining swing of x/tau after 400 round trips, for each of the starts."""
     _, delays = fluid_delay(surplus, delta, start=STARTS, round_trips=400, **settings)
     late = delays[-4000:]
     return np.asarray(np.ptp(late, axis=0))
@@ -31,13 +31,13 @@ class TestTheorem:
     @pytest.mark.parametrize("surplus", [0.005, 0.08, 0.5])
     @pytest.mark.parametrize("ratio", [1.03, 1.2, 2, 10])
     def test_above_the_bound(self, surplus: float, ratio: float) -> None:
-        """With delta above 2/3 tau the delay converges from wherever it starts (A.9)."""
+        """With delta above 2/3 tau the delay converges from any start (A.9)."""
         assert swing(surplus, ratio * DELTA_BOUND).max() < 1e-3 * surplus
 
     @pytest.mark.parametrize("surplus", [0.005, 0.08, 0.5])
     @pytest.mark.parametrize("ratio", [0.5, 0.8, 0.97])
     def test_below_the_local_bound(self, surplus: float, ratio: float) -> None:
-        """With delta below 2/pi tau it swings for ever, unless it starts at rest."""
+        """With delta below 2/pi tau the delay swings for ever, unless it starts at rest."""
         delta = ratio * LOCAL_DELTA_BOUND
         assert swing(surplus, delta).min() > 0.2 * surplus
         _, resting = fluid_delay(surplus, delta, start=surplus * delta)
@@ -45,12 +45,12 @@ class TestTheorem:
 
     @pytest.mark.parametrize("delta", [0.01, 0.3, 1.33])
     def test_gentle_increase(self, delta: float) -> None:
-        """Without a surplus any delta will do: the queue empties and stays empty (A.6)."""
+        """Without a surplus any delta is stable: the queue empties and stays empty (A.6)."""
         _, delays = fluid_delay(-0.02, delta, threshold=0.2, start=STARTS, round_trips=400)
         assert 0 == delays[-20_000:].max()
 
     def test_properties(self) -> None:
-        """The model says the same of itself: sufficient above 2/3, necessary above 2/pi."""
+        """The model's properties: delta is sufficient above 2/3, necessary above 2/pi."""
         said = {
             delta_ms: (m.is_stable, m.is_locally_stable)
             for delta_ms in (63.6, 63.7, 66.6, 66.7)
@@ -72,7 +72,7 @@ class TestFixedPoint:
     @pytest.mark.parametrize("threshold_ms", [0, 20])
     @pytest.mark.parametrize("flows", [5, 20, 100])
     def test_steady_delay(self, flows: int, threshold_ms: float) -> None:
-        """The delay comes to rest at A delta + d_t."""
+        """The delay settles at A delta + d_t."""
         model = replace(MODEL, flows=flows, delay_threshold_ms=threshold_ms)
         _, delays_ms = model.delay_ms(60, start_ms=[0, 20, 500])
         a = -0.02 + flows / 200
@@ -81,7 +81,7 @@ class TestFixedPoint:
         assert 24 == model.steady_rate_mbps
 
     def test_no_queue(self) -> None:
-        """Up to four flows of 1 packet a round trip stay within the 2 % that eta leaves."""
+        """Up to four flows of 1 packet per round trip stay within the 2 % left by eta."""
         models = [replace(MODEL, flows=flows, delay_threshold_ms=20) for flows in range(1, 6)]
         assert [0, 0, 0, 20] == [m.steady_delay_ms for m in models[:4]]
         assert models[4].steady_delay_ms > 20
@@ -89,7 +89,7 @@ class TestFixedPoint:
         assert [23.64, 23.76, 23.88, 24, 24] == pytest.approx(rates)
 
     def test_surplus_of_nothing(self) -> None:
-        """With A = 0 the delay falls to d_t and stays where it is below."""
+        """With A = 0 the delay falls to d_t, or stays at its start below it."""
         _, delays = fluid_delay(0, 5, threshold=0.2, start=[0, 0.1, 2], round_trips=100)
         assert [0, 0.1, 0.2] == pytest.approx(delays[-1].tolist(), abs=1e-6)
 
@@ -100,7 +100,7 @@ class TestFixedPoint:
             assert model.eta * 24 < model.steady_rate_mbps <= 24
 
     def test_no_additive_increase(self) -> None:
-        """An interval without end is as good as no additive increase: no queue, any delta."""
+        """An infinite interval means no additive increase: no queue, for any delta."""
         model = replace(MODEL, increase_interval_ms=1e9, delta_ms=1)
         assert -0.02 == pytest.approx(model.surplus, abs=1e-6)
         assert model.is_stable
@@ -123,7 +123,7 @@ class TestIntegrator:
         assert exact + 0.4 == pytest.approx(delays, abs=1e-6)
 
     def test_error_falls_with_the_square_of_the_step(self) -> None:
-        """Half the step makes a quarter of the error."""
+        """Half the step gives a quarter of the error."""
         ends = [
             fluid_delay(0.1, 1.0, start=0.5, round_trips=10, steps=n)[1][-1]
             for n in (50, 100, 3200)
@@ -132,7 +132,7 @@ class TestIntegrator:
 
     @pytest.mark.parametrize("delta_ms", [70, 90, 133])
     def test_decay(self, delta_ms: float) -> None:
-        """Swings shrink as the root of the characteristic equation says."""
+        """Swings decay at the rate of the root of the characteristic equation."""
         model = replace(MODEL, delta_ms=delta_ms)
         fixed = model.steady_delay_ms
         # So near the fixed point that the queue is never empty.
@@ -145,7 +145,7 @@ class TestIntegrator:
         assert -1e3 / model.time_constant_ms == pytest.approx(slope, rel=0.01)
 
     def test_best_delta(self) -> None:
-        """At delta = e tau the delay comes to rest fastest, with a time constant of tau."""
+        """At delta = e tau the delay settles fastest, with a time constant of tau."""
         constants = {
             ratio: replace(MODEL, delta_ms=100 * ratio).time_constant_ms
             for ratio in (2.5, math.e, 3.0)
@@ -157,7 +157,7 @@ class TestIntegrator:
 
     @pytest.mark.parametrize("delta_ms", [60, 133])
     def test_scale(self, delta_ms: float) -> None:
-        """All times ten times as long give delays ten times as long, at times ten times as late."""
+        """Scaling all times by ten scales delays by ten, at times scaled by ten."""
         times_s, delays_ms = replace(MODEL, delta_ms=delta_ms).delay_ms(3, start_ms=7)
         longer = replace(MODEL, delta_ms=10 * delta_ms, rtt_ms=1000, bandwidth_mbps=2.4)
         longer_s, longer_ms = longer.delay_ms(30, start_ms=70)
@@ -171,12 +171,12 @@ class TestIntegrator:
         assert delays_ms == pytest.approx(faster_ms)
 
     def test_never_negative(self) -> None:
-        """However wildly it swings, a queue is never less than empty."""
+        """A queue is never negative, however large the swings."""
         _, delays = fluid_delay(0.5, 0.05, start=3, round_trips=50)
         assert 0 == delays.min()
 
     def test_broadcast(self) -> None:
-        """Arrays of settings give what each setting gives alone."""
+        """Arrays of settings give the results of the single settings."""
         deltas = np.array([0.5, 1.0, 2.0])
         _, together = fluid_delay(0.1, deltas[:, None], start=STARTS, round_trips=5)
         assert (1001, 3, 4) == together.shape
@@ -219,12 +219,12 @@ class TestBadInput:
         ],
     )
     def test_bad_argument(self, settings: dict[str, Any], name: str) -> None:
-        """So is an argument of the integrator."""
+        """An argument of the integrator out of range is named."""
         with pytest.raises(InputError, match=name):
             fluid_delay(**{"surplus": 0.1, "delta": 1.0, **settings})
 
     def test_bad_duration(self) -> None:
-        """And a duration or a start of the model."""
+        """A duration or a start out of range is named."""
         with pytest.raises(InputError, match="duration_s"):
             MODEL.delay_ms(0)
         with pytest.raises(InputError, match="start_ms"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The estimate of a Wi-Fi link's rate, held against links whose rate is known."""
+"""The estimate of a Wi-Fi link's rate, compared with links of known rate."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Client:
     poisson: bool = False
 
     def arrivals_ms(self, random: np.random.Generator, duration_ms: float) -> np.ndarray:
-        """Return when its frames come to the access point."""
+        """Return the arrival times of the user's frames at the access point."""
         if math.isinf(self.load_mbps):
             return np.zeros(int(duration_ms * self.bitrate_mbps * 1e3 / FRAME_BITS) + 1)
         gap_ms = FRAME_BITS / (self.load_mbps * 1e3)
@@ -53,7 +53,7 @@ MEAN_OVERHEAD_MS = 0.4 + 0.6 + 0.1 * 2.5
 def access_point(
     *clients: Client, duration_ms: float = 10_000, seed: int = 1
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Send batches in turn to those who have frames; give ACKs' times, their frames and clients."""
+    """Send batches in turn to users with frames; return times, frames and clients of the ACKs."""
     random = np.random.default_rng(seed)
     arrivals = [client.arrivals_ms(random, duration_ms) for client in clients]
     sent = [0] * len(clients)
@@ -79,13 +79,13 @@ def access_point(
 
 
 def capacity_mbps(client: Client, other_ms: float = 0) -> float:
-    """Return what a backlogged client gets, with the time of others between its batches."""
+    """Return the rate of a backlogged client, with the time of others between its batches."""
     bits = client.max_frames * FRAME_BITS
     return bits / 1e3 / (bits / (client.bitrate_mbps * 1e3) + MEAN_OVERHEAD_MS + other_ms)
 
 
 def estimate(client: Client, times: np.ndarray, frames: np.ndarray, **settings: Any) -> float:
-    """Return the mean over time of the router's estimates, as the thesis's figure 2-6 has it.
+    """Return the mean over time of the router's estimates, as in the thesis's figure 2-6.
 
     Each holds from its block ACK to the next.
     """
@@ -111,7 +111,7 @@ LINKS = [
 class TestOneUser:
     @pytest.mark.parametrize("client", LINKS)
     def test_backlog(self, client: Client) -> None:
-        """With a backlog the estimate is the rate that the link has, within 5 %."""
+        """With a backlog the estimate is the rate of the link, within 5 %."""
         times, frames, _ = access_point(client)
         assert capacity_mbps(client) == pytest.approx(estimate(client, times, frames), rel=0.05)
 
@@ -119,7 +119,7 @@ class TestOneUser:
     @pytest.mark.parametrize("part", [0.7, 0.8, 0.9])
     @pytest.mark.parametrize("client", LINKS)
     def test_without_backlog(self, client: Client, part: float, poisson: bool) -> None:  # noqa: FBT001
-        """So it is where a part of it is used, without any full batch (figure 2-6)."""
+        """With partial use, without any full batch, the estimate is the rate too (figure 2-6)."""
         load = replace(client, load_mbps=part * capacity_mbps(client), poisson=poisson)
         times, frames, _ = access_point(load)
         assert frames.mean() < 0.75 * client.max_frames
@@ -128,13 +128,13 @@ class TestOneUser:
     @pytest.mark.parametrize("part", [0.05, 0.2, 0.35])
     @pytest.mark.parametrize("client", LINKS)
     def test_cap(self, client: Client, part: float) -> None:
-        """Where less than half is used, it is twice what is sent (figure 2-6's slanted line)."""
+        """With less than half used, it is twice the traffic (figure 2-6's slanted line)."""
         load = replace(client, load_mbps=part * capacity_mbps(client))
         times, frames, _ = access_point(load)
         assert 2 * load.load_mbps == pytest.approx(estimate(load, times, frames), rel=0.05)
 
     def test_mean_of_rates_is_too_high(self) -> None:
-        """A mean of rates is biased, a short overhead weighs as much as a long one; ours is not."""
+        """A mean of rates is biased, as short overheads weigh as much as long ones; this is not."""
         client = replace(LINKS[2], load_mbps=0.8 * capacity_mbps(LINKS[2]))
         times, frames, _ = access_point(client)
         alone = link_rate_mbps(
@@ -150,8 +150,8 @@ class TestOneUser:
 
 
 class TestTwoUsers:
-    def test_queues_of_their_own(self) -> None:
-        """The estimate for a user beside a backlogged one is what they would get with a backlog."""
+    def test_separate_queues(self) -> None:
+        """The estimate for a user beside a backlogged one is the user's rate with a backlog."""
         busy = Client(bitrate_mbps=39)
         quiet = Client(bitrate_mbps=65)
         busy_ms = busy.max_frames * FRAME_BITS / (busy.bitrate_mbps * 1e3) + MEAN_OVERHEAD_MS
@@ -160,7 +160,7 @@ class TestTwoUsers:
         own = both[2] == 1
         found = estimate(quiet, both[0][own], both[1][own])
         assert truth == pytest.approx(found, rel=0.05)
-        # And it is what that user does get with one.
+        # This is the user's rate with a backlog.
         times, frames, who = access_point(busy, quiet)
         assert truth == pytest.approx(
             frames[who == 1].sum() * FRAME_BITS / 1e3 / times[-1], rel=0.05
@@ -188,7 +188,7 @@ class TestTwoUsers:
 
 class TestArithmetic:
     def test_full_batch(self) -> None:
-        """What a full batch gives, every smaller batch with the same overhead gives (2.8)."""
+        """Every smaller batch with the same overhead yields the time of a full batch (2.8)."""
         frames = np.arange(1, 21)
         intervals_ms = frames * FRAME_BITS / 65e3 + 1.3
         settings = {"frame_bytes": FRAME_BYTES, "bitrate_mbps": 65, "max_frames": 20}
@@ -198,14 +198,14 @@ class TestArithmetic:
         assert float(full) == pytest.approx(rates)
 
     def test_frame_sizes(self) -> None:
-        """Frames of half the size are half the rate at the same times for twice as many of them."""
+        """Frames of half the size at the same times, twice as many, are half the rate."""
         settings = {"bitrate_mbps": 65, "max_frames": 20}
         small = link_rate_mbps(10, 3, frame_bytes=750, **settings)
         large = link_rate_mbps(5, 3, frame_bytes=1500, **{**settings, "max_frames": 10})
         assert float(large) == pytest.approx(float(small))
 
     def test_window(self) -> None:
-        """What lies more than the window back has no influence."""
+        """Batches older than the window have no influence."""
         times = np.cumsum(np.full(200, 2.0))
         frames = np.where(times < 200, 4, 10)
         settings = {"frame_bytes": FRAME_BYTES, "bitrate_mbps": 65, "max_frames": 20}
@@ -218,14 +218,14 @@ class TestArithmetic:
         assert float(alone) == pytest.approx(rates[times >= 200 + 38])
 
     def test_longer_than_the_window(self) -> None:
-        """After a pause longer than the window the last batch counts, alone."""
+        """After a pause longer than the window only the last batch counts."""
         settings = {"frame_bytes": FRAME_BYTES, "bitrate_mbps": 65, "max_frames": 20}
         rates = smoothed_link_rate_mbps([0, 2, 100, 200], [4, 4, 4, 20], **settings, cap=None)
         alone = link_rate_mbps([4, 4, 20], [2, 98, 100], **settings)
         assert alone == pytest.approx(rates[1:])
 
     def test_one_ack(self) -> None:
-        """A single block ACK tells nothing."""
+        """A single block ACK gives no estimate."""
         settings = {"frame_bytes": FRAME_BYTES, "bitrate_mbps": 65, "max_frames": 20}
         assert np.isnan(smoothed_link_rate_mbps(0, 4, **settings)).tolist() == [True]
 
@@ -258,6 +258,6 @@ class TestBadInput:
         ],
     )
     def test_named(self, change: dict[str, Any]) -> None:
-        """What is wrong is named."""
+        """An invalid argument is named."""
         with pytest.raises(InputError, match=next(iter(change))):
             smoothed_link_rate_mbps(**{**GOOD, **change})

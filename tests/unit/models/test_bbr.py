@@ -30,12 +30,12 @@ GRID = [
 
 
 def bisected(model: BbrModel) -> float:
-    """Find the share at which what BBR has in flight, (1 - p)(q + cl), meets its cap (3.8)."""
+    """Return the share at which BBR's inflight data, (1 - p)(q + cl), meet its cap (3.8)."""
     room = (model.queue_packets or 0) + model.bdp_packets
     low, high = 0.0, 1 - 1e-6  # at 1 there is no BBR, and the two are equal too
     for _ in range(60):
         middle = (low + high) / 2
-        # Below the share that we look for, BBR is above its cap and backs off.
+        # Below the solution, BBR is above its cap and backs off.
         if model.inflight_cap_packets(middle) < (1 - middle) * room:
             low = middle
         else:
@@ -54,12 +54,12 @@ NETWORK = ("--bandwidth", 10, "--rtt", 40, "--queue", "32bdp")
 class TestAlgebra:
     @pytest.mark.parametrize("model", GRID)
     def test_share_solves_the_inflight_equation(self, model: BbrModel) -> None:
-        """At the closed-form share, what BBR has in flight is its cap (3.9)."""
+        """At the closed-form share, BBR's inflight data equal its cap (3.9)."""
         assert bisected(model) == pytest.approx(model.loss_based_share, abs=1e-9)
 
     @pytest.mark.parametrize("model", GRID)
     def test_cap_is_twice_the_estimates(self, model: BbrModel) -> None:
-        """The cap of (3.8) is that of (3.1), in the letters of the thesis."""
+        """The cap of (3.8) is that of (3.1), in the symbols of the thesis."""
         k, n, q = model.cap_gain, model.bbr_flows, model.queue_packets or 0
         c, l, p = model.bandwidth_mbps * 1e6 / 12_000, model.rtt_ms / 1e3, 0.3  # noqa: E741
         expected = k * (1 - p) * c * ((p * q + 4 * n) / c + l)
@@ -80,14 +80,14 @@ class TestAlgebra:
         assert 1 / 2 - 1 / 16 - 20 / 400 == pytest.approx(model.loss_based_share)
 
     def test_units_do_not_matter(self) -> None:
-        """Twice the rate at half the RTT is the same network in packets: the share stays."""
+        """Twice the rate at half the RTT is the same network in packets: the share is the same."""
         other = replace(THESIS, bandwidth_mbps=20, rtt_ms=20)
         assert THESIS.loss_based_share == pytest.approx(other.loss_based_share)
         assert THESIS.rtt_est_ms(0.4) == pytest.approx(2 * other.rtt_est_ms(0.4))
         assert THESIS.inflight_cap_packets(0.4) == pytest.approx(other.inflight_cap_packets(0.4))
 
     def test_aggregate_cap_is_the_sum_over_flows(self) -> None:
-        """Flows that each take a part of the bandwidth have that part of the cap."""
+        """The caps of flows are proportional to their parts of the bandwidth."""
         one = inflight_cap_packets(btlbw_est_mbps=3, rtt_est_ms=70)
         assert inflight_cap_packets(btlbw_est_mbps=12, rtt_est_ms=70) == pytest.approx(4 * one)
 
@@ -107,22 +107,22 @@ class TestLimits:
 
     @pytest.mark.parametrize("queue_bdp", [0.5, 1, 4, 64])
     def test_more_flows_never_get_less(self, queue_bdp: float) -> None:
-        """The more BBR flows there are, the less is left to the others, down to nothing."""
+        """More BBR flows leave less to the others, down to nothing."""
         model = replace(THESIS, queue_packets=None, queue_bdp=queue_bdp)
         shares = [replace(model, bbr_flows=n).loss_based_share for n in range(1, 300)]
         assert sorted(shares, reverse=True) == shares
         assert 0 == shares[-1]
 
     @pytest.mark.parametrize(("queue_packets", "expected"), [(107, 0), (108, 0), (109, 0.005)])
-    def test_cap_above_all_there_is(self, queue_packets: int, expected: float) -> None:
-        """Up to a queue of BDP + 8N packets BBR gets everything, from there on less."""
+    def test_cap_above_bdp_and_queue(self, queue_packets: int, expected: float) -> None:
+        """Up to a queue of BDP + 8N packets BBR gets everything, above it less."""
         model = BbrModel(bandwidth_mbps=12, rtt_ms=100, queue_packets=queue_packets, bbr_flows=1)
         assert expected == pytest.approx(model.loss_based_share, abs=1e-3)
         exceeds = model.inflight_cap_packets(0) > model.bdp_packets + queue_packets
         assert (queue_packets < 108) == exceeds
 
     def test_never_more_than_the_rtt_of_a_full_queue(self) -> None:
-        """However many packets would stay, no sample is longer than a full queue makes it."""
+        """An RTT sample never exceeds that of a full queue."""
         model = BbrModel(bandwidth_mbps=12, rtt_ms=50, queue_packets=100, bbr_flows=1000)
         assert 150 == model.rtt_est_alone_ms == model.rtt_est_ms(0.5)
 
@@ -136,18 +136,18 @@ class TestLimits:
         ],
     )
     def test_remark(self, change: dict[str, Any], words: str) -> None:
-        """A network beyond a limit gets a line that says which equation does not hold."""
+        """A network beyond a limit has a remark that names the invalid equation."""
         assert () == THESIS.remarks(400)
         assert words in "; ".join(replace(THESIS, **change).remarks(400))
 
     def test_short_duration(self) -> None:
-        """Within 10 s there may be no ProbeRTT, which is said."""
+        """A run within 10 s may have no ProbeRTT, which is a remark."""
         assert () == THESIS.remarks(10)
         assert "less than 10 s" in THESIS.remarks(9.9)[0]
 
     @pytest.mark.parametrize("change", [{"bbr_flows": 280}, {"queue_packets": 8200}])
-    def test_no_plausible_number_without_meaning(self, change: dict[str, Any]) -> None:
-        """Where the probe time means nothing it is NaN, and so is the fraction, but not p."""
+    def test_meaningless_is_nan(self, change: dict[str, Any]) -> None:
+        """If the probe time is meaningless it is NaN, and so is the fraction, but not p."""
         prediction = replace(THESIS, **change).predict(400)
         assert math.isnan(prediction.probe_time_s)
         assert math.isnan(prediction.bbr_fraction)
@@ -171,7 +171,7 @@ class TestLimits:
             replace(THESIS, **change)
 
     def test_bad_argument(self) -> None:
-        """So is a share or a duration."""
+        """A share or a duration out of range is named."""
         with pytest.raises(InputError, match="loss_based_share"):
             THESIS.rtt_est_ms(1.5)
         with pytest.raises(InputError, match="duration_s"):
@@ -209,7 +209,7 @@ class TestThesis:
 
 class TestCommand:
     def test_text(self) -> None:
-        """A person gets the parts in the order of their derivation, with the equations."""
+        """Text output has the quantities in the order of their derivation, with the equations."""
         result = model_bbr(*NETWORK, "--bbr-flows", 1, "--duration", 400)
         assert 0 == result.exit_code
         numbers = [line.rpartition("(3.")[2] for line in result.stdout.splitlines()[3:]]
@@ -217,14 +217,14 @@ class TestCommand:
         assert "remark" not in result.stdout
 
     def test_remark(self) -> None:
-        """A limit that is crossed is said below, and numbers without meaning are left out."""
+        """A crossed limit is remarked at the end, and meaningless numbers are omitted."""
         result = model_bbr(*NETWORK[:-1], 9000)
         assert 0 == result.exit_code
         assert "remark: one ProbeRTT takes 11 s" in result.stdout.splitlines()[-1]
         assert "nan" not in result.stdout
 
     def test_json(self) -> None:
-        """A program gets settings and prediction in one document."""
+        """JSON output has settings and prediction in one document."""
         document = json.loads(model_bbr(*NETWORK, "--json").stdout)
         assert 1067 == document["settings"]["queue_packets"]
         assert THESIS.predict(400).to_dict() == document["prediction"]
@@ -242,7 +242,7 @@ class TestCommand:
         ],
     )
     def test_bad_input(self, option: str, value: object) -> None:
-        """What makes no sense is refused in one line, with status 2."""
+        """Invalid input is refused in one line, with status 2."""
         result = model_bbr(*NETWORK, option, value)
         assert 2 == result.exit_code
         assert "" == result.stdout

@@ -49,7 +49,7 @@ def simulated_empty_fraction(x: float, theta: float) -> float:
 
 class TestPauseThreshold:
     def test_the_thesis_numbers(self) -> None:
-        """At most 20 % of the time, at x = 2; 7.6 % where a flow arrives 10 % too fast."""
+        """At most 20 % of the time, at x = 2; 7.6 % if a flow arrives 10 % too fast."""
         assert worst_empty_fraction() == pytest.approx(0.2)
         assert worst_rate_ratio() == 2
         assert empty_fraction(2) == pytest.approx(0.2)
@@ -57,7 +57,7 @@ class TestPauseThreshold:
 
     @pytest.mark.parametrize(("x", "theta"), [(2, 1), (1.3, 1), (4, 1), (2, 3), (3, 0.5)])
     def test_a_simulated_queue_is_empty_as_long(self, x: float, theta: float) -> None:
-        """Equation (C.4) is what a queue with late pauses and resumes does."""
+        """Equation (C.4) holds for a simulated queue with late pauses and resumes."""
         assert simulated_empty_fraction(x, theta) == pytest.approx(
             empty_fraction(x, theta), abs=0.01
         )
@@ -93,7 +93,7 @@ class TestActiveFlows:
         until, seen, exceeding, total = 0.0, 0.0, 0.0, 0.0
         for _ in range(60_000):
             until = chance.expovariate(load)
-            while until > 0:  # all flows share the link until the next one comes
+            while until > 0:  # all flows share the link until the next one arrives
                 first = min(flows, default=np.inf)
                 span = min(until, first * len(flows)) if flows else until
                 total += span
@@ -109,7 +109,7 @@ class TestActiveFlows:
 
     @given(st.floats(0, 0.99))
     def test_the_tail_sums_to_the_mean(self, load: float) -> None:
-        """A number's mean is the sum over n of how likely it exceeds n."""
+        """The mean of a count is the sum over n of the probability that it exceeds n."""
         tail = active_flows_exceed(np.arange(20_000), load)
         assert tail.sum() == pytest.approx(mean_active_flows(load), rel=1e-6, abs=1e-9)
 
@@ -121,7 +121,7 @@ def valleys(graph: frozenset[Edge], layers: dict[str, int]) -> frozenset[Edge]:
 
 class TestDeadlock:
     def test_a_clos_network_needs_only_down_and_up_removed(self) -> None:
-        """What is removed comes from a spine and goes to a spine; then there is no cycle (D)."""
+        """Removed edges come from a spine and go to a spine; then there is no cycle (D)."""
         links, layers = clos(tors=8, spines=8, hosts_per_tor=2)
         graph = backpressure_graph(links, [name for name, layer in layers.items() if layer == 0])
         removed = valleys(graph, layers)
@@ -132,7 +132,7 @@ class TestDeadlock:
         assert len(removed) == 8 * 8 * 7  # at each ToR, from each spine to each other one
 
     def test_regular_routes_of_a_clos_network_have_no_cycle(self) -> None:
-        """Where packets go up and then down, nothing has to be removed."""
+        """If packets go up and then down, nothing has to be removed."""
         links, layers = clos(tors=4, spines=3, hosts_per_tor=2)
         hosts = [name for name, layer in layers.items() if layer == 0]
 
@@ -144,7 +144,7 @@ class TestDeadlock:
         assert not valleys(graph, layers)
 
     def test_a_cycle_is_one(self) -> None:
-        """Each port of a cycle that is found can pause the next."""
+        """Each port of a detected cycle can pause the next."""
         links, layers = clos(tors=3, spines=3)
         graph = backpressure_graph(links, [name for name in layers if name.startswith("host")])
         cycle = find_cycle(graph)
@@ -155,19 +155,19 @@ class TestDeadlock:
     def test_no_network_has_a_cycle_without_its_valleys(
         self, pairs: set[tuple[int, int]], data: st.DataObject
     ) -> None:
-        """Removing what goes down and up breaks every cycle, whatever the layers."""
+        """Removing down-up edges breaks every cycle, for any layers."""
         links = [(f"s{a}", f"s{b}") for a, b in pairs if a != b]
         layers = {f"s{i}": data.draw(st.integers(0, 2)) for i in range(10)}
         graph = backpressure_graph(links, hosts=())
         assert find_cycle(graph - valleys(graph, layers)) is None
 
     def test_a_tree_has_no_cycle(self) -> None:
-        """With one way between any two nodes backpressure ends at the leaves."""
+        """With one path between any two nodes backpressure ends at the leaves."""
         links = [(f"s{(i - 1) // 2}", f"s{i}") for i in range(1, 15)]
         assert find_cycle(backpressure_graph(links, hosts=())) is None
 
     def test_each_switch_gets_its_pairs(self) -> None:
-        """The edges removed are those of the switches' tables, none lost and none twice."""
+        """The removed edges are those of the switches' tables, none missing and none twice."""
         links, layers = clos(tors=4, spines=3)
         graph = backpressure_graph(links, [name for name in layers if name.startswith("host")])
         removed = valleys(graph, layers)
@@ -184,7 +184,7 @@ class TestDeadlock:
 
 class TestCommand:
     def test_json(self) -> None:
-        """``ccbench model bfc --json`` is the thesis's numbers for its own network."""
+        """``ccbench model bfc --json`` yields the thesis's numbers for its network."""
         result = CliRunner().invoke(program, ["model", "bfc", "--json"])
         prediction = json.loads(result.output)["prediction"]
         assert prediction["threshold_bytes"] == 25_000
@@ -194,7 +194,7 @@ class TestCommand:
         assert not prediction["has_cycle_without_them"]
 
     def test_text(self) -> None:
-        """For people it is four lines."""
+        """Text output has four lines."""
         result = CliRunner().invoke(program, ["model", "bfc", "--load", "0.9"])
         assert result.exit_code == 0
         assert "20.0% of the time at most" in result.output

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RAPID's estimator, held against queues whose available bandwidth is known."""
+"""RAPID's estimator, compared with queues of known available bandwidth."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PACKET_NS = BITS * 1e3 / LINK_MBPS
 
 @dataclass(frozen=True, kw_only=True)
 class Path:
-    """A link of 100 Mbit/s with a FIFO queue, and other traffic on it."""
+    """A link of 100 Mbit/s with a FIFO queue, and cross traffic."""
 
     cross_mbps: float = 0.0
     poisson: bool = False
@@ -32,11 +32,11 @@ class Path:
 
     @property
     def available_mbps(self) -> float:
-        """What the cross traffic leaves."""
+        """The capacity left by cross traffic."""
         return LINK_MBPS - self.cross_mbps
 
     def receive(self, sent_ns: np.ndarray, random: np.random.Generator) -> np.ndarray:
-        """Return when packets are received, inf where the queue was full."""
+        """Return when packets are received, inf if the queue was full."""
         before_ns = 5e6
         times = np.array([])
         if self.cross_mbps:
@@ -71,19 +71,19 @@ def one(path: Path, mean_mbps: float = 80) -> Estimate:
 
 class TestStream:
     def test_mean(self) -> None:
-        """The mean gap is that of r_avg, whatever N and m are."""
+        """The mean gap is that of r_avg, for any N and m."""
         for packets, factor in ((4, 2.0), (64, 2.0), (22, 1.07), (100, 1.01)):
             sent = send_times_ns(50, packets=packets, factor=factor)
             assert (packets - 1) * BITS * 1e3 / 50 == pytest.approx(sent[-1])
 
     def test_progression(self) -> None:
-        """Each rate is 7 % above the one before it."""
+        """Each rate is 7 % above the previous one."""
         rates = rates_mbps(50)
         assert len(rates) == PACKETS - 1
         assert np.full(PACKETS - 2, FACTOR) == pytest.approx(rates[1:] / rates[:-1])
 
     def test_range(self) -> None:
-        """The paper's m and N probe from about half to about twice of r_avg."""
+        """The paper's m and N probe from about half to about twice r_avg."""
         rates = rates_mbps(1)
         assert rates[0] == pytest.approx(0.6, rel=0.1)
         assert 2.0 < rates[-1] < 2.5
@@ -106,7 +106,7 @@ class TestStream:
 class TestEmptyPath:
     @pytest.mark.parametrize("mean_mbps", [65, 75, 90, 100, 120, 150, 175])
     def test_within(self, mean_mbps: float) -> None:
-        """Without other traffic the estimate is the link's, within a step of the rates."""
+        """Without cross traffic the estimate is the link's rate, within a step of the rates."""
         estimate = one(Path(), mean_mbps)
         assert estimate.verdict == "within"
         assert estimate.mbps == pytest.approx(LINK_MBPS, rel=FACTOR - 1)
@@ -118,13 +118,13 @@ class TestEmptyPath:
         assert estimate.mbps == pytest.approx(rates_mbps(40)[-1])
 
     def test_below(self) -> None:
-        """If all of them do, it is the lowest."""
+        """If all rates exceed the link's, the estimate is the lowest of them."""
         estimate = one(Path(), 200)
         assert estimate.verdict == "below"
         assert estimate.mbps == pytest.approx(rates_mbps(200)[0])
 
     def test_standing_queue(self) -> None:
-        """A queue that is there from the start, and is still at the end, changes nothing."""
+        """A standing queue changes nothing."""
         estimate = one(Path(standing_packets=300))
         assert estimate.verdict == "within"
         assert estimate.mbps == pytest.approx(LINK_MBPS, rel=0.04)
@@ -148,14 +148,14 @@ class TestCrossTraffic:
     @pytest.mark.parametrize("cross_mbps", [10, 20, 50, 80])
     @pytest.mark.parametrize("relative", [0.8, 1, 1.25])
     def test_constant(self, cross_mbps: float, relative: float) -> None:
-        """Beside evenly spaced packets the estimates' mean is what they leave, within 12 %."""
+        """Beside constant traffic the mean estimate is the remaining capacity, within 12 %."""
         path = Path(cross_mbps=cross_mbps, standing_packets=200)
         found = [e.mbps for e in estimates(path, relative * path.available_mbps)]
         assert path.available_mbps == pytest.approx(np.mean(found), rel=0.12)
 
     @pytest.mark.parametrize(("cross_mbps", "least"), [(10, 0.95), (50, 0.85), (80, 0.75)])
     def test_empty_queue(self, cross_mbps: float, least: float) -> None:
-        """Where the queue empties, single packets of others are noise: estimates are lower."""
+        """If the queue empties, single packets of others are noise: estimates are lower."""
         path = Path(cross_mbps=cross_mbps)
         found = [e.mbps for e in estimates(path, 0.8 * path.available_mbps)]
         assert least < np.mean(found) / path.available_mbps < 1.05
@@ -175,20 +175,20 @@ class TestCrossTraffic:
         random = np.random.default_rng(3)
         sent = send_times_ns(path.available_mbps)
         arrivals = [path.receive(sent, random) for _ in range(300)]
-        ours = np.median([available_bandwidth(sent, a).mbps for a in arrivals])
-        theirs = np.median([pathchirp_mbps(sent, a) for a in arrivals])
-        assert path.available_mbps == pytest.approx(ours, rel=0.2)
-        assert theirs > 1.15 * path.available_mbps
+        rapid_mbps = np.median([available_bandwidth(sent, a).mbps for a in arrivals])
+        chirp_mbps = np.median([pathchirp_mbps(sent, a) for a in arrivals])
+        assert path.available_mbps == pytest.approx(rapid_mbps, rel=0.2)
+        assert chirp_mbps > 1.15 * path.available_mbps
 
     def test_burst(self) -> None:
-        """A burst of others that is gone before the end of the stream is not self-congestion."""
+        """A burst of cross traffic that ends before the stream is not self-congestion."""
         sent = send_times_ns(40)
         received = sent + 20e6
         received[5:12] += np.linspace(10, 1, 7) * PACKET_NS
         assert available_bandwidth(sent, received).verdict == "above"
 
     def test_burst_that_leaves_a_little(self) -> None:
-        """Less than an eighth that is left of a burst does not count either."""
+        """A remainder of less than an eighth of a burst is not self-congestion either."""
         sent = send_times_ns(40)
         received = sent + 20e6
         received[5:] += np.maximum(np.linspace(10, -1, PACKETS - 5), 1) * PACKET_NS
@@ -198,7 +198,7 @@ class TestCrossTraffic:
 
 class TestLoss:
     def test_random_loss_of_one(self) -> None:
-        """Behind a packet that was lost before the queue delays are shorter: they do not count."""
+        """Delays after a packet lost before the queue are shorter, and do not count."""
         sent = send_times_ns(100)
         for lost in range(PACKETS):
             arrives = np.arange(PACKETS) != lost
@@ -209,11 +209,11 @@ class TestLoss:
             estimate = available_bandwidth(sent, received)
             if estimate.verdict != "unknown":
                 assert estimate.mbps == pytest.approx(LINK_MBPS, rel=0.1)
-            known = lost >= 15  # behind packet 9, the foot, there must be five of the growth
-            assert (estimate.verdict == "within") == known
+            detectable = lost >= 15  # behind packet 9, the foot, there must be five of the growth
+            assert (estimate.verdict == "within") == detectable
 
     def test_short_queue(self) -> None:
-        """A queue of two packets drops the end of a stream: growth before that tells."""
+        """A queue of two packets drops the end of a stream: earlier growth decides."""
         estimate = one(Path(queue_packets=2), 100)
         assert estimate.verdict == "within"
         assert estimate.mbps == pytest.approx(LINK_MBPS, rel=0.1)
@@ -228,7 +228,7 @@ class TestLoss:
         assert estimate.mbps == pytest.approx(rates_mbps(100)[10])
 
     def test_all_lost(self) -> None:
-        """A stream of which nothing arrives tells nothing."""
+        """A stream of which nothing arrives gives no estimate."""
         sent = send_times_ns(100)
         estimate = available_bandwidth(sent, np.full(PACKETS, math.inf))
         assert estimate.verdict == "unknown"
@@ -236,7 +236,7 @@ class TestLoss:
 
 
 def with_noise(path: Path, noise_packets: float, tolerance: float = 0) -> float:
-    """Return the mean of estimates where times have Gaussian noise."""
+    """Return the mean of estimates with Gaussian noise in the times."""
     random = np.random.default_rng(4)
     sent = send_times_ns(LINK_MBPS)
     found = []
@@ -251,7 +251,7 @@ class TestAcknowledgements:
     @pytest.mark.parametrize("every", [2, 3])
     @pytest.mark.parametrize("cross_mbps", [0, 20, 50])
     def test_delayed(self, every: int, cross_mbps: float) -> None:
-        """If every second or third packet is known, the estimate is still within 15 %."""
+        """With every second or third packet acknowledged, the estimate is within 15 %."""
         path = Path(cross_mbps=cross_mbps, standing_packets=200)
         random = np.random.default_rng(2)
         sent = send_times_ns(path.available_mbps)
@@ -263,24 +263,24 @@ class TestAcknowledgements:
         assert path.available_mbps == pytest.approx(np.nanmean(found), rel=0.15)
 
     def test_compressed(self) -> None:
-        """ACKs that all come at once seem to get ever quicker: the estimate is too high."""
+        """Simultaneous ACKs look like rising rates: the estimate is too high."""
         sent = send_times_ns(80)
         assert available_bandwidth(sent, np.full(PACKETS, 60e6)).verdict == "above"
 
     @pytest.mark.parametrize("noise_packets", [0.05, 0.2])
     def test_noise(self, noise_packets: float) -> None:
-        """In a queue that never empties, noise of a fifth of a packet's time does not matter."""
+        """In a queue that never empties, noise of a fifth of a packet's time has no effect."""
         found = with_noise(Path(standing_packets=200), noise_packets)
         assert LINK_MBPS == pytest.approx(found, rel=0.05)
 
     @pytest.mark.parametrize("noise_packets", [0.02, 0.05])
     def test_noise_and_an_empty_queue(self, noise_packets: float) -> None:
-        """In an empty one any noise makes estimates too low, and a tolerance mends that."""
+        """In an empty queue any noise makes estimates too low, and a tolerance corrects them."""
         assert with_noise(Path(), noise_packets) < 0.85 * LINK_MBPS
         assert LINK_MBPS == pytest.approx(with_noise(Path(), noise_packets, tolerance=64), rel=0.1)
 
     def test_reordering(self) -> None:
-        """Neighbours that overtake each other at low rates do not hide the growth."""
+        """Reordering of neighbours at low rates does not hide the growth."""
         sent = send_times_ns(80)
         received = Path().receive(sent, np.random.default_rng(1))
         for i in (2, 5):
@@ -288,7 +288,7 @@ class TestAcknowledgements:
         assert available_bandwidth(sent, received).verdict in {"within", "unknown"}
 
     def test_holes(self) -> None:
-        """Packets that were retransmitted are unknown, and the others tell."""
+        """Retransmitted packets are ignored, and the others decide."""
         sent = send_times_ns(80)
         received = Path().receive(sent, np.random.default_rng(1))
         received[[3, 9]] = math.nan
@@ -299,25 +299,25 @@ class TestAcknowledgements:
 
 class TestEnds:
     def test_end_unknown(self) -> None:
-        """A stream whose fast packets are unknown does not say that there is more."""
+        """A stream whose fast packets are unknown is not "above"."""
         sent = send_times_ns(40)
         received = sent + 20e6
         received[-3:] = math.nan
         assert available_bandwidth(sent, received).verdict == "unknown"
 
     def test_beginning_unknown(self) -> None:
-        """One whose slow packets are unknown does not say that there is less."""
+        """A stream whose slow packets are unknown is not "below"."""
         sent = send_times_ns(200)
         received = Path().receive(sent, np.random.default_rng(1))
         received[:3] = math.nan
         assert available_bandwidth(sent, received).verdict == "unknown"
 
     def test_two_packets(self) -> None:
-        """Two packets do not tell."""
+        """Two packets give no verdict."""
         assert available_bandwidth([0, 1e6], [2e6, 4e6]).verdict == "unknown"
 
     def test_short_stream(self) -> None:
-        """In a stream of four packets growth of two tells."""
+        """In a stream of four packets growth of two is enough."""
         sent = send_times_ns(100, packets=4, factor=2)
         received = Path().receive(sent, np.random.default_rng(1))
         estimate = available_bandwidth(sent, received)
@@ -336,7 +336,7 @@ class TestBadInput:
         ],
     )
     def test_times(self, sent: list[float], received: list[float], field: str) -> None:
-        """Times that cannot be are named."""
+        """Impossible times are named."""
         with pytest.raises(InputError, match=f"^{field} is "):
             available_bandwidth(sent, received)
 
@@ -350,12 +350,12 @@ class TestBadInput:
             available_bandwidth([0, 1, 2], [1, 2, 3], **{setting: value})  # type: ignore[arg-type]
 
     def test_pathchirp(self) -> None:
-        """PathChirp takes no chirp with a loss."""
+        """PathChirp accepts no chirp with a loss."""
         with pytest.raises(InputError, match=r"^receive_times_ns is inf"):
             pathchirp_mbps([0, 1, 2], [1, math.inf, 3])
 
     def test_pathchirp_out_of_order(self) -> None:
-        """Nor one whose packets leave at once or backwards: their rates would mean nothing."""
+        """PathChirp refuses packets sent simultaneously or out of order, which have no rate."""
         for sent in ([0, 1, 1, 2], [3, 2, 1, 0]):
             with pytest.raises(InputError, match=r"^send_times_ns is .*above the one before"):
                 pathchirp_mbps(sent, [5, 6, 7, 8])

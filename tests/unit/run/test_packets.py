@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 MS = 1_000_000
 
-#: What happened at a queue: milliseconds, event, flow; and the bottleneck, if it is not the first.
+#: Events at a queue: milliseconds, event, flow; and the bottleneck, if it is not the first.
 Events = list[tuple[Any, ...]]
 
 
 def run_of(
     events: Sequence[tuple[Any, ...]], *, flows: int = 2, bottlenecks: int = 1, qdisc: str = "pie"
 ) -> Run:
-    """Make a run of 12 Mbit/s links, which take 1 ms for a packet, and 20 ms, with this log."""
+    """Return a run of 12 Mbit/s links, which take 1 ms for a packet, and 20 ms, with this log."""
     links = (
         Bottleneck(bandwidth_mbps=12, queue_packets=3, qdisc=qdisc),
         Bottleneck(bandwidth_mbps=12, queue_packets=3),
@@ -66,12 +66,12 @@ class TestDelivered:
         assert 2 + 1 + 10 == packet["one_way_ms"]
 
     def test_extra_rtt(self) -> None:
-        """A flow with a longer path has half of what is longer on its way there."""
+        """Half of a flow's additional RTT is added to its one-way delay."""
         (packet,) = delivered(run_of([(1, "enqueue", 1), (1, "dequeue", 1)])).to_dict("records")
         assert 1 + 15 == packet["one_way_ms"]
 
     def test_flows_overtake_each_other(self) -> None:
-        """A fair queue may let one flow pass another: each packet keeps its own wait."""
+        """A fair queue may reorder flows: each packet keeps its own wait."""
         events: Events = [
             (0, "enqueue", 0),
             (1, "enqueue", 0),
@@ -86,7 +86,7 @@ class TestDelivered:
         )
 
     def test_refused(self) -> None:
-        """An arrival that the queue refuses has no wait, and disturbs no other packet's."""
+        """A refused arrival has no wait, and does not affect other packets."""
         events: Events = [
             (0, "enqueue", 0),
             (1, "enqueue", 0),
@@ -98,7 +98,7 @@ class TestDelivered:
         assert [5, 4] == delivered(run_of(events))["queueing_ms"].tolist()
 
     def test_oldest_dropped(self) -> None:
-        """What CoDel drops when it dequeues is the oldest packet of the flow."""
+        """CoDel drops the oldest packet of the flow when it dequeues."""
         events: Events = [
             (0, "enqueue", 0),
             (1, "enqueue", 0),
@@ -108,7 +108,7 @@ class TestDelivered:
         assert [6] == delivered(run_of(events, qdisc="codel"))["queueing_ms"].tolist()
 
     def test_room_made_for_an_arrival(self) -> None:
-        """A head-drop queue that is full drops its oldest packet for the one that comes."""
+        """A full head-drop queue drops its oldest packet for an arrival."""
         events: Events = [
             (0, "enqueue", 0),
             (1, "enqueue", 0),
@@ -119,7 +119,7 @@ class TestDelivered:
         assert [3] == delivered(run)["queueing_ms"].tolist()
 
     def test_newest_dropped(self) -> None:
-        """SFQ, when full, drops the newest packet of the longest flow, whoever's packet comes."""
+        """A full SFQ drops the newest packet of the longest flow, whichever flow arrives."""
         events: Events = [
             (0, "enqueue", 0),
             (1, "enqueue", 0),
@@ -140,7 +140,7 @@ class TestDelivered:
         assert [9, 7, 7, 2] == waited.tolist()
 
     def test_two_bottlenecks(self) -> None:
-        """Waits add up over bottlenecks, and a packet lost between them delays nobody."""
+        """Waits add up over bottlenecks, and a packet lost between them delays no other."""
         events: Events = [
             (0, "enqueue", 0, 0),
             (0, "enqueue", 1, 0),
@@ -161,7 +161,7 @@ class TestDelivered:
         assert [3 + 2 + 10, 8 + 2 + 10] == table["one_way_ms"].tolist()
 
     def test_joins_later(self) -> None:
-        """A flow that joins at the second bottleneck has not waited before; nothing mixes up."""
+        """A flow that joins at the second bottleneck has no earlier wait, and is not confused."""
         events: Events = [
             (0, "enqueue", 0, 0),
             (3, "dequeue", 0, 0),
@@ -186,7 +186,7 @@ class TestDelivered:
         assert [0, 1] == fates(run)["lost"].tolist()
 
     def test_leaving_early(self) -> None:
-        """A packet that leaves after the first link has waited there only; in order of leaving."""
+        """A packet that leaves after the first link waited only there; rows follow departures."""
         events: Events = [
             (0, "enqueue", 0, 0),
             (0, "enqueue", 1, 0),
@@ -220,13 +220,13 @@ FATES: Events = [
 
 class TestFates:
     def test_counts(self) -> None:
-        """Sent is what came to the path; lost is what the queue dropped and what chance took."""
+        """Sent counts arrivals at the path; lost counts drops of the queue and random losses."""
         counts = fates(run_of(FATES))
         assert [3, 1] == counts["sent"].tolist()
         assert [2, 0] == counts["lost"].tolist()
 
     def test_window(self) -> None:
-        """Only what happens between the two times counts."""
+        """Only events between the two times count."""
         counts = fates(run_of(FATES), from_s=0.0015, to_s=0.0025)
         assert [1, 0] == counts["sent"].tolist()
         assert [1, 0] == counts["lost"].tolist()
@@ -234,7 +234,7 @@ class TestFates:
 
 @pytest.mark.parametrize("function", [delivered, fates])
 def test_without_log(function: Any) -> None:
-    """A run without a queue log knows nothing of its packets, and says how to have one."""
+    """Without a queue log packets are unknown, and the message says how to record them."""
     run = run_of([])
     run = replace(run, scenario=replace(run.scenario, queue_log=False))
     with pytest.raises(InputError, match="run with queue_log = true"):

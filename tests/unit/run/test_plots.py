@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of runs."""
+"""Figures of runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCENARIO = Scenario(
 
 
 def last_points(axes: Axes) -> dict[str, float]:
-    """Return where each line ends, by its label."""
+    """Return the end of each line, by its label."""
     return {str(line.get_label()): np.asarray(line.get_ydata())[-1] for line in axes.lines}
 
 
@@ -44,7 +44,7 @@ class TestThroughputAndQueue:
         assert "time (s)" == axes[-1].get_xlabel()
 
     def test_without_queue_log(self, make_run: Callable[[Scenario, Any], Run]) -> None:
-        """Without a queue log there is only the throughput."""
+        """Without a queue log only the throughput is drawn."""
         run = make_run(replace(SCENARIO, queue_log=False), [5, 3, 2])
         assert 1 == len(plots.throughput_and_queue(run).axes)
 
@@ -54,7 +54,7 @@ class TestThroughputAndQueue:
         assert {"bbr (0)": 5, "web (1)": 3, "web (2)": 2} == pytest.approx(last_points(top))
 
     def test_many_flows(self, make_run: Callable[[Scenario, Any], Run]) -> None:
-        """Where flows are many, a line is the sum of a group."""
+        """With many flows, each line is the sum of a group."""
         flows = (Flow(cca="bbr", count=10), Flow(cca="cubic", count=90))
         run = make_run(replace(SCENARIO, flows=flows), [0.5] * 10 + [0.05] * 90)
         top = plots.throughput_and_queue(run).axes[0]
@@ -92,7 +92,7 @@ class TestSave:
             plots.check_path(tmp_path / name)
 
     def test_not_half(self, make_run: Callable[[Scenario, Any], Run], tmp_path: Path) -> None:
-        """If the file cannot be written to its end, the one before it stays and no other."""
+        """If writing fails, the previous file stays and no other is left."""
         (tmp_path / "a.png").write_bytes(b"before")
         figure = plots.throughput_and_queue(make_run(SCENARIO, [5, 3, 2]))
         figure.axes[0].set_title("$\\frac$")  # no such formula: drawing fails

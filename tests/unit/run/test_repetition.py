@@ -39,7 +39,7 @@ class TestRepeat:
     """:func:`emulate.repeat`."""
 
     def test_estimates(self, noisy_engine: NoisyEngine) -> None:
-        """Of every flow and number there is the mean over the runs of the repetition seeds."""
+        """Every number of every flow is averaged over the runs of the repetition seeds."""
         runs: dict[int, Run] = {}
         result = emulate.repeat(
             SCENARIO, 4, engine=noisy_engine, store=None, on_run=runs.__setitem__
@@ -55,7 +55,7 @@ class TestRepeat:
         assert math.isnan(bottlenecks["queueing_delay_ms"].tolist()[0].mean)  # nothing was logged
 
     def test_document(self, noisy_engine: NoisyEngine) -> None:
-        """The document has means with their ends, and every run's own numbers."""
+        """The document has means with their intervals, and every run's own numbers."""
         document = emulate.repeat(SCENARIO, 3, engine=noisy_engine, store=None).to_dict()
         assert [run["seed"] for run in document["runs"]] == list(repetition_seeds(1, 3))
         flow = document["flows"][1]
@@ -64,14 +64,14 @@ class TestRepeat:
         assert flow["throughput_mbps_low"] < flow["throughput_mbps"] < flow["throughput_mbps_high"]
 
     def test_exact(self, noisy_engine: NoisyEngine) -> None:
-        """Runs that are the same byte for byte are one run without interval."""
+        """Identical runs are one run without interval."""
         scenario = replace(SCENARIO, noise=Noise())
         result = emulate.repeat(scenario, 3, engine=noisy_engine, store=None)
         assert result.is_exact
         assert math.isnan(result.estimates(lambda one: one.flows)["drops"].tolist()[0].low)
 
     def test_one_byte(self, make_run: MakeRun) -> None:
-        """A digest is of everything that happened, and of nothing else."""
+        """The digest covers the whole result, and nothing else."""
         run = make_run(SCENARIO, [6.0, 4.0])
         assert run.digest() == make_run(replace(SCENARIO, seed=9), [6.0, 4.0]).digest()
         changed = run.flows.assign(cwnd_packets=run.flows["cwnd_packets"] + 1)
@@ -102,29 +102,29 @@ class TestRepeat:
     ],
 )
 def test_draws_at_random(changes: dict[str, object], *, random: bool) -> None:
-    """Noise, losses, Poisson arrivals and Wi-Fi are random; all else of a scenario is not."""
+    """Noise, losses, Poisson arrivals and Wi-Fi are random; nothing else in a scenario is."""
     assert replace(SCENARIO, **changes).draws_at_random == random  # type: ignore[arg-type]
 
 
 class TestFolder:
-    """Where repetitions are kept."""
+    """The folder of repetitions."""
 
     def test_replaced(self, tmp_path: Path) -> None:
-        """Runs of as many repetitions may be replaced."""
+        """Runs of the same number of repetitions may be replaced."""
         for path in folders(tmp_path, 2):
             run_with_rates(SCENARIO, [6.0, 4.0]).save(path)
         check_folder(tmp_path, 2)
         check_folder(tmp_path, 3)
 
     @pytest.mark.parametrize("name", ["notes.txt", "run.json", "repetition-3"])
-    def test_strangers(self, tmp_path: Path, name: str) -> None:
-        """Anything else in the folder is refused: old repetitions would mix with new ones."""
+    def test_other_contents(self, tmp_path: Path, name: str) -> None:
+        """Other files in the folder are refused: old repetitions would mix with new ones."""
         (tmp_path / name).mkdir()
         with pytest.raises(InputError, match=name):
             check_folder(tmp_path, 2)
 
     def test_file(self, tmp_path: Path) -> None:
-        """A file is no folder."""
+        """A file is refused as a folder."""
         path = tmp_path / "file"
         path.write_text("")
         with pytest.raises(InputError, match="file"):

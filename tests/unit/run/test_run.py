@@ -44,7 +44,7 @@ SCENARIO = Scenario(
 
 
 def table(columns: Columns, **values: Any) -> pd.DataFrame:
-    """Make a table in which the values that are not given are 0, or the first category."""
+    """Return a table in which missing values are 0, or the first category."""
     rows = len(next(iter(values.values()), []))
     zeros = {
         name: [kind.categories[0] if isinstance(kind, pd.CategoricalDtype) else 0] * rows
@@ -54,7 +54,7 @@ def table(columns: Columns, **values: Any) -> pd.DataFrame:
 
 
 def make_run(scenario: Scenario = SCENARIO, **tables: pd.DataFrame) -> Run:
-    """Make a run in which the tables that are not given are empty or zero."""
+    """Return a run in which missing tables are empty or zero."""
     flows = scenario.flow_count
     settings: dict[str, Any] = {
         "queue": table(QUEUE_COLUMNS),
@@ -66,7 +66,7 @@ def make_run(scenario: Scenario = SCENARIO, **tables: pd.DataFrame) -> Run:
 
 
 def random_run(rows: int = 5000) -> Run:
-    """Make a run with random values in every column of every table."""
+    """Return a run with random values in every column of every table."""
     rng = np.random.default_rng(1)
 
     def fill(columns: Columns, rows: int) -> pd.DataFrame:
@@ -97,7 +97,7 @@ def assert_same(one: Run, other: Run) -> None:
 
 class TestRepr:
     def test_line(self) -> None:
-        """What a notebook shows of a run is a line: what was run, and by what."""
+        """The representation of a run is one line with its scenario and engine."""
         line = "<Run 'two flows': 2 flows (bbr, reno), 1 s, seed 1, engine test>"
         assert repr(make_run()) == line
 
@@ -113,7 +113,7 @@ class TestSamples:
         assert cwnd[1].iloc[1] == 5
 
     def test_unknown(self) -> None:
-        """Another name is refused with those that there are."""
+        """An unknown column is refused with the list of columns."""
         with pytest.raises(InputError, match=r"column is 'cwnd'.*'cwnd_packets'"):
             make_run().samples("cwnd")
 
@@ -126,13 +126,13 @@ class TestTables:
         assert STATES == ("open", "disorder", "cwr", "recovery", "loss")
 
     def test_types(self) -> None:
-        """A run's tables have their columns in order and their types, whatever the engine gave."""
+        """A run's tables have their columns and types in order, whatever the engine returned."""
         queue = table(QUEUE_COLUMNS, time_ns=[1, 2])
         given = queue[queue.columns[::-1]].astype({"flow": "int64", "event": object})
         pd.testing.assert_frame_equal(make_run(queue=given).queue, queue)
 
     def test_missing_column(self) -> None:
-        """A table without one of the columns is an engine's mistake, and named."""
+        """A table without one of the columns is a bug of the engine, and is named."""
         with pytest.raises(ValueError, match="queue has the columns"):
             make_run(queue=table(QUEUE_COLUMNS).drop(columns="bytes"))
 
@@ -142,14 +142,14 @@ class TestTables:
             make_run(completions=table(COMPLETION_COLUMNS, end_ns=[0]))
 
     def test_pickle(self) -> None:
-        """A run can travel between processes."""
+        """A run can be pickled."""
         run = random_run(100)
         assert_same(pickle.loads(pickle.dumps(run)), run)  # noqa: S301 - our own bytes
 
 
 class TestThroughput:
     def test_constant(self) -> None:
-        """A flow that gets a constant rate from the start has that throughput in every interval."""
+        """A flow at a constant rate from the start has that throughput in every interval."""
         steps = np.arange(1, 21)
         samples = table(
             FLOW_COLUMNS,
@@ -166,7 +166,7 @@ class TestThroughput:
             assert run.goodput(interval_s)[0].to_numpy() == pytest.approx(5.6)
 
     def test_sum(self) -> None:
-        """Throughput adds up to the bytes that left, however it is cut into intervals."""
+        """Throughput adds up to the bytes that left, for any intervals."""
         rng = np.random.default_rng(2)
         counts = rng.integers(0, 10**6, (20, 2)).cumsum(axis=0)
         samples = table(
@@ -194,28 +194,28 @@ class TestThroughput:
         assert throughput[1].to_numpy() == pytest.approx([0, 0, 0.4, 0.32, 0, 0, 0, 0, 0, 0])
 
     def test_late_sample(self) -> None:
-        """A sample taken a little late belongs to the interval that it was meant to end."""
+        """A sample taken slightly late belongs to the interval that it ends."""
         samples = table(
             FLOW_COLUMNS, time_ns=[100 * MS + 1000, 200 * MS + 1000], throughput_bytes=[10, 20]
         )
         throughput = make_run(flows=samples).throughput(0.1)
         assert list(throughput[0].iloc[:2] > 0) == [True, True]
 
-    def test_rest(self) -> None:
-        """A rest at the end that fills no interval is left out."""
+    def test_partial_interval(self) -> None:
+        """A partial final interval is dropped."""
         assert len(make_run().throughput(0.3)) == 3
         assert len(make_run().throughput(2.0)) == 0
 
     @pytest.mark.parametrize("interval_s", [0.01, 0.12, 0, -1, float("nan")])
     def test_bad_interval(self, interval_s: float) -> None:
-        """An interval that the samples cannot serve is named."""
+        """An interval shorter than, or no multiple of, the sampling is refused."""
         with pytest.raises(InputError, match="interval_s is"):
             make_run().throughput(interval_s)
 
 
 class TestOccupancy:
     def test_steps(self) -> None:
-        """Occupancy is the backlog after the latest event, that at the instant itself included."""
+        """Occupancy is the backlog after the latest event, including one at that instant."""
         queue = table(
             QUEUE_COLUMNS,
             time_ns=np.array([100, 200, 200, 305]) * MS,
@@ -226,7 +226,7 @@ class TestOccupancy:
         assert occupancy.index.to_numpy() == pytest.approx(np.arange(11) / 10)
 
     def test_random(self) -> None:
-        """It agrees with looking up every instant one by one, at each bottleneck."""
+        """Occupancy agrees with single look-ups at each instant, at each bottleneck."""
         rng = np.random.default_rng(3)
         queue = table(
             QUEUE_COLUMNS,
@@ -242,19 +242,19 @@ class TestOccupancy:
                 assert packets == (before["backlog_packets"].iloc[-1] if len(before) else 0)
 
     def test_no_log(self) -> None:
-        """Without a queue log there is no occupancy, and it is said why."""
+        """Occupancy requires a queue log, and the error says so."""
         with pytest.raises(InputError, match="queue_log is False"):
             make_run(replace(SCENARIO, queue_log=False)).occupancy()
 
     def test_no_bottleneck(self) -> None:
-        """A bottleneck that the scenario does not have is named."""
+        """An unknown bottleneck is named."""
         with pytest.raises(InputError, match=r"bottleneck is 2; .* at most 1"):
             make_run().occupancy(bottleneck=2)
 
 
 class TestUtilisation:
     def test_last_bottleneck(self) -> None:
-        """Of the last link the flows' samples tell: 1.5 MB/s carry what they count, no more."""
+        """For the last link, the flows' samples decide: exactly the 1.5 MB/s that they count."""
         flows = table(
             FLOW_COLUMNS,
             time_ns=np.array([500, 500, 1000, 1000]) * MS,
@@ -264,7 +264,7 @@ class TestUtilisation:
         assert make_run(flows=flows).utilisation(1) == pytest.approx(0.5)
 
     def test_leaving_early(self) -> None:
-        """What left the path at an earlier bottleneck was not carried by the last link."""
+        """Packets that left the path at an earlier bottleneck do not use the last link."""
         flows = table(
             FLOW_COLUMNS,
             time_ns=np.array([1000, 1000]) * MS,
@@ -276,7 +276,7 @@ class TestUtilisation:
         assert run.utilisation(1) == pytest.approx(0.4)
 
     def test_all_leave(self) -> None:
-        """Where no flow goes on, the samples tell of an earlier link, too, without a queue log."""
+        """If no flow goes on, samples suffice for an earlier link too, without a queue log."""
         flows = table(
             FLOW_COLUMNS,
             time_ns=np.array([1000, 1000]) * MS,
@@ -288,7 +288,7 @@ class TestUtilisation:
         assert [run.utilisation(0), run.utilisation(1)] == pytest.approx([0.4, 0.6])
 
     def test_other_bottlenecks(self) -> None:
-        """Of the others the queue log tells: what left the queue, at this bottleneck alone."""
+        """For other links the queue log decides: the packets that left this queue."""
         queue = table(
             QUEUE_COLUMNS,
             bottleneck=[0, 0, 0, 1],
@@ -298,7 +298,7 @@ class TestUtilisation:
         assert make_run(queue=queue).utilisation(0) == pytest.approx(0.001)
 
     def test_trace(self) -> None:
-        """The capacity of a trace are its opportunities in that time, not its mean rate."""
+        """The capacity of a trace is its opportunities in that time, not its mean rate."""
         trace = Trace(name="late", opportunities_ms=(1, 1, 1, 10_000))
         link = Bottleneck(trace=trace, queue_packets=10)
         flows = table(FLOW_COLUMNS, time_ns=[1000 * MS], throughput_bytes=[3000])
@@ -306,12 +306,12 @@ class TestUtilisation:
         assert run.utilisation() == pytest.approx(2 / 3)
 
     def test_no_capacity(self) -> None:
-        """Of a link that could carry nothing in that time there is no share."""
+        """A link without capacity in that time has no utilisation."""
         link = Bottleneck(trace=Trace(name="late", opportunities_ms=(60_000,)), queue_packets=10)
         assert math.isnan(make_run(replace(SCENARIO, bottlenecks=(link,))).utilisation())
 
     def test_no_log(self) -> None:
-        """Without a queue log, it is not known of a link whose flows go on to another."""
+        """Without a queue log, utilisation is unknown if flows go on to another link."""
         run = make_run(replace(SCENARIO, queue_log=False))
         assert run.utilisation(1) == 0
         with pytest.raises(InputError, match="queue_log is False"):
@@ -322,7 +322,7 @@ class TestUtilisation:
 
 class TestQueueingDelay:
     def test_fifo(self) -> None:
-        """In a FIFO it is the mean over packets of the time from enqueue to dequeue."""
+        """In a FIFO the delay is the mean over packets of the time from enqueue to dequeue."""
         # Two packets wait 10 and 25 ms at the first bottleneck; one that is refused does not wait.
         events = ["enqueue", "enqueue", "enqueue", "drop", "dequeue", "enqueue", "dequeue"]
         queue = table(
@@ -335,11 +335,11 @@ class TestQueueingDelay:
         assert make_run(queue=queue).queueing_delay_ms() == pytest.approx((10 + 25) / 2)
 
     def test_nothing_left(self) -> None:
-        """Where no packet left the queue, there is no mean."""
+        """If no packet left the queue, there is no mean."""
         assert np.isnan(make_run().queueing_delay_ms())
 
     def test_no_log(self) -> None:
-        """Without a queue log it is not known."""
+        """Without a queue log the delay is unknown."""
         with pytest.raises(InputError, match="queue_log is False"):
             make_run(replace(SCENARIO, queue_log=False)).queueing_delay_ms()
 
@@ -389,8 +389,8 @@ class TestFolder:
         make_run().save(tmp_path / "run")
         assert_same(Run.load(tmp_path / "run"), make_run())
 
-    def test_for_others(self, tmp_path: Path) -> None:
-        """Any program that knows Parquet and JSON can read the folder."""
+    def test_standard_formats(self, tmp_path: Path) -> None:
+        """Any program that reads Parquet and JSON can read the folder."""
         run = random_run()
         run.save(tmp_path / "run")
         queue = pd.read_parquet(tmp_path / "run" / "queue.parquet")
@@ -407,7 +407,7 @@ class TestFolder:
             assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
     def test_replaces(self, tmp_path: Path) -> None:
-        """Saving again replaces the run that is there, or keeps it if told so."""
+        """Saving again replaces the existing run, or keeps it on request."""
         first, second = random_run(10), random_run(20)
         first.save(tmp_path / "run")
         second.save(tmp_path / "run", replace=False)
@@ -416,8 +416,8 @@ class TestFolder:
         assert_same(Run.load(tmp_path / "run"), second)
         assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
-    def test_keeps_strangers(self, tmp_path: Path) -> None:
-        """Saving never removes what is not a run."""
+    def test_keeps_other_files(self, tmp_path: Path) -> None:
+        """Saving never removes files of other kinds."""
         (tmp_path / "thesis.tex").write_text("years of work")
         with pytest.raises(InputError, match=r"holds thesis\.tex"):
             make_run().save(tmp_path)
@@ -426,7 +426,7 @@ class TestFolder:
         assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
     def test_all_or_nothing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Interrupted while saving, nothing is left, and what was there is still there."""
+        """An interrupted save leaves no files, and keeps the previous run."""
         random_run().save(tmp_path / "run")
 
         def interrupt(*_: object) -> None:
@@ -443,7 +443,7 @@ class TestFolder:
     )
     @pytest.mark.parametrize("damage", ["remove", "cut", "flip", "empty"])
     def test_damage(self, tmp_path: Path, file: str, damage: str) -> None:
-        """A file that is missing, cut short or changed in one bit is noticed, and named."""
+        """A missing, truncated or changed file is detected and named."""
         random_run().save(tmp_path / "run")
         path = tmp_path / "run" / file
         data = bytearray(path.read_bytes())
@@ -460,12 +460,12 @@ class TestFolder:
             Run.load(tmp_path / "run")
 
     def test_missing_folder(self, tmp_path: Path) -> None:
-        """A folder that is not there cannot be loaded, and it is said which."""
+        """A missing folder is an error that names it."""
         with pytest.raises(DamagedRun, match=r"nothing.run\.json cannot be read"):
             Run.load(tmp_path / "nothing")
 
     def test_nested_too_deeply(self, tmp_path: Path) -> None:
-        """Nor one whose description is nested without end."""
+        """A description with endless nesting is an error."""
         (tmp_path / "run.json").write_text("[" * 100_000)
         with pytest.raises(DamagedRun, match="it is nested too deeply"):
             Run.load(tmp_path)
@@ -481,7 +481,7 @@ class TestFolder:
 
 class TestNewFolder:
     def test_two_at_once(self, tmp_path: Path) -> None:
-        """Of two that make the same folder at once the later replaces the earlier, whole."""
+        """Of two concurrent writers of a folder the later replaces the earlier completely."""
         with durable.new_folder(tmp_path / "x", replace=True) as one:
             (one / "one").touch()
             with durable.new_folder(tmp_path / "x", replace=True) as other:
@@ -490,7 +490,7 @@ class TestNewFolder:
         assert [path.name for path in tmp_path.iterdir()] == ["x"]
 
     def test_removed_meanwhile(self, tmp_path: Path) -> None:
-        """It does not matter if what is to be replaced goes away first."""
+        """The folder to be replaced may disappear meanwhile."""
         (tmp_path / "x").mkdir()
         with durable.new_folder(tmp_path / "x", replace=True):
             shutil.rmtree(tmp_path / "x")

@@ -33,7 +33,7 @@ LINK_MBPS = 10.0
 
 
 def scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    """Let 1 to 4 even flows share a link; quickly, 1 to 2; with two seeds."""
+    """Let 1 to 4 even flows share a link; in the quick version 1 to 2; with two seeds."""
     return tuple(
         Scenario(
             flows=(Flow(cca="even", count=count),),
@@ -57,7 +57,7 @@ def measure(run: Run) -> Rows:
 
 
 def conclude(table: pd.DataFrame) -> Findings:
-    """Compare what the flows got with fair shares, and once with nothing."""
+    """Compare the flows' rates with fair shares, and once with an absent value."""
     figure = Figure()
     figure.subplots().plot(table["flows"], table["mbps"])
     fair = float((table["flows"] * table["mbps"]).mean())
@@ -93,7 +93,7 @@ STUDY = Study(
 
 
 def searches(*, quick: bool, full: bool) -> tuple[SearchConfig, ...]:
-    """Search in two ways for where greedy flows harm even ones; fully, among more networks."""
+    """Search with two strategies for harm by greedy flows; the full version has more networks."""
     config = SearchConfig(
         alpha="greedy",
         beta="even",
@@ -106,7 +106,7 @@ def searches(*, quick: bool, full: bool) -> tuple[SearchConfig, ...]:
 
 
 def searches_without_full(*, quick: bool, full: bool) -> tuple[SearchConfig, ...]:  # noqa: ARG001
-    """Search as above, but never fully."""
+    """Search as above, without a full version."""
     return searches(quick=quick, full=False)
 
 

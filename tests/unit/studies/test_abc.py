@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pure parts of the studies of ABC's evaluation. No virtual kernel takes part."""
+"""The parts of the studies of ABC's evaluation that need no virtual kernel."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def own_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let there be one recorded link, of 200 s and 12 Mbit/s."""
+    """Provide a single recorded link, of 200 s and 12 Mbit/s."""
     Trace(name="long.down", opportunities_ms=tuple(range(1, 200_001))).to_file(
         tmp_path / "long.down"
     )
@@ -72,7 +72,7 @@ class TestLinks:
 
     @pytest.mark.usefixtures("own_traces")
     def test_recorded(self) -> None:
-        """The beginning of a long link carries what the link does in that time, then repeats."""
+        """The beginning of a long link carries the link's opportunities, then repeats."""
         whole, part = trace_library.find("long.down"), recorded("long.down", 50)
         assert 50 == part.duration_s
         for duration_s in (0.5, 20, 50):
@@ -80,15 +80,15 @@ class TestLinks:
         assert whole == recorded("long.down", 300)
 
     @pytest.mark.usefixtures("own_traces")
-    def test_not_there(self) -> None:
-        """Where recorded links are not installed, a study of them says how to do that."""
+    def test_missing_traces(self) -> None:
+        """Without recorded links, a study that needs them says how to install them."""
         with pytest.raises(MissingRequirement, match="apt-get install mahimahi-traces"):
             abc_1.STUDY.scenarios(quick=False)
         assert 6 == len(abc_3.STUDY.scenarios(quick=False))
 
     @pytest.mark.usefixtures("own_traces")
     def test_listed(self) -> None:
-        """There, the list has every study, and names those that cannot run."""
+        """The list then has every study, and names those that cannot run."""
         listed = CliRunner().invoke(program, ["study", "list", "--json"])
         lacking = {one["name"] for one in json.loads(listed.stdout)["studies"] if one["missing"]}
         assert {"abc-1", "abc-2", "abc-7", "abc-pk"} <= lacking
@@ -98,7 +98,7 @@ class TestLinks:
 
     @pytest.mark.usefixtures("own_traces")
     def test_schemes(self) -> None:
-        """A scenario tells of which scheme it is; all have the same link and as much room."""
+        """A scenario names its scheme; all have the same link and the same buffer."""
         for scheme in (*SCHEMES, ABC_20):
             scenario = cellular(scheme, "long.down")
             assert scheme.name == scheme_of(scenario)
@@ -112,16 +112,18 @@ class TestLinks:
 
 class TestTradeoff:
     def test_frontier(self) -> None:
-        """What is on the frontier nobody beats; what is not, somebody on it does."""
+        """A point is on the frontier if and only if no other point beats it."""
         random = np.random.default_rng(1)
         delays, used = random.uniform(1, 9, 50), random.uniform(1, 9, 50)
-        kept = frontier(delays.tolist(), used.tolist())
+        on_frontier = frontier(delays.tolist(), used.tolist())
         for i in range(50):
-            beaten = any(delays[k] <= delays[i] and used[k] >= used[i] for k in kept if k != i)
-            assert beaten == (i not in kept)
+            beaten = any(
+                delays[k] <= delays[i] and used[k] >= used[i] for k in on_frontier if k != i
+            )
+            assert beaten == (i not in on_frontier)
 
     def test_variants_do_not_count(self) -> None:
-        """ABC with another setting is no other scheme; a better other one counts."""
+        """ABC with another setting is no rival scheme; a better rival counts."""
         points = pd.DataFrame(
             {"utilisation_percent": [80.0, 90.0, 70.0], "p95_ms": [100.0, 90.0, 99.0]},
             index=["ABC", "ABC, d_t 20 ms", "BBR"],
@@ -136,7 +138,7 @@ class TestTradeoff:
 
 class TestFairness:
     def test_stages(self) -> None:
-        """Flows that share what there is in every stage are fair; one that has all is not."""
+        """Equal shares in every stage are fair; a single flow with everything is not."""
         time_s = np.arange(1.0, 91.0)
         there = {i: (time_s > 10 * i) & (time_s <= 10 * (i + 5)) for i in range(5)}
         count = sum(there.values())
@@ -144,11 +146,11 @@ class TestFairness:
         assert [1.0] * 7 == pytest.approx(list(abc_3.stage_indices(fair, 10)))
         first = pd.DataFrame({i: 24.0 * there[i] for i in there}, index=time_s)
         first[[1, 2, 3, 4]] *= 1e-9
-        # The first flow is there in stages 0 to 4; stage k has k + 1 flows.
+        # The first flow is active in stages 0 to 4; stage k has k + 1 flows.
         assert abc_3.stage_indices(first, 10)[4] == pytest.approx(1 / 5, abs=1e-6)
 
     def test_arrivals(self) -> None:
-        """Short flows come at the offered rate, spread as a Poisson process; seeds differ."""
+        """Short flows arrive at the offered rate as a Poisson process, different for each seed."""
         arrivals = abc_13.poisson_arrivals(25, 1, 40.0)
         starts = np.array([start_s for start_s, _ in arrivals])
         gaps = np.diff(starts)
@@ -158,7 +160,7 @@ class TestFairness:
 
 
 def verdicts(comparisons: Iterable[Comparison]) -> set[str]:
-    """Return the verdicts on what is compared at all."""
+    """Return the verdicts on statements that are compared."""
     return {str(one.verdict) for one in comparisons} - {"not compared"}
 
 
@@ -184,7 +186,7 @@ class TestConclusions:
     """The paper's own numbers agree with the paper."""
 
     def test_table_of_schemes(self) -> None:
-        """A table of the published averages agrees in each of its rows; one with ABC last not."""
+        """A table of the published averages agrees in each row; with ABC last it differs."""
         used = {name: ratio for name, (ratio, _) in abc_1._PUBLISHED.items()}
         delay = {name: ratio for name, (_, ratio) in abc_1._PUBLISHED.items()}
         of_table = [
@@ -200,14 +202,14 @@ class TestConclusions:
         assert {"differs"} == verdicts(by_scheme)
 
     def test_one_link(self) -> None:
-        """A link that ABC fills, with CoDel's delays, is as in Figure 1."""
+        """A link that ABC fills, with CoDel's delays, agrees with Figure 1."""
         table = schemes({"Cubic+Codel": 0.6, "Cubic": 1.0}, {"Cubic+Codel": 1.0, "Cubic": 6.0})
         table["utilisation_percent"] *= 97 / 78
         shown = table.dropna(subset="course")
         assert {"agrees"} == verdicts(abc_1._of_figure_1(shown.set_index("scheme")))
 
     def test_unlike_rtts(self) -> None:
-        """So do throughputs as in Table 1, and ones that are inversely proportional to RTTs."""
+        """Throughputs as in Table 1, or inversely proportional to RTTs, agree."""
         six = [
             {"flows": 6, "case_ms": 20.0, "seed": seed, "flow": i, "rtt_ms": rtt_ms, "mbps": mbps}
             for i, (rtt_ms, mbps) in enumerate(abc_12._TABLE.items())
@@ -257,7 +259,7 @@ class TestConclusions:
             ]
 
     def test_wifi(self) -> None:
-        """Throughputs and delays over Wi-Fi as the text states them agree; ones alike differ."""
+        """Throughputs and delays over Wi-Fi as in the text agree; equal ones differ."""
         other = {"Cubic+Codel, 5 ms": (1 / 1.38, 0.9), "Copa": (1 / 1.41, 0.9)}
         other |= {"Vegas": (1 / 1.31, 0.9), "Cubic": (1.04, 6.0), "BBR": (1.02, 1.67)}
         one = {**other, **dict.fromkeys(abc_9._MORE, (1 / 1.28, 0.9))}
@@ -283,7 +285,7 @@ class TestConclusions:
         assert 8 == len(differing)  # all but "up to 29 %"
 
     def test_future(self) -> None:
-        """The published delays agree at the scripts' threshold only: the other is a variant."""
+        """The published delays agree only at the scripts' threshold: the other is a variant."""
         course = pd.DataFrame({"delay_ms": [1.0]}, index=[0.5])
         rows = [
             {
@@ -326,7 +328,7 @@ class TestConclusions:
         assert ["not compared", "agrees"] == [one.verdict for one in comparisons[3:]]
 
     def test_additive_increase(self) -> None:
-        """Flows that are fair with additive increase and not without are as published."""
+        """Flows that are fair only with additive increase agree."""
         time_s = np.arange(1.0, 91.0)
         rows = [
             {
@@ -350,7 +352,7 @@ class TestConclusions:
         assert "differs" == abc_3._conclude(reverse).comparisons[0].verdict
 
     def test_many_flows(self) -> None:
-        """Flows that are equally fast, and equal results of one and many, are as published."""
+        """Equally fast flows, and equal results of one and many, agree."""
         rows = [
             {
                 "link": link,
@@ -377,6 +379,6 @@ class TestConclusions:
 
 
 def test_cross_traffic_joins_later() -> None:
-    """Cross traffic passes the wired link alone."""
+    """Cross traffic passes the wired link only."""
     scenario = two_links.path((16, 4), 5, Flow(first_bottleneck=1))
     assert [0, 1] == scenario.flow_table()["first_bottleneck"].tolist()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conclusions that BFC's studies draw from tables, without simulations."""
+"""Conclusions of BFC's studies from tables, without simulations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SIZES = (*EDGES, math.inf)
 
 
 def comparisons(name: str, rows: list[dict[str, Any]]) -> dict[str, Comparison]:
-    """Return what a study concludes from rows, by what is compared."""
+    """Return a study's comparisons from rows, by their description."""
     study = studies.get(name)
     assert isinstance(study, SimulationStudy)
     concluded = study.conclude(pd.DataFrame(rows)).comparisons
@@ -30,7 +30,7 @@ def comparisons(name: str, rows: list[dict[str, Any]]) -> dict[str, Comparison]:
 
 
 def verdicts(name: str, rows: list[dict[str, Any]]) -> set[str]:
-    """Return the verdicts on what is compared at all."""
+    """Return the verdicts on statements that are compared."""
     found = comparisons(name, rows).values()
     return {one.verdict for one in found if one.published.kind != "unbounded"}
 
@@ -92,7 +92,7 @@ def by_setting(scheme: str, slowdowns: dict[float, tuple[float, float]]) -> list
 
 class TestLoad:
     def test_core(self) -> None:
-        """A load of 60 % is the authors' 0.65, which takes 60 % of the core's links, headers too.
+        """A load of 60 % is the authors' 0.65: 60 % of the core's links, including headers.
 
         Of 127 possible receivers, 112 are in other racks; a packet has 1000 bytes, 48 of headers.
         """
@@ -117,7 +117,7 @@ class TestTable:
         ]
 
     def test_published(self) -> None:
-        """The table's own numbers agree, those of one scheme taken for another's differ."""
+        """The table's own numbers agree; with two schemes exchanged they differ."""
         published = {"bfc-ns3": (37.3, 1.2), "hpcc": (22.9, 23.9), "dcqcn": (10.0, 30.4)}
         assert {"agrees"} == verdicts("bfc-t3.1", self.rows(published))
         swapped = dict(zip(published, reversed(published.values()), strict=True))
@@ -150,7 +150,7 @@ class TestSlowdowns:
             assert 1 == sum(one.verdict == "differs" for one in found.values())
 
     def test_one_claim_counts_once(self) -> None:
-        """BFC as in the text is shown, and never judged."""
+        """BFC as in the text is shown, but not compared."""
         for text in (0.1, 100.0):
             found = comparisons("bfc-3.9", self.google(10.0, text=text))
             (variant,) = (one for what, one in found.items() if "in the text" in what)
@@ -169,13 +169,13 @@ class TestSlowdowns:
         ]
 
     def test_without_incast(self) -> None:
-        """The text's ratios agree; worse than optimal, too small a ratio and PFC differ."""
+        """The text's ratios agree; a worse BFC, too small a ratio and PFC pauses differ."""
         assert {"agrees"} == verdicts("bfc-3.10", self.without(1.1, 2.9, 10.0, 0.0))
         found = comparisons("bfc-3.10", self.without(1.5, 2.9, 3.0, 0.1))
         assert 4 == sum(one.verdict == "differs" for one in found.values())
 
     def test_interval(self) -> None:
-        """Each seed gives one value, and ours is their mean with its interval."""
+        """Each seed gives one value, and the result is their mean with its interval."""
         table = pd.DataFrame(self.google(10.0))
         hpcc = table["scheme"].eq("hpcc") & table["seed"].eq(2)
         table.loc[hpcc, "p99"] *= 2
@@ -246,7 +246,7 @@ class TestSweeps:
         assert 4 == sum(one.verdict == "differs" for one in reverse)
 
     def test_flow_table(self) -> None:
-        """Smaller tables that are worse agree; larger ones that are worse differ."""
+        """Smaller tables with higher slowdowns agree; larger ones with higher slowdowns differ."""
         sizes = (1, 10, 100, 1000)
         for p99, verdict in (((9, 5, 3, 2), "agrees"), ((2, 3, 5, 9), "differs")):
             rows = by_setting(
@@ -276,7 +276,7 @@ class TestAssignment:
         ]
 
     def test_testbed(self) -> None:
-        """Steady low times with dynamic queues agree, though stochastic ones vary."""
+        """Constant low times with dynamic queues and varying ones with stochastic queues agree."""
         steady = {
             "single": [900.0] * 4,
             "stochastic": [300.0, 600.0, 300.0, 300.0],
@@ -326,7 +326,7 @@ class TestPauseThreshold:
 class TestActiveFlows:
     @staticmethod
     def rows(p99: dict[str, int], *, slow: float) -> list[dict[str, Any]]:
-        """Return active flows at 100 Gbit/s by policy, and the mean at 10 Gbit/s by that."""
+        """Return active flows at 100 Gbit/s by policy, and the mean at 10 Gbit/s relative to it."""
         return [
             {
                 "policy": policy,
@@ -364,7 +364,7 @@ class TestMice:
         ]
 
     def test_published(self) -> None:
-        """Mice that suffer beyond the queues agree unless flows are controlled; others differ."""
+        """Mice that slow down beyond the queues, unless flows are controlled, agree."""
         ideal = {8: (1.1, 1.0), 128: (1.3, 1.0), 1024: (2.0, 1.0)}
         bfc = {8: (1.1, 1.0), 128: (30.0, 1.02), 1024: (90.0, 40.0)}
         found = {"bfc-ns3": bfc, "bfc-ns3-cc": ideal, "ideal-fq": ideal}

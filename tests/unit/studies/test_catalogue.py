@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def size(study: Study | SearchStudy | SimulationStudy, *, quick: bool) -> tuple[int, float]:
-    """Return how many runs a study is, at most, and how long they are together; all differ."""
+    """Return the number of a study's runs, at most, and their total length; all differ."""
     if isinstance(study, SearchStudy):
         searches = study.searches(quick=quick, full=False)
         assert all(2 * one.planned <= one.most_runs() for one in searches)
@@ -43,7 +43,7 @@ def size(study: Study | SearchStudy | SimulationStudy, *, quick: bool) -> tuple[
 
 class TestRegistry:
     def test_names_match_files(self) -> None:
-        """Every module that holds a study is registered under its own name, and no other is."""
+        """Every module of a study is registered under its own name, and no other is."""
         modules = pkgutil.walk_packages(studies.__path__, "ccbench.studies.")
         files = {name.replace("-", "_").replace(".", "_") for name in studies.names()}
         holding = {
@@ -57,7 +57,7 @@ class TestRegistry:
 
     @pytest.mark.parametrize("name", studies.names())
     def test_sizes(self, name: str) -> None:
-        """A study runs as much as the catalogue says, nothing twice; quickly, a tenth at most."""
+        """A study has the size stated in the catalogue; its quick version is at most a tenth."""
         study = studies.get(name)
         if missing := study.info.missing():
             with pytest.raises(MissingRequirement):

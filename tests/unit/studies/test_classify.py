@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The studies about classification on traces whose nearest ones are known."""
+"""The studies of classification on traces with known neighbours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ccbench.classify.vote import UNKNOWN
 from ccbench.studies import Comparison, Findings, Study, get
 from ccbench.studies.ware.traces import CLEAN, CONDITIONS, KNOWN
 
-#: Of 50 s and of 10 s, every 20 ms.
+#: Points of 50 s and of 10 s, every 20 ms.
 POINTS, SHORT = 2500, 500
 NOISY = "loss 0.50%"
 
@@ -34,12 +34,12 @@ def row(condition: str, cca: str, trace: Any, setting: int = 0, *, seed: int = 1
 
 
 def flat(level: float) -> list[float]:
-    """Make a trace of one level."""
+    """Return a constant trace."""
     return [level] * POINTS
 
 
 def conclude(name: str, rows: list[dict[str, Any]]) -> Findings:
-    """Conclude as a study does."""
+    """Return the conclusions of a study."""
     study = get(name)
     assert isinstance(study, Study)
     return study.conclude(pd.DataFrame(rows))
@@ -71,19 +71,19 @@ def findings() -> Findings:
 
 
 def compared(findings: Findings, what: str) -> Comparison:
-    """Return the comparison of something."""
+    """Return the comparison with this description."""
     (found,) = (one for one in findings.comparisons if one.what == what)
     return found
 
 
 def share(findings: Findings, what: str) -> float:
-    """Return our number of a comparison."""
+    """Return the measured number of a comparison."""
     return compared(findings, what).value
 
 
 class TestNearest:
     def test_accuracy(self, findings: Findings) -> None:
-        """Each trace counts by itself, and the vote of four outweighs one that is wrong."""
+        """Each trace counts by itself, and the vote of four corrects a wrong one."""
         assert 100 * 11 / 12 == pytest.approx(share(findings, "clean, 20 s: nearest of all traces"))
         usual = findings.table.query("condition == @CLEAN and length_s == 20")
         is_right = (usual["nearest"] == usual["cca"]).groupby(usual["setting"]).mean()
@@ -105,14 +105,14 @@ class TestNearest:
         assert 0 == share(findings, longer)
 
     def test_limits(self, findings: Findings) -> None:
-        """A trace that is far from all has a nearest one, but is unknown."""
+        """A trace far from all others has a nearest one, but is unknown."""
         noisy = findings.table.query("condition == @NOISY and length_s == 20")
         assert {"cubic"} == set(noisy["nearest"])
         vote = compared(findings, f"{NOISY}, 20 s: voted with limits")
         assert (0, "not compared") == (vote.value, vote.verdict)
 
     def test_errors_are_named(self, findings: Findings) -> None:
-        """Beside each accuracy stands what was taken for what."""
+        """The note of each accuracy lists the confusions."""
         (note,) = (
             one.note
             for one in findings.comparisons
@@ -123,7 +123,7 @@ class TestNearest:
 
 class TestLeftOut:
     def test_own_traces(self) -> None:
-        """Traces of the training set itself are never called their own CCA once it is left out."""
+        """With its CCA left out, no trace of the training set gets its own label."""
         samples = [
             one
             for one in TrainingSet.load(PACKAGED).samples
@@ -139,7 +139,7 @@ class TestLeftOut:
         assert len(traces) == len(samples) == 4 * (len(table) - len(traces))
 
     def test_far(self) -> None:
-        """What is like nothing is unknown in every setting, and so is the vote."""
+        """A trace unlike all others is unknown in every setting, and so is the vote."""
         rows = [row(CLEAN, "bbr", flat(500), i) for i in range(len(SETTINGS))]
         found = conclude("ware-2.11", rows)
         assert [UNKNOWN] * 5 == found.table["label"].tolist()
@@ -148,8 +148,8 @@ class TestLeftOut:
         ("known", "judged"),
         [((), ("agrees", "differs")), (("bic", "cdg", "scalable"), ("agrees", "agrees"))],
     )
-    def test_which(self, known: tuple[str, ...], judged: tuple[str, str]) -> None:
-        """Twelve CCAs are to be unknown, and BIC, CDG and Scalable to have a label."""
+    def test_expected_labels(self, known: tuple[str, ...], judged: tuple[str, str]) -> None:
+        """Twelve CCAs should be unknown, and BIC, CDG and Scalable should have a label."""
         samples = {
             (one.cca, one.setting): one.trace
             for one in TrainingSet.load(PACKAGED).samples
@@ -192,7 +192,7 @@ class TestVotes:
 
     @pytest.mark.parametrize(("label", "verdict"), [("yeah", "agrees"), ("bbr", "differs")])
     def test_illinois(self, label: str, verdict: str) -> None:
-        """Illinois as YeAH is the one wrong label that the thesis has."""
+        """Illinois as YeAH is the only wrong label in the thesis."""
         samples = {
             (one.cca, one.setting): one.trace
             for one in TrainingSet.load(PACKAGED).samples
@@ -204,7 +204,7 @@ class TestVotes:
 
 class TestEffort:
     def test_sums(self) -> None:
-        """A server's data is that of its four traces; CDG, which Gordon lacks, is left out."""
+        """A server's traffic is that of its four traces; CDG, which Gordon lacks, is excluded."""
         used = {"reno": (95.0, 20.0, (1, 2)), "bbr": (95.0, 18.0, (1, 2)), "cdg": (60.0, 9.0, (1,))}
         rows = [
             {
@@ -229,7 +229,7 @@ class TestEffort:
 
 class TestConditions:
     def test_apart_from_training(self) -> None:
-        """No trace of the test set is made as one of the training set: round trips differ."""
+        """Test traces differ from training traces: their round trips differ."""
         study = get("ware-2.7")
         assert isinstance(study, Study)
         assert study.references is not None

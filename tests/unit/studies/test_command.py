@@ -36,10 +36,10 @@ def ccbench(*args: object) -> Result:
 
 @pytest.fixture
 def registered(engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> ArithmeticEngine:
-    """Register the studies above and let the commands use arithmetic."""
+    """Register the studies above and replace the virtual kernel by arithmetic."""
     monkeypatch.setitem(ENGINES, "kernel", stand_in(engine))
-    known = {study.name: study.info for study in (STUDY, SEARCH_STUDY)}
-    monkeypatch.setattr(catalogue, "_entries", lambda: known)
+    entries = {study.name: study.info for study in (STUDY, SEARCH_STUDY)}
+    monkeypatch.setattr(catalogue, "_entries", lambda: entries)
     monkeypatch.setattr(catalogue, "_module", "ccbench.studies.of_tests.{}".format)
     for study in (STUDY, SEARCH_STUDY):
         holding = SimpleNamespace(STUDY=study)
@@ -64,7 +64,7 @@ class TestCommand:
         assert message in result.stderr
 
     def test_list(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The list says of each study what it is and how much it runs."""
+        """The list has the title, source and size of each study."""
         monkeypatch.setenv("COLUMNS", "140")
         shown = ccbench("study", "list").stdout
         for words in ("Nobody 1900", "even-1", "Even flows share", "Figure 1", " 8 ", "40.0 s"):
@@ -75,7 +75,7 @@ class TestCommand:
 
     @pytest.mark.parametrize("columns", [80, 100, 140])
     def test_list_fits(self, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The list of all studies is no wider than the terminal; wide ones see the figures too."""
+        """The list fits the terminal; wide terminals show the figures too."""
         monkeypatch.undo()  # all studies, not those above
         monkeypatch.setenv("COLUMNS", str(columns))
         lines = ccbench("study", "list").stdout.splitlines()
@@ -91,12 +91,12 @@ class TestCommand:
             ("a drop-tail link with CUBIC on it", ["a drop-tail link", "with CUBIC on it"]),
         ],
     )
-    def test_no_widows(self, text: str, lines: list[str]) -> None:
-        """A long title is broken where its lines are about as long as each other."""
+    def test_balanced_titles(self, text: str, lines: list[str]) -> None:
+        """A long title is broken into lines of about equal length."""
         assert lines == _balanced(text, 30).split("\n")
 
     def test_run(self, tmp_path: Path) -> None:
-        """A study prints ours beside the published with its notes, and leaves its files.
+        """A study prints measured beside published numbers with notes, and saves its files.
 
         The exit status is 0 although one number differs.
         """
@@ -113,13 +113,13 @@ class TestCommand:
         }
 
     def test_quick(self, tmp_path: Path, registered: ArithmeticEngine) -> None:
-        """A quick version is called one."""
+        """A quick version is marked as such."""
         result = ccbench("study", "run", "even-1", "--quick", "-o", tmp_path)
         assert "quick version" in result.stdout
         assert 4 == len(registered.ran)
 
     def test_full(self, tmp_path: Path) -> None:
-        """The full version of a study about searches is run, and refused where there is none."""
+        """The full version of a study of searches runs; without one it is refused."""
         result = ccbench("study", "run", "greedy-1", "--full", "-o", tmp_path)
         assert ExitStatus.OK == result.exit_code, result.output
         assert "difference" in result.stdout
@@ -129,7 +129,7 @@ class TestCommand:
         assert "full is True; it must be left out for even-1" in result.stderr
 
     def test_json(self, tmp_path: Path) -> None:
-        """With --json the same document that the file holds is printed, and the files."""
+        """--json prints the document of the file, and the paths of the files."""
         result = ccbench("study", "run", "even-1", "-o", tmp_path, "--json")
         document = json.loads(result.stdout)
         files = document.pop("files")
@@ -138,15 +138,15 @@ class TestCommand:
         assert [str(tmp_path / f"even-1.{kind}") for kind in ("csv", "png", "json")] == files
 
     def test_unknown(self, tmp_path: Path, registered: ArithmeticEngine) -> None:
-        """An unknown name is bad input; nothing runs and nothing is made."""
+        """An unknown name is bad input; nothing runs and nothing is created."""
         result = ccbench("study", "run", "even1", "-o", tmp_path / "out")
         assert ExitStatus.BAD_INPUT == result.exit_code
         assert "did you mean 'even-1'?" in result.stderr
         assert not registered.ran
         assert not (tmp_path / "out").exists()
 
-    def test_output_that_cannot_be(self, tmp_path: Path, registered: ArithmeticEngine) -> None:
-        """A folder that cannot be made is refused before anything runs."""
+    def test_impossible_output(self, tmp_path: Path, registered: ArithmeticEngine) -> None:
+        """An impossible output folder is refused before anything runs."""
         (tmp_path / "file").touch()
         result = ccbench("study", "run", "even-1", "-o", tmp_path / "file" / "out")
         assert ExitStatus.BAD_INPUT == result.exit_code

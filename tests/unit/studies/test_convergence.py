@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The studies about harm and convergence on runs whose outcome is known, without a kernel."""
+"""The studies of harm and convergence on runs of known outcome, without a kernel."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class TestNoise:
 
 
 class TestChapter3:
-    """Tables made of the thesis's numbers agree in every row, and others in none."""
+    """Tables of the thesis's numbers agree in every row, and others in none."""
 
     @pytest.mark.parametrize(
         ("reno", "cubic", "verdict"),
@@ -82,7 +82,7 @@ class TestChapter3:
         [(5.0, 10, 0.0, "agrees"), (3.5, 20, 1.0, "differs")],
     )
     def test_dips(self, bbr: float, apart_s: float, floor: float, verdict: str) -> None:
-        """Dips of BBR are found however deep they are, so that their depth is a result."""
+        """Dips of BBR are detected at any depth, so that their depth is a result."""
         time_s = np.arange(1, 1201) / 2
         mbps = np.where(time_s % apart_s < 1, floor, bbr)
         table = pd.DataFrame(
@@ -159,7 +159,7 @@ class TestChapter3:
 
 class TestWare55:
     def test_swings_of_known_size(self) -> None:
-        """Flows that swing by 40 and 60 % of their means are that far from them, and converge."""
+        """Flows that swing by 40 and 60 % of their means have these distances, and converge."""
         study = _study("ware-5.5")
         swing = (-1) ** np.arange(90)
         runs = [
@@ -204,7 +204,7 @@ class TestWare52:
 
 class TestWare53:
     def test_whole_runs(self) -> None:
-        """The index and the harm are of whole runs: what comes before convergence counts."""
+        """Index and harm are of whole runs, including the time before convergence."""
         study = _study("ware-5.3")
 
         def rates(scenario: Scenario) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
@@ -234,7 +234,7 @@ class TestWare510:
         return run_with_rates(scenario, np.column_stack([cubic, 100 - cubic]))
 
     def test_late_convergence(self) -> None:
-        """The time before convergence counts for the harm of the whole run, not for the other."""
+        """The time before convergence counts for the harm of the whole run only."""
         study = _study("ware-5.10")
         findings = _conclude(study, [self._run(scenario) for scenario in self._pair(study)])
         (row,) = findings.table.to_dict("records")
@@ -246,11 +246,12 @@ class TestWare510:
 
     @pytest.mark.parametrize(("later", "verdict"), [(6.0, "agrees"), (0.5, "differs")])
     def test_spread(self, later: float, verdict: str) -> None:
-        """The difference varies more for later convergence: measured by its standard deviation."""
+        """The standard deviation of the difference grows with the convergence time."""
         study = _study("ware-5.10")
         rows = []
         for seed, pair in product((1, 2), range(1, 9)):
-            # CUBIC has more in the first 100 s; by how much makes the difference, and its spread.
+            # CUBIC has more in the first 100 s; the amount determines the difference and its
+            # spread.
             is_late, sign = pair % 4 < 2, (-1) ** pair
             step_mbps = sign * (later if is_late else 2.0)
             for alpha_flows, more_mbps in ((0, 0.0), (1, step_mbps)):
@@ -270,7 +271,7 @@ class TestWare510:
         assert spread.verdict == verdict
 
     def test_solo_runs_are_shared(self) -> None:
-        """Experiments that differ in BBR's flows only have one solo run for each seed."""
+        """Experiments that differ only in BBR's flows share one solo run for each seed."""
         scenarios = _study("ware-5.10").scenarios(quick=False)
         solos = [scenario for scenario in scenarios if len(scenario.flows) == 1]
         assert (len(solos), len(scenarios)) == (2 * 5 * 5, 2 * 5 * (5 + 5 * 5))
@@ -300,7 +301,7 @@ class TestWare510:
 class TestWare58And59:
     @pytest.mark.parametrize("name", ["ware-5.8", "ware-5.9"])
     def test_steady_flows(self, name: str) -> None:
-        """Where nothing ever changes, all methods agree on the throughput to two percent."""
+        """With constant rates, all methods agree on the throughput within two percent."""
         study = _study(name)
         rng = np.random.default_rng(4)
         runs = [

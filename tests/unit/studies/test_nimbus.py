@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pure parts of the studies of Nimbus. No virtual kernel takes part."""
+"""The parts of the studies of Nimbus that need no virtual kernel."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def alternating(rows: Mapping[str, tuple[float, float, float]]) -> pd.DataFrame:
 
 
 def verdicts(findings: Findings, words: str = "") -> list[str]:
-    """Return the verdicts of the comparisons whose description has these words."""
+    """Return the verdicts of the comparisons whose description contains these words."""
     return [one.verdict for one in findings.comparisons if words in one.what]
 
 
 class TestFairShares:
     def test_conservation(self) -> None:
-        """What flows do not send is the backlogged flow's: together they have the whole link."""
+        """The backlogged flow gets the capacity left by the others: together they fill the link."""
         arrivals = FlowMix(sizes="pareto", load_mbps=30, stop_s=50, seed=3).arrivals()
         share = fair_shares_mbps(arrivals, 1.0, 60.0, 96.0)
         sent = sum(size for _, size in arrivals) * 8e-6
@@ -84,16 +84,16 @@ class TestFairShares:
 class TestCrossTraffic:
     @pytest.mark.parametrize("category", CATEGORIES)
     def test_categories(self, category: str) -> None:
-        """A scenario tells of which category its cross traffic is."""
+        """A scenario names the category of its cross traffic."""
         scenario = shared(Flow(), *cross_traffic(category), duration_s=9, seed=1, name="")
         assert category == category_of(scenario)
 
     def test_equal_mix(self) -> None:
-        """In a mix of several flows, Poisson traffic has as much as fair shares give the flows."""
+        """In a mix of several flows, Poisson traffic equals the fair shares of the flows."""
         scenario = nimbus_rtts.scenario("mix", (20, 40, 60), 1, 30.0)
         poisson = scenario.flows[-1].rate_mbps or 0.0
         assert poisson == pytest.approx(3 * (96 - poisson) / 4)
-        # However near the others are, the sender's round trip is 50 ms, and the queue 2 of its BDP.
+        # The sender's round trip is always 50 ms, and the queue 2 of its BDP.
         assert [50.0, 20.0, 40.0, 60.0] == [
             scenario.rtt_ms + flow.extra_rtt_ms for flow in scenario.flows[:4]
         ]
@@ -107,7 +107,7 @@ class TestCrossTraffic:
         assert part == pytest.approx(share / (share + poisson))
 
     def test_pulser(self) -> None:
-        """Pulses add nothing on average, and burst as much as the paper's."""
+        """Pulses add nothing on average, and their burst is the paper's."""
         base, *bursts = pulser(48, 20)
         assert len(bursts) == 100
         assert base.rate_mbps is not None
@@ -122,7 +122,7 @@ class TestCrossTraffic:
         assert up_mbps * 1e6 / 8 * (first.stop_s - first.start_s) == pytest.approx(burst_bytes(96))
 
     def test_schedule(self) -> None:
-        """Each phase's flows end where those of the next begin, as many as it says."""
+        """Each phase's flows end when those of the next start, with the stated number."""
         phases = nimbus_7.phases(20.0)
         flows = phased(phases, 180.0)
         assert {flow.stop_s for flow in flows} == {20.0 * i for i in range(1, 10)}
@@ -132,7 +132,7 @@ class TestCrossTraffic:
         assert np.mean(elastic) * 0.9 == pytest.approx(27.5, abs=0.05)
 
     def test_bursts(self) -> None:
-        """A link that aggregates carries four times the bottleneck's rate, all of it at once."""
+        """A link that aggregates carries four times the bottleneck's rate, in bursts."""
         for period_ms in (2, 32):
             link = nimbus_14.aggregating(period_ms)
             assert link.mean_mbps == pytest.approx(4 * 96, rel=0.01)
@@ -146,7 +146,7 @@ class TestCrossTraffic:
         assert behind.count(True) == behind.count(False) == 5 * 2 * 5
 
     def test_two_bottlenecks(self) -> None:
-        """Each link has cross traffic that crosses it alone, and the second is the slower one."""
+        """Each link has its own cross traffic, and the second is the slower one."""
         scenario = nimbus_d4.scenario("nimbus", ("inelastic", "elastic"), 1, 60.0)
         ends = scenario.flow_table()[["first_bottleneck", "last_bottleneck"]]
         assert [[0, 1], [0, 0], [1, 1]] == ends.to_numpy().tolist()
@@ -155,7 +155,7 @@ class TestCrossTraffic:
         assert 96 == scenario.flows[1].rate_mbps
 
     def test_random_walk(self) -> None:
-        """Links of other seeds vary otherwise, within their limits, a step each second."""
+        """The rates of links differ by seed, within their limits, with a step each second."""
         one, other = (np.array(nimbus_14.random_walk(seed, 120).rates_mbps(1.0)) for seed in (1, 2))
         assert not np.array_equal(one, other)
         assert np.abs(np.diff(one)).max() <= 20 + 0.02
@@ -163,7 +163,7 @@ class TestCrossTraffic:
 
 
 class TestMixes:
-    """A mix of short flows over connections that stay open."""
+    """A mix of short flows over persistent connections."""
 
     def test_every_flow_once(self) -> None:
         """All flows of the mix are carried, each by one of the 200 connections."""
@@ -175,7 +175,7 @@ class TestMixes:
         assert sorted(mix) == sorted(arrival for flow in carried for arrival in flow.arrivals)
 
     def test_same_flows_for_all(self) -> None:
-        """All senders meet the same flows, and another seed has others."""
+        """All senders compete with the same flows, and another seed has others."""
         one, same, other = (
             nimbus_8.mixed(cca, seed, 20.0).flows[1:]
             for cca, seed in (("nimbus", 1), ("bbr", 1), ("nimbus", 2))
@@ -221,7 +221,7 @@ class TestMixes:
     def test_classified(
         self, size_bytes: float, took_s: float, expected: tuple[bool, bool]
     ) -> None:
-        """Elastic is a flow above the initial window that takes more than the RTT of its start."""
+        """A flow is elastic if it exceeds the initial window and outlasts its first RTT."""
         waited = pd.Series([0.0, 100.0, 0.0], index=[1.0, 2.0, 3.0])
         done = pd.DataFrame({"start_s": [2.5], "size_bytes": [size_bytes], "fct_s": [took_s]})
         flow = nimbus_8.classified(done, waited, 50.0).iloc[0]
@@ -230,7 +230,7 @@ class TestMixes:
 
 class TestAccuracy:
     def test_percent(self) -> None:
-        """Accuracy is the part of the windows in which the verdict is the truth, once settled."""
+        """Accuracy is the share of windows with a true verdict, after the start-up time."""
         seen = pd.DataFrame(
             {"is_elastic": [True, True, False, False], "elastic_share": [0.0, 0.5, 0.5, 0.0]},
             index=[5.0, 10.0, 11.0, 12.0],
@@ -253,20 +253,20 @@ class TestAccuracy:
         ("category", "expected"), [("elastic", 25.0), ("mix", 25.0), ("inelastic", 75.0)]
     )
     def test_by_mode(self, category: str, expected: float) -> None:
-        """Without packets, the mode is judged by what the scenario says of the cross traffic."""
+        """Without packets, the mode is compared with the scenario's cross traffic."""
         own = Flow(cca="nimbus")
         scenario = shared(own, *cross_traffic(category), duration_s=20, seed=1, name="")
-        # Competitive until 12.5 s; what comes before 10 s does not count.
+        # Competitive until 12.5 s; times before 10 s do not count.
         times = np.arange(201) / 10
-        told = pd.DataFrame({"mode": (times > 12.5).astype(int)}, index=times).drop(index=10.0)
-        run = cast("Run", SimpleNamespace(scenario=scenario, cca_info=lambda _: told))
+        reported = pd.DataFrame({"mode": (times > 12.5).astype(int)}, index=times).drop(index=10.0)
+        run = cast("Run", SimpleNamespace(scenario=scenario, cca_info=lambda _: reported))
         assert mode_accuracy_percent(run) == pytest.approx(expected)
 
 
 class TestStudies:
     @pytest.mark.parametrize("name", _NAMES)
     def test_quick(self, name: str) -> None:
-        """Quick versions are short, full ones have five seeds or more; names tell runs apart."""
+        """Quick versions are short, full ones have five seeds or more; names are unique."""
         study: Study = studies.get(name)  # type: ignore[assignment]
         quick, full = (study.scenarios(quick=quick) for quick in (True, False))
         assert sum(scenario.duration_s for scenario in quick) < 1_000
@@ -275,7 +275,7 @@ class TestStudies:
 
     @pytest.mark.parametrize("name", ["nimbus-7", "nimbus-13"])
     def test_settings(self, name: str) -> None:
-        """Only scenarios with NimbusCC have its settings, which other kernels do not know."""
+        """Only scenarios with NimbusCC have its settings, which other kernels lack."""
         study: Study = studies.get(name)  # type: ignore[assignment]
         for scenario in study.scenarios(quick=True):
             has = any(flow.cca.startswith("nimbus") for flow in scenario.flows)
@@ -284,7 +284,7 @@ class TestStudies:
 
 class TestComparisons:
     def test_mean_of_seeds(self) -> None:
-        """Our number is the mean of those seeds that have one, with its interval."""
+        """The measured number is the mean of the seeds with a value, with its interval."""
         values = pd.Series([1.0, 3.0, np.nan])
         comparison = compared("rate", values, relative_to(-98, "Table 1"))
         assert (2.0, "agrees") == (comparison.value, comparison.verdict)
@@ -294,7 +294,7 @@ class TestComparisons:
         ("change", "low", "high"), [(0, 95, 105), (-1, 94, 104), (-79, 16, 26), (61, 156, 166)]
     )
     def test_relative_to(self, change: float, low: float, high: float) -> None:
-        """A change has five points of room whatever its size."""
+        """A change has five points of tolerance, whatever its size."""
         statement = relative_to(change, "Table 1")
         assert (low, high) == (statement.low, statement.high)
 
@@ -305,7 +305,7 @@ class TestComparisons:
 
 
 class TestStatements:
-    """What is published agrees with itself, and what belongs to something else does not."""
+    """Published numbers agree with themselves, and differ from those of other rows."""
 
     def test_table_1(self) -> None:
         """Table 1's own numbers agree with it in all rows."""
@@ -327,7 +327,7 @@ class TestStatements:
         assert ["differs", "agrees"] == verdicts(findings, "delay")
 
     def test_one_claim(self) -> None:
-        """Runs that nimbus-7 compares are not compared again, with other limits, in nimbus-26."""
+        """Runs compared in nimbus-7 are not compared again, with other limits, in nimbus-26."""
         rows: dict[str, tuple[float, float, float]] = {
             "nimbus_reno": (0, 0, 10),
             "nimbus_copa": nimbus_7._TABLE_1["nimbus_copa"],
@@ -391,7 +391,7 @@ class TestStatements:
         assert ["differs"] * 4 == verdicts(findings(others), "delay")
 
     def test_table_5(self) -> None:
-        """Table 5's own numbers agree with it, and in the reverse order but for the middle not."""
+        """Table 5's own numbers agree with it; in reverse order only the middle does."""
 
         def findings(rows: Sequence[tuple[float, float]]) -> Findings:
             made = [
@@ -405,7 +405,7 @@ class TestStatements:
         assert 2 == verdicts(findings(published[::-1])).count("agrees")
 
     def test_several_pulsers(self) -> None:
-        """Several pulsers in 4.5 % of the time are not the 29 % of Table 5."""
+        """Several pulsers in 4.5 % of the time differ from the 29 % of Table 5."""
         table = pd.DataFrame(
             {"kappa": [2.0], "seed": [1], "elected_s": [2.7], "several_percent": [4.46]}
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study of one's own, in a file."""
+"""A user's own study in a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def example(tmp_path: Path) -> Path:
-    """Write the example of the documentation to a file, for CCAs that the arithmetic knows."""
+    """Write the example of the documentation to a file, for the CCAs of the arithmetic engine."""
     block = str(studies.__doc__).partition(".. code-block:: python\n")[2].partition("\nExamples")[0]
     path = tmp_path / "my_figure.py"
     path.write_text(textwrap.dedent(block).replace("cubic", "even"))
@@ -31,7 +31,7 @@ def example(tmp_path: Path) -> Path:
 
 class TestStudyIn:
     def test_example(self, example: Path, engine: ArithmeticEngine, tmp_path: Path) -> None:
-        """What the documentation shows runs as it is, and leaves its three files."""
+        """The example in the documentation runs unchanged, and saves its three files."""
         result = studies.run_study(str(example), engine=engine, store=None)
         expected = pd.DataFrame({"extra_ms": [0.0, 60.0], "ratio": [1.0, 1.0]})
         pd.testing.assert_frame_equal(expected, result.findings.table)
@@ -41,7 +41,7 @@ class TestStudyIn:
         assert "my thesis" == document["publication"]
 
     def test_beside(self, example: Path) -> None:
-        """It imports what lies beside it, as a program does."""
+        """A study imports modules beside it, as a program does."""
         (example.parent / "beside_a_study.py").write_text('NAME = "mine"\n')
         text = example.read_text().replace('"rtt-unfairness"', "beside_a_study.NAME")
         example.write_text(f"import beside_a_study\n{text}")
@@ -58,21 +58,23 @@ class TestStudyIn:
         ],
     )
     def test_bad(self, example: Path, text: str, message: str) -> None:
-        """What is no study is said in one line."""
+        """An invalid study is reported in one line."""
         example.write_text(text)
         with pytest.raises(InputError, match=message) as caught:
             studies.study_in(example)
         assert "\n" not in str(caught.value)
 
     def test_missing(self) -> None:
-        """A file that is not there is said not to be."""
-        with pytest.raises(InputError, match=r"^study is 'nowhere\.py'; .* an existing Python file"):
+        """A missing file is reported."""
+        with pytest.raises(
+            InputError, match=r"^study is 'nowhere\.py'; .* an existing Python file"
+        ):
             studies.get("nowhere.py")
 
 
 class TestStudyInfo:
     @pytest.mark.parametrize("name", ["", "../x", "a b", "-x", "x.", "ü"])
     def test_bad_name(self, name: str) -> None:
-        """Files are named after a study, so not everything can be its name."""
+        """Files are named after a study, so its name is restricted."""
         with pytest.raises(InputError, match=r"^name is '"):
             StudyInfo(name=name, title="", publication="")

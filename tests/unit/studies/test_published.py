@@ -37,12 +37,12 @@ class TestBounds:
         inside: tuple[float, ...],
         outside: tuple[float, ...],
     ) -> None:
-        """Each kind of statement agrees with the numbers that its rule names, and no others."""
+        """Each kind of statement agrees with the numbers of its rule, and no others."""
         assert all(statement.includes(value) for value in inside)
         assert not any(statement.includes(value) for value in (*outside, math.nan))
 
     def test_kinds(self) -> None:
-        """A bound or a direction is told from a number, and words without either from both."""
+        """Bounds, directions, numbers and mere words are distinguished."""
         kinds = {
             published.quantity(3, _WHERE).kind: "number",
             published.at_least(0, _WHERE).kind: "direction",
@@ -51,8 +51,8 @@ class TestBounds:
         }
         assert all(kind == expected for kind, expected in kinds.items())
 
-    def test_zero_has_no_quarter(self) -> None:
-        """A published zero leaves no room; sameness in words does."""
+    def test_zero(self) -> None:
+        """A published zero has no tolerance; similarity in words does."""
         assert not published.percentage(0, _WHERE).includes(0.1)
         assert published.similar(0, _WHERE).includes(4.9)
 
@@ -71,7 +71,7 @@ class TestComparison:
         ],
     )
     def test_judgement(self, ours: float, statement: published.Published, judgement: str) -> None:
-        """A number agrees or differs, NaN differs, and nothing agrees with words alone."""
+        """A number agrees or differs, NaN differs, and mere words are not compared."""
         assert judgement == Comparison(what="", ours=ours, published=statement).judgement
 
     @pytest.mark.parametrize(
@@ -84,12 +84,12 @@ class TestComparison:
         ],
     )
     def test_significance(self, values: tuple[float, ...], judgement: str) -> None:
-        """A difference whose interval has numbers that agree is not significant."""
+        """A difference is not significant if its interval contains agreeing numbers."""
         share = published.percentage(40, _WHERE)
         assert judgement == Comparison(what="", ours=Estimate(values), published=share).judgement
 
     def test_repetitions(self) -> None:
-        """Of repetitions the mean is compared, and the interval is known."""
+        """The mean of repetitions is compared, and its interval is known."""
         several = Estimate((36.0, 38.0, 40.0))
         comparison = Comparison(
             what="share", ours=several, published=published.percentage(42, _WHERE)

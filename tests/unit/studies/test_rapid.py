@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The studies of RAPID on runs whose outcome is known. No virtual kernel takes part."""
+"""The studies of RAPID on runs of known outcome, without the virtual kernel."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from ccbench import Run, Scenario
     from ccbench.studies import Rows
 
-#: Packets that wait all the time.
+#: Packets of the standing queue.
 STANDING = 50
 
 
 def with_standing_queue(scenario: Scenario) -> Run:
-    """Make a run of a full link, in front of which so many packets wait all the time."""
+    """Return a run of a full link with a standing queue."""
     (link,) = scenario.bottlenecks
     flows = scenario.flow_count
     carried = round(link.mean_mbps * 1e6 / 8 * scenario.duration_s)
@@ -57,7 +57,7 @@ def with_standing_queue(scenario: Scenario) -> Run:
 
 @pytest.mark.parametrize("name", ["rapid-acks", "rapid-buffers", "rapid-fairness", "rapid-others"])
 def test_queueing_delay(name: str) -> None:
-    """What packets wait is the time that those before them, of 1040 bytes, take on the link."""
+    """The delay of packets is the transmission time of those before them, of 1040 bytes."""
     study = get(name)
     assert isinstance(study, Study)
     scenario = study.scenarios(quick=True)[0]
@@ -69,20 +69,20 @@ def test_queueing_delay(name: str) -> None:
 
 
 def study_of(name: str) -> Study:
-    """Return a study that is made of runs."""
+    """Return a study of runs."""
     study = get(name)
     assert isinstance(study, Study)
     return study
 
 
 def verdicts(name: str, rows: Rows) -> list[str]:
-    """Return the verdicts on all statements that limit numbers, of a table."""
+    """Return the verdicts on all bounded statements, from a table."""
     comparisons = study_of(name).conclude(pd.DataFrame(rows)).comparisons
     return [one.verdict for one in comparisons if one.published.kind != "unbounded"]
 
 
 def table_1(**rtts: float) -> Rows:
-    """Make the rows of Table I; new transfers are faster by half."""
+    """Return the rows of Table I; new transfers are faster by half."""
     return [
         {"scheme": scheme, "case": case, "rtts": 1, "mbps": 1.0, "acquired_rtts": time * part}
         for scheme, time in rtts.items()
@@ -91,7 +91,7 @@ def table_1(**rtts: float) -> Rows:
 
 
 def changes(**rtts: tuple[float, float]) -> Rows:
-    """Make rows of two changes and a course; each scheme needs so long after these."""
+    """Return rows of two changes and a course, after which each scheme needs this long."""
     return [
         {
             "scheme": scheme.replace("_", ", "),
@@ -110,7 +110,7 @@ def changes(**rtts: tuple[float, float]) -> Rows:
 
 
 def queues(lost: int) -> Rows:
-    """Make rows of queues of which all schemes lose as many packets."""
+    """Return rows of queues in which all schemes lose the same number of packets."""
     return [
         {
             "scheme": scheme,
@@ -126,7 +126,7 @@ def queues(lost: int) -> Rows:
 
 
 def losses(highspeed: tuple[float, ...], rapid: tuple[float, ...], queue: float) -> Rows:
-    """Make rows of losses after which schemes suffer so long; RAPID's queue is 10 packets."""
+    """Return rows of losses with recovery times of schemes; RAPID's queue is 10 packets."""
     common = {"mean_mbps": 9.0, "link_mbps": 10.0, "p99_packets": 9, "room_packets": 10}
     schemes = {"HighSpeed": (highspeed, queue), "RAPID": (rapid, 10.0)}
     return [
@@ -138,7 +138,7 @@ def losses(highspeed: tuple[float, ...], rapid: tuple[float, ...], queue: float)
 
 
 def transfers(scheme: str, factor: float, rapid_mbps: float = 0.0) -> Rows:
-    """Make rows of transfers that take `factor` times 0.1 to 10 s, with as much of a queue."""
+    """Return rows of transfers that take `factor` times 0.1 to 10 s, with that much queue."""
     times_s = np.geomspace(0.01, 1000, 2000)
     shorter = np.interp(np.log10(times_s), np.log10(factor * np.array([0.1, 10])), [0, 100])
     counts = ("p50_packets", "p90_packets", "p99_packets", "wait_ms", "drops", "unfinished")
@@ -158,7 +158,7 @@ def transfers(scheme: str, factor: float, rapid_mbps: float = 0.0) -> Rows:
 
 
 def beside_reno(rapid_mbps: float) -> Rows:
-    """Make rows of RAPID and Reno on 100 Mbit/s, in both orders, and of Reno alone."""
+    """Return rows of RAPID and Reno on 100 Mbit/s, in both orders, and of Reno alone."""
     alone = {"first": "reno", "second": "", "first_mbps": 100, "tolerance": math.nan}
     pairs = {("reno", "rapid"): 100 - rapid_mbps, ("rapid", "reno"): rapid_mbps}
     together = [
@@ -201,7 +201,7 @@ AGREES, DIFFERS = "agrees", "differs"
     ],
 )
 def test_verdicts(name: str, published: Rows, reverse: Rows) -> None:
-    """What the paper states agrees in each row, the reverse differs in each."""
+    """The paper's statements agree in each row, their reverse differs in each."""
     assert {AGREES} == {*verdicts(name, published)}
     assert {DIFFERS} == {*verdicts(name, reverse)}
 

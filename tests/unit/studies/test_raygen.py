@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The studies about searches on tables whose outcome is known, without a kernel."""
+"""The studies of searches on tables of known outcome, without a kernel."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 HARMS = np.random.default_rng(1).permutation(300) / 1000
 
 
-def found(
+def search_result(
     config: SearchConfig,
     harms: Any,
     *,
     fresh: float = 0.1,
     chromosomes: Sequence[Chromosome] | None = None,
 ) -> SearchResult:
-    """Make a search's result: these harms, and claims with a harm of `fresh` with fresh seeds."""
+    """Return a search's result: these harms, and claims with a harm of `fresh` with fresh seeds."""
     rng = random.Random(config.seed)
     space = config.space
     chosen = chromosomes or [space.random(rng) for _ in harms]
@@ -45,7 +45,7 @@ def found(
 
 
 def conclude(name: str, results: Iterable[SearchResult]) -> Findings:
-    """Conclude as a study does; its figure has something to see."""
+    """Return the conclusions of a study; its figure is not empty."""
     study = get(name)
     assert isinstance(study, SearchStudy)
     findings = study.conclude(list(results))
@@ -54,17 +54,17 @@ def conclude(name: str, results: Iterable[SearchResult]) -> Findings:
 
 
 def compared(findings: Findings) -> dict[str, Comparison]:
-    """Return the comparisons by what they compare."""
+    """Return the comparisons by their description."""
     return {comparison.what: comparison for comparison in findings.comparisons}
 
 
 def rivals(
     genetic: float, surrogate: float, seed: int = 1, fresh: Mapping[str, float] | None = None
 ) -> list[SearchResult]:
-    """Let the strategies that learn find by so much more than random search does."""
+    """Return searches in which learning strategies find this much more than random search."""
     more = {"genetic": genetic, "surrogate": surrogate, "random": 0.0}
     return [
-        found(
+        search_result(
             reno_against_westwood(strategy, seed),
             HARMS + more[strategy],
             fresh=(fresh or {}).get(strategy, 0.1 + more[strategy]),
@@ -73,12 +73,12 @@ def rivals(
     ]
 
 
-SWEEP = found(reno_against_westwood("sweep"), np.linspace(-0.2, 0.25, 960))
+SWEEP = search_result(reno_against_westwood("sweep"), np.linspace(-0.2, 0.25, 960))
 
 
 class TestTop100:
     def test_better(self) -> None:
-        """Where the genetic search finds 0.05 more than random search, that agrees."""
+        """A genetic search that finds 0.05 more than random search agrees."""
         findings = conclude("ware-5.13", [*rivals(0.05, 0.1), SWEEP])
         better, *unpublished = findings.comparisons
         assert better.value == pytest.approx(0.05)
@@ -89,12 +89,12 @@ class TestTop100:
             assert comparison.verdict == "not compared", comparison.what
 
     def test_no_better(self) -> None:
-        """Where the genetic search finds less than random search, that differs."""
+        """A genetic search that finds less than random search differs."""
         findings = conclude("ware-5.13", [*rivals(-0.05, 0.1), SWEEP])
         assert findings.comparisons[0].verdict == "differs"
 
     def test_luck(self) -> None:
-        """Luck shows with fresh seeds: more was seen, but the claims hold less."""
+        """Fresh seeds reveal luck: the search saw more harm, but its claims have less."""
         results = [*rivals(0.05, 0.1, fresh={"genetic": 0.02, "random": 0.03}), SWEEP]
         by_what = compared(conclude("ware-5.13", results))
         assert by_what["genetic less random: median of the top 100"].verdict == "agrees"
@@ -102,14 +102,14 @@ class TestTop100:
         assert fresh.value == pytest.approx(-0.01)
 
     def test_top_table(self) -> None:
-        """The table has 100 of each, the worst first; neither copies nor what failed is in it."""
+        """The table has the 100 worst of each, without copies and failures."""
         genetic, *others = rivals(0.05, 0.1)
         copies = [
             genetic.config.space.chromosome(row)
             for row in genetic.experiments.head(40).to_dict("records")
         ]
         harms = np.concatenate([[math.nan], HARMS[1:]])
-        genetic = found(genetic.config, harms, chromosomes=(copies * 8)[:300])
+        genetic = search_result(genetic.config, harms, chromosomes=(copies * 8)[:300])
         table = conclude("ware-5.13", [genetic, *others, SWEEP]).table
         sizes = table.groupby("strategy").size().to_dict()
         assert sizes == {"genetic": 40, "surrogate": 100, "random": 100, "sweep": 100}
@@ -133,7 +133,7 @@ class TestRepetitions:
         assert of_all.note == f"+0.050, +0.050, {third:+.3f}."
 
     def test_intervals(self) -> None:
-        """Differences that the thesis does not have are means over the repetitions."""
+        """Differences that the thesis does not state are means over the repetitions."""
         results = [*rivals(0.0, 0.1), *rivals(0.0, 0.2, seed=2), *rivals(0.0, 0.3, seed=3)]
         by_what = compared(conclude("ware-5.17", [*results, SWEEP]))
         surrogate = by_what["surrogate less random: median of the top 100"]
@@ -141,7 +141,7 @@ class TestRepetitions:
         assert surrogate.half_width == pytest.approx(0.248, abs=1e-3)
 
     def test_claims_that_all_failed(self) -> None:
-        """A repetition without a number leaves none, however good the others are."""
+        """A repetition without a number makes the comparison undefined."""
         results = [*rivals(0.05, 0.1), *rivals(0.05, 0.1, seed=2, fresh={"genetic": math.nan})]
         findings = conclude("ware-5.17", [*results, SWEEP])
         fresh = compared(findings)["genetic less random: mean of the claims, fresh seeds"]
@@ -163,7 +163,7 @@ class TestDistances:
         findings = conclude(
             "ware-5.14",
             [
-                found(
+                search_result(
                     reno_against_westwood(strategy),
                     HARMS[:20],
                     chromosomes=spread(parts[strategy]),
@@ -183,7 +183,7 @@ class TestDistances:
         findings = conclude(
             "ware-5.14",
             [
-                found(
+                search_result(
                     reno_against_westwood(strategy),
                     [0.2, 0.1],
                     chromosomes=[(25.0, rtt_ms, 1.0, 1, 1) for rtt_ms in ends[strategy]],
@@ -210,7 +210,7 @@ class TestSoon:
         """The best must come within 210 experiments, and be about as high as the sweep's, 0.25."""
         harms = np.zeros(300)
         harms[number] = harm
-        genetic = found(reno_against_westwood("genetic"), harms)
+        genetic = search_result(reno_against_westwood("genetic"), harms)
         _, *others = rivals(0, 0)
         findings = conclude("ware-5.15", [genetic, *others, SWEEP])
         comparison = compared(findings)["genetic: best of 210 experiments by the sweep's best"]
@@ -220,7 +220,7 @@ class TestSoon:
     @pytest.mark.parametrize("sign", [1, -1])
     def test_improves(self, sign: int) -> None:
         """The 90th percentile of all scenarios so far rises if later ones are more harmful."""
-        genetic = found(reno_against_westwood("genetic"), sign * np.linspace(0, 0.3, 300))
+        genetic = search_result(reno_against_westwood("genetic"), sign * np.linspace(0, 0.3, 300))
         _, *others = rivals(0, 0)
         findings = conclude("ware-5.15", [genetic, *others, SWEEP])
         improved = compared(findings)[
@@ -250,7 +250,7 @@ class TestPairs:
     @staticmethod
     def _results(**harms: Any) -> list[SearchResult]:
         return [
-            found(SearchConfig(alpha=pair.split("_")[0], beta=pair.split("_")[1]), values)
+            search_result(SearchConfig(alpha=pair.split("_")[0], beta=pair.split("_")[1]), values)
             for pair, values in harms.items()
         ]
 
@@ -271,7 +271,7 @@ class TestPairs:
         assert verdicts == ["not compared", "not compared", "agrees"]
 
     def test_otherwise(self) -> None:
-        """Where another pair has the longer tail, that differs."""
+        """Another pair with the longer tail differs."""
         tail = np.concatenate([np.full(90, 0.02), np.linspace(0.1, 0.7, 10)])
         findings = conclude(
             "ware-5.12",

@@ -48,7 +48,7 @@ class TestRunStudy:
         assert engine.provenance() == result.provenance
 
     def test_references(self, engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-        """References run on the installed kernel whatever is asked for; their rows come first."""
+        """References run on the installed kernel in any case; their rows come first."""
         installed = type(engine)()
         installed.version = lambda: "2"  # type: ignore[method-assign]
         monkeypatch.setitem(ENGINES, "kernel", stand_in(installed))
@@ -71,14 +71,14 @@ class TestRunStudy:
         assert result.quick
 
     def test_nothing_runs_twice(self, engine: ArithmeticEngine) -> None:
-        """A second time everything comes out of the store, unless asked for fresh."""
+        """A second time everything comes from the store, unless a fresh run is requested."""
         for fresh, runs in ((False, 8), (False, 8), (True, 16)):
             studies.run_study(STUDY, engine=engine, fresh=fresh)
             assert runs == len(engine.ran)
 
     @pytest.mark.parametrize("study", [STUDY, SEARCH_STUDY], ids=lambda study: study.name)
     def test_progress(self, study: Study | SearchStudy, engine: ArithmeticEngine) -> None:
-        """The share that is done never falls, and ends at 1."""
+        """The reported share never falls, and ends at 1."""
         done: list[float] = []
         studies.run_study(study, engine=engine, store=None, on_progress=done.append)
         assert done == sorted(done)
@@ -86,7 +86,7 @@ class TestRunStudy:
         assert done[-1] == pytest.approx(1)
 
     def test_a_run_that_cannot_be_measured(self, engine: ArithmeticEngine) -> None:
-        """What is wrong with a run is no fault of the user's, and the scenario is named."""
+        """A run that cannot be measured is a failure that names the scenario, not bad input."""
 
         def refuse(run: Run) -> Rows:
             raise InputError(f"seed is {run.scenario.seed}")
@@ -98,7 +98,7 @@ class TestRunStudy:
 
 class TestRunSearchStudy:
     def test_findings(self, engine: ArithmeticEngine) -> None:
-        """Each search is made with the study's engine, and concluded from in their order."""
+        """Each search runs on the study's engine, and their order is preserved."""
         result = studies.run_study(SEARCH_STUDY, engine=engine, store=None)
         expected = [
             raygen.search(config, engine=engine, store=None, on_progress=lambda _: None)
@@ -122,7 +122,7 @@ class TestRunSearchStudy:
         end_s: float,
         engine: ArithmeticEngine,
     ) -> None:
-        """The quick and the full version make their own searches, and say so."""
+        """The quick and the full version run their own searches, and are marked as such."""
         result = studies.run_study(SEARCH_STUDY, quick=quick, full=full, engine=engine, store=None)
         table = result.findings.table
         assert (scenarios, {end_s}) == (len(table), set(table["to_s"]))
@@ -130,7 +130,7 @@ class TestRunSearchStudy:
         assert (quick, full) == (document["quick"], document["full"])
 
     def test_nothing_runs_twice(self, engine: ArithmeticEngine) -> None:
-        """A second time everything comes out of the store, unless asked for fresh."""
+        """A second time everything comes from the store, unless a fresh run is requested."""
         studies.run_study(SEARCH_STUDY, engine=engine)
         once = len(engine.ran)
         most = sum(config.most_runs() for config in searches(quick=False, full=False))
@@ -142,7 +142,7 @@ class TestRunSearchStudy:
         assert 8 == len(again.findings.table)
 
     def test_no_full_version(self, engine: ArithmeticEngine) -> None:
-        """A full version is refused where there is none, and beside the quick one."""
+        """A missing full version is refused, and so is a full version beside the quick one."""
         same = replace(SEARCH_STUDY, searches=searches_without_full)
         for study in (STUDY, same):
             with pytest.raises(InputError, match=rf"full is True; .*left out for {study.name}"):
@@ -154,7 +154,7 @@ class TestRunSearchStudy:
 
 class TestSave:
     def test_files(self, engine: ArithmeticEngine, tmp_path: Path) -> None:
-        """Table, figure and comparisons become files; what has no number is null."""
+        """Table, figure and comparisons become files; a missing number is null."""
         result = studies.run_study(STUDY, engine=engine, store=None)
         folder = tmp_path / "a" / "b"
         files = result.save(folder)

@@ -20,7 +20,7 @@ _SPEC = importlib.util.spec_from_file_location("study_pages", DOCS / "study_page
 assert _SPEC is not None
 assert _SPEC.loader is not None
 study_pages: Any = importlib.util.module_from_spec(_SPEC)
-sys.modules[_SPEC.name] = study_pages  # where its dataclass looks for itself
+sys.modules[_SPEC.name] = study_pages  # its dataclass looks up its module here
 _SPEC.loader.exec_module(study_pages)
 
 PAGES = study_pages.pages()
@@ -28,7 +28,7 @@ RESULTS = study_pages.results()
 
 
 def comparison(verdict: str = "agrees", kind: str = "number", **more: object) -> dict[str, object]:
-    """Return a comparison as a study's JSON file has it."""
+    """Return a comparison in the form of a study's JSON file."""
     return {
         "what": "share",
         "unit": "%",
@@ -54,7 +54,7 @@ def figure(*names: str, state: str = "", reason: str = "") -> object:
 
 
 def lines(page: str, *results: Mapping[str, object], figures: tuple[object, ...] = ()) -> list[str]:
-    """Return the lines that stand in the place of a page."""
+    """Return the lines that replace a placeholder of a page."""
     of = {one["study"]: one for one in results}
     filled: str = study_pages.filled(f"above\n<!-- {page} -->\n<!-- end -->\n", of, figures)
     assert filled == study_pages.filled(filled, of, figures)
@@ -85,11 +85,11 @@ class TestTables:
         ],
     )
     def test_row(self, one: Mapping[str, object], row: str) -> None:
-        """A row has our number with its interval, the statement, its place, and the verdict."""
+        """A row has the measured number with its interval, the statement, its source, a verdict."""
         assert row == lines("results: a-1", result("a-1", one))[-1]
 
     def test_a_study_without_results(self) -> None:
-        """A study that did not run yet is named below the rows of the others."""
+        """A study that was not run yet is named below the rows of the others."""
         *rows, empty, below = lines("results: a-1 a-2", result("a-2", comparison(), comparison()))[
             2:
         ]
@@ -97,10 +97,10 @@ class TestTables:
         assert ("", "Not run with this version yet: `a-1`.") == (empty, below)
 
     def test_summary(self) -> None:
-        """Numbers and directions count apart; the total leaves out what nobody has published."""
+        """Numbers and directions count separately; the total excludes unpublished ones."""
         several = [comparison(), comparison("differs"), comparison(kind="direction")]
-        ours = {**result("b", comparison("differs")), "publication": "no publication"}
-        rows = lines("summary", result("a-1", *several), ours)[2:]
+        unpublished = {**result("b", comparison("differs")), "publication": "no publication"}
+        rows = lines("summary", result("a-1", *several), unpublished)[2:]
         assert [
             "| A 1999 | 1 | 1 of 2 | 1 of 1 | 0 |",
             "| no publication | 1 | 0 of 1 | 0 of 0 | 0 |",
@@ -121,13 +121,13 @@ class TestTables:
         assert f"| Figure 1 | shares | `a-1` | {state} |" == row
 
     def test_a_figure_that_differs(self) -> None:
-        """A figure with a comparison that differs leads to the page that says why."""
+        """A figure with a comparison that differs links to the page with the explanation."""
         shown = result("ware-3.2", comparison(), comparison("differs"))
         row = lines("figures", shown, figures=(figure("ware-3.2"),))[-1]
         assert "differs: 1 of 2, [why](bbr-and-loss.md#differences) |" in row
 
     def test_a_figure_without_results(self) -> None:
-        """A figure whose study did not run yet says so."""
+        """A figure whose study was not run yet is marked."""
         row = lines("figures", figures=(figure("a-1"),))[-1]
         assert "| Figure 1 | shares | `a-1` | not run yet |" == row
 
@@ -136,7 +136,7 @@ class TestTables:
         [("other servers", "needs other people's servers: x"), ("not built", "not built: x")],
     )
     def test_figures_without_a_study(self, state: str, words: str) -> None:
-        """A figure that no study reproduces says why not."""
+        """A figure that no study reproduces has a reason."""
         row = lines("figures", figures=(figure(state=state, reason="x"),))[-1]
         assert f"| Figure 1 | shares |  | {words} |" == row
 
@@ -144,12 +144,12 @@ class TestTables:
 class TestPages:
     @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
     def test_tables(self, page: Path) -> None:
-        """The tables of a page are those of the results: else `make pages` was forgotten."""
+        """The tables of a page are those of the results; otherwise run `make pages`."""
         text = page.read_text(encoding="utf-8")
         assert study_pages.filled(text, RESULTS, study_pages.published_figures()) == text
 
     def test_every_study(self) -> None:
-        """Every study has its place on one page; results are of studies' usual versions."""
+        """Every study is on one page; results are of studies' usual versions."""
         placed = [study_pages.placed(page.read_text(encoding="utf-8")) for page in PAGES]
         assert sorted(studies.names()) == sorted(name for of_page in placed for name in of_page)
         assert set(RESULTS) <= set(studies.names())

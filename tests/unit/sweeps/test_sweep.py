@@ -34,7 +34,7 @@ QUEUE = "bottlenecks.0.queue_bdp"
 
 
 def sweep_of(vary: Any, **settings: Any) -> sweeps.Sweep:
-    """Make a sweep of `DOCUMENT`."""
+    """Return a sweep of `DOCUMENT`."""
     return sweeps.Sweep.of(DOCUMENT, vary=vary, **settings)
 
 
@@ -57,13 +57,13 @@ class TestSettings:
         ],
     )
     def test_unknown_path(self, path: str, nearest: str) -> None:
-        """A path that is none is refused with the nearest that is."""
+        """An unknown path is refused with the nearest one."""
         with pytest.raises(InputError, match=f"did you mean {nearest}?"):
             sweep_of({path: [1]})
 
     @pytest.mark.parametrize("path", ["name", "flows.0.label", "queue_log"])
     def test_fixed(self, path: str) -> None:
-        """What changes no result, or belongs to the metrics, does not vary."""
+        """Settings without influence on results, or set by metrics, do not vary."""
         with pytest.raises(InputError, match=f"'{path}' cannot vary"):
             sweep_of({path: ["a"]})
 
@@ -77,14 +77,14 @@ class TestSettings:
         ],
     )
     def test_tables(self, path: str, value: float) -> None:
-        """Settings in tables vary whether or not the file has the table, and it stays as it is."""
+        """Settings in tables vary whether or not the file has the table, and it stays unchanged."""
         before = json.dumps(DOCUMENT)
         (case,) = sweep_of({path: [value]}).cases
         assert str(value) in json.dumps(case.scenario.to_dict())
         assert before == json.dumps(DOCUMENT)
 
     def test_qdisc_options(self) -> None:
-        """Options of a qdisc vary by their names; whether it has them, the engine knows."""
+        """Options of a qdisc vary by name; the engine checks them."""
         path = "bottlenecks.0.qdisc_options.target_ms"
         vary = {"bottlenecks.0.qdisc": ["codel", "pie"], path: [5, 15]}
         options = [dict(c.scenario.bottlenecks[0].qdisc_options) for c in sweep_of(vary).cases]
@@ -95,14 +95,14 @@ class TestSettings:
 
 class TestSweep:
     def test_combinations(self) -> None:
-        """All combinations are there, the last setting's values first."""
+        """All combinations are present, the last setting's values first."""
         cases = sweep_of({"rtt_ms": [10, 40, 160], "flows.0.cca": ["even", "greedy"]}).cases
         got = [(case.scenario.rtt_ms, case.scenario.flows[0].cca) for case in cases]
         assert [(r, c) for r in (10, 40, 160) for c in ("even", "greedy")] == got
 
     @pytest.mark.parametrize("other", ["rtt_ms", "bottlenecks.0.bandwidth_mbps"])
     def test_queue_follows_bdp(self, other: str) -> None:
-        """A queue in BDPs is as long as the combination's own rate and round trip make it."""
+        """A queue in BDPs follows the combination's own rate and round trip."""
         cases = sweep_of({QUEUE: [1, 3], other: [20, 80]}).cases
         for case in cases:
             link, packets = case.scenario.bottlenecks[0], case.scenario.bdp_packets()
@@ -140,25 +140,25 @@ class TestSweep:
         ],
     )
     def test_refused(self, vary: Any, settings: Any, words: str) -> None:
-        """What is wrong is refused before anything runs, with its combination."""
+        """Invalid settings are refused before anything runs, with their combination."""
         with pytest.raises(InputError, match=words):
             sweep_of(vary, **settings)
 
     def test_refused_scenario(self) -> None:
-        """A Scenario, whose queue is in packets already, is refused, and what to give is said."""
+        """A Scenario, whose queue is in packets already, is refused with the alternative."""
         (case,) = sweep_of({"rtt_ms": [1]}).cases
         scenario: Any = case.scenario
         with pytest.raises(InputError, match="path of a TOML file, or a dictionary"):
             sweeps.Sweep.of(scenario, vary={"rtt_ms": [1]})
 
     def test_harm_of_one_group(self) -> None:
-        """Harm needs somebody who harms."""
+        """Harm requires another group."""
         alone = {**DOCUMENT, "flows": [{"cca": "even"}]}
         with pytest.raises(InputError, match="needs two groups"):
             sweeps.Sweep.of(alone, vary={"rtt_ms": [1]}, metrics=["harm"])
 
     def test_engine_refuses(self, engine: ArithmeticEngine) -> None:
-        """What the engine cannot run is refused with its combination, and nothing is run."""
+        """A combination that the engine cannot run is named, and nothing is run."""
         with pytest.raises(InputError, match=r"flows.0.cca = 'cubic': .* even or greedy"):
             sweep_of({"flows.0.cca": ["even", "cubic"]}).run(engine=engine)
         assert [] == engine.ran
@@ -201,20 +201,20 @@ class TestTable:
         assert table["share"].iloc[0] < 1 / 3  # groups keep the file's order
 
     def test_missing(self, engine: ArithmeticEngine) -> None:
-        """What no flow has is missing, never a number."""
+        """A metric that no flow has is missing, never a number."""
         table = sweep_of({"rtt_ms": [10]}, metrics=["fct"]).run(engine=engine)
         assert table["fct_s"].isna().all()
 
     def test_files(self, engine: ArithmeticEngine, tmp_path: Path) -> None:
-        """A table reads back as it was; Parquet says what made it."""
+        """A table is read back unchanged; Parquet contains its provenance."""
         table = sweep_of({"flows.0.cca": ["even", "greedy"]}, repeat=2).run(engine=engine)
         for name in ("t.csv", "t.parquet"):
             sweeps.save_table(table, tmp_path / name)
         pd.testing.assert_frame_equal(table, pd.read_csv(tmp_path / "t.csv"))
         pd.testing.assert_frame_equal(table, pd.read_parquet(tmp_path / "t.parquet"))
-        about = json.loads(pq.read_schema(tmp_path / "t.parquet").metadata[b"ccbench"])
-        assert 2 == about["sweep"]["repeat"]
-        assert "arithmetic" == about["provenance"]["engine"]
+        metadata = json.loads(pq.read_schema(tmp_path / "t.parquet").metadata[b"ccbench"])
+        assert 2 == metadata["sweep"]["repeat"]
+        assert "arithmetic" == metadata["provenance"]["engine"]
         with pytest.raises(InputError, match=r"must end with .csv or .parquet"):
             sweeps.save_table(table, tmp_path / "t.xlsx")
 
@@ -229,14 +229,14 @@ class Fails(Wrapped):
     """An engine on which runs with one round-trip time fail."""
 
     def before(self, scenario: Scenario) -> None:
-        """Fail."""
+        """Raise an error at that round-trip time."""
         if scenario.rtt_ms == 40:
             raise EngineError("no luck", ["Oops"])
 
 
 class TestRunning:
     def test_resumes(self, engine: ArithmeticEngine, tmp_path: Path) -> None:
-        """Further values and repetitions only run what was not run before."""
+        """Further values and repetitions run only missing runs."""
         store = Store(tmp_path)
         sweep_of({"rtt_ms": [10, 40]}, repeat=2).run(engine=engine, store=store)
         assert 4 == len(engine.ran)
@@ -250,7 +250,7 @@ class TestRunning:
         assert [] == engine.ran
 
     def test_plan(self, engine: ArithmeticEngine, tmp_path: Path) -> None:
-        """A plan counts each run once, with those of beta alone, and makes none of them."""
+        """A plan counts each run once, including those of beta alone, and runs none."""
         store = Store(tmp_path)
         sweep = sweep_of({"flows.1.count": [1, 2, 3]}, repeat=2, metrics=["harm"])
         plan = sweep.plan(engine=engine, store=store)
@@ -262,7 +262,7 @@ class TestRunning:
         assert (8, 0) == (done.stored, done.core_hours)
 
     def test_records(self, engine: ArithmeticEngine) -> None:
-        """Runs record of their queues only what a metric needs."""
+        """Runs record only the queue data that a metric needs."""
         sweep_of({"rtt_ms": [1]}, metrics=["share", "harm", "utilisation"]).run(engine=engine)
         assert {False} == {scenario.queue_log for scenario in engine.ran}
         engine.ran.clear()
@@ -271,7 +271,7 @@ class TestRunning:
         assert {"summary"} == {scenario.queue_log for scenario in engine.ran}
 
     def test_failure(self, engine: ArithmeticEngine, tmp_path: Path) -> None:
-        """A failed run is an error that says which, after all others are made and kept."""
+        """A failed run is an error with its combination, after all others are run and stored."""
         store = Store(tmp_path)
         sweep = sweep_of({"rtt_ms": [10, 40, 80]}, repeat=2)
         with pytest.raises(EngineError) as caught:
@@ -282,7 +282,7 @@ class TestRunning:
         assert 4 == store.usage().runs
 
     def test_no_measurement(self, engine: ArithmeticEngine) -> None:
-        """Runs that a metric cannot be had of are an error with their combination."""
+        """Runs that lack a metric are an error with their combination."""
         late = [{"cca": "even", "start_s": 5}, {"cca": "even"}]
         document = {**DOCUMENT, "flows": late}
         sweep = sweeps.Sweep.of(document, vary={"duration_s": [5.5]}, metrics=["harm"])
@@ -306,7 +306,7 @@ class TestEstimates:
             assert 3 == one.estimate.repetitions
 
     def test_names(self, engine: ArithmeticEngine) -> None:
-        """A group whose label varies goes by its number."""
+        """A group with a varying label is named by its number."""
         sweep = sweep_of({"flows.0.cca": ["even", "greedy"]}, metrics=["share"])
         names = [one.of for one in sweeps.estimates(sweep, sweep.run(engine=engine))]
         assert ["group 0", "two"] * 2 == names

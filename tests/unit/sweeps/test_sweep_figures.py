@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def drawn(engine: ArithmeticEngine, vary: Any, **settings: Any) -> list[Any]:
-    """Return the axes of a sweep's picture."""
+    """Return the axes of a sweep's figure."""
     sweep = sweep_of(vary, **settings)
     return sweep_figure(sweep, sweep.run(engine=engine)).get_axes()
 
@@ -30,14 +30,14 @@ class TestSweepFigure:
         assert [0.5, 1, 2, 4] == list(axes.get_lines()[0].get_xdata())
 
     def test_linear(self, engine: ArithmeticEngine) -> None:
-        """Values that are equal steps apart are on a linear axis, in their order, with units."""
+        """Equidistant values are on a linear axis, in order, with units."""
         (axes,) = drawn(engine, {"rtt_ms": [60, 20, 40]})
         assert ("linear", "base RTT (ms)") == (axes.get_xscale(), axes.get_xlabel())
         assert "throughput (Mbit/s)" == axes.get_ylabel()
         assert [20, 40, 60] == list(axes.get_lines()[0].get_xdata())
 
     def test_words(self, engine: ArithmeticEngine) -> None:
-        """Words are points at places of their own, not joined by lines."""
+        """Words are separate points, not joined by lines."""
         (axes,) = drawn(engine, {"flows.0.cca": ["even", "greedy"]}, repeat=2)
         assert ["even", "greedy"] == [label.get_text() for label in axes.get_xticklabels()]
         assert all(line.get_linestyle() in {"None", ""} for line in axes.get_lines())
@@ -52,7 +52,7 @@ class TestSweepFigure:
 
     @pytest.mark.parametrize("order", [1, -1])
     def test_too_many(self, order: int) -> None:
-        """More lines than can be read are refused before anything runs, with what to do."""
+        """Too many lines are refused before anything runs, with the remedy."""
         vary = {"rtt_ms": range(1, 40), QUEUE: [1, 2]}
         sweep = sweep_of(dict(list(vary.items())[::order]))
         if order == 1:
