@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ccbench.emulate.kernel.source.build import KernelBuild
-    from ccbench.emulate.kernel.source.cached_kernels import Kept
+    from ccbench.emulate.kernel.source.cached_kernels import CachedKernel
     from ccbench.experiment.qdiscs import Qdisc
 
 __all__ = ["kernel"]
@@ -102,9 +102,9 @@ def list_kept(*, as_json: bool) -> None:
     process), `current` (used by the next run), `newest` of its Linux release and HZ, `old` or
     `damaged`; `ccbench kernel prune` removes the last two. Shared files are counted once.
     """
-    from ccbench.emulate.kernel.source.cached_kernels import kept
+    from ccbench.emulate.kernel.source.cached_kernels import cached_kernels
 
-    _print_kept(kept(), as_json=as_json)
+    _print_kept(cached_kernels(), as_json=as_json)
 
 
 @kernel.command()
@@ -125,7 +125,7 @@ def prune(*, dry_run: bool, as_json: bool) -> None:
         click.echo(f"{len(removed)} {done}, {_megabytes(removed)} MB")
 
 
-def _print_kept(found: Sequence[Kept], *, as_json: bool) -> None:
+def _print_kept(found: Sequence[CachedKernel], *, as_json: bool) -> None:
     if as_json:
         print_json({"kernels": [asdict(one) for one in found]})
     elif found:
@@ -146,7 +146,7 @@ def _print_kept(found: Sequence[Kept], *, as_json: bool) -> None:
         )
 
 
-def _megabytes(found: Sequence[Kept]) -> str:
+def _megabytes(found: Sequence[CachedKernel]) -> str:
     return f"{sum(one.size_bytes for one in found) / 1e6:.1f}"
 
 

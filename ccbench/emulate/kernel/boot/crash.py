@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from ccbench.base.cache import cache_dir
 from ccbench.base.durable import write_text
-from ccbench.emulate.kernel.source.guest_sources import COMPILED_IN, sources_dir
+from ccbench.emulate.kernel.source.guest import COMPILED_IN
+from ccbench.emulate.kernel.source.guest_sources import sources_dir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

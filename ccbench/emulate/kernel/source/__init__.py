@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linux's source: found, edited and compiled into the virtual kernel."""
+"""Build of the virtual kernel from Linux's source."""

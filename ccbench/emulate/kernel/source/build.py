@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Building the virtual kernel, and finding what was built.
+"""Build and lookup of virtual kernels.
 
-Two stages, each kept in the cache under what decides its content: the kernel tree (source,
-configuration, HZ, changes of the source), which takes minutes, and the guest (our modules and our
-init, for one tree), which takes seconds. ::
+A build has two stages, each stored in the cache by a digest of its input: the kernel tree (source,
+configuration, HZ, edits), which takes minutes, and the guest (modules and init for one tree), which
+takes seconds. ::
 
     <cache>/kernel/
       sources/          tarballs of the kernel's source
       trees/KEY/        compiled kernel trees
       builds/VERSION/   a kernel with its guest: linux, root/init, root/modules/*.ko, debug/*.ko,
-                        build.json
-      logs/             what make printed
-      current           the tree that is in use: a link into trees/
+                        build.json, Module.symvers
+      logs/             output of make
+      current           link to the tree in use
 
 Folders appear complete or not at all, and one build runs at a time.
 """
@@ -23,7 +23,7 @@ import json
 import os
 import re
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +37,7 @@ from ccbench.emulate.kernel.command import Builder
 from ccbench.emulate.kernel.source import descriptions, guest_sources, names, toolchain
 from ccbench.emulate.kernel.source import linux as kernel_sources
 from ccbench.emulate.kernel.source.descriptions import LINUX_CCAS, Cca, Descriptions
+from ccbench.emulate.kernel.source.guest import compile_guest
 from ccbench.emulate.kernel.source.tree import (
     CFLAGS,
     KernelTree,
@@ -67,22 +68,22 @@ __all__ = [
 
 _HZ_RANGE = validation.Range(100, 1000)
 
-#: Kernel trees to keep: the one in use and those used before it.
-_TREES_KEPT = 3
+#: Number of kernel trees in the cache; the least recently used are removed.
+_MAX_TREES = 3
 
-#: The part of a build's time that is spent on the kernel tree.
-_TREE_PART = 0.95
+#: Share of a build's time spent on the kernel tree.
+_TREE_SHARE = 0.95
 
-#: Where kernels are that cannot be built in the cache folder; unlike /tmp, this stays.
-_SPARE = Path("/var/tmp")  # noqa: S108 - a folder of our own in it, which is looked at
+#: Folder for kernels that cannot be built in the cache folder; unlike /tmp, it is persistent.
+_SPARE = Path("/var/tmp")  # noqa: S108 - the folder in it is checked for its owner
 
-#: The file in a kernel's folder that says what it is.
+#: The file that describes a build.
 DESCRIPTION = "build.json"
 
-#: Descriptors that have the locks of the kernels that this process uses (:func:`hold`).
+#: Descriptors that hold the locks of the kernels in use by this process (:func:`hold`).
 _held: dict[Path, int] = {}
 
-_TRY_THIS = "run: ccbench kernel build"
+_NEXT_STEP = "run: ccbench kernel build"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,20 +95,20 @@ class KernelBuild:
     path : Path
         Its folder in the cache.
     release : str
-        The kernel's release, as ``uname -r`` says it.
+        The kernel's release as printed by ``uname -r``.
     hz : int
         Timer ticks per second.
     ccas : tuple of str
-        Names of the congestion control algorithms, of kernel and modules, sorted.
+        Names of the congestion control algorithms of kernel and modules, sorted.
     qdiscs : tuple of str
-        Names of the qdiscs in which packets can wait, of kernel and modules, sorted.
+        Names of the qdiscs with a queue, of kernel and modules, sorted.
     modules : tuple of str
-        Names of our modules, sorted.
+        Names of the loadable modules, sorted.
     version : str
-        16 hexadecimal digits that change with everything that can change results: the kernel's
-        source and configuration, HZ, our changes, our modules and our init.
+        16 hexadecimal digits that identify everything that affects results: the kernel's source,
+        configuration, HZ and edits, the modules and the init.
     descriptions : Descriptions, optional
-        The qdiscs and congestion controls that modules describe.
+        The qdiscs and congestion controls described by modules.
     """
 
     path: Path
@@ -121,18 +122,18 @@ class KernelBuild:
 
     @property
     def queues(self) -> Mapping[str, Qdisc]:
-        """The qdiscs that can be a bottleneck's queue, by the names that scenarios use."""
+        """The qdiscs available for bottlenecks, by their names in scenarios."""
         described = {**self.descriptions.qdiscs, **QDISCS}
         usable = (name for name, qdisc in described.items() if qdisc.kernel_name in self.qdiscs)
         return {name: described[name] for name in sorted(usable)}
 
     def queue(self, name: str) -> Qdisc:
-        """Return a qdisc that can be a bottleneck's queue.
+        """Return the bottleneck qdisc of this name.
 
         Raises
         ------
         InputError
-            If there is none of this name.
+            If there is none.
         """
         queues = self.queues
         if name not in queues:
@@ -144,17 +145,17 @@ class KernelBuild:
         return queues[name]
 
     def cca(self, name: str) -> Cca:
-        """Return the properties of a congestion control; none if nothing describes it."""
+        """Return the properties of a congestion control; the defaults if it has no description."""
         return {**self.descriptions.ccas, **LINUX_CCAS}.get(name) or Cca(name=name)
 
     @property
     def linux(self) -> Path:
-        """The kernel, a program."""
+        """The kernel, an executable program."""
         return self.path / "linux"
 
     @property
     def root(self) -> Path:
-        """The folder that is the guest's root: ``init``, ``modules`` and folders to mount on."""
+        """The guest's root folder with ``init``, ``modules`` and mount points."""
         return self.path / "root"
 
     @property
@@ -163,11 +164,11 @@ class KernelBuild:
         return self.root / "init"
 
     def debug(self, module: str) -> Path:
-        """Return the file of a module with what finds its source lines; it need not exist."""
+        """Return the file of a module with debugging information; it may not exist."""
         return self.path / "debug" / f"{module}.ko"
 
     def module(self, name: str) -> Path:
-        """Return the file of one of our modules.
+        """Return the file of a loadable module.
 
         Raises
         ------
@@ -186,19 +187,19 @@ def build(
     jobs: int | None = None,
     on_progress: Callable[[str, float], None] | None = None,
 ) -> KernelBuild:
-    """Build the virtual kernel, or what is not built yet of it, and make it the one in use.
+    """Build the missing parts of the virtual kernel and select it for use.
 
     Parameters
     ----------
     source : Path, optional
-        A kernel tree or tarball, 6.1 or newer; it is not changed. By default the source of Debian's
-        ``linux-source-6.12``, or else the newest ``linux-source-*`` that apt knows.
+        A kernel tree or tarball, 6.1 or newer; it is not modified. By default the source of
+        Debian's ``linux-source-6.12``, or else the newest ``linux-source-*`` available from apt.
     hz : int, optional
         Timer ticks per second, 100 to 1000.
     jobs : int, optional
-        How many compilers may run at once; by default one for each processor.
+        Maximum number of parallel compilers; by default the number of processors.
     on_progress : callable, optional
-        Called with what is being done and which part of the whole has been done, 0 to 1.
+        Called with the current step and the completed share of the build, 0 to 1.
 
     Raises
     ------
@@ -219,7 +220,7 @@ def build(
     cache = kernels_dir()
     with only_one(cache, report):
         kernel_source = kernel_sources.find(
-            source, cache / "sources", lambda what: report(what, 0.0)
+            source, cache / "sources", lambda step: report(step, 0.0)
         )
         recipe = Recipe.of(kernel_sources.digest(kernel_source), sources.home, hz)
         path = cache / "trees" / recipe.key
@@ -230,7 +231,7 @@ def build(
                     recipe,
                     folder,
                     _builder(cache, f"kernel-{recipe.key}", processors),
-                    lambda what, part: report(what, _TREE_PART * part),
+                    lambda step, share: report(step, _TREE_SHARE * share),
                 )
         built = _with_guest(load_tree(path), cache, sources, processors, report)
         _use(path, cache)
@@ -241,13 +242,12 @@ def build(
 def installed() -> KernelBuild:
     """Return the virtual kernel in use.
 
-    If the sources of the modules or the init are others than they were built from, they are built
-    again, which takes seconds.
+    Modules and init are rebuilt if their sources have changed, which takes seconds.
 
     Raises
     ------
     MissingRequirement
-        If there is no kernel, or only one that another version of ccbench has built.
+        If there is no kernel, or only one built by another version of ccbench.
     BuildError
         If the modules or the init do not compile.
     """
@@ -262,7 +262,7 @@ def installed() -> KernelBuild:
 
 
 def ready() -> KernelBuild | None:
-    """Return the virtual kernel in use if nothing of it is left to build."""
+    """Return the virtual kernel in use if it is completely built, else None."""
     try:
         cache, sources = kernels_dir(), guest_sources.find_sources()
         path = _build_path(_tree_in_use(cache, sources), cache, sources)
@@ -272,16 +272,16 @@ def ready() -> KernelBuild | None:
 
 
 def find(version: str) -> KernelBuild | None:
-    """Return the virtual kernel of that version if the cache has it, in use or not.
+    """Return the virtual kernel of that version from the cache, or None.
 
     Parameters
     ----------
     version : str
-        A :attr:`KernelBuild.version`. The same source, settings and ccbench give the same one on
-        every machine, whatever its compiler.
+        A :attr:`KernelBuild.version`. It is the same on all machines for the same source, settings
+        and ccbench, whatever the compiler.
     """
     path = kernels_dir() / "builds" / version
-    is_version = re.fullmatch(r"[0-9a-f]{16}", version)  # and no other path, such as ".."
+    is_version = re.fullmatch(r"[0-9a-f]{16}", version)  # rejects other paths, such as ".."
     return load_build(path) if is_version and path.is_dir() else None
 
 
@@ -289,10 +289,10 @@ def _tree_in_use(cache: Path, sources: Sources) -> KernelTree:
     try:
         tree = load_tree((cache / "current").resolve())
     except FileNotFoundError:
-        raise MissingRequirement(f"the virtual kernel is not built; {_TRY_THIS}") from None
+        raise MissingRequirement(f"the virtual kernel is not built; {_NEXT_STEP}") from None
     if Recipe.of(tree.source_digest, sources.home, tree.hz).key != tree.key:
         raise MissingRequirement(
-            f"the virtual kernel was built with other settings than this ccbench has; {_TRY_THIS}"
+            f"the virtual kernel was built by another version of ccbench; {_NEXT_STEP}"
         )
     return tree
 
@@ -304,25 +304,30 @@ def _with_guest(
     jobs: int,
     report: Callable[[str, float], None],
 ) -> KernelBuild:
-    """Return a kernel tree's build with the guest as its sources are now."""
+    """Return the build of a kernel tree with the guest's current sources."""
     path = _build_path(tree, cache, sources)
     if not path.exists():
-        report("compiling the modules", _TREE_PART)
+        report("compiling the modules", _TREE_SHARE)
         with new_folder(path, replace=False) as folder:
-            modules = guest_sources.compile_guest(
-                tree.path, sources, folder, _builder(cache, f"modules-{path.name}", jobs)
+            builder = _builder(cache, f"modules-{path.name}", jobs)
+            compiled = compile_guest(
+                tree.path, sources, folder, builder, _unchanged(tree, cache, sources)
             )
-            ours = list(sources.module_texts())
-            made = sorted((folder / "root" / "modules").glob("*.ko"))
-            entries = [line for module in made for line in descriptions.lines(module)]
-            descriptions.described(entries)  # or an error
+            texts = list(sources.module_texts())
+            files = sorted((folder / "root" / "modules").glob("*.ko"))
+            entries = [line for file in files for line in descriptions.lines(file)]
+            descriptions.described(entries)  # raises an error if one is invalid
             os.link(tree.path / "linux", folder / "linux")
             description = {
                 "release": tree.release,
                 "hz": tree.hz,
-                "ccas": sorted({*tree.ccas, *names.ccas(ours)}),
-                "qdiscs": sorted({*tree.qdiscs, *names.qdiscs(ours)}),
-                "modules": modules,
+                "ccas": sorted({*tree.ccas, *names.ccas(texts)}),
+                "qdiscs": sorted({*tree.qdiscs, *names.qdiscs(texts)}),
+                "modules": sorted(name for modules in compiled.values() for name in modules),
+                "compiled": [
+                    {"folder": name, "digest": digest, "modules": compiled[name]}
+                    for name, digest in sources.folder_digests().items()
+                ],
                 "descriptions": entries,
                 "version": path.name,
                 "source": tree.source_name,
@@ -331,18 +336,38 @@ def _with_guest(
     return load_build(path)
 
 
+def _unchanged(
+    tree: KernelTree, cache: Path, sources: Sources
+) -> dict[str, tuple[Path, list[str]]]:
+    """Return source folders whose modules an earlier build on the same tree contains."""
+    digests = sources.folder_digests()
+    unchanged = {}
+    for description in sorted((cache / "builds").glob(f"[!.]*/{DESCRIPTION}")):
+        build = description.parent
+        with suppress(
+            OSError, ValueError, KeyError
+        ):  # damaged, or made by another version of ccbench
+            stored = safe_json.loads(description.read_bytes())
+            for entry in (
+                stored["compiled"] if (build / "linux").samefile(tree.path / "linux") else ()
+            ):
+                if digests.get(entry["folder"]) == entry["digest"]:
+                    unchanged[entry["folder"]] = (build, entry["modules"])
+    return unchanged
+
+
 def _build_path(tree: KernelTree, cache: Path, sources: Sources) -> Path:
     text = f"{tree.key} {sources.digest()}"
     return cache / "builds" / hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def hold(kernel: KernelBuild) -> None:
-    """Keep a kernel in the cache for as long as this process lives.
+    """Protect a kernel in the cache from removal until this process ends.
 
     Raises
     ------
     MissingRequirement
-        If it is not there any more.
+        If it has been removed.
     """
     if kernel.path in _held:
         return
@@ -350,9 +375,9 @@ def hold(kernel: KernelBuild) -> None:
         descriptor = locked(kernel.path, shared=True)
     except FileNotFoundError:
         descriptor = None
-    except OSError:  # no such locks here: then nobody can remove it either
+    except OSError:  # no locks on this file system: other processes cannot remove it either
         return
-    if descriptor is None or not kernel.linux.exists():  # removed before we had the lock
+    if descriptor is None or not kernel.linux.exists():  # removed before it was locked
         if descriptor is not None:
             os.close(descriptor)
         raise MissingRequirement(
@@ -367,60 +392,60 @@ def load_build(path: Path) -> KernelBuild:
     Raises
     ------
     CcbenchError
-        If what is said of it there cannot be read.
+        If its description cannot be read.
     """
     try:
-        known = safe_json.loads((path / DESCRIPTION).read_bytes())
+        stored = safe_json.loads((path / DESCRIPTION).read_bytes())
         return KernelBuild(
             path=path,
-            release=known["release"],
-            hz=known["hz"],
-            ccas=tuple(known["ccas"]),
-            qdiscs=tuple(known["qdiscs"]),
-            modules=tuple(known["modules"]),
-            version=known["version"],
-            descriptions=descriptions.described(known["descriptions"]),
+            release=stored["release"],
+            hz=stored["hz"],
+            ccas=tuple(stored["ccas"]),
+            qdiscs=tuple(stored["qdiscs"]),
+            modules=tuple(stored["modules"]),
+            version=stored["version"],
+            descriptions=descriptions.described(stored["descriptions"]),
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
         raise damaged(path, error) from error
 
 
 def _use(path: Path, cache: Path) -> None:
-    """Make a tree the current one and forget those that have not been it for longest."""
+    """Select a tree for use and remove the least recently used ones."""
     link = cache / "current.new"
     link.unlink(missing_ok=True)
     link.symlink_to(path.relative_to(cache))
     link.replace(cache / "current")
     os.utime(path)
     by_age = sorted((cache / "trees").iterdir(), key=lambda tree: tree.stat().st_mtime)
-    for old in by_age[:-_TREES_KEPT]:
+    for old in by_age[:-_MAX_TREES]:
         remove(old)
 
 
 def kernels_dir() -> Path:
-    """Return the folder of all that is kept of kernels; it need not exist yet."""
+    """Return the folder of kernels, their sources and logs; it may not exist yet."""
     cache = cache_dir() / "kernel"
     return _elsewhere(cache) if re.search(r"[\s:]", str(cache)) else cache
 
 
 def _elsewhere(cache: Path) -> Path:
-    """Return a folder in the place of one whose path make does not take, for spaces or colons.
+    """Return a substitute for a folder whose path contains spaces or colons, unsupported by make.
 
     Raises
     ------
     InputError
-        If somebody else has made it.
+        If another user owns it.
     """
     parent = _SPARE / f"ccbench-{os.getuid()}"
     try:
         parent.mkdir(mode=0o700, exist_ok=True)
-        is_ours = not parent.is_symlink() and parent.stat().st_uid == os.getuid()
+        is_own = not parent.is_symlink() and parent.stat().st_uid == os.getuid()
     except OSError:
-        is_ours = False
-    if not is_ours:
+        is_own = False
+    if not is_own:
         raise InputError(
-            f"no kernel can be built in {cache}, as make takes no spaces and colons, nor in "
-            f"{parent}, which is not yours: choose another folder, for example: "
+            f"no kernel can be built in {cache}, as make does not support spaces and colons, nor "
+            f"in {parent}, which is not yours: choose another folder, for example: "
             "export CCBENCH_CACHE=/srv/ccbench"
         )
     return parent / hashlib.sha256(str(cache).encode()).hexdigest()[:16]
@@ -434,14 +459,14 @@ def _builder(cache: Path, name: str, jobs: int) -> Builder:
 
 @contextmanager
 def only_one(cache: Path, report: Callable[[str, float], None]) -> Iterator[None]:
-    """Wait until no other process builds, and keep the others waiting.
+    """Exclude builds by other processes during the block, waiting for a running one to end.
 
     Parameters
     ----------
     cache : Path
-        What :func:`kernels_dir` returns.
+        The result of :func:`kernels_dir`.
     report : callable
-        Is told that this waits, if it does.
+        Called before waiting.
     """
     for folder in ("sources", "trees", "builds", "logs"):
         (cache / folder).mkdir(parents=True, exist_ok=True)
@@ -451,7 +476,7 @@ def only_one(cache: Path, report: Callable[[str, float], None]) -> Iterator[None
         report("waiting for another build", 0.0)
         lock = lock_file(cache / "lock")
     try:
-        # Nobody else builds now, so these are of builds that were killed.
+        # No other build is running, so these were left behind by killed builds.
         for folder in ("trees", "builds"):
             for leftover in (cache / folder).glob(LEFTOVER):
                 shutil.rmtree(leftover, ignore_errors=True)
@@ -462,5 +487,5 @@ def only_one(cache: Path, report: Callable[[str, float], None]) -> Iterator[None
         os.close(lock)
 
 
-def _nothing(_what: str, _part: float) -> None:
-    """Report to nobody."""
+def _nothing(_step: str, _share: float) -> None:
+    """Ignore progress."""

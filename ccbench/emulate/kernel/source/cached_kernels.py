@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels in the cache: which there are, what they take, and removing the old ones."""
+"""Inventory and removal of kernels in the cache."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["Kept", "kept", "prune"]
+__all__ = ["CachedKernel", "cached_kernels", "prune"]
 
-#: Bytes of a block, as ``stat`` counts them on every file system.
+#: Size in bytes of the blocks counted by ``stat`` on every file system.
 _BLOCK = 512
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class CachedKernel:
     """A compiled kernel tree, or a kernel with its guest, in the cache.
 
     Parameters
@@ -40,18 +40,18 @@ class Kept:
     path : Path
         Its folder.
     kind : str
-        ``"tree"``, which modules are compiled with, or ``"build"``, which runs.
+        ``"tree"``, for compiling modules, or ``"build"``, for running.
     release : str
         The kernel's release; empty if it is damaged.
     hz : int
         Timer ticks per second; 0 if it is damaged.
     made_s : float
-        When it was made, a tree also when it was last chosen, in seconds since 1970.
+        Time of the build, or of a tree's last selection, in seconds since 1970.
     size_bytes : int
-        What it takes on the disk. What several share is counted with the first of them.
+        Size on the disk. Files shared by several kernels are counted with the first of them.
     state : str
-        ``"running"``, what a process uses; ``"current"``, what the next run takes; ``"newest"`` of
-        its release and HZ; ``"old"`` or ``"damaged"``, what :func:`prune` removes.
+        ``"running"``, in use by a process; ``"current"``, used by the next run; ``"newest"`` of its
+        release and HZ; ``"old"`` or ``"damaged"``, removed by :func:`prune`.
     """
 
     path: Path
@@ -64,49 +64,50 @@ class Kept:
 
     @property
     def is_needed(self) -> bool:
-        """Whether :func:`prune` leaves it alone."""
+        """Whether :func:`prune` keeps it."""
         return self.state not in {"old", "damaged"}
 
 
-def kept() -> tuple[Kept, ...]:
-    """Return the trees and the builds in the cache, each the newest first.
+def cached_kernels() -> tuple[CachedKernel, ...]:
+    """Return the trees and the builds in the cache, newest first.
 
     Examples
     --------
-    >>> {one.state for one in kept()} <= {"current", "running", "newest", "old", "damaged"}
+    >>> states = {"current", "running", "newest", "old", "damaged"}
+    >>> {kernel.state for kernel in cached_kernels()} <= states
     True
     """
-    known = ready()
+    in_use = ready()
     current = {(kernels_dir() / "current").resolve()}
-    if known is not None:
-        current.add(known.path.resolve())
+    if in_use is not None:
+        current.add(in_use.path.resolve())
     counted: set[tuple[int, int]] = set()
-    found = [*_found("tree", _tree, counted), *_found("build", _build, counted)]
+    kernels = [*_in_cache("tree", _tree, counted), *_in_cache("build", _build, counted)]
     newest: dict[tuple[str, str, int], float] = {}
-    for one in found:
-        group = (one.kind, one.release, one.hz)
-        newest[group] = max(newest.get(group, 0.0), one.made_s)
-    return tuple(replace(one, state=_state(one, current, newest)) for one in found)
+    for kernel in kernels:
+        group = (kernel.kind, kernel.release, kernel.hz)
+        newest[group] = max(newest.get(group, 0.0), kernel.made_s)
+    return tuple(replace(kernel, state=_state(kernel, current, newest)) for kernel in kernels)
 
 
 def prune(
-    *, dry_run: bool = False, report: Callable[[str, float], None] = lambda _what, _part: None
-) -> tuple[Kept, ...]:
-    """Remove all trees and builds but those in use and the newest of each release and HZ.
+    *, dry_run: bool = False, report: Callable[[str, float], None] = lambda _step, _share: None
+) -> tuple[CachedKernel, ...]:
+    """Remove all trees and builds except those in use and the newest of each release and HZ.
 
-    What a search or a study was run with can be built again from the same source and ccbench.
+    The kernel of a search or study can be rebuilt from the same source and ccbench.
 
     Parameters
     ----------
     dry_run : bool
         Whether to remove nothing.
     report : callable, optional
-        Is told with 0 what this waits for, if it does.
+        Called with a message and 0 before waiting for another build.
 
     Returns
     -------
-    tuple of Kept
-        What is removed.
+    tuple of CachedKernel
+        The removed kernels.
 
     Raises
     ------
@@ -114,15 +115,18 @@ def prune(
         If the cache cannot be written.
     """
     if dry_run or not kernels_dir().exists():
-        return tuple(one for one in kept() if not one.is_needed)
+        return tuple(kernel for kernel in cached_kernels() if not kernel.is_needed)
     with only_one(kernels_dir(), report):
-        return tuple(one for one in kept() if not one.is_needed and _removed(one))
+        return tuple(
+            kernel for kernel in cached_kernels() if not kernel.is_needed and _remove(kernel)
+        )
 
 
-def _found(
+def _in_cache(
     kind: str, describe: Callable[[Path], tuple[str, int, float]], counted: set[tuple[int, int]]
-) -> list[Kept]:
-    found = []
+) -> list[CachedKernel]:
+    """Return the trees or builds, newest first, with empty states."""
+    kernels = []
     for path in sorted((kernels_dir() / f"{kind}s").glob("[!.]*")):
         with suppress(FileNotFoundError):  # removed by another process meanwhile
             try:
@@ -130,8 +134,8 @@ def _found(
             except CcbenchError:
                 release, hz, made_s = "", 0, path.stat().st_mtime
             size = _size_bytes(path, counted)
-            found.append(
-                Kept(
+            kernels.append(
+                CachedKernel(
                     path=path,
                     kind=kind,
                     release=release,
@@ -141,27 +145,30 @@ def _found(
                     state="",
                 )
             )
-    return sorted(found, key=lambda one: one.made_s, reverse=True)
+    return sorted(kernels, key=lambda kernel: kernel.made_s, reverse=True)
 
 
 def _tree(path: Path) -> tuple[str, int, float]:
-    known = load_tree(path)
-    return known.release, known.hz, path.stat().st_mtime
+    tree = load_tree(path)
+    return tree.release, tree.hz, path.stat().st_mtime
 
 
 def _build(path: Path) -> tuple[str, int, float]:
-    known = load_build(path)
-    return known.release, known.hz, (path / DESCRIPTION).stat().st_mtime
+    build = load_build(path)
+    return build.release, build.hz, (path / DESCRIPTION).stat().st_mtime
 
 
-def _state(one: Kept, current: Iterable[Path], newest: Mapping[tuple[str, str, int], float]) -> str:
-    if _is_running(one.path):
+def _state(
+    kernel: CachedKernel, current: Iterable[Path], newest: Mapping[tuple[str, str, int], float]
+) -> str:
+    if _is_running(kernel.path):
         return "running"
-    if not one.release:
+    if not kernel.release:
         return "damaged"
-    if one.path.resolve() in current:
+    if kernel.path.resolve() in current:
         return "current"
-    return "newest" if one.made_s == newest[one.kind, one.release, one.hz] else "old"
+    is_newest = kernel.made_s == newest[kernel.kind, kernel.release, kernel.hz]
+    return "newest" if is_newest else "old"
 
 
 def _is_running(path: Path) -> bool:
@@ -169,22 +176,22 @@ def _is_running(path: Path) -> bool:
         os.close(locked(path, wait=False))
     except FileNotFoundError:
         return False
-    except OSError:  # locked; or nobody can know, where there are no locks
+    except OSError:  # locked, or a file system without locks
         return True
     return False
 
 
-def _removed(one: Kept) -> bool:
-    """Remove it, unless somebody has begun to use it."""
+def _remove(kernel: CachedKernel) -> bool:
+    """Remove a kernel unless it is in use; return whether it was removed."""
     try:
-        lock = locked(one.path, wait=False)
+        lock = locked(kernel.path, wait=False)
     except OSError:
         return False
     try:
-        remove(one.path)
+        remove(kernel.path)
     finally:
         os.close(lock)
-    for log in (kernels_dir() / "logs").glob(f"*-{one.path.name}.log"):
+    for log in (kernels_dir() / "logs").glob(f"*-{kernel.path.name}.log"):
         log.unlink(missing_ok=True)
     return True
 
@@ -192,8 +199,8 @@ def _removed(one: Kept) -> bool:
 def _size_bytes(folder: Path, counted: set[tuple[int, int]]) -> int:
     total = 0
     for path in (folder, *folder.rglob("*")):
-        about = path.lstat()
-        if (about.st_dev, about.st_ino) not in counted or stat.S_ISDIR(about.st_mode):
-            counted.add((about.st_dev, about.st_ino))
-            total += about.st_blocks * _BLOCK
+        status = path.lstat()
+        if (status.st_dev, status.st_ino) not in counted or stat.S_ISDIR(status.st_mode):
+            counted.add((status.st_dev, status.st_ino))
+            total += status.st_blocks * _BLOCK
     return total

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions that modules have of their own qdiscs and congestion controls.
+"""Modules' descriptions of their own qdiscs and congestion controls.
 
-``kernel_modules/include/ccbench_describe.h`` has the macros that write them into a module's
-``.modinfo``. Each is a line: names, properties (``name`` or ``name=value``), a colon, and words for
-people. ::
+The macros in ``kernel_modules/include/ccbench_describe.h`` write them to a module's ``.modinfo``.
+Each is a line of names, properties (``name`` or ``name=value``), a colon and a summary. ::
 
     ccbench_qdisc=abc limit=1 marks: Accel-Brake Control
     ccbench_option=abc eta attribute=2 scale=65536 low=0.001 high=1: target utilisation
@@ -26,12 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = ["LINUX_CCAS", "Cca", "Descriptions", "described", "lines"]
 
-#: A string of .modinfo follows a byte that is not printable: the end of the previous string, or the
-#: last byte of the previous section.
+#: An entry of .modinfo, preceded by an unprintable byte: the end of the previous entry, or the last
+#: byte of the previous section.
 _ENTRY = re.compile(rb"(?<![ -~])ccbench_(?:qdisc|option|cca)=[^\0]*")
 _LINE = re.compile(r"ccbench_(qdisc|option|cca)=(.*?): +(\S.*)")
 _NAME = re.compile(r"[a-z0-9_]{1,15}")
-#: A field of CCA_INFO: name, type of the kernel, and scale.
+#: A field of CCA_INFO: name, kernel type and scale.
 _INFO_FIELD = re.compile(r"([a-z]\w*)(?::([us])(8|16|32|64))?(?::([0-9.]+))?")
 
 _HELP = "see ccbench_describe.h and docs/your-own-qdisc.md"
@@ -46,13 +45,13 @@ class Cca:
     name : str
         Its name in Linux.
     summary : str
-        What it is, in one line.
+        A description in one line.
     needs_receiver : bool
-        Whether the receiver has to take part, by its own echo of marks.
+        Whether the receiver takes part with its own feedback of marks.
     qdisc_option : tuple of (str, str, str), optional
-        Qdisc, option and value: where a bottleneck has the qdisc, the option must have this value.
+        Qdisc, option and the option's required value on bottlenecks with this qdisc.
     info : tuple of Field, optional
-        The state that it reports by inet_diag.
+        The state that it reports through inet_diag.
     """
 
     name: str
@@ -62,8 +61,8 @@ class Cca:
     info: tuple[cca_info.Field, ...] = ()
 
 
-#: Linux's own congestion controls that have such properties. BBR's rate is in bytes per second, and
-#: its gains are in units of 1/256.
+#: Linux's own congestion controls with such properties. BBR's rate is in bytes per second, and its
+#: gains are in units of 1/256.
 LINUX_CCAS: Mapping[str, Cca] = {
     cca.name: cca
     for cca in (
@@ -89,25 +88,25 @@ LINUX_CCAS: Mapping[str, Cca] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Descriptions:
-    """The qdiscs and congestion controls that modules describe, by name."""
+    """The qdiscs and congestion controls described by modules, by name."""
 
     qdiscs: Mapping[str, AttributeQdisc] = field(default_factory=dict)
     ccas: Mapping[str, Cca] = field(default_factory=dict)
 
 
 def lines(module: Path) -> tuple[str, ...]:
-    """Return the lines of description in a compiled module, sorted."""
-    found = _ENTRY.findall(module.read_bytes())
-    return tuple(sorted(line.decode(errors="replace") for line in found))
+    """Return the description lines in a compiled module, sorted."""
+    entries = _ENTRY.findall(module.read_bytes())
+    return tuple(sorted(entry.decode(errors="replace") for entry in entries))
 
 
 def described(entries: Iterable[str]) -> Descriptions:
-    """Return the descriptions in lines of modules.
+    """Parse the description lines of modules.
 
     Raises
     ------
     InputError
-        If a line cannot be read, or belongs to a qdisc that is not described.
+        If a line cannot be parsed, or belongs to a qdisc without a description.
 
     Examples
     --------
@@ -125,7 +124,7 @@ def described(entries: Iterable[str]) -> Descriptions:
     options: dict[str, dict[str, Option]] = {}
     for entry in entries:
         try:
-            kind, owner, option, values = _parsed(entry)
+            kind, owner, option, values = _parse(entry)
         except ValueError as error:
             raise InputError(f"{entry}: {error}: correct the module; {_HELP}") from None
         if kind == "qdisc":
@@ -134,24 +133,24 @@ def described(entries: Iterable[str]) -> Descriptions:
             ccas[owner] = Cca(name=owner, **values)
         else:
             options.setdefault(owner, {})[option] = Option(**values)
-    for owner, those in options.items():
+    for owner, by_name in options.items():
         if owner not in qdiscs:
             raise InputError(
                 f"ccbench_option={owner}: no module describes the qdisc {owner}: add "
                 f"CCBENCH_QDISC({owner}, ...); {_HELP}"
             )
-        in_order = sorted(those.items(), key=lambda item: item[1].attribute)
+        in_order = sorted(by_name.items(), key=lambda item: item[1].attribute)
         qdiscs[owner] = replace(qdiscs[owner], options=dict(in_order))
     return Descriptions(qdiscs=qdiscs, ccas=ccas)
 
 
-def _parsed(entry: str) -> tuple[str, str, str, dict[str, Any]]:
-    """Return kind, name, name of the option if it is one, and the fields of the descriptor.
+def _parse(entry: str) -> tuple[str, str, str, dict[str, Any]]:
+    """Return kind, name, name of the option (or empty), and the fields of the descriptor.
 
     Raises
     ------
     ValueError
-        With the reason, if the line cannot be read.
+        With the reason, if the line cannot be parsed.
     """
     match = _LINE.fullmatch(entry)
     if match is None:
@@ -213,7 +212,7 @@ def _info(text: str) -> tuple[cca_info.Field, ...]:
     return tuple(fields)
 
 
-#: For each property the field of the descriptor, and the function that reads its value.
+#: The field of the descriptor and the parser of the value for each property.
 _FIELDS: Mapping[str, Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "qdisc": {
         "limit": ("limit_attribute", int),

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of the kernel's source: only in ``arch/um``, and only where no option serves.
+"""Edits of Linux's source, where no configuration option suffices.
 
-Nothing outside ``arch/um`` and its part for the host's processor, ``arch/x86/um``, is touched: the
-TCP stack, its algorithms and the qdiscs are the kernel's own.
+All are in ``arch/um`` and its processor-specific part, ``arch/x86/um``. The TCP stack, congestion
+control algorithms and qdiscs are unmodified. The texts of an edit, including its reason, are part
+of the kernel tree's key: changing one rebuilds the kernel.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ __all__ = ["ADDITIONS", "EDITS", "Edit", "apply_edits"]
 
 @dataclass(frozen=True, kw_only=True)
 class Edit:
-    r"""One change of one file.
+    r"""One edit of one file.
 
     Parameters
     ----------
     file : str
-        The file, from the top of the kernel's tree.
+        The file's path in the kernel's tree.
     find : str
         A regular expression (in which ``^`` and ``$`` match at every line) that must match exactly
         once.
     replace : str
-        What to put there, with the groups of `find` as ``\1`` and the chosen HZ as ``@HZ@``.
+        The replacement, with the groups of `find` as ``\1`` and HZ as ``@HZ@``.
     reason : str
-        Why, to be read after "ccbench changes there ...".
+        The reason, for errors.
     """
 
     file: str
@@ -43,12 +44,12 @@ class Edit:
     reason: str
 
     def applied(self, text: str, *, hz: int) -> str:
-        r"""Return the file's text with the change made.
+        r"""Return the file's text with the edit applied.
 
         Raises
         ------
         InputError
-            If the place to change is not there exactly once.
+            If the pattern does not match exactly once.
 
         Examples
         --------
@@ -61,9 +62,8 @@ class Edit:
         )
         if count != 1:
             raise InputError(
-                f"source: {self.file} has {count} places, not 1, to change as ccbench must "
-                f"({self.reason}): this kernel is too different from those that ccbench knows; "
-                "use Linux 6.12 or 6.1"
+                f"source: {self.file} has {count} matches, not 1, for a required edit "
+                f"({self.reason}): this kernel is not supported; use Linux 6.12 or 6.1"
             )
         return changed
 
@@ -87,18 +87,18 @@ EDITS = (
         replace="ccbench_getrandom(buf, len, flags);",
         reason="the kernel's random numbers come from the scenario's seed",
     ),
-    # Linux up to 6.5, and 6.1 before it was mended, ignores the start that it is given for the lack
-    # of this sign, and takes the host's time.
+    # Without this sign, Linux up to 6.5, and 6.1 before the fix, ignores the start time and uses
+    # the host's time.
     Edit(
         file="arch/um/kernel/time.c",
         find=r'^__setup\("time-travel-start=?",',
         replace='__setup("time-travel-start=",',
         reason="the guest's date, which its random numbers depend on, must not be the host's",
     ),
-    # The guest's memory begins where the host's heap ends. Hosts put the heap at random, up to 1 GB
-    # further up, and the kernel adds the gap to its memory: every run would have another amount of
-    # memory, so other TCP limits and hash sizes, and spend time on initialising it. The rest
-    # lets the memory begin right behind the program, where no heap is since nobody makes one.
+    # The guest's memory begins at the end of the process's heap. Hosts randomize the heap's address
+    # by up to 1 GB, and the kernel adds the gap to its memory: the amount of memory, and with it
+    # TCP limits and hash sizes, would vary between runs, and its initialization would take time.
+    # With these edits, the memory begins directly after the program, and no heap is created.
     Edit(
         file="arch/um/kernel/um_arch.c",
         find=r"\bbrk_start = \(unsigned long\) ?sbrk\(0\);",
@@ -123,8 +123,8 @@ EDITS = (
         replace=r"\tset_stklim();\n\tccbench_prepare_process();",
         reason="the guest must make no heap, and end with the process that started it",
     ),
-    # Else those that carry the guest's program may stay, with system calls that are then the
-    # host's: before Linux 6.12 always, later where the kernel's process is killed at its start.
+    # Otherwise the processes that run the guest's programs may outlive it and make system calls on
+    # the host: before Linux 6.12 always, later if the kernel's process is killed at its start.
     Edit(
         file="arch/um/os-Linux/start_up.c",
         find=r"^#include <errno\.h>$",
@@ -149,8 +149,8 @@ EDITS = (
         replace="ccbench_trace_me()",
         reason="the processes that the guest's kernel makes must end with it",
     ),
-    # They come with the debugger that looks at a process, with job control, with freezers: the
-    # guest's kernel would take the stop for its program's fault, and panic.
+    # Debuggers, job control and freezers send these signals. The guest's kernel would treat the
+    # stop as a fault of its program and panic.
     Edit(
         file="arch/um/os-Linux/skas/process.c",
         find=r"^#define STUB_SIG_MASK \((.*)\)$",
@@ -163,11 +163,10 @@ EDITS = (
         replace=r"\g<0>\n\t\t\tCCBENCH_JOB_CONTROL_CASES:",
         reason="who stops or continues a process of the guest's program does not end the guest",
     ),
-    # The host takes the whole state of its vector units or nothing of it. The room that the guest's
-    # kernel has for it is too small where there are matrix registers (AMX), and it would panic. A
-    # program of the guest is a process of the host, in which its vector registers stay between its
-    # turns, and over page faults by the changes after this one. (Threads of a program share them:
-    # see init.c.)
+    # The host transfers the state of its vector units only as a whole. The guest kernel's buffer is
+    # too small on processors with matrix registers (AMX), and it would panic. A program in the
+    # guest is a process of the host, which preserves its vector registers while it is not running;
+    # the next edits preserve them over page faults. (Threads of a program share them: see init.c.)
     Edit(
         file="arch/x86/um/os-Linux/registers.c",
         find=r"\bhave_xstate_support = 1;",
@@ -192,14 +191,14 @@ EDITS = (
         replace="ccbench_restore_registers(pid, aux_fp_regs)",
         reason="programs must find their vector registers as they were before a page fault",
     ),
-    # With a coarser clock most timers fire before they are due by that clock, and then again.
+    # With a coarser clock, most timers fire early by that clock, and then again.
     Edit(
         file="arch/um/include/linux/time-internal.h",
         find=r"^(#define TIMER_MULTIPLIER )\d+$",
         replace=r"\g<1>1",
         reason="the guest's clock counts nanoseconds",
     ),
-    # Otherwise a timer may come half a microsecond late, if another one came just before it.
+    # Otherwise a timer may fire half a microsecond late if another one fired just before it.
     Edit(
         file="arch/um/include/linux/time-internal.h",
         find=r"^(#define TIMER_MIN_DELTA +)\d+$",
@@ -219,7 +218,7 @@ EDITS = (
         r"\g<1>\tccbench_timer_interrupt(regs);",
         reason="timers of ours must not change the kernel's random numbers",
     ),
-    # The registers of a timer interrupt are 3 KB with those for floating point; nobody reads them.
+    # The registers of a timer interrupt are 3 KB with floating-point state, which is never read.
     Edit(
         file="arch/um/os-Linux/signal.c",
         find=r"^(static void timer_real_alarm_handler\(.*\n(?:.*\n){1,6}?)"
@@ -227,7 +226,7 @@ EDITS = (
         replace=r"\g<1>\g<2>memset(regs.gp, 0, sizeof(regs.gp)), regs.is_user = 0;",
         reason="a timer interrupt clears no more of its registers than is looked at",
     ),
-    # Linux does so for bad pointers only.
+    # Linux itself does so only for bad pointers.
     Edit(
         file="arch/um/os-Linux/signal.c",
         find=r"^(static void sig_handler_common\(.*\n(?:.*\n){1,8}?\tif \()sig == SIGSEGV\) \{$",
@@ -239,7 +238,7 @@ EDITS = (
         find=r'^(\t\t)panic\("Kernel mode signal %d", sig\);$',
         replace=r"\1current->thread.segv_regs = container_of(regs, struct pt_regs, regs);\n"
         r"\1show_regs(current->thread.segv_regs);\n"
-        # By which boot.py ends a guest that hangs.
+        # boot.py ends a hung guest with SIGTRAP.
         r"\1if (sig == SIGTRAP)\n\1\tshow_state_filter(TASK_UNINTERRUPTIBLE);\n\g<0>",
         reason="a division by zero or a hang, too, must show where it happened",
     ),
@@ -270,7 +269,7 @@ EDITS = (
         r"\t}\n\t\1",
         reason="a stack that overflows must be called so",
     ),
-    # The kernel itself lies below 2 GB; its modules do not.
+    # The kernel itself is below 2 GB; its modules are not.
     Edit(
         file="arch/um/Makefile",
         find=r"^\tKBUILD_CFLAGS \+= -mcmodel=large$",
@@ -279,8 +278,7 @@ EDITS = (
     ),
 )
 
-#: Files of ours that the changes use: where they go in the kernel's tree, and where they are below
-#: the folder of module sources.
+#: Additional files for the edits: paths in the kernel's tree, and in the folder of module sources.
 ADDITIONS = {
     "arch/um/kernel/ccbench_clock.h": "um/clock.h",
     "arch/um/kernel/ccbench_crash.h": "um/crash.h",
@@ -294,23 +292,23 @@ ADDITIONS = {
 def apply_edits(
     tree: Path, edits: Iterable[Edit], additions: Mapping[str, str], *, hz: int
 ) -> None:
-    """Change a kernel's source tree.
+    """Edit a kernel's source tree in place.
 
     Parameters
     ----------
     tree : Path
-        The tree: a copy of our own.
+        A copy of the source.
     edits : iterable of Edit
-        The changes, made one after the other.
+        The edits, applied in order.
     additions : mapping of str to str
-        Files to add: where they go in the tree, and their texts.
+        Files to add: paths in the tree and contents.
     hz : int
         Timer ticks per second.
 
     Raises
     ------
     InputError
-        If the tree is not one that the changes fit.
+        If an edit does not apply to the tree.
     """
     for edit in edits:
         file = tree / edit.file

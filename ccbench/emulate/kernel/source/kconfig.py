@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel's configuration: the options that we ask for, and whether they took effect."""
+"""The kernel's configuration: parsing, and comparison with the requested options."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 
 __all__ = ["OPTIONAL", "not_in_effect", "parse_config"]
 
-#: Options of the fragment that only some kernel versions know.
+#: Options of the fragment that exist only in some kernel versions.
 OPTIONAL = frozenset(
     {
-        "CONFIG_BASE_FULL",  # 6.1; in 6.12 BASE_SMALL, which is off, has taken its place
+        "CONFIG_BASE_FULL",  # 6.1; replaced in 6.12 by BASE_SMALL, which is off
         "CONFIG_NET_SCH_DUALPI2",  # since 6.17
         "CONFIG_RANDOM_TRUST_BOOTLOADER",  # 6.1; 6.12 always does
         "CONFIG_RANDOM_TRUST_CPU",  # the same
@@ -21,7 +21,7 @@ _LINE = re.compile(r"^(?:(CONFIG_\w+)=(.*)|# (CONFIG_\w+) is not set)$", re.MULT
 
 
 def parse_config(text: str) -> dict[str, str]:
-    r"""Return the options that a configuration sets, "n" for those that it turns off.
+    r"""Return the options of a configuration, with "n" for those that are off.
 
     Examples
     --------
@@ -35,20 +35,17 @@ def parse_config(text: str) -> dict[str, str]:
 
 
 def not_in_effect(fragment: str, config: str) -> list[str]:
-    r"""Return the options of a fragment that are otherwise in a whole configuration.
+    r"""Return the options of a fragment that have another value in the complete configuration.
+
+    The order is that of the fragment. Options in :data:`OPTIONAL` may be absent from the
+    configuration.
 
     Parameters
     ----------
     fragment : str
-        What was asked for.
+        The requested options.
     config : str
-        The ``.config`` that the kernel made of it.
-
-    Returns
-    -------
-    list of str
-        The names, in the order of the fragment. An optional one counts only if it is set to another
-        value, not if the kernel does not know it.
+        The kernel's resulting ``.config``.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel's source: where it comes from, which version it is, and how it is unpacked.
+"""Linux's source: download, version check and unpacking.
 
-A source is a tarball or somebody's tree. Neither is ever changed: a build works on a copy.
+A source is a tarball or the user's tree. Neither is modified: a build works on a copy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OLDEST", "check_version", "digest", "fetch", "find", "unpack", "version"]
 
-#: The oldest kernel that the modules can be built for, as (VERSION, PATCHLEVEL).
+#: The oldest supported kernel as (VERSION, PATCHLEVEL).
 OLDEST = (6, 1)
 
 _PREFERRED_PACKAGE = "linux-source-6.12"
@@ -39,8 +39,9 @@ _NAME_A_SOURCE = (
     "name a kernel tree or tarball, 6.1 or newer: ccbench kernel build --source DIR|TARBALL"
 )
 
-#: What no build for user mode reads: most of the files. Kconfig and make files stay, they refer to
-#: each other. Few patterns: tar tries all of them on every file.
+#: Patterns of files that builds for user mode do not read, which are most of them. Kconfig and make
+#: files are kept, as they refer to each other. There are few patterns, as tar tries all of them on
+#: every file.
 _UNUSED = (
     "Documentation/?*/*",
     "arch/[!ux]*/*.[chSd]*",
@@ -62,8 +63,8 @@ _UNUSED = (
     "tools/testing/*",
 )
 
-#: What earlier builds have left in somebody's tree. It must not end up in ours.
-_MADE_BY_BUILDS = (
+#: Patterns of files left by earlier builds in the user's tree, which are not copied.
+_BUILD_OUTPUT = (
     ".config*",
     ".git",
     ".git/*",
@@ -84,8 +85,8 @@ _MADE_BY_BUILDS = (
 )
 
 
-#: What compressed tarballs begin with, and what opens them: Python's own means, so that nobody has
-#: to install a program for the compression that their distribution has chosen.
+#: Openers of compressed tarballs by their first bytes. They are Python's own, so that no
+#: decompression program is required.
 _OPENERS: dict[bytes, Callable[[Path], Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
@@ -93,7 +94,7 @@ _OPENERS: dict[bytes, Callable[[Path], Any]] = {
 }
 _LONGEST_MAGIC = max(map(len, _OPENERS))
 
-#: What those raise when the content is damaged or ends early.
+#: Exceptions of the openers for damaged or truncated content.
 _DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 
@@ -103,24 +104,24 @@ def find(source: Path | None, directory: Path, report: Callable[[str], None]) ->
     Parameters
     ----------
     source : Path or None
-        What the user has named, if anything.
+        The user's choice, if any.
     directory : Path
-        Where downloaded tarballs are kept.
+        Folder of downloaded tarballs.
     report : callable
-        Called with what is being done, if it takes long.
+        Called with the current step if it takes long.
 
     Raises
     ------
     InputError
-        If what the user has named is neither the folder of a kernel nor a tarball.
+        If `source` is neither the folder of a kernel nor a tarball.
     MissingRequirement
-        If nothing was named and nothing can be downloaded.
+        If `source` is None and nothing can be downloaded.
     """
     if source is None:
         return fetch(directory, report)
     if source.is_dir():
         if any(source.iterdir()):
-            check_version(source, source)  # before all that is in it is read
+            check_version(source, source)  # before the entire tree is read
         return source.resolve()
     if not source.is_file():
         raise InputError(f"source: there is no {source}; {_NAME_A_SOURCE}")
@@ -131,24 +132,24 @@ def find(source: Path | None, directory: Path, report: Callable[[str], None]) ->
 def fetch(directory: Path, report: Callable[[str], None]) -> Path:
     """Return a tarball of the kernel's source, downloaded as a package if there is none yet.
 
-    Debian's ``linux-source-6.12`` if the machine's package lists have it, else the newest
-    ``linux-source-*`` from 6.1 on. It takes neither root nor an installation.
+    The package is Debian's ``linux-source-6.12`` if it is in the machine's package lists, else the
+    newest ``linux-source-*`` from 6.1 on. It is not installed, and root is not required.
 
     Parameters
     ----------
     directory : Path
-        Where downloaded tarballs are kept, under the package's name and version.
+        Folder of downloaded tarballs, which are named after package and version.
     report : callable
-        Called with what is being done, if it takes long.
+        Called with the current step if it takes long.
 
     Raises
     ------
     MissingRequirement
-        If the machine has no apt, if apt knows no such package or cannot download it.
+        If the machine has no apt, or apt has no such package or cannot download it.
     """
-    kept = {path.name.split("_")[0]: path for path in directory.glob("linux-source-*.tar.*")}
-    if kept:
-        return kept[_choose(kept)]
+    downloaded = {path.name.split("_")[0]: path for path in directory.glob("linux-source-*.tar.*")}
+    if downloaded:
+        return downloaded[_choose(downloaded)]
     absent = [
         program for program in ("apt-cache", "apt-get", "dpkg") if shutil.which(program) is None
     ]
@@ -173,13 +174,7 @@ def fetch(directory: Path, report: Callable[[str], None]) -> Path:
 
 
 def digest(source: Path) -> str:
-    """Return what identifies the source's content: a SHA-256 in hexadecimal digits.
-
-    Parameters
-    ----------
-    source : Path
-        A tarball, or a tree: of that, what :func:`unpack` takes.
-    """
+    """Return the SHA-256 of a tarball, or of the files of a tree that :func:`unpack` copies."""
     if source.is_file():
         with source.open("rb") as file:
             return _sha256(iter(lambda: file.read(1 << 20), b""))
@@ -194,7 +189,7 @@ def digest(source: Path) -> str:
 
 
 def unpack(source: Path, tree: Path) -> None:
-    """Put what a build takes of a source into an empty folder.
+    """Copy the files of a source that a build needs to an empty folder.
 
     Parameters
     ----------
@@ -206,7 +201,7 @@ def unpack(source: Path, tree: Path) -> None:
     Raises
     ------
     InputError
-        If the tarball is damaged, or if its content is no kernel that is new enough.
+        If the tarball is damaged, or its content is not a kernel or too old.
     """
     if source.is_dir():
         for path in _used_files(source):
@@ -241,62 +236,62 @@ def version(makefile: str) -> tuple[int, int, int]:
 
 
 def check_version(tree: Path, source: Path) -> None:
-    """Make sure that a tree is that of a kernel, and new enough.
+    """Check that a tree is a kernel's and not too old.
 
     Parameters
     ----------
     tree : Path
         The tree.
     source : Path
-        Where it comes from, for the error.
+        Its source, for the error.
 
     Raises
     ------
     InputError
-        If it is not.
+        If it is not a kernel or too old.
     """
     try:
-        found = version((tree / "Makefile").read_text(encoding="utf-8"))
+        release = version((tree / "Makefile").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise InputError(
             f"source: {source} is not the source of a Linux kernel; {_NAME_A_SOURCE}"
         ) from None
-    if found[:2] < OLDEST:
+    if release[:2] < OLDEST:
         raise InputError(
-            f"source: {source} is Linux {'.'.join(map(str, found))}, which is too old; "
+            f"source: {source} is Linux {'.'.join(map(str, release))}, which is too old; "
             f"{_NAME_A_SOURCE}"
         )
 
 
 def _extract(tarball: Path, tree: Path) -> None:
-    """Put what a build takes of a tarball into a folder."""
+    """Unpack the files of a tarball that a build needs."""
     command = ["tar", "--extract", f"--directory={tree}", "--strip-components=1", "--anchored"]
     command += [f"--exclude={_top(tarball)}/{pattern}" for pattern in _UNUSED]
-    # Through a pipe, so that tar ends when we do, even if we are killed.
+    # The pipe ends tar with this process, even if this process is killed.
     with (
         _opened(tarball) as archive,
-        tempfile.TemporaryFile("w+") as said,
-        subprocess.Popen(command, stdin=subprocess.PIPE, stderr=said) as tar,
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stderr=errors) as tar,
     ):
         assert tar.stdin is not None
         try:
-            with suppress(BrokenPipeError):  # tar has found a mistake, or is done
+            with suppress(BrokenPipeError):  # tar has failed or completed
                 for block in _blocks(archive, tarball):
                     tar.stdin.write(block)
         except BaseException:
-            tar.kill()  # else it goes on to write into what is being removed
+            tar.kill()  # otherwise it would write to a folder that is being removed
             raise
         finally:
             with suppress(BrokenPipeError):
                 tar.stdin.close()
         if tar.wait() != 0:
-            said.seek(0)
-            message = f"source: {tarball} cannot be unpacked: {_line(said.read(), 0)}"
+            errors.seek(0)
+            message = f"source: {tarball} cannot be unpacked: {_line(errors.read(), 0)}"
             raise InputError(message)
 
 
 def _opened(tarball: Path) -> IO[bytes]:
-    """Open a tarball, to be read as if it were not compressed."""
+    """Open a tarball for reading, decompressing it if necessary."""
     with tarball.open("rb") as file:
         start = file.read(_LONGEST_MAGIC)
     for magic, opener in _OPENERS.items():
@@ -306,7 +301,7 @@ def _opened(tarball: Path) -> IO[bytes]:
 
 
 def _blocks(archive: IO[bytes], tarball: Path) -> Iterator[bytes]:
-    """Yield what is in a tarball, piece by piece."""
+    """Yield the content of a tarball in blocks of 1 MiB."""
     while True:
         try:
             block = archive.read(1 << 20)
@@ -318,7 +313,7 @@ def _blocks(archive: IO[bytes], tarball: Path) -> Iterator[bytes]:
 
 
 def _choose(packages: Iterator[str] | dict[str, Path]) -> str:
-    """Return the package to take: the preferred one, or else the newest that is new enough."""
+    """Return the preferred package if available, else the newest supported one."""
     versions = {}
     for package in packages:
         match = _PACKAGE.fullmatch(package)
@@ -326,7 +321,7 @@ def _choose(packages: Iterator[str] | dict[str, Path]) -> str:
             versions[package] = number
     if not versions:
         raise MissingRequirement(
-            "apt knows no package with the source of Linux 6.1 or newer: "
+            "apt has no package with the source of Linux 6.1 or newer: "
             f"sudo apt-get update, then try again, or {_NAME_A_SOURCE}"
         )
     if _PREFERRED_PACKAGE in versions:
@@ -335,26 +330,26 @@ def _choose(packages: Iterator[str] | dict[str, Path]) -> str:
 
 
 def _output(arguments: list[str], directory: Path) -> str:
-    """Run one of apt's programs in a folder and return what it prints."""
+    """Run one of apt's programs in a folder and return its output."""
     try:
         return subprocess.run(
             arguments, cwd=directory, check=True, capture_output=True, text=True
         ).stdout
     except subprocess.CalledProcessError as error:
         raise MissingRequirement(
-            f"the kernel's source cannot be downloaded: {' '.join(arguments)} says: "
+            f"the kernel's source cannot be downloaded: {' '.join(arguments)} failed: "
             f"{_line(error.stderr, -1)}; try again, or {_NAME_A_SOURCE}"
         ) from None
 
 
 def _line(text: str, index: int) -> str:
-    """Return the first line (0) or the last one (-1) of what a program has said."""
+    """Return the first (0) or last (-1) line of a program's output."""
     lines = text.strip().splitlines()
-    return lines[index].strip() if lines else "nothing"
+    return lines[index].strip() if lines else "no message"
 
 
 def _top(tarball: Path) -> str:
-    """Return the folder that everything in a tarball is in."""
+    """Return the name of the top folder in a tarball."""
     try:
         with _opened(tarball) as file, tarfile.open(fileobj=file, mode="r:") as archive:
             first = archive.next()
@@ -366,13 +361,13 @@ def _top(tarball: Path) -> str:
 
 
 def _used_files(tree: Path) -> Iterator[Path]:
-    """Yield the files of somebody's tree that a build takes, in a fixed order."""
-    patterns = [fnmatch.translate(pattern) for pattern in (*_UNUSED, *_MADE_BY_BUILDS)]
+    """Yield the files of the user's tree that a build needs, in a fixed order."""
+    patterns = [fnmatch.translate(pattern) for pattern in (*_UNUSED, *_BUILD_OUTPUT)]
     unused = re.compile("|".join(patterns))
     for folder, names, files in os.walk(tree):
         here = Path(folder)
         prefix = "" if here == tree else f"{here.relative_to(tree)}/"
-        # Links to folders are kept as what they are, and not followed.
+        # Links to folders are copied as links.
         links = [name for name in names if (here / name).is_symlink()]
         names[:] = sorted(name for name in names if not unused.match(prefix + name))
         for name in sorted(files + links):
@@ -387,7 +382,7 @@ def _content(path: Path) -> bytes:
 
 
 def _sha256(parts: Iterator[bytes]) -> str:
-    sum_ = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in parts:
-        sum_.update(part)
-    return sum_.hexdigest()
+        digest.update(part)
+    return digest.hexdigest()

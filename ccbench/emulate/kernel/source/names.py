@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names by which kernel code registers congestion control algorithms and qdiscs.
+"""Names of the congestion control algorithms and qdiscs registered by kernel code.
 
-They are read from the compiled C sources, so that the lists are complete by construction.
+They are parsed from the compiled C sources, so the lists are complete by construction.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def qdiscs(sources: Iterable[str]) -> tuple[str, ...]:
 
 
 def _registered(sources: Iterable[str], function: str, field: str) -> tuple[str, ...]:
-    # The variable is the operations themselves, or an array whose elements contain them. It may be
-    # defined in another file. Unregistered operations, such as DCTCP's fallback, do not count.
+    # The argument is the operations' variable, or an array whose elements contain them. It may be
+    # defined in another file. Unregistered operations, such as DCTCP's fallback, are excluded.
     text = "\n".join(sources)
     registered = set(re.findall(rf"\b{function}\(\s*&\s*(\w+)", text))
-    # Users' modules need not follow the kernel's coding style.
+    # Users' modules may not follow the kernel's coding style.
     definition = re.compile(r"\bstruct\s+\w+\s+(?:__\w+\s+)*(\w+)[^=;{]*=\s*{(.*?)}\s*;", re.DOTALL)
     names: set[str] = set()
     for variable, body in definition.findall(text):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of this machine that building the virtual kernel takes."""
+"""Programs required to build the virtual kernel."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ccbench.base.errors import MissingRequirement
 
 __all__ = ["check", "missing"]
 
-#: Each program, and Debian's and Ubuntu's package that brings it. Found out by building with these
-#: alone in PATH, and what every such system has: perl, python3, cpio, kmod, rsync, libelf and
-#: openssl are not needed, whatever the kernel's own documentation says.
+#: Required programs and the packages of Debian and Ubuntu that contain them. The list was verified
+#: by a build with only these and the base system in PATH: perl, python3, cpio, kmod, rsync, libelf
+#: and openssl are not needed, contrary to the kernel's documentation.
 _PROGRAMS = {
     "gcc": "gcc",
     "ld": "binutils",
@@ -26,12 +26,12 @@ _PROGRAMS = {
     "tar": "tar",
 }
 
-#: The C library to link the guest's init with: it runs where there is no other file.
+#: The C library for the guest's init, which is linked statically.
 _STATIC_LIBC = ("static C library", "libc6-dev")
 
 
 def missing() -> dict[str, str]:
-    """Return what is not installed, each with the package that brings it.
+    """Return the missing programs and libraries with their packages.
 
     Examples
     --------
@@ -46,13 +46,13 @@ def missing() -> dict[str, str]:
 
 
 def check() -> None:
-    """Make sure that the virtual kernel can be built here.
+    """Check that the virtual kernel can be built on this machine.
 
     Raises
     ------
     MissingRequirement
-        If this is not Linux on x86-64, or if something is not installed; the message names it all
-        and the one command that installs it.
+        If this is not Linux on x86-64, or a program is not installed; the message lists all missing
+        programs and the command that installs them.
     """
     system, machine = platform.system(), platform.machine()
     if (system, machine) != ("Linux", "x86_64"):
@@ -69,8 +69,8 @@ def check() -> None:
 
 
 def _has_static_libc() -> bool:
-    # gcc answers with a path if it has found the file and with the bare name if not.
-    answer = subprocess.run(
+    # gcc prints a path if it finds the file, else the bare name.
+    process = subprocess.run(
         ["gcc", "-print-file-name=libc.a"], capture_output=True, text=True, check=False
     )
-    return Path(answer.stdout.strip()).is_absolute()
+    return Path(process.stdout.strip()).is_absolute()

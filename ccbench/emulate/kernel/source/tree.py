@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel tree: a copy of the source, changed, configured and compiled for user mode."""
+"""Kernel trees: copies of Linux's source, edited, configured and compiled for user mode."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 __all__ = ["CFLAGS", "KernelTree", "Recipe", "compile_tree", "damaged", "load_tree"]
 
-#: Further flags for the compiler, for the kernel and for the modules, e.g. "-O3". Flags that name a
-#: processor do not belong here: caches are shared between machines.
+#: Additional compiler flags for the kernel and the modules, such as "-O3". Processor-specific flags
+#: are not allowed, as machines share caches.
 CFLAGS = ""
 
-#: About so many lines does make print for a whole kernel. Only for the progress bar.
-_LINES_OF_MAKE = 1080
+#: Approximate number of lines that make prints for a kernel, for the progress bar.
+_MAKE_LINES = 1080
 
-#: The folders of a compiled tree that compiling modules takes; the rest is removed.
-_KEPT_FOLDERS = ("arch", "include", "scripts")
+#: The folders of a compiled tree that are needed to compile modules; the others are removed.
+_MODULE_FOLDERS = ("arch", "include", "scripts")
 
 _FRAGMENT = "ccbench.config"
 _DESCRIPTION = "kernel.json"
@@ -39,22 +39,22 @@ _DESCRIPTION = "kernel.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Everything that decides what a kernel tree is.
+    """Complete input of a kernel tree's build.
 
     Parameters
     ----------
     source_digest : str
-        What identifies the source.
+        Digest of the source.
     fragment : str
         The options of the configuration, the text of ``um.config``.
     hz : int
         Timer ticks per second.
     edits : tuple of Edit
-        The changes of the source.
+        Edits of the source.
     additions : dict
-        Files added to the source: where they go, and their texts.
+        Files added to the source: paths and texts.
     cflags : str
-        Further flags for the compiler.
+        Additional compiler flags.
     """
 
     source_digest: str
@@ -73,15 +73,15 @@ class Recipe:
             hz=hz,
             edits=EDITS,
             additions={
-                target: (sources / ours).read_text(encoding="utf-8")
-                for target, ours in ADDITIONS.items()
+                target: (sources / file).read_text(encoding="utf-8")
+                for target, file in ADDITIONS.items()
             },
             cflags=CFLAGS,
         )
 
     @property
     def key(self) -> str:
-        """Name of the tree: 16 hexadecimal digits, others for any other recipe."""
+        """Name of the tree: a digest of the recipe, 16 hexadecimal digits."""
         text = json.dumps(asdict(self), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -97,15 +97,15 @@ class KernelTree:
     key : str
         The key of its recipe.
     source_digest : str
-        What identifies the source.
+        Digest of the source.
     source_name : str
-        The name of the tarball or the folder that was the source.
+        The name of the source's tarball or folder.
     release : str
-        The kernel's release, as ``uname -r`` says it.
+        The kernel's release as printed by ``uname -r``.
     hz : int
         Timer ticks per second.
     ccas, qdiscs : tuple of str
-        The congestion control algorithms and the qdiscs that it has built in.
+        Built-in congestion control algorithms and qdiscs.
     """
 
     path: Path
@@ -119,28 +119,28 @@ class KernelTree:
 
 
 def load_tree(path: Path) -> KernelTree:
-    """Return the tree that :func:`compile_tree` has made.
+    """Return the tree in a folder, compiled by :func:`compile_tree`.
 
     Raises
     ------
     FileNotFoundError
         If there is none.
     CcbenchError
-        If what is said of it there cannot be read.
+        If its description cannot be read.
     """
     if not path.is_dir():
         raise FileNotFoundError(path)
     try:
-        known = safe_json.loads((path / _DESCRIPTION).read_bytes())
+        stored = safe_json.loads((path / _DESCRIPTION).read_bytes())
         for name in ("ccas", "qdiscs"):
-            known[name] = tuple(known[name])
-        return KernelTree(path=path, **known)
+            stored[name] = tuple(stored[name])
+        return KernelTree(path=path, **stored)
     except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
         raise damaged(path, error) from error
 
 
 def damaged(path: Path, error: Exception) -> CcbenchError:
-    """Return the error to raise when what the cache says of a kernel cannot be read."""
+    """Return the error for a kernel in the cache whose description cannot be read."""
     return CcbenchError(
         f"the virtual kernel in {path} is damaged ({error}): remove it by `ccbench kernel prune`, "
         "then run: ccbench kernel build"
@@ -154,20 +154,20 @@ def compile_tree(
     builder: Builder,
     on_progress: Callable[[str, float], None],
 ) -> None:
-    """Make a kernel tree in an empty folder.
+    """Compile a kernel tree in an empty folder.
 
     Parameters
     ----------
     source : Path
         A tarball or a tree.
     recipe : Recipe
-        What to make of it.
+        The input of the build.
     tree : Path
         The folder. It may be moved afterwards.
     builder : Builder
         Runs the compilers.
     on_progress : callable
-        Called with what is being done and which part of the whole has been done, 0 to 1.
+        Called with the current step and the completed share of the build, 0 to 1.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def compile_tree(
 
     on_progress("configuring the kernel", 0.06)
     (tree / _FRAGMENT).write_text(recipe.fragment, encoding="utf-8")
-    # With the fragment as the values of "all no": options that it does not name are off.
+    # The fragment overrides "allnoconfig", so all other options are off.
     builder.make(
         f"KCONFIG_ALLCONFIG={_FRAGMENT}", "allnoconfig", purpose="configuring the kernel", tree=tree
     )
@@ -193,7 +193,7 @@ def compile_tree(
     def count(_: str) -> None:
         nonlocal lines
         lines += 1
-        on_progress("compiling the kernel", 0.1 + 0.9 * min(1.0, lines / _LINES_OF_MAKE))
+        on_progress("compiling the kernel", 0.1 + 0.9 * min(1.0, lines / _MAKE_LINES))
 
     builder.make(purpose="compiling the kernel", tree=tree, on_line=count)
 
@@ -217,13 +217,13 @@ def _check_config(tree: Path, recipe: Recipe) -> None:
     ignored = kconfig.not_in_effect(f"{recipe.fragment}\nCONFIG_HZ={recipe.hz}\n", config)
     if ignored:
         raise InputError(
-            f"source: this kernel does not take the options {', '.join(ignored)} of um.config; "
+            f"source: this kernel does not support the options {', '.join(ignored)} of um.config; "
             "use Linux 6.12 or 6.1"
         )
 
 
 def _compiled(folder: Path) -> Iterator[str]:
-    """Yield the texts of the C files that were compiled."""
+    """Yield the contents of the compiled C files."""
     for compiled in sorted(folder.rglob("*.o")):
         file = compiled.with_suffix(".c")
         if file.is_file():
@@ -231,9 +231,9 @@ def _compiled(folder: Path) -> Iterator[str]:
 
 
 def _prune(tree: Path) -> None:
-    """Remove what neither running the kernel nor compiling modules takes: most of the tree."""
+    """Remove the files that are not needed to run the kernel or compile modules, which are most."""
     for path in tree.iterdir():
-        if path.is_dir() and path.name not in _KEPT_FOLDERS:
+        if path.is_dir() and path.name not in _MODULE_FOLDERS:
             shutil.rmtree(path)
         elif path.suffix in {".a", ".o"}:
             path.unlink()

@@ -24,7 +24,7 @@ class TestEdit:
     def test_not_once(self, text: str) -> None:
         """An edit whose pattern does not match exactly once is an error with its purpose."""
         edit = Edit(file="a.c", find="x", replace="y", reason="randomness from the seed")
-        with pytest.raises(InputError, match=r"^source: a\.c has [02] places.*randomness from"):
+        with pytest.raises(InputError, match=r"^source: a\.c has [02] matches.*randomness from"):
             edit.applied(text, hz=100)
 
 

@@ -77,13 +77,13 @@ class TestOwnModules:
     def test_nowhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A missing folder is an error that names it."""
         monkeypatch.setenv("CCBENCH_MODULES", str(tmp_path / "nowhere"))
-        with pytest.raises(InputError, match=r"nowhere'; .*: there is none: correct the path$"):
+        with pytest.raises(InputError, match=r"nowhere'; .*: correct the path$"):
             guest_sources.find_sources()
 
     @pytest.mark.parametrize(
         ("name", "rules", "message"),
         [
-            ("tcp_mine", "", "names a module: write a line such as obj-m := tcp_mine.o"),
+            ("tcp_mine", "", "lists a module: write a line such as obj-m := tcp_mine.o"),
             ("link", "obj-m := x.o\n", "rename link"),
             ("a b", "obj-m := x.o\n", "rename a b"),
         ],
