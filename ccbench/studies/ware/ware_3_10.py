@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of BBR's fraction of the link against the kernel (Ware 2024, Figure 3.10).
+"""The model of BBR's fraction of the link compared with the kernel (Ware 2024, Figure 3.10).
 
-Where the thesis leaves room: it does not say what its error is a percentage of. Here it is that of
-the measured fraction, so that 5 % of a fraction of 0.4 are 0.02.
+Decision where the thesis leaves room: it does not state the reference of its percentage error. Here
+the reference is the measured fraction, so that 5 % of a fraction of 0.4 are 0.02.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 def _order(table: pd.DataFrame, by: str) -> pd.Series[float]:
-    """Return for each seed how the error grows with a setting."""
+    """Return the rank correlation of the error with a setting for each seed."""
     errors = table.pivot_table("error_percent", index=by, columns="seed", aggfunc="median")
     order: pd.Series[float] = errors.apply(rank_correlation)
     return order

@@ -44,8 +44,8 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def _measure(run: Run) -> Rows:
-    goodput, mine = run.summary()["goodput_mbps"], is_bbr(run)
-    bbr_mbps, other_mbps = goodput[mine].sum(), goodput[~mine].sum()
+    goodput, is_bbr_flow = run.summary()["goodput_mbps"], is_bbr(run)
+    bbr_mbps, other_mbps = goodput[is_bbr_flow].sum(), goodput[~is_bbr_flow].sum()
     return [
         {
             "other": run.scenario.flows[1].cca,

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convergence of BBR against CUBIC, and the mean's dependence on its interval (Ware, Figure 3.4).
+"""Convergence of BBR against CUBIC, and the effect of the measurement interval (Ware, Figure 3.4).
 
-Where the thesis leaves room: it told convergence by looking at traces (section 5.2). Two times are
-measured here. `converged_s` is that of its own later detector (Algorithm 1,
+Decision where the thesis leaves room: it determined convergence by inspection of traces (section
+5.2). Two times are measured here. `converged_s` is that of its own later detector (Algorithm 1,
 :func:`ccbench.harm.converged_at`), which looks for stable swings, not for a stable share: in short
-queues, where BBR has its share from the beginning, it names times of minutes, which vary with the
+queues, where BBR has its share from the beginning, it returns times of minutes, which vary with the
 seed. `settled_s` is the middle of the first 30 s in which BBR's mean is within 10 % of that of the
-last quarter of the run; it is missing where there is none before that quarter.
+last quarter of the run; it is missing if there is no such period before that quarter.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _measure(run: Run) -> Rows:
 
 
 def _settled_s(goodput: pd.Series[float]) -> float:
-    """Return when the mean first comes near that of the last quarter; NaN if not before it."""
+    """Return when the mean first approaches that of the last quarter; NaN if never before it."""
     last_quarter = 3 * len(goodput) // 4
     level = goodput.iloc[last_quarter:].mean()
     means = goodput.rolling(_SETTLED_WINDOW_S).mean().iloc[:last_quarter]

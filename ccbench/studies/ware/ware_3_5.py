@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """One BBR flow against sixteen CUBIC flows over time (Ware 2024, Figure 3.5).
 
-Where the thesis leaves room: it gives neither the length of the run nor the part of it whose share
-it states. Here the share is that of the last third of 20 minutes. Throughput is measured behind the
-queue: a receiver delivers data in order only, so that every loss would be a dip of the goodput. A
-dip begins where BBR falls below half of its mean, and is as deep as its lowest half second.
+Decisions where the thesis leaves room: it states neither the duration of the run nor the part of it
+that its share refers to. Here the share is that of the last third of 20 minutes. Throughput is
+measured after the queue: a receiver delivers data in order only, so that every loss would be a dip
+in goodput. A dip begins where BBR falls below half of its mean, and its depth is its lowest half
+second.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
 
-#: Short enough that one of them lies whole within a ProbeRTT.
+#: Interval short enough that one lies entirely within a ProbeRTT.
 _INTERVAL_S = 0.5
-#: Below this part of its mean throughput BBR is in a dip.
+#: Threshold of a dip as a share of BBR's mean throughput.
 _LOW = 0.5
-#: Low intervals that begin closer than this belong to one dip.
+#: Minimum time between the starts of two dips in seconds.
 _APART_S = 5.0
 
 
@@ -82,7 +83,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 def _dips(run: pd.DataFrame) -> dict[str, float]:
-    """Return the median time between dips, and the median of their lowest parts of the mean."""
+    """Return the median time between dips, and their median depth relative to the mean."""
     part = (run["bbr_mbps"] / run["bbr_mbps"].mean()).to_numpy()
     time_s = run["time_s"].to_numpy()
     low = np.flatnonzero(part <= _LOW)

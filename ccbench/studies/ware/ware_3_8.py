@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RTT estimate and in-flight cap of BBR flows among themselves (Ware 2024, Figure 3.8).
+"""RTT estimate and in-flight cap of competing BBR flows (Ware 2024, Figure 3.8).
 
-How the RTT estimate is measured: samples do not have BBR's own. TCP keeps another one, the smallest
-RTT of the last ``tcp_min_rtt_wlen`` seconds, 300 by default, so that it remembers the empty queue
-of the first packets. Set to 11 s, it reaches back to the last ProbeRTT and no further, as does
-BBR's own estimate, which is at most 10 s and a ProbeRTT old.
+Samples do not contain BBR's own RTT estimate, so another one is measured. TCP keeps the smallest
+RTT of the last ``tcp_min_rtt_wlen`` seconds, 300 by default, which includes the empty queue of the
+first packets. With 11 s it reaches back to the last ProbeRTT and no further, like BBR's own
+estimate, which is at most 10 s and a ProbeRTT old.
 
-An estimate counts as inflated from a quarter of the growth that (3.6) has for each flow.
+An estimate counts as inflated from a quarter of the growth per flow in (3.6).
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 _BANDWIDTH_MBPS = 15.0
 _QUEUE_BDP = 64
 _MEMORY = (("net.ipv4.tcp_min_rtt_wlen", "11"),)
-#: Startup is over, and several ProbeRTTs have passed.
+#: Start of the measurement in seconds, after startup and several ProbeRTTs.
 _FROM_S = 60.0
-#: Growth of the estimate with each flow by (3.6): the time that its four packets take on the link.
+#: Growth of the estimate per flow in (3.6): the time that four packets take on the link.
 _STEP_MS = 4 * 1500 * 8 / _BANDWIDTH_MBPS / 1e3
 _WHERE = "section 3.5.4"
 
@@ -129,7 +129,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 def _summary(rows: pd.DataFrame) -> dict[str, float]:
-    """Return the quantities that are compared, of one seed."""
+    """Return the compared quantities of one seed."""
     by_flows = rows.set_index("bbr_flows").sort_index()
     rtt_est_ms, last = by_flows["rtt_est_ms"], by_flows.iloc[-1]
     inflated = rtt_est_ms[rtt_est_ms > rtt_est_ms.iloc[0] + _STEP_MS / 4]

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time that BBR spends in ProbeRTT against one CUBIC flow, and the model (Ware 2024, Figure 3.9).
+"""Time of BBR in ProbeRTT against one CUBIC flow, and the model (Ware 2024, Figure 3.9).
 
-How it is measured: Linux holds a flow's congestion window at 4 packets from the ACK with which
-ProbeRTT begins, while the queue drains, until it ends. So a sequence of samples, 10 ms apart, with
-a window of 4 packets or fewer is a ProbeRTT if it lasts 0.2 s, the least that one takes; shorter
-ones are the recovery from a loss. The probe time of a run is the mean over its BBR flows.
+Measurement: Linux limits a flow's congestion window to 4 packets from the ACK that starts ProbeRTT,
+through the draining of the queue, until ProbeRTT ends. A sequence of samples, 10 ms apart, with a
+window of at most 4 packets is therefore a ProbeRTT if it lasts 0.2 s, the minimum duration of
+ProbeRTT; shorter sequences are recoveries from a loss. The probe time of a run is the mean over its
+BBR flows.
 
-Where the thesis leaves room: its text has a link of 15 Mbit/s here, the caption of the figure 10.
-Ours has 10; in a queue of a given number of BDPs (3.11) gives the same for both.
+Decision where the thesis leaves room: its text states a link of 15 Mbit/s, the caption of the
+figure 10. The link here has 10; for a queue of a given number of BDPs, (3.11) gives the same result
+for both.
 """
 
 from __future__ import annotations
@@ -46,9 +48,9 @@ def _measure(run: Run) -> Rows:
     samples = run.flows[is_late & (run.flows["flow"] < flows)]
     interval_s = run.scenario.sample_interval_ms / 1e3
     probed_s = [
-        _spells(of_one["cwnd_packets"].to_numpy() <= 4, round(_LEAST_S / interval_s))  # noqa: PLR2004
+        _spells(flow["cwnd_packets"].to_numpy() <= 4, round(_LEAST_S / interval_s))  # noqa: PLR2004
         * interval_s
-        for _, of_one in samples.groupby("flow")
+        for _, flow in samples.groupby("flow")
     ]
     return [
         {
@@ -62,11 +64,11 @@ def _measure(run: Run) -> Rows:
     ]
 
 
-def _spells(low: npt.NDArray[np.bool_], least: int) -> int:
-    """Return the number of samples in sequences of at least `least` low ones."""
+def _spells(low: npt.NDArray[np.bool_], min_length: int) -> int:
+    """Return the number of samples in sequences of at least `min_length` low samples."""
     edges = np.flatnonzero(np.diff(low, prepend=False, append=False))
     lengths = edges[1::2] - edges[::2]
-    return int(lengths[lengths >= least].sum())
+    return int(lengths[lengths >= min_length].sum())
 
 
 def _conclude(table: pd.DataFrame) -> Findings:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Harm over the whole run against harm after convergence (Ware 2024, Figure 5.10).
+"""Harm over the whole run compared with harm after convergence (Ware 2024, Figure 5.10).
 
-Where the thesis leaves room: it takes the settings of Zeynali et al. without their queue lengths;
-here these are 1024 and 4096 packets (one bandwidth-delay product is 833), with five seeds each. Its
-"difference in harm" in percent is here the difference of two relative harms times 100: a percentage
-of a relative harm, which is 0 where flows share equally, would be of no use. "Later" times of
-convergence are here those from the median on, and "at 200 s" is from 180 to 220 s. It has BBRv3 as
-well, which Linux has not.
+Decisions where the thesis leaves room: it takes the settings of Zeynali et al. without stating
+their queue lengths; here these are 1024 and 4096 packets (one bandwidth-delay product is 833), with
+five seeds each. Its "difference in harm" in percent is here the difference of two relative harms
+times 100, as a percentage of a relative harm, which is 0 for equal shares, would be meaningless.
+"Later" times of convergence are here those from the median on, and "at 200 s" is from 180 to 220 s.
+The thesis also has BBRv3, which Linux lacks.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
 
-#: Convergence "at 200 seconds", in seconds.
+#: Times of convergence that count as "at 200 seconds", in seconds.
 _AT_200_S = (180.0, 220.0)
 _WHERE = "section 5.3.3.2"
 
-#: The columns that name a run of CUBIC alone, and an experiment.
+#: The columns that identify a run of CUBIC alone, and an experiment.
 _SOLO = ["queue_packets", "seed", "beta_flows"]
 _EXPERIMENT = [*_SOLO, "alpha_flows"]
 
@@ -92,7 +92,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             Comparison(
                 what="spread of the difference (standard deviation), later half by earlier half",
-                ours=Estimate(pd.Series([_spread(of_one) for _, of_one in harms.groupby("seed")])),
+                ours=Estimate(pd.Series([_spread(rows) for _, rows in harms.groupby("seed")])),
                 published=at_least(1, _WHERE, text="varies significantly for later convergence"),
             ),
             Comparison(
@@ -106,14 +106,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 def _spread(harms: pd.DataFrame) -> float:
-    """Return how many times as much the difference varies for later convergence; NaN for few."""
+    """Return the ratio of the difference's variation for later and earlier convergence."""
     is_later = harms["converged_s"] >= harms["converged_s"].median()
     later, earlier = (harms.loc[half, "difference_percent"].std() for half in (is_later, ~is_later))
     return float(later / earlier) if earlier else math.nan
 
 
 def _harms(table: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per experiment that has converged."""
+    """Return one row per experiment that converged."""
     solo = dict(iter(table[table["alpha_flows"] == 0].groupby(_SOLO)))
     competing = table[(table["alpha_flows"] > 0) & table["converged_s"].notna()]
     rows = []

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Harm in random scenarios, by pair of CCAs (Ware 2024, Figure 5.12).
 
-The thesis has BBRv3 too, which Linux has not. It calls the tail of Reno against Westwood longer
-than that of the other pairs; here a tail is the range of the most harmful tenth of the scenarios,
-the flat end of the distribution. "Low" harm is here one of up to 0.1.
+The thesis also has BBRv3, which Linux lacks. It calls the tail of Reno against Westwood longer than
+that of the other pairs; here a tail is the range of the most harmful tenth of the scenarios, the
+flat end of the distribution. "Low" harm is here at most 0.1.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ccbench.raygen import SearchResult
 
-#: Alpha, which harms, and beta. Those that the text speaks of come first.
+#: Alpha, which does the harm, and beta. The pairs discussed in the text come first.
 _PAIRS = (
     ("westwood", "reno"),
     ("bbr", "cubic"),
@@ -34,7 +34,7 @@ _PAIRS = (
     ("illinois", "cubic"),
     ("cubic", "bbr"),
 )
-#: Relative harm up to this is called low here.
+#: Maximum relative harm that counts as low.
 _LOW = 0.1
 _WHERE = "section 5.5"
 

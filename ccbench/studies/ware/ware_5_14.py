@@ -4,11 +4,11 @@
 The thesis normalises each gene by its maximum and minimum, "so the ranges of the values does not
 impact the distance", and then takes Euclidean distances.
 
-Where the thesis leaves room: it does not say of which scenarios these are the maximum and minimum.
-Here they are of the scenarios that it compares, the top 20 of the genetic algorithm and of random
-search together: ranges of each search's own would make twenty nearly equal scenarios look as varied
-as twenty from all over the space. The surrogate's, which the thesis does not have, are scaled by
-the same.
+Decision where the thesis leaves room: it does not state the set of scenarios of these maxima and
+minima. Here it is the set of compared scenarios, the top 20 of the genetic algorithm and of random
+search together: with ranges of each search's own, twenty nearly equal scenarios would look as
+varied as twenty from the whole space. The surrogate's scenarios, which the thesis does not have,
+use the same scale.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from ccbench.raygen import SearchConfig, SearchResult
 
-#: The thesis compares so many of the most harmful scenarios.
+#: Number of most harmful scenarios compared in the thesis.
 _TOP = 20
 
 

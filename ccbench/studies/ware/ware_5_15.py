@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The progress of the searches against the sweep (Ware 2024, Figure 5.15)."""
+"""The progress of the searches compared with the sweep (Ware 2024, Figure 5.15)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The most harmful scenarios of each strategy, in three repetitions (Ware 2024, Figure 5.17).
 
-The thesis repeats RayGen only, and compares all three with one random search; here each repetition
-has a random search of its own, which begins with the same 60 scenarios.
+The thesis only repeats RayGen, and compares all three repetitions with one random search. Here each
+repetition has its own random search, which starts with the same 60 scenarios.
 """
 
 from __future__ import annotations

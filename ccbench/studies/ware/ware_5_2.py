@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Absolute and relative harm beside Jain's index (Ware 2024, Figures 5.1 and 5.2).
+"""Absolute and relative harm compared with Jain's index (Ware 2024, Figures 5.1 and 5.2).
 
-Where the thesis leaves room: it does not name the networks; here they are links of 10, 50 and 100
-Mbit/s, round-trip times of 20 and 100 ms, and queues of 0.5, 2 and 8 BDP, with five seeds each. Its
-"high" index is here one of 0.95 and more, and its index of 0.8 one within 0.05 of that.
+Decisions where the thesis leaves room: it does not name the networks; here they are links of 10, 50
+and 100 Mbit/s, round-trip times of 20 and 100 ms, and queues of 0.5, 2 and 8 BDP, with five seeds
+each. Its "high" index is here at least 0.95, and its index of 0.8 is within 0.05 of that.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ccbench.experiment.scenario import Scenario
 
-#: Jain's index from which on flows count as sharing equally.
+#: Minimum of Jain's index for flows to count as sharing equally.
 _EQUAL = 0.95
 #: Jain's index of both examples of Figure 5.1, and the number of their BBR flows.
 _ALIKE, _ALIKE_FLOWS = fraction(0.8, "Figure 5.1"), 3
@@ -96,7 +96,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 def _alike(pairs: pd.DataFrame) -> pd.Series[float]:
-    """Return the relative harms in the networks that have about the index of Figure 5.1."""
+    """Return the relative harms in the networks with about the index of Figure 5.1."""
     network = ["bandwidth_mbps", "rtt_ms", "queue_packets"]
     several = pairs[pairs["alpha_flows"] == _ALIKE_FLOWS]
     means = several.groupby(network)[["jain", "relative_harm"]].mean()
@@ -104,7 +104,7 @@ def _alike(pairs: pd.DataFrame) -> pd.Series[float]:
 
 
 def _growth(pairs: pd.DataFrame, column: str, most: int) -> pd.Series[float]:
-    """Return for each seed by how much more a harm is with the most flows than with one, in %."""
+    """Return the increase of a harm from one flow to the most flows, in percent, per seed."""
     means = pairs.groupby(["alpha_flows", "seed"])[column].mean()
     growth: pd.Series[float] = 100 * (means[most] - means[1])
     return growth

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """BBR against CUBIC, 100 Mbit/s, 100 ms, over queue lengths (Ware 2024, Figures 5.3 and 5.4).
 
-Both measures are of whole runs: the thesis explains an index by the first 150 s of its run, and
-comes to convergence only after this example.
+Both measures cover whole runs: the thesis explains an index by the first 150 s of its run, and only
+discusses convergence after this example.
 
-Where the thesis leaves room: of the queues it names 2048 and 4096 packets; here these are the
-powers of two from 64 to 4096. It has BBRv3 as well, which Linux has not.
+Decision where the thesis leaves room: it names queues of 2048 and 4096 packets only; here they are
+the powers of two from 64 to 4096. It also has BBRv3, which Linux lacks.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _figure(pairs: pd.DataFrame, table: pd.DataFrame) -> Figure:
 
 
 def _draw_long_queue(axes: Axes, table: pd.DataFrame) -> None:
-    """Draw throughput over time as Figure 5.4 does."""
+    """Draw throughput over time as in Figure 5.4."""
     run = table[
         (table["queue_packets"] == _LONG_QUEUE) & (table["alpha_flows"] == 1) & (table["seed"] == 1)
     ]

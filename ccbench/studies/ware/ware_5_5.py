@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wide but stable swings, and flows that do not settle (Ware 2024, Figures 5.5 and 5.6).
 
-One CUBIC flow and one BBR flow swing by half of the link for as long as they run. Rules that wait
-for a fixed point should not see them converge, and Algorithm 1 should. Eight CUBIC flows at a short
-queue are the thesis's example of the opposite.
+One CUBIC flow and one BBR flow swing by half of the link throughout their run. Rules that wait for
+a fixed point should not consider them converged, and Algorithm 1 should. Eight CUBIC flows at a
+short queue are the thesis's example of the opposite.
 
-Where the thesis leaves room: a flow's distance from the mean of what follows has a value for every
-second, and the flows "hover around" some of them. Here it is the median over the seconds up to 120,
-after which less than a minute follows. The thesis shows one run of each; here there are ten, with
-typical noise.
+Decisions where the thesis leaves room: a flow's distance from the mean of all later values is
+defined for every second, and the flows "hover around" some of them. Here it is the median over the
+seconds up to 120, which have at least a minute of later values. The thesis shows one run of each;
+here there are ten, with typical noise.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Algorithm 1 at work on one flow, iteration by iteration (Ware 2024, Figures 5.7 and 5.8).
+"""Algorithm 1 on one flow, iteration by iteration (Ware 2024, Figures 5.7 and 5.8).
 
-The thesis shows one of three flows, of which one is CUBIC and two are BBRv3, in a network that it
-does not name. Linux has no BBRv3, so the two are BBRv1 here, in four networks with typical noise,
-six seeds each. What the thesis says of its one flow is shown beside one of ours and not compared;
-what it says of the algorithm is compared for all flows.
+The thesis shows one of three flows, one CUBIC and two BBRv3, in a network that it does not name.
+Linux has no BBRv3, so the two are BBRv1 here, in four networks with typical noise and six seeds
+each. The thesis's statements on its single flow are shown with one flow of these runs and not
+compared; its statements on the algorithm are compared for all flows.
 
 The thesis labelled by hand; here a rule does (:mod:`ccbench.harm.convergence.labels`). It needs a
-run of 600 s; the algorithm sees the first 180.
+run of 600 s, of which the algorithm uses the first 180.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from ccbench.studies.ware.testbed import SEEDS
 if TYPE_CHECKING:
     from ccbench.run.run import Run
 
-#: Rate in Mbit/s and round-trip time in ms; queue in packets. The last network is shown.
+#: Rates in Mbit/s with round-trip times in ms; queues in packets. The last network is shown.
 _PATHS = ((100, 100), (100, 40))
 _QUEUES = (1024, 4096)
-#: The flow that is shown: the last of the BBR flows.
+#: The flow shown, the last BBR flow.
 _FLOW = 2
 _WHERE, _EXAMPLE = "section 5.3.3.1", "caption of Figure 5.7"
 
@@ -120,14 +120,14 @@ def _throughput(run: pd.DataFrame) -> pd.DataFrame:
 
 
 def _steps(run: pd.DataFrame) -> pd.DataFrame:
-    """Return every iteration of every flow of a run."""
+    """Return all iterations for all flows of a run."""
     throughput, labels_s = _throughput(run), run.groupby("flow")["label_s"].first()
     convergence = Convergence.of(throughput)
     from_s = measured_from(convergence.converged_at_s, float(throughput.index[-1]))
-    ours_mbps = throughput[throughput.index > from_s].mean()
-    # NaN, after which nothing comes, if one of the flows has no label.
+    detected_mbps = throughput[throughput.index > from_s].mean()
+    # If a flow has no label, the start is NaN and the mean is empty.
     label_mbps = throughput[throughput.index > labels_s.max(skipna=False)].mean()
-    differences = 100 * (ours_mbps - label_mbps).abs() / label_mbps
+    differences = 100 * (detected_mbps - label_mbps).abs() / label_mbps
     return pd.DataFrame(
         {
             "network": run["network"].iloc[0],

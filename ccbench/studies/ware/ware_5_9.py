@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The convergence detector and its rivals against labelled runs (Ware 2024, Figure 5.9).
+"""The convergence detector and its alternatives compared on labelled runs (Ware 2024, Figure 5.9).
 
 The thesis labelled 100 experiments by hand, and does not name them. Here a rule labels 144
 (:mod:`ccbench.harm.convergence.labels`): half of the labelled set, every pair of CCAs in every
 other network, with typical noise and four seeds. In some of them a competitor arrives after 130 of
-180 s, so that there is something not to converge; the thesis speaks of no such experiments.
+180 s, so that the set includes runs without convergence; the thesis does not mention such
+experiments.
 """
 
 from __future__ import annotations
@@ -31,19 +32,25 @@ if TYPE_CHECKING:
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
 
-_OURS = "Algorithm 1"
-#: A method that says of every flow that it has converged.
+_ALGORITHM_1 = "Algorithm 1"
+#: A method that considers every flow converged.
 _ALWAYS = "skip 1 min"
 _SEEDS = SEEDS[:4]
 _WHERE = "section 5.3.3.2"
-#: The methods of Figure 5.9, and of the rivals those that make something of their own.
-_DRAWN = (_OURS, "skip 20 s", "skip 1 min", "Vivace, 25 % for 5 s", "Axiomatizing, alpha 0.4")
-#: Smaller differences than this percentage are drawn as it.
+#: The methods of Figure 5.9, and the alternatives that make a decision of their own.
+_DRAWN = (
+    _ALGORITHM_1,
+    "skip 20 s",
+    "skip 1 min",
+    "Vivace, 25 % for 5 s",
+    "Axiomatizing, alpha 0.4",
+)
+#: Minimum percentage drawn for a difference.
 _SMALLEST_PERCENT = 0.01
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    # The networks take turns from pair to pair, so that each is there.
+    # Alternate networks between pairs, so that every network occurs.
     half = [s for i, s in enumerate(labelled_scenarios()) if (i + i // len(NETWORKS)) % 2 == 0]
     if quick:
         half = [s for s in half if s.bottlenecks[0].mean_mbps <= 10][:4]  # noqa: PLR2004
@@ -74,26 +81,26 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             Comparison(
                 what="flows whose mean is within 10 % of that after the label",
-                ours=Estimate(near[_OURS]),
+                ours=Estimate(near[_ALGORITHM_1]),
                 published=at_least(80, _WHERE, text="over 80"),
                 unit="%",
             ),
             Comparison(
                 what="the same, less those for ignoring 20 s or a minute, whichever are more",
-                ours=Estimate(near[_OURS] - others),
+                ours=Estimate(near[_ALGORITHM_1] - others),
                 published=at_least(0, _WHERE, text="the tightest fit"),
                 unit="points",
             ),
             Comparison(
                 what=f"agreement on which flows converged, where all start by {LATEST_S:g} s",
-                ours=Estimate(in_time[_OURS]),
+                ours=Estimate(in_time[_ALGORITHM_1]),
                 published=at_least(90, _WHERE, text="over 90"),
                 unit="%",
                 note=_always(in_time),
             ),
             Comparison(
                 what="the same, all runs",
-                ours=Estimate(agree[_OURS]),
+                ours=Estimate(agree[_ALGORITHM_1]),
                 published=unbounded("variant", _WHERE),
                 unit="%",
                 note=_always(agree),
@@ -103,7 +110,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
 
 def _of_seeds(table: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return a column of the summary, with a row for each seed and a column for each method."""
+    """Return a column of the summary with one row per seed and one column per method."""
     return pd.DataFrame({seed: summarise(rows)[column] for seed, rows in table.groupby("seed")}).T
 
 
@@ -118,7 +125,9 @@ def _figure(table: pd.DataFrame, summary: pd.DataFrame) -> Figure:
         differences = table.loc[table["method"] == name, "label_difference_percent"].dropna()
         ordered = np.sort(differences.to_numpy()).clip(min=_SMALLEST_PERCENT)
         share = np.arange(1, ordered.size + 1) / max(ordered.size, 1)
-        left.step(ordered, share, where="post", label=name, linewidth=2 if name == _OURS else 1)
+        left.step(
+            ordered, share, where="post", label=name, linewidth=2 if name == _ALGORITHM_1 else 1
+        )
     left.axvline(10, color="0.6", linestyle=":")
     left.set_xscale("log")
     left.set_xlabel("difference from the mean after the label (%)")
