@@ -13,7 +13,7 @@ that a pause takes to become effective:
 randomness of its own: the caller determines when packets arrive and leave, and the same calls give
 the same answers on every machine and in every implementation.
 
-Decisions where the thesis leaves room:
+Choices left open by the thesis:
 
 - The comparison with the threshold counts the packet itself in the length of its queue, and its
   queue as active. If no queue is active because all that hold packets are paused, the threshold is

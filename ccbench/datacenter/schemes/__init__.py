@@ -4,7 +4,7 @@
 Each module sets ``SCHEMES``; there is no other list. The command line and the documentation take
 names, summaries and order from the modules.
 
-Common decisions where the thesis (section 3.6.2.1) leaves room:
+Common choices left open by the thesis (section 3.6.2.1):
 
 - Pause frames have a class of their own, ahead of all data, and so do ACKs; the thesis says so for
   BFC's pauses. This class counts as one of BFC's physical queues, so that 32 `queues` are 31 for

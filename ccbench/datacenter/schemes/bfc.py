@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """BFC and its variants.
 
-Decisions where the thesis leaves room:
+Choices left open by the thesis:
 
 - BFC has neither PFC nor end-to-end congestion control: the thesis reports drops for BFC, and
   limits windows only in some variants. Pause bitmaps are not sent, as frames are never lost here.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DCQCN.
 
-Decisions where the thesis leaves room:
+Choices left open by the thesis:
 
 - Packets are marked as with DCTCP.
 - The timers are those of its paper (section 5). The paper's additive increase of 40 Mbit/s at 40

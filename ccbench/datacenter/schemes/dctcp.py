@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DCTCP.
 
-Decisions where the thesis leaves room:
+Choices left open by the thesis:
 
 - The marking probability rises from 0 to 20 % between 100 KB and 400 KB and is 1 beyond, as in
   HPCC's evaluation.

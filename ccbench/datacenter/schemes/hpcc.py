@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """HPCC.
 
-Decisions where the thesis leaves room: the additive increase is 80 bytes, as in its paper;
-telemetry takes 80 bytes on data packets and ACKs, as in the thesis.
+Choices left open by the thesis: the additive increase is 80 bytes, as in its paper; telemetry takes
+80 bytes on data packets and ACKs, as in the thesis.
 """
 
 from ccbench.datacenter.scheme import Scheme

@@ -2,10 +2,10 @@
 """ABC over a wireless and a wired link with on-off CUBIC traffic (Goyal et al. 2020, Figure 10).
 
 Without CUBIC the wireless link is always the bottleneck. With CUBIC, ABC's fair share of the wired
-link is 6 Mbit/s, and the bottleneck is the link that allows the lower rate. Decisions where the
-paper leaves room: the wireless link's rates change every 10 s and stay below 12 Mbit/s; CUBIC
-alternates between 30 s off and 30 s on; all else is as in the study of Figure 4. The first second
-of each step is excluded.
+link is 6 Mbit/s, and the bottleneck is the link that allows the lower rate. Choices left open by
+the paper: the wireless link's rates change every 10 s and stay below 12 Mbit/s; CUBIC alternates
+between 30 s off and 30 s on; all else is as in the study of Figure 4. The first second of each step
+is excluded.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@
 short downlink. The round-trip time is 100 ms, as in all of the paper's emulations (section 7.6).
 Competing flows run with the typical noise and three seeds.
 
-Decisions where the paper leaves room: on the link of 24 Mbit/s the queue holds 250 packets, as on
-cellular links. Flows start at the same time ("simultaneously").
+Choices left open by the paper: on the link of 24 Mbit/s the queue holds 250 packets, as on cellular
+links. Flows start at the same time ("simultaneously").
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
 Two flows on 24 Mbit/s, one with 20 ms, the other with 20 to 120 ms; and six flows with 20 to 120
 ms. Five runs of each, with the typical noise.
 
-Decisions where the paper leaves room: runs last 60 s, as those for its Jain's index; the queue
-holds 250 packets; the router has the options of the cellular experiments.
+Choices left open by the paper: runs last 60 s, as those for its Jain's index; the queue holds 250
+packets; the router has the options of the cellular experiments.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ Poisson process with an offered load of 6.25 to 50 % of the link; each load has 
 The round-trip time is 100 ms, as in all of the paper's emulations up to section 7.6; as the result
 depends on it, 20 and 50 ms are shown, too.
 
-Decisions where the paper leaves room: each queue holds one bandwidth-delay product; short flows use
-CUBIC; KB are 1000 bytes; throughput covers the whole run, including slow start. "The difference in
-average throughput" is that of the means over the flows of a load. RCP's Zombie list, with which the
-paper compares, is not implemented.
+Choices left open by the paper: each queue holds one bandwidth-delay product; short flows use CUBIC;
+KB are 1000 bytes; throughput covers the whole run, including slow start. "The difference in average
+throughput" is that of the means over the flows of a load. RCP's Zombie list, with which the paper
+compares, is not implemented.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 """Fairness with and without additive increase (Goyal et al. 2020, Figure 3).
 
 Five flows on 24 Mbit/s start one after the other, and stop one after the other. The round-trip time
-is 100 ms, as in all of the paper's emulations (section 7.6). Decisions where the paper leaves room:
-the queue holds 250 packets, and a flow starts or stops every 40 s; the last 15 s of each stage are
+is 100 ms, as in all of the paper's emulations (section 7.6). Choices left open by the paper: the
+queue holds 250 packets, and a flow starts or stops every 40 s; the last 15 s of each stage are
 evaluated. Windows that grow by one packet per round trip take time to converge: the difference
 between N flows that share W packets shrinks by the factor 1 - N/W per round trip, for two flows on
 this link to a third within 11 s.

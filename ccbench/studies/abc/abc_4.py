@@ -2,9 +2,9 @@
 """ABC over a wireless link with an ABC router and a wired drop-tail link (Figure 4).
 
 Reproduces Goyal et al. 2020. The wireless link's rate changes every 5 s, so that the bottleneck
-moves between the links. The round-trip time is 100 ms (section 7.6). Decisions where the paper
-leaves room: the rates; the wired link has 12 Mbit/s, as in Figure 10, comes second, and has a queue
-of one bandwidth-delay product (100 packets). The first second of each step, ten round trips, is
+moves between the links. The round-trip time is 100 ms (section 7.6). Choices left open by the
+paper: the rates; the wired link has 12 Mbit/s, as in Figure 10, comes second, and has a queue of
+one bandwidth-delay product (100 packets). The first second of each step, ten round trips, is
 excluded.
 """
 

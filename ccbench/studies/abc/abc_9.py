@@ -5,11 +5,11 @@ The bitrate alternates between those of MCS 1 and MCS 7 (one stream of 20 MHz: 1
 every two seconds. There are three runs of 45 s each. Two users share the router's queue. ABC's
 router uses the estimate of section 5.1, which the link derives from its block ACKs.
 
-Decisions where the paper leaves room: its link was a real one in a crowded room. Here batches have
-up to 20 frames, as in Figure 5, and an overhead that is uniformly distributed between 0.3 and 3 ms.
-The round-trip time is 20 ms, the queue 250 packets. Delta is 133 ms and T 40 ms, as stated. CoDel
-is compared with its default target of 5 ms, as the paper's router ran OpenWrt; CoDel with 50 ms, as
-in the authors' scripts for cellular links, is shown as well.
+Choices left open by the paper: its link was a real one in a crowded room. Here batches have up to
+20 frames, as in Figure 5, and an overhead that is uniformly distributed between 0.3 and 3 ms. The
+round-trip time is 20 ms, the queue 250 packets. Delta is 133 ms and T 40 ms, as stated. CoDel is
+compared with its default target of 5 ms, as the paper's router ran OpenWrt; CoDel with 50 ms, as in
+the authors' scripts for cellular links, is shown as well.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ The setup is that of section 7.2 of Goyal et al., "ABC: A Simple Explicit Conges
 Wireless Networks" (NSDI 2020): recorded cellular links, a round-trip time of 100 ms, queues of 250
 packets, eta 0.98 and delta 133 ms, and a router that knows the rate of its link.
 
-Decisions where the paper leaves room follow the authors' published scripts
+Choices left open by the paper follow the authors' published scripts
 (github.com/prateshg/ABC-NSDI2020):
 
 - The eight traces are those in the script that starts the experiments: Verizon-LTE-short,

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ccbench.datacenter.schemes import scheme
@@ -43,7 +42,9 @@ def _cases(*, quick: bool) -> tuple[Case, ...]:
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    ratio = partial(p99_ratio, **SHORT)
+    def ratio(rows: pd.DataFrame, of: str, by: str) -> float:
+        return p99_ratio(rows, of, by, **SHORT)
+
     comparisons = []
     for name, words in _WORDS.items():
         part = table[table["traffic"] == name]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ccbench.datacenter.schemes import scheme
 from ccbench.studies.bfc.slowdown import (
@@ -37,7 +37,7 @@ def _cases(*, quick: bool) -> tuple[Case, ...]:
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    def ratio(of: str, by: str, **where: object) -> Estimate:
+    def ratio(of: str, by: str, **where: Any) -> Estimate:
         return by_seed(table, lambda rows: p99_ratio(rows, of, by, **where))
 
     return Findings(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Video as cross traffic (Goyal et al. 2022, Figure 10).
 
-48 Mbit/s, 50 ms, 80 s. Decisions where the paper leaves room: it only names the player, dash.js, of
-its "4k DASH video stream". Here the stream is that player's test stream: ten bitrates up to 14.9
+48 Mbit/s, 50 ms, 80 s. Choices left open by the paper: it only names the player, dash.js, of its
+"4k DASH video stream". Here the stream is that player's test stream: ten bitrates up to 14.9
 Mbit/s, segments of 4 s, 30 s of buffer. The queue is 2 BDP.
 """
 

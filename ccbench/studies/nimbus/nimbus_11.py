@@ -2,7 +2,7 @@
 """Accuracy by pulse size, link rate and share of the link (Goyal et al. 2022, Figure 11).
 
 Pulses are 1/16 to 1/2 of links of 96, 192 and 384 Mbit/s, of which NimbusCC's fair share is an
-eighth to three quarters. Decisions where the paper leaves room: elastic traffic consists of as many
+eighth to three quarters. Choices left open by the paper: elastic traffic consists of as many
 NewReno flows as leave that share (none do for three quarters); in a mix, NewReno flows and Poisson
 traffic each have half of the rest, which limits shares to a third. The low accuracy "when it uses
 high pulse sizes and controls a low fraction of the link rate" is that of the largest pulse and the

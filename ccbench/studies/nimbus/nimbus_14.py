@@ -3,8 +3,8 @@
 
 The rate of a varying link is a random walk with steps of up to 20 Mbit/s per second; NimbusCC is
 given its mean. An aggregating link follows the bottleneck and delivers the packets of each period
-in one burst. Decisions where the paper leaves room: the walk starts at 96 Mbit/s and stays between
-24 and 168, with uniform steps; the status quo is CUBIC; the aggregating link has four times the
+in one burst. Choices left open by the paper: the walk starts at 96 Mbit/s and stays between 24 and
+168, with uniform steps; the status quo is CUBIC; the aggregating link has four times the
 bottleneck's mean rate and a queue that never overflows. In the second half of Figure 14 it follows
 the varying link.
 """

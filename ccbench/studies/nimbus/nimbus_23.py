@@ -2,9 +2,9 @@
 """Errors of Copa's mode switching (Goyal et al. 2022, appendix C, Figures 23 and 24).
 
 NimbusCC and Copa compete with constant traffic of 24 and 80 Mbit/s, and with a NewReno flow of
-their own RTT and of four times that. Decisions where the paper leaves room: runs last 120 s, of
-which the first 10 s are excluded, and traffic counts as classified correctly if the sender's
-verdict is right for more than half of the time.
+their own RTT and of four times that. Choices left open by the paper: runs last 120 s, of which the
+first 10 s are excluded, and traffic counts as classified correctly if the sender's verdict is right
+for more than half of the time.
 """
 
 from __future__ import annotations

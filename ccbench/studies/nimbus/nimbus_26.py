@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NimbusCC with other algorithms in its modes (Goyal et al. 2022, appendix D.3, Figure 26).
 
-The combinations are NewReno with BasicDelay and CUBIC with Copa. Decisions where the paper leaves
-room: the cross traffic is that of its Figure 7, so that the runs of CUBIC with Copa are those of
+The combinations are NewReno with BasicDelay and CUBIC with Copa. Choices left open by the paper:
+the cross traffic is that of its Figure 7, so that the runs of CUBIC with Copa are those of
 ``nimbus-7``, which compares them with Table 1. Plain NewReno is added because it receives less than
 a fair share when it competes with CUBIC. MulTCP and FAST, which the authors have implemented,
 appear in no figure.

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Alternating cross traffic (Goyal et al. 2022, Figure 7 and Table 1).
 
-Decisions where the paper leaves room: the levels of the cross traffic appear at the top of its
-graph, not in its text, and the authors' published scripts do not contain them. According to the
-text, traffic is elastic from 20 to 120 s, "elastic, inelastic, and a mix of the two"; it refers to
-100 to 120, 140 to 160 and 160 to 180 s as parts; and since NimbusCC's 27.5 Mbit/s are 10 % below
-the fair share, that share is 30.5 Mbit/s on average. The levels here change every 20 s and have
-this average. Throughput is the mean over a region as a percentage of the region's mean fair share.
+Choices left open by the paper: the levels of the cross traffic appear at the top of its graph, not
+in its text, and the authors' published scripts do not contain them. According to the text, traffic
+is elastic from 20 to 120 s, "elastic, inelastic, and a mix of the two"; it refers to 100 to 120,
+140 to 160 and 160 to 180 s as parts; and since NimbusCC's 27.5 Mbit/s are 10 % below the fair
+share, that share is 30.5 Mbit/s on average. The levels here change every 20 s and have this
+average. Throughput is the mean over a region as a percentage of the region's mean fair share.
 """
 
 from __future__ import annotations

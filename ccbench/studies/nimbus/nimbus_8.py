@@ -11,7 +11,7 @@
 - **Completion times** start with the client's request. The virtual kernel has the whole propagation
   delay in the other direction, so a base RTT is added to the times from sending to delivery.
 
-Decisions where the paper leaves room:
+Choices left open by the paper:
 
 - **Each seed** draws different flows; the load varies with the few flows larger than 5 MB. All
   schemes run with the same flows.

@@ -3,7 +3,7 @@
 
 Buffers of 0.25 to 4 BDP at 25, 50 and 75 ms; PIE with targets of 0.25 and 1 BDP at 50 ms. The
 paper's two exceptions are buffers that hold no more than NimbusCC's target delay, and PIE with an
-equally small target. Decision where the paper leaves room: PIE's queue holds 4 BDP.
+equally small target. A choice left open by the paper: PIE's queue holds 4 BDP.
 """
 
 from __future__ import annotations

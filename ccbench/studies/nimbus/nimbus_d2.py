@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The detection threshold with a heavy-tailed mix (Goyal et al. 2022, appendix D.2, Figure 25).
 
-The experiment of ``nimbus-8`` with thresholds from 1 to 6. Decision where the paper leaves room:
+The experiment of ``nimbus-8`` with thresholds from 1 to 6. A choice left open by the paper:
 deviations from the fair share are over 5 s, as in its Figure 8.
 """
 

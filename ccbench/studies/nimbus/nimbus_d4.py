@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two bottlenecks in series (Goyal et al. 2022, appendix D.4, Table 4).
 
-192 Mbit/s, then 96 Mbit/s, each with separate elastic or inelastic cross traffic. Decisions where
-the paper leaves room: cross traffic is that of section 7.2, a NewReno flow or Poisson traffic of
-half the link; both queues hold 2 BDP of their link; the status quo is CUBIC; NimbusCC is given the
-slower link's rate.
+192 Mbit/s, then 96 Mbit/s, each with separate elastic or inelastic cross traffic. Choices left open
+by the paper: cross traffic is that of section 7.2, a NewReno flow or Poisson traffic of half the
+link; both queues hold 2 BDP of their link; the status quo is CUBIC; NimbusCC is given the slower
+link's rate.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 """Time to elect a pulser (Goyal et al. 2022, appendix D.5, Table 5).
 
 Eight NimbusCC flows with Vegas start simultaneously and elect a pulser, for several values of κ.
-Runs last 45 s, with 20 seeds for the paper's 20 runs. Decisions where the paper leaves room: a
-pulser is elected when the first flow becomes one (a run without any counts with its duration), and
-the time with several pulsers is a percentage of the whole 45 s.
+Runs last 45 s, with 20 seeds for the paper's 20 runs. Choices left open by the paper: a pulser is
+elected when the first flow becomes one (a run without any counts with its duration), and the time
+with several pulsers is a percentage of the whole 45 s.
 
 The implementation here waits for a whole window of the FFT, 5 s, before flows look for a pulser.
 The paper's flows, which have one after 2.7 s with κ = 2, do not.

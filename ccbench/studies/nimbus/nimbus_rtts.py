@@ -2,9 +2,9 @@
 """Accuracy by the cross traffic's round-trip times (Goyal et al. 2022, section 7.2).
 
 RTTs of 10 to 200 ms, and several elastic flows of 20, 40, ... 100 ms. Inelastic traffic has no RTT
-and runs once. Decisions where the paper leaves room: it does not state the number of "backlogged
-NewReno flows", which is three here; a single one is shown without a verdict. In a mix with n
-elastic flows, the rate of Poisson traffic is the sum of their fair shares.
+and runs once. Choices left open by the paper: it does not state the number of "backlogged NewReno
+flows", which is three here; a single one is shown without a verdict. In a mix with n elastic flows,
+the rate of Poisson traffic is the sum of their fair shares.
 """
 
 from __future__ import annotations

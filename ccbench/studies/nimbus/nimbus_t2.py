@@ -2,9 +2,9 @@
 """NimbusCC's classification of cross traffic (Goyal et al. 2022, Table 2).
 
 One flow competes with NimbusCC. Its class is NimbusCC's verdict for more than half of the time,
-from 10 s on. Decisions where the paper leaves room: the application offers a quarter of the link
-over CUBIC, and the constant stream is half of the link. Linux has neither PCC-Vivace nor a
-congestion control with a fixed window.
+from 10 s on. Choices left open by the paper: the application offers a quarter of the link over
+CUBIC, and the constant stream is half of the link. Linux has neither PCC-Vivace nor a congestion
+control with a fixed window.
 """
 
 from __future__ import annotations

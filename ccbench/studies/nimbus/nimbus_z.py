@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Error of the estimated rate of the cross traffic (Goyal et al. 2022, section 3.1).
 
-Decisions where the paper leaves room: it mentions "several tests with various patterns of cross
-traffic". Here these are the three categories of section 7.2 and the alternating traffic of Figure
-7, from 10 s on, with equal weights. The estimate is the one that NimbusCC computes from its ACKs.
-The true rate is that of the cross traffic accepted by the queue in a window of one RTT, which
-reaches the sender a base RTT later.
+Choices left open by the paper: it mentions "several tests with various patterns of cross traffic".
+Here these are the three categories of section 7.2 and the alternating traffic of Figure 7, from 10
+s on, with equal weights. The estimate is the one that NimbusCC computes from its ACKs. The true
+rate is that of the cross traffic accepted by the queue in a window of one RTT, which reaches the
+sender a base RTT later.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ The testbed is that of sections 5 and 7 of Goyal et al., "Elasticity Detection: 
 Internet Congestion Control" (SIGCOMM 2022): 96 Mbit/s, 50 ms, a drop-tail queue of 2 BDP, one
 backlogged sender under evaluation, and cross traffic.
 
-Decisions where the paper leaves room:
+Choices left open by the paper:
 
 - **The link's rate** is given to NimbusCC, as in the authors' published scripts
   (github.com/mitnebula/nimbus); ``nimbus-13`` studies the effect of a wrong rate.

@@ -4,8 +4,8 @@
 One long transfer starts at 1 s, and four constant-rate flows of 200 Mbit/s are active from 50 to
 400 s, 100 to 150 s, 250 to 350 s, and 460 to 462 s.
 
-Decisions where the paper leaves room: a transfer has adapted to a change when its throughput over
-one round trip is within 10 % of the new bandwidth. The time to re-acquire bandwidth is the longest
+Choices left open by the paper: a transfer has adapted to a change when its throughput over one
+round trip is within 10 % of the new bandwidth. The time to re-acquire bandwidth is the longest
 period with a throughput below nine tenths of the spare bandwidth, from the first change on. NewReno
 has no selective ACKs; the fourth case is Reno with them.
 """

@@ -4,8 +4,8 @@
 One long transfer on 1 Gbit/s for 600 s; the link drops every millionth packet. The paper's figure
 and statements cover the time from 30 to 70 s.
 
-Decision where the paper leaves room: the effect of a loss is the number of round trips with a
-throughput below 95 % of the link, within 100 round trips of the loss's repair.
+A choice left open by the paper: the effect of a loss is the number of round trips with a throughput
+below 95 % of the link, within 100 round trips of the loss's repair.
 """
 
 from __future__ import annotations

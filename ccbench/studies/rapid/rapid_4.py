@@ -4,8 +4,8 @@
 Transfers load a link of 120 Mbit/s with 90 Mbit/s for 40 minutes. The study compares the response
 times in the second half of two runs, in which the same transfers start at the same times.
 
-Decisions where the paper leaves room: Tmix replays a recorded link, which the paper does not name.
-Here transfers start as a Poisson process; sizes are those of web servers (``"web"`` in
+Choices left open by the paper: Tmix replays a recorded link, which the paper does not name. Here
+transfers start as a Poisson process; sizes are those of web servers (``"web"`` in
 :mod:`ccbench.experiment.flow_sizes.named`); round-trip times are 20 to 100 ms, 60 ms on average.
 TCP is NewReno with selective ACKs.
 

@@ -11,8 +11,8 @@ load is a constant-rate flow of 999 Mbit/s for 20 s; an initial flow fills the q
 The variant is a new transfer on an empty link, in slow start. As ns-2 has no handshake, round trips
 count from the first data packet.
 
-Decision where the paper leaves room: the bandwidth is acquired at the beginning of the first round
-trip with a throughput of 95 %.
+A choice left open by the paper: the bandwidth is acquired at the beginning of the first round trip
+with a throughput of 95 %.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The runs of Figures 3.9 and 3.10 of Ware 2024: BBR flows against one flow, after convergence.
 
-Decision where the thesis leaves room: it measures for d seconds after convergence, determined by
+A choice left open by the thesis: it measures for d seconds after convergence, determined by
 inspection of traces (section 5.2). Against CUBIC one BBR flow settles within 10 minutes in the
 longest queue (see ``ware_3_4.py``), and against Reno within 5. Here the d seconds begin after twice
 that time, for all queues.

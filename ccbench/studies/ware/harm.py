@@ -4,7 +4,7 @@
 A study measures runs one at a time, but harm needs two: each run is reduced to the throughput of
 its flows over time, and the two runs of a pair are combined in the table.
 
-Decisions where the thesis leaves room: it states neither the testbed's noise nor the number of
+Choices left open by the thesis: it states neither the testbed's noise nor the number of
 repetitions. Here the path has typical noise (:func:`ccbench.experiment.noise.typical`), and each
 experiment runs with several seeds.
 """

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Searches for harm of Westwood to Reno, for the studies of Ware's section 5.5.
 
-Decisions where the thesis leaves room: it does not say whether copies count among the top
-scenarios. Here they do not, so that a search that finds one network twenty times has found it once.
-The thesis's sweep has 3500 scenarios; the sweep here has 960, or with ``full`` 3125, which are
-grids with about equal numbers of levels per gene. "Better" here means a higher median of the 100
-most harmful scenarios.
+Choices left open by the thesis: it does not say whether copies count among the top scenarios. Here
+they do not, so that a search that finds one network twenty times has found it once. The thesis's
+sweep has 3500 scenarios; the sweep here has 960, or with ``full`` 3125, which are grids with about
+equal numbers of levels per gene. "Better" here means a higher median of the 100 most harmful
+scenarios.
 
 A search selects the largest of many noisy values. Such a value is partly due to chance, the more so
 the more similar the scenarios are (:mod:`ccbench.raygen.selection`). The comparisons therefore

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The testbed of Ware's section 3.2, used by all experiments of chapter 3.
 
-Decisions where the thesis leaves room: its queues are powers of two packets, the nearest to the
-given number of bandwidth-delay products (33 packets). It calls 1024 packets both 32 BDP (Figure
-3.7's testbed) and 64 BDP (caption of Figure 3.3); by its own rule, which is used here, 1024 are 32
-BDP. It states neither the testbed's noise nor the number of repetitions: here the path has typical
-noise (:func:`ccbench.experiment.noise.typical`), and each experiment runs with several seeds.
+Choices left open by the thesis: its queues are powers of two packets, the nearest to the given
+number of bandwidth-delay products (33 packets). It calls 1024 packets both 32 BDP (Figure 3.7's
+testbed) and 64 BDP (caption of Figure 3.3); by its own rule, which is used here, 1024 are 32 BDP.
+It states neither the testbed's noise nor the number of repetitions: here the path has typical noise
+(:func:`ccbench.experiment.noise.typical`), and each experiment runs with several seeds.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
 Each CCA sends in each of the four settings for as long as a server is queried. Bytes are counted
 after the link.
 
-Decision where the thesis leaves room: its mean is over the 13 CCAs that Gordon supports, of which
-it names 11 by leaving out four (section 2.4.1); here it is over those 11.
+A choice left open by the thesis: its mean is over the 13 CCAs that Gordon supports, of which it
+names 11 by leaving out four (section 2.4.1); here it is over those 11.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The model of BBR's fraction of the link compared with the kernel (Ware 2024, Figure 3.10).
 
-Decision where the thesis leaves room: it does not state the reference of its percentage error. Here
-the reference is the measured fraction, so that 5 % of a fraction of 0.4 are 0.02.
+A choice left open by the thesis: it does not state the reference of its percentage error. Here the
+reference is the measured fraction, so that 5 % of a fraction of 0.4 are 0.02.
 """
 
 from __future__ import annotations

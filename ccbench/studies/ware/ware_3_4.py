@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convergence of BBR against CUBIC, and the effect of the measurement interval (Ware, Figure 3.4).
 
-Decision where the thesis leaves room: it determined convergence by inspection of traces (section
-5.2). Two times are measured here. `converged_s` is that of its own later detector (Algorithm 1,
+A choice left open by the thesis: it determined convergence by inspection of traces (section 5.2).
+Two times are measured here. `converged_s` is that of its own later detector (Algorithm 1,
 :func:`ccbench.harm.converged_at`), which looks for stable swings, not for a stable share: in short
 queues, where BBR has its share from the beginning, it returns times of minutes, which vary with the
 seed. `settled_s` is the middle of the first 30 s in which BBR's mean is within 10 % of that of the

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One BBR flow against sixteen CUBIC flows over time (Ware 2024, Figure 3.5).
 
-Decisions where the thesis leaves room: it states neither the duration of the run nor the part of it
-that its share refers to. Here the share is that of the last third of 20 minutes. Throughput is
-measured after the queue: a receiver delivers data in order only, so that every loss would be a dip
-in goodput. A dip begins where BBR falls below half of its mean, and its depth is its lowest half
+Choices left open by the thesis: it states neither the duration of the run nor the part of it that
+its share refers to. Here the share is that of the last third of 20 minutes. Throughput is measured
+after the queue: a receiver delivers data in order only, so that every loss would be a dip in
+goodput. A dip begins where BBR falls below half of its mean, and its depth is its lowest half
 second.
 """
 

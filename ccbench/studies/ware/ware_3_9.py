@@ -7,9 +7,8 @@ window of at most 4 packets is therefore a ProbeRTT if it lasts 0.2 s, the minim
 ProbeRTT; shorter sequences are recoveries from a loss. The probe time of a run is the mean over its
 BBR flows.
 
-Decision where the thesis leaves room: its text states a link of 15 Mbit/s, the caption of the
-figure 10. The link here has 10; for a queue of a given number of BDPs, (3.11) gives the same result
-for both.
+A choice left open by the thesis: its text states a link of 15 Mbit/s, the caption of the figure 10.
+The link here has 10; for a queue of a given number of BDPs, (3.11) gives the same result for both.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Harm over the whole run compared with harm after convergence (Ware 2024, Figure 5.10).
 
-Decisions where the thesis leaves room: it takes the settings of Zeynali et al. without stating
-their queue lengths; here these are 1024 and 4096 packets (one bandwidth-delay product is 833), with
-five seeds each. Its "difference in harm" in percent is here the difference of two relative harms
-times 100, as a percentage of a relative harm, which is 0 for equal shares, would be meaningless.
-"Later" times of convergence are here those from the median on, and "at 200 s" is from 180 to 220 s.
-The thesis also has BBRv3, which Linux lacks.
+Choices left open by the thesis: it takes the settings of Zeynali et al. without stating their queue
+lengths; here these are 1024 and 4096 packets (one bandwidth-delay product is 833), with five seeds
+each. Its "difference in harm" in percent is here the difference of two relative harms times 100, as
+a percentage of a relative harm, which is 0 for equal shares, would be meaningless. "Later" times of
+convergence are here those from the median on, and "at 200 s" is from 180 to 220 s. The thesis also
+has BBRv3, which Linux lacks.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@
 The thesis normalises each gene by its maximum and minimum, "so the ranges of the values does not
 impact the distance", and then takes Euclidean distances.
 
-Decision where the thesis leaves room: it does not state the set of scenarios of these maxima and
-minima. Here it is the set of compared scenarios, the top 20 of the genetic algorithm and of random
-search together: with ranges of each search's own, twenty nearly equal scenarios would look as
-varied as twenty from the whole space. The surrogate's scenarios, which the thesis does not have,
-use the same scale.
+A choice left open by the thesis: it does not state the set of scenarios of these maxima and minima.
+Here it is the set of compared scenarios, the top 20 of the genetic algorithm and of random search
+together: with ranges of each search's own, twenty nearly equal scenarios would look as varied as
+twenty from the whole space. The surrogate's scenarios, which the thesis does not have, use the same
+scale.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Absolute and relative harm compared with Jain's index (Ware 2024, Figures 5.1 and 5.2).
 
-Decisions where the thesis leaves room: it does not name the networks; here they are links of 10, 50
-and 100 Mbit/s, round-trip times of 20 and 100 ms, and queues of 0.5, 2 and 8 BDP, with five seeds
-each. Its "high" index is here at least 0.95, and its index of 0.8 is within 0.05 of that.
+Choices left open by the thesis: it does not name the networks; here they are links of 10, 50 and
+100 Mbit/s, round-trip times of 20 and 100 ms, and queues of 0.5, 2 and 8 BDP, with five seeds each.
+Its "high" index is here at least 0.95, and its index of 0.8 is within 0.05 of that.
 """
 
 from __future__ import annotations

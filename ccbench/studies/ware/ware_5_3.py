@@ -4,8 +4,8 @@
 Both measures cover whole runs: the thesis explains an index by the first 150 s of its run, and only
 discusses convergence after this example.
 
-Decision where the thesis leaves room: it names queues of 2048 and 4096 packets only; here they are
-the powers of two from 64 to 4096. It also has BBRv3, which Linux lacks.
+A choice left open by the thesis: it names queues of 2048 and 4096 packets only; here they are the
+powers of two from 64 to 4096. It also has BBRv3, which Linux lacks.
 """
 
 from __future__ import annotations

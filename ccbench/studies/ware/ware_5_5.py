@@ -5,10 +5,10 @@ One CUBIC flow and one BBR flow swing by half of the link throughout their run. 
 a fixed point should not consider them converged, and Algorithm 1 should. Eight CUBIC flows at a
 short queue are the thesis's example of the opposite.
 
-Decisions where the thesis leaves room: a flow's distance from the mean of all later values is
-defined for every second, and the flows "hover around" some of them. Here it is the median over the
-seconds up to 120, which have at least a minute of later values. The thesis shows one run of each;
-here there are ten, with typical noise.
+Choices left open by the thesis: a flow's distance from the mean of all later values is defined for
+every second, and the flows "hover around" some of them. Here it is the median over the seconds up
+to 120, which have at least a minute of later values. The thesis shows one run of each; here there
+are ten, with typical noise.
 """
 
 from __future__ import annotations
