@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a switch with BFC keeps (Goyal, chapter 3): the queue of each flow that has packets, and for
-// each queue upstream how many of its packets came to a queue that was too long.
+// State of a BFC switch (Goyal, chapter 3): the queue of each flow with packets, and for each
+// upstream queue the number of its packets that arrived at a queue above the threshold.
 
 #pragma once
 
@@ -14,14 +14,14 @@
 
 namespace ccbench::datacenter {
 
-// The part of the flow table that belongs to an egress port (3.3.3.1).
+// An egress port's part of the flow table (3.3.3.1).
 class FlowTable {
  public:
   FlowTable() = default;
   FlowTable(std::uint32_t entries, Time sticky) : entries_(entries), sticky_(sticky) {}
 
-  // The queue of a packet that comes in. `counted` says whether its departure will be noted. The
-  // assignment holds while the flow has packets here, and for a while after that.
+  // Returns the queue of an arriving packet. `counted`: its departure will be recorded. The
+  // assignment holds while the flow has packets here, and for the sticky time after that.
   std::uint16_t enqueue(std::uint32_t hash, Time now, bool counted, QueueBitmap& empty,
                         std::uint32_t first_queue, std::uint32_t queues, Random& random) {
     Entry& entry = entries_[place(hash)];
@@ -41,7 +41,7 @@ class FlowTable {
     entry.touched = now;
   }
 
-  // Packets that are noted in all entries.
+  // Total number of packets recorded in all entries.
   std::uint64_t size() const {
     std::uint64_t total = 0;
     for (const Entry& entry : entries_) total += entry.size;
@@ -66,7 +66,7 @@ class FlowTable {
 // The pause counters of the queues at the other end of a link (3.3.3.2).
 class PauseCounters {
  public:
-  // Each says whether the queue is to be paused, or resumed, now.
+  // Each returns whether the queue must now be paused, or resumed.
   bool increment(std::uint32_t queue) {
     if (queue >= counters_.size()) counters_.resize(queue + 1);
     return ++counters_[queue] == 1;

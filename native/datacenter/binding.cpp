@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The simulator's interface to Python: one function, and the digest of its sources. The caller has
-// checked everything; it passes flat arrays and the settings by name, and gets arrays back.
+// The simulator's interface to Python: one function, and the digest of its sources. The caller
+// validates all arguments and passes flat arrays and settings by name; it receives arrays.
 
 #include "binding.h"
 
@@ -33,7 +33,7 @@ nb::object array(std::vector<T> values) {
   return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
 }
 
-// Settings by name; each must be asked for.
+// Settings by name; each must be read.
 class Named {
  public:
   explicit Named(const nb::dict& values) : values_(values) {}
@@ -112,7 +112,7 @@ Settings settings(const nb::dict& values) {
   return s;
 }
 
-// A column of the ports' counts.
+// A column of the port counts.
 template <typename T>
 nb::object column(const std::vector<PortCounts>& ports, T PortCounts::*member) {
   std::vector<T> values;

@@ -9,7 +9,7 @@ namespace ccbench::datacenter {
 // Adds datacenter_simulate() to the extension module.
 void bind(nanobind::module_& module);
 
-// Adds DatacenterSwitch, a switch of the simulator by itself, for tests.
+// Adds DatacenterSwitch, a single switch of the simulator, for tests.
 void bind_probe(nanobind::module_& module);
 
 }  // namespace ccbench::datacenter

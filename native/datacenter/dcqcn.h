@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DCQCN's sender (Zhu et al., SIGCOMM 2015, section 3.2). A notification cuts the rate; a timer and a
-// counter of bytes bring it back: half the way to where it was a few times, then beyond.
+// DCQCN's sender (Zhu et al., SIGCOMM 2015, section 3.2). A notification cuts the rate; a timer and
+// a byte counter restore it: a few times by half of the distance to its earlier value, then beyond.
 
 #pragma once
 
@@ -18,7 +18,7 @@ inline void start_dcqcn(Flow& flow) { flow.dcqcn.alpha = 1; }
 inline void dcqcn_notification(Flow& flow, Time now, double line_mbps, const Settings& settings) {
   DcqcnState& state = flow.dcqcn;
   const double rate = flow.rate_mbps > 0 ? flow.rate_mbps : line_mbps;
-  // Without notifications alpha shrinks in every interval: done here for all that have passed.
+  // Without notifications alpha decreases in every interval; this applies all elapsed intervals.
   if (state.notified) {
     const auto intervals = (now - state.alpha_at) / settings.dcqcn_alpha_interval;
     state.alpha *= std::pow(1 - settings.dcqcn_gain, static_cast<double>(intervals));
@@ -44,11 +44,11 @@ inline void dcqcn_increase(Flow& flow, double line_mbps, const Settings& setting
   }
   state.target_mbps = std::min(state.target_mbps, line_mbps);
   flow.rate_mbps = (flow.rate_mbps + state.target_mbps) / 2;
-  // Half the way again and again never gets there.
+  // Repeated halving of the distance never reaches the line rate.
   if (flow.rate_mbps > 0.999 * line_mbps) flow.rate_mbps = 0;
 }
 
-// Returns whether the byte counter has come round.
+// Returns whether the byte counter has expired.
 inline bool dcqcn_count(Flow& flow, std::uint32_t bytes, const Settings& settings) {
   DcqcnState& state = flow.dcqcn;
   state.counted_bytes += bytes;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257), from a window of its own choice on: no slow start.
-// The window is cut by half the share of marked packets, and then stays as it is for a window of data,
-// as TCP does that reduces its window; else it grows by a packet in that time. Such a time ends with
-// the ACK of a packet that was sent after its begin, not with that of the last one before: the latter
-// still tells of the queue that the cut was for.
+// DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257) with a given initial window and without slow
+// start. The window is cut by half the share of marked packets and then stays constant for a window
+// of data, as in TCP after a reduction; otherwise it grows by a packet in that time. Such a period
+// ends with the ACK of a packet sent after its start, not with that of the last packet sent before:
+// the latter still reflects the queue that caused the cut.
 
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The end-to-end control that goes with BFC (Goyal, algorithm 2): the window keeps the RTT near a
-// target, in steps of at most a packet per ACK.
+// BFC's end-to-end control (Goyal, algorithm 2): the window keeps the RTT near a target, in steps
+// of at most a packet per ACK.
 
 #pragma once
 

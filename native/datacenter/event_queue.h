@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The events to come, in order of time; those of the same instant in order of their sources.
+// Pending events in order of time, and of their sources at equal times.
 //
-// A source (one end of a link, a timer of a flow) has at most one event pending, so that an event is
-// no more than its source's number, and its node is where the source's number says: nothing is
-// allocated. Links make nearly all events, and look ahead no further than their delay. These go into
-// a wheel of slots, each a short sorted list, found through a bitmap; the rare ones beyond its
-// horizon go into a heap.
+// A source (one end of a link, a timer of a flow) has at most one pending event. An event is
+// therefore just its source's number, stored in a node at that index, and nothing is allocated.
+// Links create nearly all events, at most their delay ahead. These go into a wheel of slots, each a
+// short sorted list, found through a bitmap; the rare events beyond the wheel's horizon go into a
+// heap.
 
 #pragma once
 
@@ -22,7 +22,7 @@ namespace ccbench::datacenter {
 
 class EventQueue {
  public:
-  // `horizon` is how far ahead most events are scheduled.
+  // `horizon`: how far ahead most events are scheduled.
   EventQueue(std::uint32_t sources, Time horizon) : nodes_(sources), heads_(Slots, None) {
     while ((static_cast<Time>(Slots - 1) << shift_) < horizon) ++shift_;
   }
@@ -31,7 +31,7 @@ class EventQueue {
     if (count > nodes_.size()) nodes_.resize(count);
   }
 
-  // `source` has no event pending, and `time` is not before the last event that was taken.
+  // `source` has no pending event, and `time` is not before the last event taken.
   void schedule(std::uint32_t source, Time time) {
     if ((time >> shift_) - (now_ >> shift_) >= Slots) {
       far_.push_back({time, source});
@@ -58,7 +58,7 @@ class EventQueue {
     return next_is_far_ ? far_.front().time : near_slot_ == None ? Never : near.time;
   }
 
-  // Takes the event that next_time() has found, and returns its source.
+  // Takes the event found by next_time(), and returns its source.
   std::uint32_t take() {
     if (next_is_far_) {
       std::pop_heap(far_.begin(), far_.end(), later);
@@ -79,7 +79,7 @@ class EventQueue {
     return source;
   }
 
-  // Time passes without an event.
+  // Advances the time without an event.
   void advance(Time now) { now_ = now; }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state of a flow at its sender, at its receiver and in the queues on its way. It exists from the
-// flow's start until the last of its packets and timers is gone.
+// The state of a flow at its sender, at its receiver and in the queues on its path. It exists from
+// the flow's start until its last packets and timers are gone.
 
 #pragma once
 
@@ -18,8 +18,8 @@ namespace ccbench::datacenter {
 
 struct DctcpState {
   double alpha;
-  std::uint32_t window_end;  // what must be acknowledged before alpha is updated
-  std::uint32_t cut_end;     // and before the window is cut again
+  std::uint32_t window_end;  // must be acknowledged before the next update of alpha
+  std::uint32_t cut_end;     // must be acknowledged before the next cut of the window
   std::uint32_t acked;
   std::uint32_t marked;
 };
@@ -30,8 +30,8 @@ struct DcqcnState {
   double counted_bytes;  // since the byte counter's last step
   std::uint32_t byte_steps;
   std::uint32_t time_steps;
-  Time alpha_at;     // when alpha was updated last
-  Time increase_at;  // when the timer's next step is due
+  Time alpha_at;     // last update of alpha
+  Time increase_at;  // next step of the timer
   bool notified;     // ever
 };
 
@@ -49,11 +49,11 @@ enum class Timer : std::uint8_t { pace, retransmission, increase };
 constexpr std::uint32_t TimersPerFlow = 3;
 
 struct Flow {
-  std::uint32_t id;    // its place in the traffic
-  std::uint32_t hash;  // of its identifier
+  std::uint32_t id;    // index in the traffic
+  std::uint32_t hash;  // of the flow's identifier
   std::uint32_t source;
   std::uint32_t destination;
-  std::uint32_t packets;     // None: without end
+  std::uint32_t packets;     // None: unlimited
   std::uint32_t last_bytes;  // payload of the last packet
   bool incast;
 
@@ -61,18 +61,18 @@ struct Flow {
   std::uint32_t next_number;
   std::uint32_t acked;
   double window_bytes;  // on the wire
-  double rate_mbps;     // 0: as the link
+  double rate_mbps;     // 0: the link's rate
   Time next_send;
-  Time progress;  // when an ACK moved it last
+  Time progress;  // time of the last ACK that advanced it
   std::uint32_t next_ready;
   std::uint16_t nic_queue;
   bool in_nic_queue;
   bool ready;
-  std::uint8_t timers;  // those pending, a bit each
+  std::uint8_t timers;  // pending timers, one bit each
 
   // The receiver.
   std::uint32_t expected;
-  std::uint32_t refused;  // the packet that it has asked for again
+  std::uint32_t refused;  // the packet last requested again
   Time last_notification;
 
   // The network.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What hosts do: start flows, send within window and rate, acknowledge, and go back to the packet that
-// is missing (Go-Back-N).
+// Hosts: start flows, send within window and rate, acknowledge, and retransmit from the missing
+// packet (Go-Back-N).
 
 #include <algorithm>
 
@@ -19,8 +19,8 @@ void Network::start_flow(std::uint32_t id) {
   events_.add_sources(2 * static_cast<std::uint32_t>(ports_.size()) +
                       TimersPerFlow * flows_.capacity());
   Flow& flow = flows_[slot];
-  // Flows are told apart by their ends and their start, not by their place in the traffic, which
-  // changes with every other flow.
+  // Flows are identified by their ends and start, not by their index in the traffic, which depends
+  // on other flows.
   if (id > 0 && specs_[id - 1].start != spec.start) starting_.clear();
   const std::uint32_t alike = starting_[{spec.source, spec.destination}]++;
   const std::uint64_t identifier = derived(settings_.seed, Purpose::flow, spec.source,
@@ -105,7 +105,7 @@ void Network::fire(std::uint32_t slot, Timer timer) {
   }
 }
 
-// Puts a flow among those that may send, if it may; a later time sets a timer.
+// Adds a flow to those that may send if it may; otherwise sets a timer if it may later.
 void Network::make_ready(std::uint32_t slot) {
   Flow& flow = flows_[slot];
   if (flow.ready || flow.all_sent()) return;
@@ -121,7 +121,7 @@ void Network::make_ready(std::uint32_t slot) {
   nic.push(flows_, slot);
 }
 
-// The next packet of the flow whose turn it is.
+// The next packet of the next flow.
 PacketId Network::next_packet(std::uint32_t host) {
   Nic& nic = nics_[host];
   const std::uint32_t slot = nic.pop(flows_);
@@ -165,7 +165,7 @@ void Network::host_receive(PacketId id) {
   packets_[id].kind == Kind::data ? receive_data(id) : receive_ack(id);
 }
 
-// Data becomes its own ACK, if one is due.
+// Turns a data packet into its own ACK, if one is due.
 void Network::receive_data(PacketId id) {
   Packet& packet = packets_[id];
   Flow& flow = flows_[packet.flow];
@@ -183,7 +183,7 @@ void Network::receive_data(PacketId id) {
     due = flow.expected % settings_.packets_per_ack == 0 || flow.expected == flow.packets;
     packet.kind = Kind::ack;
   } else if (packet.number > flow.expected) {
-    due = flow.refused != flow.expected;  // the sender has not been told
+    due = flow.refused != flow.expected;  // the sender has not been notified
     flow.refused = flow.expected;
     packet.kind = due ? Kind::nack : Kind::ack;
   } else {
@@ -225,7 +225,7 @@ void Network::receive_ack(PacketId id) {
     }
   }
   if (packet.kind == Kind::nack && packet.number == flow.acked) go_back(flow);
-  if (flow.ready && flow.all_sent()) {  // what it would have sent again has arrived after all
+  if (flow.ready && flow.all_sent()) {  // packets due for retransmission have arrived after all
     nics_[flow.source].remove(flows_, slot);
     nics_[flow.source].release(flow);
   }
@@ -283,7 +283,7 @@ void Network::time_out(std::uint32_t slot) {
   set_timer(slot, Timer::retransmission, flow.progress + settings_.retransmission_timeout);
 }
 
-// The flow's state goes once nothing refers to it any more.
+// Frees the flow's state once nothing refers to it any more.
 void Network::release_if_over(std::uint32_t slot) {
   Flow& flow = flows_[slot];
   if (!flow.all_acked() || flow.live_packets > 0 || flow.timers != 0) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HPCC's sender (Li et al., SIGCOMM 2019, algorithm 1). Each ACK brings what every link on the way has
-// sent and what is queued before it; the window follows the link that is used most.
+// HPCC's sender (Li et al., SIGCOMM 2019, algorithm 1). Each ACK carries the bytes sent and queued
+// at every link of the path; the window follows the most utilised link.
 
 #pragma once
 
@@ -20,7 +20,7 @@ inline void start_hpcc(Flow& flow) {
   state.update_at = 0;
 }
 
-// MeasureInflight: the moving average of the largest share of a link's BDP that is on its way.
+// MeasureInflight: the moving average of the largest share of a link's BDP in flight.
 inline void hpcc_measure(HpccState& state, const Telemetries& now, std::uint32_t hops,
                          Time base_rtt) {
   double largest = 0;

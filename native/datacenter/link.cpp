@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ports send what they have, one packet after the other: pause frames first, then ACKs, then data.
+// Ports send their packets one by one: pause frames first, then ACKs, then data.
 
 #include "network.h"
 
 namespace ccbench::datacenter {
 
-// There may be something new to send.
+// Starts sending if the port is idle; there may be new packets.
 void Network::kick(std::uint32_t index) {
   Port& port = ports_[index];
   if (port.awake) return;
@@ -18,7 +18,7 @@ void Network::kick(std::uint32_t index) {
   }
 }
 
-// The transmitter is free.
+// Sends the next packet; the transmitter is free.
 void Network::send_next(std::uint32_t index) {
   Port& port = ports_[index];
   const bool host = is_host(port.from);
@@ -57,7 +57,7 @@ void Network::transmit(std::uint32_t index, PacketId id) {
   port.flying.push(packets_, id);
 }
 
-// A frame to the other end of the link: pause or resume.
+// Sends a pause or resume frame to the other end of the link.
 void Network::send_frame(std::uint32_t index, Kind kind, std::uint32_t number) {
   const PacketId id = packets_.take();
   ++results_.created_packets;
@@ -66,7 +66,7 @@ void Network::send_frame(std::uint32_t index, Kind kind, std::uint32_t number) {
   packet.flow = None;
   packet.kind = kind;
   packet.number = number;
-  packet.bytes = 64;  // the smallest frame of Ethernet
+  packet.bytes = 64;  // the minimum size of an Ethernet frame
   ports_[index].urgent.push(packets_, id);
   kick(index);
 }

@@ -63,7 +63,7 @@ Network::Network(const Settings& settings, std::uint32_t hosts, std::uint32_t no
       port.empty = QueueBitmap(settings.queues, settings.incast_label ? 1 : 0);
     }
   }
-  // PFC keeps as much of the buffer as may still come in over each link once it is asked to stop.
+  // PFC reserves the amount that may still arrive over each link after a pause frame.
   for (Switch& at : switches_) at.pfc_buffer = settings.buffer_bytes;
   for (const Port& port : ports_) {
     if (is_host(port.to)) continue;
@@ -204,8 +204,8 @@ void Network::finish() {
   check_conservation();
 }
 
-// Every packet that was made has been consumed or dropped, or is where it should be: on a link or in a
-// queue. Buffers, ingress counts and BFC's tables hold what the queues hold.
+// Every created packet has been consumed or dropped, or is on a link or in a queue. Buffers,
+// ingress counts and BFC's tables match the contents of the queues.
 void Network::check_conservation() {
   const auto require = [](bool holds, const char* what) {
     if (!holds) throw std::logic_error(std::string("packets are not conserved: ") + what);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The simulation: hosts and switches, and the packets between them. A packet that a port has begun
-// to send is on the link until it has arrived as a whole (store and forward); of a link's packets
-// only the first has an event, and a transmitter only if something waits for it.
+// The simulation: hosts, switches, and the packets between them. A packet whose transmission has
+// begun is on the link until it has arrived completely (store and forward). Of a link's packets
+// only the first has an event; a transmitter has an event only if something waits for it.
 
 #pragma once
 
@@ -25,24 +25,24 @@ namespace ccbench::datacenter {
 
 struct Switch {
   std::int64_t used = 0;        // bytes of data
-  std::int64_t pfc_buffer = 0;  // what there is besides the headroom
+  std::int64_t pfc_buffer = 0;  // available besides the headroom
   std::uint64_t peak = 0;
 };
 
 class Network {
  public:
-  // Flows are in order of their start. Throws std::invalid_argument if a host cannot be reached.
+  // Flows are ordered by start. Throws std::invalid_argument if a host cannot be reached.
   Network(const Settings& settings, std::uint32_t hosts, std::uint32_t nodes,
           const std::vector<PortSpec>& ports, std::vector<FlowSpec> flows);
 
-  // `poll` is called now and then with the time; what it throws ends the simulation. Throws
-  // std::logic_error if a packet or a byte has got lost.
+  // `poll` is called occasionally with the time; an exception of it ends the simulation. Throws
+  // std::logic_error if a packet or a byte was lost.
   Results run(const std::function<void(Time)>& poll);
 
  private:
   friend class Probe;
 
-  // network.cpp: time passes.
+  // network.cpp: events.
   void dispatch(std::uint32_t source);
   void fire(std::uint32_t slot, Timer timer);
   void arrive(std::uint32_t port);
@@ -51,7 +51,7 @@ class Network {
   void finish();
   void check_conservation();
 
-  // link.cpp: ports send.
+  // link.cpp: ports.
   void kick(std::uint32_t port);
   void send_next(std::uint32_t port);
   void transmit(std::uint32_t port, PacketId id);
@@ -60,7 +60,7 @@ class Network {
   void go_on(std::uint32_t port);
   void free_packet(PacketId id);
 
-  // host.cpp: what hosts do.
+  // host.cpp: hosts.
   void start_flow(std::uint32_t id);
   void make_ready(std::uint32_t slot);
   PacketId next_packet(std::uint32_t host);
@@ -73,7 +73,7 @@ class Network {
   void release_if_over(std::uint32_t slot);
   void set_timer(std::uint32_t slot, Timer timer, Time time);
 
-  // switch.cpp: what switches do.
+  // switch.cpp: switches.
   void switch_receive(PacketId id, std::uint32_t from_port);
   void enqueue(PacketId id, std::uint32_t from_port);
   void dequeued(std::uint32_t port, PacketId id);
@@ -105,9 +105,9 @@ class Network {
   std::vector<Switch> switches_;
   Time now_ = 0;
   std::uint32_t started_ = 0;
-  // Of the flows that start now, how many have each source and destination.
+  // Number of flows per source and destination that start now.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> starting_;
-  std::uint64_t unacknowledged_ = 0;  // flows with an end whose sender awaits ACKs
+  std::uint64_t unacknowledged_ = 0;  // limited flows whose sender awaits ACKs
   std::uint64_t delivered_ = 0;
   std::uint64_t delivered_long_ = 0;
   Results results_;

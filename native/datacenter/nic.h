@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A host's network card: the flows that may send now, in queues that a switch can pause. Queues take
-// turns, and so do the flows of a queue; with SRF the flow with the least left is next.
+// A host's network card: the flows that may send, in queues that a switch can pause. Queues and the
+// flows of a queue are served round robin; with SRF the flow with the least remaining data is next.
 
 #pragma once
 
@@ -17,7 +17,7 @@ namespace ccbench::datacenter {
 
 class Nic {
  public:
-  // No `queues` stands for as many as it takes: then no flow gets one that is paused.
+  // Without `queues`, their number is unlimited, and no flow is assigned a paused queue.
   Nic(std::uint32_t queues, bool shortest_first, Random random)
       : random_(random),
         queues_(queues),
@@ -27,7 +27,7 @@ class Nic {
 
   bool idle() const { return ring_.size() == 0; }
 
-  // A queue for a flow that has something to send: an empty one if there is one.
+  // Assigns a queue to a flow with data to send: an empty queue if there is one.
   void assign(Flow& flow) {
     std::uint32_t found = empty_.find();
     const auto count = static_cast<std::uint32_t>(queues_.size());
@@ -62,7 +62,7 @@ class Nic {
     if (!queue.paused) ring_.join(queues_, flow.nic_queue);
   }
 
-  // The flow whose turn it is; it must be pushed again to have another one. The card is not idle.
+  // The next flow, which must be pushed again to be served again. The card must not be idle.
   std::uint32_t pop(FlowPool& flows) {
     if (shortest_first_) return pop_shortest(flows);
     const std::uint32_t index = ring_.first();
@@ -78,7 +78,7 @@ class Nic {
     return slot;
   }
 
-  // The flow may not send any more.
+  // The flow may no longer send.
   void remove(FlowPool& flows, std::uint32_t slot) {
     const std::uint32_t index = flows[slot].nic_queue;
     std::uint32_t before = None;
@@ -103,12 +103,12 @@ class Nic {
   }
 
  private:
-  static constexpr std::uint32_t MostQueues = 0xffff;  // packets have 16 bits for the number
+  static constexpr std::uint32_t MostQueues = 0xffff;  // limited by the 16 bits of a packet's queue
 
   struct Queue {
-    std::uint32_t head = None;  // of the flows that may send
+    std::uint32_t head = None;  // first flow that may send
     std::uint32_t tail = None;
-    std::uint32_t flows = 0;  // that have it, may they send or not
+    std::uint32_t flows = 0;  // flows assigned to it, whether they may send or not
     std::uint32_t next = None;
     std::uint32_t previous = None;
     bool paused = false;
@@ -153,7 +153,7 @@ class Nic {
   Random random_;
   std::vector<Queue> queues_;
   QueueBitmap empty_;
-  Ring ring_;  // of the queues that have flows that may send, and are not paused
+  Ring ring_;  // unpaused queues with flows that may send
   bool grows_;
   bool shortest_first_;
 };

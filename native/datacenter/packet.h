@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packets, all of which live in one pool and are named by their place in it.
+// Packets, which live in one pool and are identified by their index in it.
 
 #pragma once
 
@@ -14,32 +14,32 @@ namespace ccbench::datacenter {
 
 using PacketId = std::uint32_t;
 constexpr std::uint32_t None = 0xffffffff;
-// Links on the way from a host to another.
+// Maximum number of links between two hosts.
 constexpr int MaxHops = 8;
 
 enum class Kind : std::uint8_t { data, ack, nack, pfc_pause, pfc_resume, bfc_pause, bfc_resume };
 
 struct alignas(64) Packet {
-  Time time;                 // on a link: when it arrives; in a queue: when it came
-  Time sent;                 // when its data left the sender; an ACK carries it back
-  PacketId next;             // in the list that it is in
-  std::uint32_t flow;        // None for frames that switches exchange
+  Time time;                 // on a link: arrival; in a queue: time of joining it
+  Time sent;                 // departure of its data from the sender; returned by an ACK
+  PacketId next;             // in its list
+  std::uint32_t flow;        // None for frames between switches
   std::uint32_t number;      // data: which packet of its flow; ACK: the next one that is missing;
                              // pause and resume of BFC: the queue
-  std::uint32_t remaining;   // packets of the flow still to come, this one included
-  std::uint32_t ingress;     // the port that sent it to the switch where it is now
+  std::uint32_t remaining;   // packets of the flow to be sent, including this one
+  std::uint32_t ingress;     // the port that sent it to its current switch
   std::uint16_t bytes;       // on the wire
-  std::uint16_t queue;       // where it is queued, or was last
-  std::uint16_t upstream_queue;  // where it was queued one hop before
+  std::uint16_t queue;       // current or last queue
+  std::uint16_t upstream_queue;  // queue at the previous hop
   Kind kind;
   std::uint8_t hop;
-  bool marked;    // congestion experienced; an ACK carries it back
-  bool notifies;  // an ACK that stands for a congestion notification of DCQCN
-  bool counted;   // in the pause counter of the switch where it is
-  bool sampled;   // in the flow table of the switch where it is
+  bool marked;    // congestion experienced; returned by an ACK
+  bool notifies;  // an ACK that is also a congestion notification of DCQCN
+  bool counted;   // in the pause counter of its current switch
+  bool sampled;   // in the flow table of its current switch
 };
 
-// What a switch writes into a packet for HPCC when it leaves.
+// Telemetry that a switch writes into a departing packet for HPCC.
 struct Telemetry {
   Time time;
   std::uint64_t sent_bytes;
@@ -50,7 +50,7 @@ using Telemetries = std::array<Telemetry, MaxHops>;
 
 class PacketPool {
  public:
-  // With `telemetry`, every packet has room for it.
+  // With `telemetry`, every packet has space for it.
   explicit PacketPool(bool telemetry) : telemetry_(telemetry) {}
 
   Packet& operator[](PacketId id) { return packets_[id]; }

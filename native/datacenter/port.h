@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A port with the link that it sends over, and what the node at the other end of the link notes
-// about what comes in.
+// A port with its outgoing link, and the state at the other end of the link for arriving packets.
 
 #pragma once
 
@@ -19,7 +18,7 @@
 namespace ccbench::datacenter {
 
 struct Port {
-  // Its streams are derived from `seed`.
+  // Its random streams are derived from `seed`.
   Port(const PortSpec& spec, std::uint64_t seed)
       : to(spec.to),
         from(spec.from),
@@ -34,23 +33,23 @@ struct Port {
     return byte_time > 0 ? bytes * byte_time : datacenter::serialisation(bytes, rate_mbps);
   }
 
-  Time free_at = 0;      // when the transmitter is
-  bool awake = false;    // there is an event when it is free
+  Time free_at = 0;      // end of the current transmission
+  bool awake = false;    // there is an event at that time
   bool stopped = false;  // by PFC
   std::uint32_t to;
   std::uint32_t from;
   std::uint32_t reverse = None;
   std::int64_t rate_mbps;
   Time delay;
-  Time byte_time;  // 0 if it is no whole number
+  Time byte_time;  // 0 if not a whole number
 
   PacketList flying;  // on the link
   PacketList urgent;  // pause and resume
   PacketList acks;
   Scheduler data;  // of a switch
 
-  std::uint32_t active_flows = 0;  // that have packets in `data`
-  std::int64_t pause_bytes = 0;    // BFC: the pause threshold if one queue is active
+  std::uint32_t active_flows = 0;  // flows with packets in `data`
+  std::int64_t pause_bytes = 0;    // BFC: the pause threshold with one active queue
   FlowTable table;
   QueueBitmap empty;
 
@@ -58,8 +57,8 @@ struct Port {
   Random queue_choice;
   Random marking;
 
-  // At the other end, if that is a switch.
-  std::int64_t buffered = 0;  // bytes that came over this link
+  // State at the other end, if that is a switch.
+  std::int64_t buffered = 0;  // bytes that arrived over this link
   bool asked_to_stop = false;
   PauseCounters pause_counters;
 

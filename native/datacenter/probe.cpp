@@ -18,7 +18,7 @@ std::vector<PortSpec> star(const std::vector<std::int64_t>& rates_mbps, Time del
   return ports;
 }
 
-// A stream whose next draw is as wanted.
+// Returns a stream with the given next draw.
 template <typename Wanted>
 Random drawing(const Wanted& wanted) {
   std::uint64_t seed = 0;
@@ -31,7 +31,7 @@ Random drawing(const Wanted& wanted) {
 Probe::Probe(const Settings& settings, const std::vector<std::int64_t>& rates_mbps, Time delay)
     : hosts_(static_cast<std::uint32_t>(rates_mbps.size())),
       network_(settings, hosts_, hosts_ + 1, star(rates_mbps, delay), {}) {
-  // As if each port had an event to come: nothing is sent before it is asked for.
+  // Pretend that each port has a pending event, so that nothing is sent unless requested.
   for (Port& port : network_.ports_) port.awake = true;
 }
 
@@ -60,7 +60,7 @@ void Probe::dequeue(Time now, PacketId id) {
   const std::uint32_t slot = packet.flow;
   const std::uint32_t index = network_.flows_[slot].there.ports[1];
   Scheduler& data = network_.ports_[index].data;
-  // The scheduler may only choose the packet's queue.
+  // Let the scheduler choose only the packet's queue.
   std::vector<std::uint32_t> others;
   for (std::uint32_t queue = 0; queue < data.size(); ++queue) {
     if (queue != packet.queue && !data[queue].paused) others.push_back(queue);
@@ -112,8 +112,8 @@ std::vector<Frame> Probe::sent() {
   return frames;
 }
 
-// The switch draws at a port whether a packet is sampled and, if no queue is empty, its queue: let it
-// draw just that.
+// Sets the port's streams to the given draws: whether a packet is sampled and, if no queue is
+// empty, its queue.
 void Probe::take_chance(Port& port, const Chance& chance) {
   const Settings& settings = network_.settings_;
   if (settings.sampling < 1) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One switch of the simulator without its clock, links and chance: a caller says what happens to it
-// and sees what it decides. So the simulator can be held against the reference switch.
+// One switch of the simulator without its clock, links and randomness: a caller supplies events and
+// sees the decisions, for comparison with the reference switch.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace ccbench::datacenter {
 
-// What comes in, its egress port already known from routing.
+// An arriving packet; routing has already determined its egress port.
 struct Arrival {
   std::uint32_t hash;  // of the flow
   std::uint32_t ingress;
@@ -21,13 +21,13 @@ struct Arrival {
   std::uint16_t upstream_queue;
 };
 
-// What chance says: whether the packet is sampled, and its queue if none is empty.
+// Random draws: whether the packet is sampled, and its queue if none is empty.
 struct Chance {
   bool sampled;
   std::uint32_t queue;
 };
 
-// A pause or resume that has been sent out of a port.
+// A pause or resume sent by a port.
 struct Frame {
   bool pause;
   std::uint32_t port;
@@ -36,7 +36,7 @@ struct Frame {
 
 class Probe {
  public:
-  // A switch with a port of each rate, and a host at each.
+  // A switch with a port of each rate, and a host at each port.
   Probe(const Settings& settings, const std::vector<std::int64_t>& rates_mbps, Time delay);
 
   PacketId enqueue(Time now, const Arrival& arrival, const Chance& chance);
@@ -47,11 +47,11 @@ class Probe {
 
   std::uint32_t queue(PacketId id) { return network_.packets_[id].queue; }
   std::vector<std::uint32_t> paused(std::uint32_t port) const;
-  // What has been sent since the last call.
+  // Messages sent since the last call.
   std::vector<Frame> sent();
 
  private:
-  // Hosts are the first nodes, and send over the first ports.
+  // Hosts are the first nodes, and own the first ports.
   std::uint32_t towards(std::uint32_t host) const { return hosts_ + host; }
   void take_chance(Port& port, const Chance& chance);
 

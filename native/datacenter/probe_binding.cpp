@@ -18,7 +18,7 @@ namespace {
 Settings only_bfc(std::uint32_t queues, std::uint32_t table_entries, double sticky_hops,
                   double sampling, bool skip_paused) {
   Settings settings;
-  settings.payload_bytes = 1000;  // the scheduler's quantum, which nothing hangs on here
+  settings.payload_bytes = 1000;  // the scheduler's quantum, irrelevant here
   settings.assignment = Assignment::dynamic;
   settings.backpressure = true;
   settings.queues = queues;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which queues of a port are empty.
+// The empty queues of a port.
 
 #pragma once
 
@@ -15,12 +15,12 @@ namespace ccbench::datacenter {
 class QueueBitmap {
  public:
   QueueBitmap() = default;
-  // All of `size` queues are empty, except the first `reserved`, which are never asked for.
+  // All of `size` queues are empty, except the first `reserved`, which are never returned.
   QueueBitmap(std::uint32_t size, std::uint32_t reserved) : words_((size + 63) / 64) {
     for (std::uint32_t queue = reserved; queue < size; ++queue) set(queue);
   }
 
-  // There are `size` queues now.
+  // Increases the number of queues to `size`.
   void grow(std::uint32_t size) {
     if (size > 64 * words_.size()) words_.resize((size + 63) / 64);
   }
@@ -28,7 +28,7 @@ class QueueBitmap {
   void set(std::uint32_t queue) { words_[queue / 64] |= 1ULL << queue % 64; }
   void clear(std::uint32_t queue) { words_[queue / 64] &= ~(1ULL << queue % 64); }
 
-  // An empty queue, or None: the next one after that found last, so that all take their turns.
+  // Returns an empty queue, or None: the next one after the queue returned last, for round robin.
   std::uint32_t find() {
     const std::uint32_t count = static_cast<std::uint32_t>(words_.size());
     if (count == 0) return None;

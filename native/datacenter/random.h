@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random streams, the same on every machine. A stream is derived from the seed, a purpose and the
-// numbers of the host, port or flow that draws from it; so no two streams share a state, and what is
-// added to a network or its traffic does not change the draws of the rest.
+// Random streams, identical on every machine. A stream is derived from the seed, a purpose and the
+// number of its host, port or flow. No two streams therefore share a state, and additions to a
+// network or its traffic do not change other draws.
 
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace ccbench::datacenter {
 
-// What a stream is for.
+// Purpose of a stream.
 enum class Purpose : std::uint64_t {
   flow,       // a flow's identifier
-  there,      // its way to the destination
-  back,       // and that of its ACKs
+  there,      // path to the destination
+  back,       // path of ACKs
   nic,        // the queue of a flow in a network card
-  port,       // what a switch draws at a port:
-  sampling,   // whether a packet counts
+  port,       // a switch's draws at a port:
+  sampling,   // whether a packet is sampled
   queue,      // the queue of a flow if none is empty
   marking,    // whether a packet is marked
 };
@@ -33,7 +33,7 @@ constexpr std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// A seed for one purpose of one thing. Each number is mixed in before the next.
+// Derives a seed for one purpose of one entity. Each number is mixed in before the next.
 template <typename... Numbers>
 constexpr std::uint64_t derived(std::uint64_t seed, Purpose purpose, Numbers... numbers) {
   std::uint64_t state = mix(seed + GoldenGamma);
@@ -42,7 +42,7 @@ constexpr std::uint64_t derived(std::uint64_t seed, Purpose purpose, Numbers... 
   return state;
 }
 
-// The part of [0, n) that a hash falls into.
+// Maps a hash to [0, n) by its range.
 constexpr std::uint32_t reduce(std::uint32_t hash, std::uint32_t n) {
   return static_cast<std::uint32_t>((std::uint64_t{hash} * n) >> 32);
 }
@@ -55,7 +55,7 @@ class Random {
   }
 
   std::uint32_t below(std::uint32_t n) { return reduce(static_cast<std::uint32_t>(next() >> 32), n); }
-  // From 0 to below 1.
+  // Uniform in [0, 1).
   double share() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a simulation has found.
+// Results of a simulation.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace ccbench::datacenter {
 
-// How often which delay was seen: buckets of 1 ns up to 32 ns, then 16 for each doubling.
+// Histogram of delays: bins of 1 ns up to 32 ns, then 16 per doubling.
 class DelayHistogram {
  public:
   static constexpr std::uint32_t Buckets = 32 + 16 * 40;
@@ -40,32 +40,32 @@ struct PortCounts {
   std::uint64_t marked_packets = 0;
   std::uint64_t dropped_packets = 0;
   std::uint64_t peak_queue_bytes = 0;
-  std::uint64_t pauses = 0;  // PFC: that stopped this port
-  std::uint64_t queue_pauses = 0;  // BFC: that stopped a queue of it
-  std::uint64_t assignments = 0;   // BFC: of a packet of a flow that had none queued here
-  std::uint64_t collisions = 0;    // of these, to a queue that was not empty
+  std::uint64_t pauses = 0;  // by PFC, of this port
+  std::uint64_t queue_pauses = 0;  // by BFC, of queues of this port
+  std::uint64_t assignments = 0;   // BFC: of packets of flows without queued packets here
+  std::uint64_t collisions = 0;    // of these, to a non-empty queue
   Time paused = 0;  // by PFC
 };
 
 struct Results {
-  // By flow.
-  std::vector<Time> completion;    // after the start; -1 if it is not complete
+  // Per flow.
+  std::vector<Time> completion;    // since the start; -1 if incomplete
   std::vector<Time> ideal;
   std::vector<Time> acknowledged;  // the same at the sender: when it has the ACK of all packets
   std::vector<Time> ideal_acknowledged;
   std::vector<std::int64_t> delivered_bytes;
-  // By port.
+  // Per port.
   std::vector<PortCounts> ports;
   std::vector<DelayHistogram> delays;
-  // By sample; `buffers` and `active_flows` by sample and switch, and by sample and port of a switch.
+  // Per sample; `buffers` per sample and switch, `active_flows` per sample and switch port.
   std::vector<Time> sample_times;
   std::vector<std::uint32_t> buffers;
   std::vector<std::uint64_t> delivered;       // payload so far
-  std::vector<std::uint64_t> delivered_long;  // of flows without end
+  std::vector<std::uint64_t> delivered_long;  // of unlimited flows
   std::vector<std::uint32_t> live_packets;
-  // How often a port of a switch had how many flows with packets queued.
+  // Number of times that a switch port had each number of flows with queued packets.
   std::vector<std::uint64_t> active_flows;
-  // By switch.
+  // Per switch.
   std::vector<std::uint64_t> peak_buffers;
 
   std::uint64_t events = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A ring of some of the elements of a vector, which have the members `next` and `previous`.
+// A ring of some elements of a vector, with members `next` and `previous`.
 
 #pragma once
 
@@ -14,10 +14,10 @@ namespace ccbench::datacenter {
 class Ring {
  public:
   std::uint32_t size() const { return size_; }
-  // The ring is not empty.
+  // The ring must not be empty.
   std::uint32_t first() const { return first_; }
 
-  // At the end, just before the first.
+  // Adds at the end, before the first.
   template <typename Element>
   void join(std::vector<Element>& elements, std::uint32_t index) {
     Element& element = elements[index];
@@ -40,7 +40,7 @@ class Ring {
     --size_;
   }
 
-  // The first becomes the last.
+  // Makes the first element the last.
   template <typename Element>
   void rotate(const std::vector<Element>& elements) {
     first_ = elements[first_].next;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The queues of a port, and which of them sends next: deficit round robin, or the queue whose first
-// packet belongs to the flow with the least left (SRF).
+// The queues of a port and the selection of the next one: deficit round robin, or the queue whose
+// first packet belongs to the flow with the least remaining data (SRF).
 
 #pragma once
 
@@ -26,11 +26,11 @@ struct Queue {
 class Scheduler {
  public:
   Scheduler() = default;
-  // `quantum` is at least the largest packet.
+  // `quantum` is at least the size of the largest packet.
   Scheduler(std::uint32_t queues, std::int32_t quantum, bool shortest_first)
       : queues_(queues), quantum_(quantum), shortest_first_(shortest_first) {}
 
-  // Queues that have packets and are not paused.
+  // Number of unpaused queues with packets.
   std::uint32_t active() const { return ring_.size(); }
   bool idle() const { return ring_.size() == 0; }
   std::uint32_t bytes() const { return bytes_; }
@@ -50,7 +50,7 @@ class Scheduler {
     if (++queue.length == 1 && !queue.paused) join(index);
   }
 
-  // There is a queue that may send.
+  // There must be a queue that may send.
   PacketId pop(PacketPool& pool) {
     const std::uint32_t index = shortest_first_ ? shortest(pool) : in_turn(pool);
     Queue& queue = queues_[index];
@@ -76,7 +76,7 @@ class Scheduler {
   }
 
  private:
-  // The queue whose turn it is; one that has used its quantum up goes to the end, with a new one.
+  // Returns the next queue; a queue with an exhausted quantum moves to the end, with a new quantum.
   std::uint32_t in_turn(PacketPool& pool) {
     while (true) {
       Queue& queue = queues_[ring_.first()];
@@ -108,7 +108,7 @@ class Scheduler {
   std::vector<Queue> queues_;
   std::int32_t quantum_ = 0;
   std::uint32_t bytes_ = 0;
-  Ring ring_;  // of the queues that may send
+  Ring ring_;  // queues that may send
   bool shortest_first_ = false;
 };
 

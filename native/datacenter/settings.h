@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a simulation is told: the network, the traffic, and how hosts and switches behave.
+// The input of a simulation: network, traffic, and behaviour of hosts and switches.
 
 #pragma once
 
@@ -11,15 +11,15 @@
 
 namespace ccbench::datacenter {
 
-// How senders control their rate.
+// Senders' rate control.
 enum class Control : std::uint8_t { none, fixed_window, dctcp, dcqcn, hpcc, delay_window };
-// How a switch chooses the queue of a packet: the only one; by a hash of the flow; one per flow;
-// BFC's flow table. The last two know which queues are empty.
+// A switch's queue assignment: a single queue; by hash of the flow; one queue per flow; BFC's flow
+// table. The last two track empty queues.
 enum class Assignment : std::uint8_t { single, stochastic, per_flow, dynamic };
 
 struct Settings {
-  Time duration = 0;  // flows start before it
-  Time drain = 0;     // time to finish after that
+  Time duration = 0;  // period of flow starts
+  Time drain = 0;     // additional time to complete
   Time sample_interval = 0;
   std::uint64_t seed = 0;
   bool queue_delays = false;
@@ -32,9 +32,9 @@ struct Settings {
   bool queued_acks = false;  // switches queue ACKs with the data; only with Assignment::single
   Time retransmission_timeout = 0;
 
-  std::int64_t buffer_bytes = 0;  // 0: without end
+  std::int64_t buffer_bytes = 0;  // 0: unlimited
   bool pfc = false;
-  double pfc_share = 0;  // of the free buffer that an ingress may take
+  double pfc_share = 0;  // maximum share of the free buffer for an ingress port
 
   Assignment assignment = Assignment::single;
   std::uint32_t queues = 1;
@@ -42,11 +42,11 @@ struct Settings {
 
   bool backpressure = false;
   bool nic_backpressure = false;
-  std::uint32_t nic_queues = 0;  // 0: one for each flow that has something to send
+  std::uint32_t nic_queues = 0;  // 0: one for each flow with data to send
   std::uint32_t table_entries = 0;  // per port
-  bool skip_paused = false;  // give no flow an empty queue that is paused
+  bool skip_paused = false;  // assign no empty but paused queue to a flow
   double pause_threshold_hops = 1;  // in 1-hop BDPs at the drain rate of a queue
-  std::uint32_t pause_packets = 1;  // of a flow in the switch, from which on it is paused
+  std::uint32_t pause_packets = 1;  // minimum of a flow's packets in the switch to pause it
   double sticky_hops = 2;           // in 1-hop RTTs
   double sampling = 1;
   bool incast_label = false;
@@ -73,7 +73,7 @@ struct Settings {
   double target_rtts = 2.5;
 };
 
-// A port sends over a link of its own to another node. Hosts come first among the nodes.
+// A port sends over its own link to another node. Hosts are the first nodes.
 struct PortSpec {
   std::uint32_t from;
   std::uint32_t to;
@@ -83,7 +83,7 @@ struct PortSpec {
 
 struct FlowSpec {
   Time start;
-  std::int64_t bytes;  // 0: it never ends
+  std::int64_t bytes;  // 0: unlimited
   std::uint32_t source;
   std::uint32_t destination;
   bool incast;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What switches do with a packet: find its port, admit it to the shared buffer, choose its queue, mark
-// it, ask the other end of the link to stop.
+// Switches: select a packet's port, admit it to the shared buffer, assign its queue, mark it, and
+// pause the other end of the link.
 
 #include <algorithm>
 
@@ -53,7 +53,7 @@ void Network::enqueue(PacketId id, std::uint32_t from_port) {
     packet.marked = true;
     ++port.counts.marked_packets;
   }
-  // From here on frames may be sent, and packets move in memory.
+  // Below, frames may be sent, and packets may move in memory.
   if (settings_.backpressure && data) backpressure(port, packet);
   if (settings_.pfc) check_ingress(at, from_port);
   kick(out);
@@ -90,8 +90,8 @@ std::uint32_t Network::choose_queue(Port& port, Flow& flow, Packet& packet) {
   return queue;
 }
 
-// A queue without packets may be given to the next flow, unless it is set aside for incast, or paused
-// where flows are spared the wait.
+// Makes a queue without packets available to the next flow, unless it is reserved for incast, or is
+// paused and paused queues are skipped.
 void Network::note_empty(Port& port, std::uint32_t queue) {
   if (settings_.assignment < Assignment::per_flow) return;
   if (settings_.incast_label && queue == 0) return;
@@ -100,8 +100,8 @@ void Network::note_empty(Port& port, std::uint32_t queue) {
   skipped ? port.empty.clear(queue) : port.empty.set(queue);
 }
 
-// BFC (3.3.3.2): a packet that comes to a queue longer than the threshold pauses the queue that it
-// came from.
+// BFC (3.3.3.2): a packet that arrives at a queue longer than the threshold pauses its upstream
+// queue.
 void Network::backpressure(Port& port, Packet& packet) {
   packet.counted = false;
   const std::int64_t active = std::max<std::uint32_t>(port.data.active(), 1);
@@ -115,7 +115,7 @@ void Network::backpressure(Port& port, Packet& packet) {
   if (from.pause_counters.increment(queue)) send_frame(from.reverse, Kind::bfc_pause, queue);
 }
 
-// A packet has left its queue.
+// Accounts for a packet that has left its queue.
 void Network::dequeued(std::uint32_t index, PacketId id) {
   Port& port = ports_[index];
   Packet& packet = packets_[id];
@@ -135,7 +135,7 @@ void Network::dequeued(std::uint32_t index, PacketId id) {
     packets_.telemetry(id)[packet.hop] = {now_, port.counts.sent_bytes, port.data.bytes(),
                                           static_cast<std::uint32_t>(port.rate_mbps)};
   }
-  // From here on frames may be sent, and packets move in memory.
+  // Below, frames may be sent, and packets may move in memory.
   const std::uint32_t ingress = packet.ingress;
   if (packet.counted) {
     packet.counted = false;
@@ -145,7 +145,7 @@ void Network::dequeued(std::uint32_t index, PacketId id) {
   if (settings_.pfc) check_ingress(at, ingress);
 }
 
-// PFC with a dynamic threshold: an ingress may hold a share of what is free.
+// PFC with a dynamic threshold: an ingress port may hold a share of the free buffer.
 std::int64_t Network::pfc_limit(const Switch& at) const {
   const std::int64_t free = std::max<std::int64_t>(at.pfc_buffer - at.used, 0);
   return static_cast<std::int64_t>(settings_.pfc_share * static_cast<double>(free));
@@ -180,7 +180,7 @@ void Network::drop(PacketId id, Port& port) {
   packets_.give_back(id);
   Flow& flow = flows_[slot];
   --flow.live_packets;
-  // The sender's timer matters only once something is lost.
+  // The sender's timer matters only after a loss.
   const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(Timer::retransmission));
   if (!(flow.timers & bit)) {
     set_timer(slot, Timer::retransmission, now_ + settings_.retransmission_timeout);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Time in whole picoseconds: a byte takes 80 of them at 100 Gbit/s, so nothing is rounded there.
+// Time in whole picoseconds: a byte takes 80 ps at 100 Gbit/s, without rounding.
 
 #pragma once
 
@@ -15,7 +15,7 @@ constexpr Time Never = std::numeric_limits<Time>::max();
 constexpr Time Microsecond = 1'000'000;
 constexpr double SecondPs = 1e12;
 
-// How long `bytes` take at a rate: to the nearest picosecond.
+// Time to send `bytes` at a rate, to the nearest picosecond.
 constexpr Time serialisation(std::int64_t bytes, std::int64_t rate_mbps) {
   return (bytes * 8'000'000 + rate_mbps / 2) / rate_mbps;
 }

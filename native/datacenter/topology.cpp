@@ -32,7 +32,7 @@ void Topology::find_next_hops(std::uint32_t destination) {
   distance[destination] = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::uint32_t node = order[i];
-    if (node < hosts_ && node != destination) continue;  // hosts forward nothing
+    if (node < hosts_ && node != destination) continue;  // hosts do not forward
     for (std::uint32_t port = first_port_[node]; port < first_port_[node + 1]; ++port) {
       const std::uint32_t neighbour = ports_[port].to;
       if (distance[neighbour] != None) continue;
@@ -94,9 +94,9 @@ Time Topology::base_rtt(std::int64_t packet_bytes, std::int64_t ack_bytes) const
 
 Time ideal_completion(const Path& path, const std::vector<PortSpec>& ports, std::int64_t packets,
                       std::int64_t full_bytes, std::int64_t last_bytes) {
-  Time before = 0;   // when the last packet but one has left the link
-  Time slowest = 0;  // what a full packet takes on the slowest link so far
-  Time last = 0;     // when the last packet has left the link
+  Time before = 0;   // departure of the last packet but one from the link
+  Time slowest = 0;  // transmission time of a full packet on the slowest link so far
+  Time last = 0;     // departure of the last packet from the link
   for (std::uint32_t hop = 0; hop < path.hops; ++hop) {
     const PortSpec& port = ports[path.ports[hop]];
     if (packets > 1) {

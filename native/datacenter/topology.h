@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which ways there are through the network, and which of them a flow takes.
+// Paths through the network, and their selection by flows.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace ccbench::datacenter {
 
-// The ports that a packet leaves by, the sender's first.
+// The egress ports of a packet, starting with the sender's.
 struct Path {
   std::array<std::uint32_t, MaxHops> ports;
   std::uint32_t hops;
@@ -24,13 +24,13 @@ class Topology {
   // Throws std::invalid_argument if a host cannot be reached, or only over more than MaxHops links.
   Topology(std::uint32_t hosts, std::uint32_t nodes, const std::vector<PortSpec>& ports);
 
-  // A shortest way; among those that are equal, each switch chooses by the hash.
+  // A shortest path; among equal paths, each switch selects by the hash.
   Path path(std::uint32_t source, std::uint32_t destination, std::uint64_t hash) const;
-  // The port on the other end of a link that sends the other way.
+  // The port of the opposite direction of a link.
   std::uint32_t reverse(std::uint32_t port) const { return reverse_[port]; }
-  // The first port of a node; that of a host is its only one.
+  // The first port of a node; the only port of a host.
   std::uint32_t first_port(std::uint32_t node) const { return first_port_[node]; }
-  // A number that a host or switch keeps, however many there are of the other.
+  // An identifier that does not depend on the number of nodes of the other kind.
   std::uint64_t name(std::uint32_t node) const {
     return node < hosts_ ? 2 * std::uint64_t{node} : 2 * std::uint64_t{node - hosts_} + 1;
   }
@@ -43,13 +43,13 @@ class Topology {
   std::uint32_t hosts_;
   std::uint32_t nodes_;
   std::vector<PortSpec> ports_;
-  std::vector<std::uint32_t> first_port_;     // by node, and one more at the end
+  std::vector<std::uint32_t> first_port_;     // by node, plus the end
   std::vector<std::uint32_t> reverse_;
-  std::vector<std::uint32_t> choices_;        // by destination and node: where its set begins
-  std::vector<std::uint32_t> sets_;           // a count and that many ports, again and again
+  std::vector<std::uint32_t> choices_;        // by destination and node: start of its set
+  std::vector<std::uint32_t> sets_;           // for each set, its size and its ports
 };
 
-// How long after its start a flow is complete that has the network for itself.
+// Completion time of a flow in an otherwise empty network.
 Time ideal_completion(const Path& path, const std::vector<PortSpec>& ports, std::int64_t packets,
                       std::int64_t full_bytes, std::int64_t last_bytes);
 
