@@ -32,10 +32,10 @@ __all__ = [
 
 STUDIES = Path(__file__).with_name("studies")
 
-#: What a study's JSON file says.
+#: A study's JSON file.
 Result: TypeAlias = "Mapping[str, Any]"
 
-#: What a figure's studies came to, or why there are none.
+#: The state of a figure's studies, or the reason why there are none.
 _AGREES, _DIFFERS, _DIRECTION = "agrees", "differs", "direction only"
 _NO_NUMBER, _NOT_RUN = "no number stated", "not run yet"
 _OTHERS, _NOT_BUILT = "needs other people's servers", "not built"
@@ -70,18 +70,18 @@ class PublishedFigure:
 
 
 def pages() -> list[Path]:
-    """Return the pages that have places for tables."""
+    """Return the pages with places for tables."""
     return [path for path in sorted(STUDIES.glob("*.md")) if _PLACE.search(_text(path))]
 
 
 def results() -> dict[str, Result]:
-    """Return the results of all studies by their names, in the order of the files."""
+    """Return the results of all studies by name, in the order of the files."""
     found = (json.loads(_text(path)) for path in sorted((STUDIES / "results").glob("*.json")))
     return {result["study"]: result for result in found}
 
 
 def published_figures() -> list[PublishedFigure]:
-    """Return all figures and tables of the publications, in their order."""
+    """Return all figures and tables of the publications, in order."""
     with (STUDIES / "figures.csv").open(encoding="utf-8", newline="") as file:
         return [
             PublishedFigure(**{**row, "studies": tuple(row["studies"].split())})  # type: ignore[arg-type]
@@ -90,17 +90,7 @@ def published_figures() -> list[PublishedFigure]:
 
 
 def filled(text: str, of: Mapping[str, Result], figures: Sequence[PublishedFigure]) -> str:
-    """Return a page with the tables in their places.
-
-    Parameters
-    ----------
-    text : str
-        The page.
-    of : mapping
-        Results by the names of studies.
-    figures : sequence of PublishedFigure
-        All figures and tables of the publications.
-    """
+    """Return a page with its tables filled in from the results and the published figures."""
 
     def fill(place: re.Match[str]) -> str:
         kind, _, names = place[2].partition(": ")
@@ -179,7 +169,7 @@ def _summary(of: Iterable[Result]) -> str:
 
 
 def _counts(of: Iterable[Result]) -> Counter[tuple[str, str]]:
-    """Return how many comparisons of each kind have each verdict."""
+    """Return the number of comparisons by kind and verdict."""
     return Counter((one["kind"], one["verdict"]) for result in of for one in result["comparisons"])
 
 
@@ -210,7 +200,7 @@ def _inventory(figures: Sequence[PublishedFigure], of: Mapping[str, Result]) -> 
 
 
 def _state(figure: PublishedFigure, of: Mapping[str, Result]) -> tuple[str, str]:
-    """Return a figure's state, one of _STATES, and what more there is to say."""
+    """Return a figure's state, one of _STATES, and a remark."""
     if not figure.studies:
         return {"other servers": _OTHERS, "not built": _NOT_BUILT}[figure.state], figure.reason
     if not of.keys() & figure.studies:

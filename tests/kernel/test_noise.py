@@ -129,7 +129,7 @@ class TestBackground:
         assert lost == counts.loc["drop", False]
 
     def test_summary(self) -> None:
-        """The summary of a queue counts what the log has."""
+        """The summary of a queue has the counts of the log."""
         noise = Noise(background_share=0.3)
         logged, summarised = (
             run(dumbbell(Flow(cca="reno"), duration_s=3, noise=noise, queue_log=log))
@@ -145,7 +145,7 @@ class TestNone:
     """Scenarios without noise."""
 
     def test_seed(self) -> None:
-        """Without noise two Reno flows do the same whatever the seed; with any kind they do not."""
+        """Without noise two Reno flows do the same with any seed; with any noise they differ."""
         kinds = (
             *(Noise(**{f"{kind}_jitter_ms": 0.5}) for kind in ("forward", "reverse", "sender")),
             Noise(start_spread_ms=20),

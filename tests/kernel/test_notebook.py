@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.kernel,
-    # Jupyter's own: of event loops, encryption and folders that are to move one day.
+    # Warnings of Jupyter itself, about event loops, encryption and deprecated folders.
     pytest.mark.filterwarnings("ignore"),
 ]
 
@@ -28,7 +28,7 @@ result = raygen.search(alpha="bbr", beta="cubic", budget=6, population=4, durati
 
 
 class _Listening(NotebookClient):
-    """Keeps all that the notebook is told."""
+    """Records all messages to the notebook."""
 
     def __init__(self, notebook: Any, **settings: Any) -> None:
         super().__init__(notebook, **settings)
@@ -41,7 +41,7 @@ class _Listening(NotebookClient):
 
 @pytest.mark.usefixtures("own_store")
 def test_search(tmp_path: Path) -> None:
-    """A search shows live how far it is, wipes that, and its tables are shown as tables."""
+    """A search shows its progress live, then clears it, and shows its tables as tables."""
     cells = [v4.new_code_cell(source) for source in (SEARCH, "result.top_table()")]
     notebook = v4.new_notebook(cells=cells)
     client = _Listening(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}})

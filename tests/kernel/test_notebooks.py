@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notebooks in examples/ run from their first cell to their last."""
+"""The notebooks in examples/ run from the first cell to the last."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOTEBOOKS = sorted((CHECKOUT / "examples" / "notebooks").glob("*.ipynb"))
 
 pytestmark = [
     pytest.mark.kernel,
-    # Jupyter's own: of event loops, encryption and folders that are to move one day.
+    # Warnings of Jupyter itself, about event loops, encryption and deprecated folders.
     pytest.mark.filterwarnings("ignore"),
 ]
 
@@ -30,8 +30,8 @@ def read(path: Path) -> Any:
     return nbformat.read(str(path), as_version=4)  # type: ignore[no-untyped-call]
 
 
-def said(notebook: Any) -> str:
-    """Return everything that the cells of a notebook have printed or given back."""
+def all_outputs(notebook: Any) -> str:
+    """Return all outputs of a notebook's cells."""
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     return "\n".join(str(output.get("text", output.get("data", ""))) for output in outputs)
 
@@ -65,7 +65,7 @@ _CHECKS: dict[str, Callable[[str], None]] = {
 
 
 def test_all() -> None:
-    """There are these notebooks; they are kept without outputs, so that none is stale."""
+    """All notebooks are tested, and stored without outputs, so that none is stale."""
     assert [path.stem for path in _NOTEBOOKS] == sorted(_CHECKS)
     for path in _NOTEBOOKS:
         code = [cell for cell in read(path).cells if cell.cell_type == "code"]
@@ -74,14 +74,14 @@ def test_all() -> None:
 
 @pytest.mark.parametrize("path", _NOTEBOOKS, ids=lambda path: path.stem)
 def test_runs(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """It runs, and shows figures and what its text speaks of."""
-    # A module of one's own is built into the cache; the others have the kernel as it is.
+    """Each notebook runs, and shows the figures and values that its text mentions."""
+    # A user's own module is built into the cache; the others have the installed kernel.
     request.getfixturevalue("other_cache" if path.stem == "own-cca" else "own_store")
     examples = tmp_path / "examples"
     shutil.copytree(CHECKOUT / "examples", examples)
     notebook = read(path)
     folder = str(examples / "notebooks")
     NotebookClient(notebook, timeout=600, resources={"metadata": {"path": folder}}).execute()
-    text = said(notebook)
+    text = all_outputs(notebook)
     assert "image/png" in text
     _CHECKS[path.stem](text)

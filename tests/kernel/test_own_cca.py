@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A congestion control of one's own, as docs/your-own-cca.md says."""
+"""A user's own congestion control, as in docs/your-own-cca.md."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def checkout(other_cache: Path, tmp_path: Path) -> Path:
 
 
 def test_page(checkout: Path) -> None:
-    """The commands of the page go from a C file to a report, one after the other."""
+    """The commands of the page lead from a C file to a report."""
     commands = "".join(re.findall(r"```sh\n(.*?)```", _PAGE, re.DOTALL))
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
@@ -48,13 +48,13 @@ def test_page(checkout: Path) -> None:
     assert "aimd" in done.stdout
     shown = re.search(r"```\n(network .*?)```", _PAGE, re.DOTALL)
     assert shown is not None
-    for line in shown[1].splitlines():  # the compiler may be another, the networks are not
+    for line in shown[1].splitlines():  # the compiler may differ, the networks do not
         assert line.split("  ")[0] in done.stdout
     assert "aimd" in (checkout / "aimd-report" / "report.html").read_text(encoding="utf-8")
 
 
 def test_parameters(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that adds more and keeps more takes more of CUBIC than one with the usual constants."""
+    """A larger increase and a smaller decrease take more from CUBIC than the usual constants."""
     folder = checkout / "examples" / "own-cca" / "tcp_aimd"
     monkeypatch.setenv("CCBENCH_MODULES", str(folder))
     text = re.search(r"```toml\n(.*?)```", _PAGE, re.DOTALL)
@@ -69,7 +69,7 @@ def test_parameters(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_does_not_compile(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the compiler says of a module is in the error."""
+    """The error of a build contains the compiler's message."""
     folder = checkout / "examples" / "own-cca" / "tcp_aimd"
     monkeypatch.setenv("CCBENCH_MODULES", str(folder))
     (folder / "tcp_aimd.c").write_text("int nonsense(void) { return missing; }\n")

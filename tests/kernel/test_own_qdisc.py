@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A qdisc of one's own, as docs/your-own-qdisc.md says."""
+"""A user's own qdisc, as in docs/your-own-qdisc.md."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def with_options(**options: float) -> Scenario:
 
 
 def test_page(module: Path) -> None:
-    """The commands of the page run, and print what it shows."""
+    """The commands of the page run, and print the outputs on the page."""
     commands = "".join(re.findall(r"```sh\n(.*?)```", _PAGE, re.DOTALL))
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
@@ -87,11 +87,11 @@ def test_page_quotes_the_example() -> None:
 class TestScenario:
     @pytest.fixture(autouse=True)
     def example(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Name the example's folder."""
+        """Set the variable to the example's folder."""
         monkeypatch.setenv("CCBENCH_MODULES", str(_ROOT / _EXAMPLE / "sch_ramp"))
 
     def test_options_have_effect(self) -> None:
-        """Marks from a shorter queue on keep the queue shorter."""
+        """Marks at a shorter queue keep the queue shorter."""
         short, long = (
             emulate.run(with_options(min_packets=low, max_packets=high, probability=0.5))
             for low, high in ((5, 40), (100, 300))
@@ -101,7 +101,7 @@ class TestScenario:
         assert short.occupancy().mean() < 0.5 * long.occupancy().mean()
 
     def test_packets(self) -> None:
-        """The way of every packet is known where the description names the dropped packet."""
+        """Packets are tracked if the description names the dropped packet."""
         run = emulate.run(with_options(min_packets=5, max_packets=40))
         assert run.provenance["drops"] == {"ramp": "arrival"}
         assert len(delivered(run)) == (run.queue["event"] == "dequeue").sum()
@@ -121,14 +121,14 @@ class TestScenario:
         ],
     )
     def test_bad_options(self, options: dict[str, float], message: str) -> None:
-        """Options that the description does not have, or not so, are refused before the run."""
+        """Options that contradict the description are refused before the run."""
         with pytest.raises(InputError, match=rf"^bottlenecks\[0\]\.{message}"):
             emulate.run(with_options(**options))
 
 
 class TestDescription:
     def test_enumerator(self, module: Path) -> None:
-        """A number that the preprocessor does not know is an error of the build with its reason."""
+        """A number unknown to the preprocessor is a build error with its reason."""
         edit(module, "#define TCA_RAMP_MIN\t\t2", "enum { TCA_RAMP_MIN = 2 };")
         with pytest.raises(InputError, match=r"attribute cannot be read: write a literal or a mac"):
             installed()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated path keeps the laws of links and queues."""
+"""The emulated path obeys the laws of links and queues."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ QDISCS = (
 class TestConservation:
     @pytest.mark.parametrize("qdisc", QDISCS)
     def test_packets(self, qdisc: str) -> None:
-        """Of each flow, enqueued = dequeued + dropped + left over, whenever the qdisc drops."""
+        """For each flow, enqueued = dequeued + dropped + left over, whenever the qdisc drops."""
         result = run(dumbbell(*MIXED, qdisc=qdisc))
         counts = pd.crosstab(result.queue["flow"], result.queue["event"])
         left = counts["enqueue"] - counts["dequeue"] - counts["drop"]
@@ -49,7 +49,7 @@ class TestConservation:
         assert (counts["dequeue"] > 0).all()
 
     def test_backlog(self) -> None:
-        """The backlog is never negative, and empty in packets when it is in bytes."""
+        """The backlog is never negative, and is 0 in packets when it is 0 in bytes."""
         queue = run(dumbbell(*MIXED)).queue
         packets, size = queue["backlog_packets"], queue["backlog_bytes"]
         assert packets.max() <= 65  # 64 and one that is being refused
@@ -62,24 +62,24 @@ class TestConservation:
         assert queue["time_ns"].is_monotonic_increasing
         assert queue["time_ns"].between(0, 10_000_000_000).all()
 
-    def test_samples_agree_with_the_log(self) -> None:
-        """The running totals of the samples are those of the queue log at the same instant."""
+    def test_samples_equal_the_log(self) -> None:
+        """The running totals of the samples equal those of the queue log at the same instant."""
         result = run(dumbbell(*MIXED))
         for flow in range(3):
             samples = result.flows[result.flows["flow"] == flow]
             mine = result.queue[result.queue["flow"] == flow]
             drops = np.sort(mine.loc[mine["event"] == "drop", "time_ns"])
-            # A sample of the very instant of a drop may have been taken before it.
+            # A sample at the very instant of a drop may have been taken before it.
             before, after = (
                 np.searchsorted(drops, samples["time_ns"], side=side) for side in ("left", "right")
             )
             assert ((before <= samples["drops"]) & (samples["drops"] <= after)).all()
             departed = mine.loc[mine["event"] == "dequeue", "bytes"].sum()
-            # What was taken from the queue has left the link, but for the last packet.
+            # All packets taken from the queue have left the link, except the last one.
             assert 0 <= departed - samples["throughput_bytes"].iloc[-1] <= 1500
 
     def test_every_drop_is_retransmitted_or_still_missing(self) -> None:
-        """A bulk flow retransmits what the queue dropped, and not much more."""
+        """A bulk flow retransmits the packets dropped by the queue, and few others."""
         summary = run(dumbbell(Flow(cca="reno"), duration_s=30)).summary()
         assert summary["drops"].iloc[0] > 0
         assert summary["drops"].iloc[0] == pytest.approx(summary["retransmits"].iloc[0], abs=3)
@@ -91,13 +91,13 @@ class TestLink:
         """Between any two departures the link has sent no more than its rate allows."""
         result = run(dumbbell(*MIXED, bandwidth_mbps=bandwidth_mbps, duration_s=5))
         departures = events(result, "dequeue")
-        # A packet is taken when the one before has been sent, so the gap is its time on the link.
+        # A packet is taken when the previous one has been sent, so the gap is its time on the link.
         gaps_ns = np.diff(departures["time_ns"])
         needed_ns = departures["bytes"].to_numpy()[:-1] * 8e3 / bandwidth_mbps
         assert (gaps_ns >= needed_ns - 1).all()
 
     def test_busy_link_is_exact(self) -> None:
-        """A link that always has packets sends at exactly its rate, without rounding errors."""
+        """A busy link sends at exactly its rate, without rounding errors."""
         result = run(dumbbell(Flow(kind="cbr", rate_mbps=20), bandwidth_mbps=9.9))
         departures = events(result, "dequeue")
         busy = departures[departures["time_ns"] > 1_000_000_000]
@@ -115,7 +115,7 @@ class TestLink:
         result = run(dumbbell(bandwidth_mbps=400, queue_packets=1000, duration_s=2))
         arrivals = events(result, "enqueue")
         assert arrivals["bytes"].max() == 1500
-        # With GSO, packets come in bursts of one instant.
+        # With GSO, packets arrive in bursts at one instant.
         assert (np.diff(arrivals["time_ns"]) == 0).mean() > 0.5
 
     @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ class TestLink:
         assert (per_opportunity.iloc[10:-1] == 1500).all()
 
     def test_several_bottlenecks(self) -> None:
-        """What leaves one bottleneck arrives at the next after its time on the link."""
+        """Packets that leave one bottleneck arrive at the next after their time on the link."""
         links = tuple(Bottleneck(bandwidth_mbps=rate, queue_packets=100) for rate in (20, 10, 15))
         scenario = Scenario(flows=MIXED, bottlenecks=links, rtt_ms=30, duration_s=5)
         result = run(scenario)
@@ -176,7 +176,7 @@ class TestLink:
             on_link_ns = taken["bytes"].to_numpy()[:count] * 8e3 / links[i].mean_mbps
             due_ns = taken["time_ns"].to_numpy()[:count] + on_link_ns
             assert np.allclose(arrived["time_ns"], due_ns, rtol=0, atol=1)
-        # A packet more may leave within a second than fits into it from its start on.
+        # One more packet may leave within a second than fits into it from its start on.
         assert result.throughput(1.0).iloc[2:].sum(axis=1).max() <= 10 + 0.012
 
     def test_joining_later(self) -> None:
@@ -195,7 +195,7 @@ class TestLink:
         assert (mbps[1] > 5.5).all()
 
     def test_leaving_early(self) -> None:
-        """Cross traffic of the first link is not seen at the second, and arrives all the same."""
+        """Cross traffic of the first link is not seen at the second, and is delivered."""
         links = tuple(Bottleneck(bandwidth_mbps=rate, queue_packets=100) for rate in (10, 8))
         cross = (
             Flow(kind="cbr", rate_mbps=6, last_bottleneck=0),
@@ -209,7 +209,7 @@ class TestLink:
         reached = result.flows.groupby("flow")["throughput_bytes"].last()
         assert reached[[1, 2]].tolist() == pytest.approx(left[[1, 2]].tolist(), abs=1500)
         assert reached[0] <= left[0]
-        # Their packets have waited in the first queue only, which 8 Mbit/s behind it do not slow.
+        # Their packets wait only in the first queue, which the 8 Mbit/s behind it do not slow.
         passed = delivered(result)
         assert np.bincount(passed["flow"]).tolist() == [
             len(events(result, "dequeue", 1)),
@@ -222,7 +222,7 @@ class TestLink:
 
     @pytest.mark.parametrize("queue_log", [True, "summary", False])
     def test_conservation(self, *, queue_log: bool | str) -> None:
-        """Each link's utilisation is what left its queue, less at most the packet on the link."""
+        """Each link's utilisation is the traffic that left its queue, within one packet."""
         # A parking lot: one flow through both links, one that leaves after the first, one that
         # joins at the second.
         scenario = Scenario(
@@ -243,7 +243,7 @@ class TestLink:
                 result.utilisation(0)
 
     def test_background_is_carried(self) -> None:
-        """Background traffic uses the link, too, which only the record of the queue tells."""
+        """Background traffic uses the link, too, as the record of the queue shows."""
         scenario = replace(dumbbell(duration_s=3), noise=Noise(background_share=0.1))
         whole, summary = (run(replace(scenario, queue_log=log)) for log in (True, "summary"))
         dequeued = int(events(whole, "dequeue")["bytes"].sum())
@@ -274,7 +274,7 @@ class TestDelay:
         assert np.allclose(min_rtt_ms, [40, 75.5, 50], rtol=0, atol=0.1)
 
     def test_full_queue(self) -> None:
-        """With a queue kept full, the RTT is base RTT + waiting packets' time on the link."""
+        """With a full queue, the RTT is base RTT + transmission time of the waiting packets."""
         result = run(dumbbell(Flow(kind="cbr", rate_mbps=11), Flow(cca="cubic"), duration_s=10))
         tcp = result.flows[(result.flows["flow"] == 1) & (result.flows["time_ns"] > 5e9)]
         full_ms = 40 + 65 * 1.2
@@ -284,7 +284,7 @@ class TestDelay:
 class TestQueue:
     @pytest.mark.parametrize("limit", [1, 2, 63, 64, 500])
     def test_pfifo_limit(self, limit: int) -> None:
-        """A drop-tail queue holds exactly its limit, and drops only when it holds that."""
+        """A drop-tail queue holds exactly its limit, and drops only at its limit."""
         result = run(dumbbell(Flow(kind="cbr", rate_mbps=20), queue_packets=limit, duration_s=3))
         queue = result.queue
         held = queue.loc[queue["event"] != "enqueue", "backlog_packets"]
@@ -295,14 +295,14 @@ class TestQueue:
         """Drop-tail serves packets in the order of their arrival."""
         queue = run(dumbbell(*MIXED)).queue
         dropped = queue["event"].eq("drop")
-        # A refused packet's drop follows its enqueue at once.
+        # The drop of a refused packet follows its enqueue at once.
         refused = dropped.shift(-1, fill_value=False)
         arrived = queue.loc[queue["event"].eq("enqueue") & ~refused, "flow"].to_numpy()
         served = queue.loc[queue["event"].eq("dequeue"), "flow"].to_numpy()
         assert np.array_equal(arrived[: len(served)], served)
 
     def test_codel_controls_delay(self) -> None:
-        """CoDel keeps the standing queue near its target where drop-tail fills the buffer."""
+        """CoDel keeps the standing queue near its target, while drop-tail fills the buffer."""
         delay = {
             qdisc: run(dumbbell(qdisc=qdisc, queue_packets=500, duration_s=30)).occupancy().mean()
             for qdisc in ("codel", "droptail")
@@ -310,7 +310,7 @@ class TestQueue:
         assert delay["codel"] < delay["droptail"] / 3
 
     def test_fq_codel_isolates(self) -> None:
-        """FQ-CoDel gives a CUBIC flow its half against an unresponsive one; drop-tail does not."""
+        """FQ-CoDel gives a CUBIC flow its half beside an unresponsive one; drop-tail does not."""
         flows = (Flow(cca="cubic"), Flow(kind="cbr", rate_mbps=10))
         share = {
             qdisc: run(dumbbell(*flows, qdisc=qdisc, duration_s=20)).throughput(1.0)[0].mean()
@@ -333,7 +333,7 @@ class TestQueue:
         assert (following == "dequeue").all()
 
     def test_options_reach_the_qdisc(self) -> None:
-        """CoDel's target, given as an option, is the queueing delay that it aims for."""
+        """CoDel's target option is its queueing delay."""
         occupancy = {}
         for target_ms in (5, 40):
             bottleneck = Bottleneck(
@@ -372,7 +372,7 @@ class TestRandomLoss:
 
 class TestPeriodicLoss:
     def test_period(self) -> None:
-        """Exactly every 50th packet that reaches the bottleneck is lost, whichever flow's it is."""
+        """Exactly every 50th packet that reaches the bottleneck is lost, of whichever flow."""
         flows = Flow(kind="cbr", rate_mbps=3), Flow(kind="poisson", rate_mbps=3)
         link = Bottleneck(bandwidth_mbps=10, queue_packets=64, loss_every_packets=50)
         result = run(replace(dumbbell(*flows), bottlenecks=(link,)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of qdiscs reach the kernel, and do what they are for."""
+"""Options of qdiscs reach the kernel, and have their effect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kernel
 
-#: Every option of every qdisc whose options are attributes, each with a value of its own.
+#: Every option of every qdisc whose options are attributes, each with a distinct value.
 OPTIONS: dict[str, dict[str, float]] = {
     "codel": {"target_ms": 7, "interval_ms": 60, "ecn": 1, "ce_threshold_ms": 3},
     "pie": {
@@ -85,7 +85,7 @@ OPTIONS: dict[str, dict[str, float]] = {
     },
 }
 
-#: The same for those that take one structure.
+#: The same for qdiscs whose options are one structure.
 STRUCTURES: dict[str, dict[str, float]] = {
     "red": {"min_packets": 11, "max_packets": 33, "probability": 0.1, "ecn": 1, "adaptive": 1},
     "choke": {"min_packets": 12, "max_packets": 34, "probability": 0.2, "ecn": 1},
@@ -107,20 +107,20 @@ class TestQdiscs:
     def test_every_option(
         self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch, qdisc: str
     ) -> None:
-        """Each option of a qdisc, asked back from the kernel, has the value that was given."""
+        """Each option of a qdisc, read back from the kernel, has the value that was set."""
         table = qdiscs.QDISCS[qdisc].options
         assert set(OPTIONS[qdisc]) == set(table)
         actual = read_back(engine, monkeypatch, qdisc, OPTIONS[qdisc])
         for name, value in OPTIONS[qdisc].items():
             (got,) = struct.unpack("=I", actual[table[name].attribute])
-            # The kernel keeps times in units of its own.
+            # The kernel stores times in its own units.
             assert got == pytest.approx(table[name].scaled(name, value), rel=0.01, abs=1), name
 
     @pytest.mark.parametrize("qdisc", OPTIONS)
     def test_defaults(
         self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch, qdisc: str
     ) -> None:
-        """Left out, an option has the default of its description, if that has one."""
+        """An omitted option has the default of its description, if there is one."""
         actual = read_back(engine, monkeypatch, qdisc, {})
         for name, option in qdiscs.QDISCS[qdisc].options.items():
             if option.default is not None:
@@ -132,14 +132,14 @@ class TestQdiscs:
     def test_structure(
         self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch, qdisc: str
     ) -> None:
-        """So has the structure of a qdisc that takes its options as one."""
+        """The structure of a qdisc's options is read back as it was set."""
         options = STRUCTURES[qdisc]
         assert set(options) == set(qdiscs.QDISCS[qdisc].options)
         sent = qdisc_options(rtnetlink.set_qdisc(2, qdiscs.QDISCS[qdisc], 123, options, 10))
         assert read_back(engine, monkeypatch, qdisc, options)[1] == sent[1]
 
     def test_red_average(self) -> None:
-        """RED keeps the average queue between its thresholds where drop-tail fills the buffer."""
+        """RED keeps the average queue between its thresholds, while drop-tail fills the buffer."""
         options = (("max_packets", 90), ("min_packets", 30))
         bottleneck = Bottleneck(
             bandwidth_mbps=10, queue_packets=400, qdisc="red", qdisc_options=options
@@ -160,7 +160,7 @@ class TestQdiscs:
             engine.run(replace(dumbbell(), bottlenecks=(bottleneck,)))
 
     def test_token_bucket(self, engine: KernelEngine) -> None:
-        """A token bucket lets a burst through at the link's rate, and then its own rate."""
+        """A token bucket passes a burst at the link's rate, and then limits to its own rate."""
         bottleneck = Bottleneck(
             bandwidth_mbps=100,
             queue_packets=100,
@@ -170,7 +170,7 @@ class TestQdiscs:
         flow = Flow(kind="cbr", rate_mbps=50)
         scenario = replace(dumbbell(flow, duration_s=5), bottlenecks=(bottleneck,))
         times_s = events(engine.run(scenario), "dequeue")["time_ns"].to_numpy() / 1e9
-        # Tokens for 40 packets at first, and those that come meanwhile: 40 / (1 - 5 / 50).
+        # Tokens for 40 packets at first, plus those added meanwhile: 40 / (1 - 5 / 50).
         spacing_s = np.diff(times_s)
         assert np.argmax(spacing_s > 0.002) == pytest.approx(40 / 0.9, abs=2)
         assert spacing_s[100:] == pytest.approx(1500 * 8 / 5e6, rel=1e-3)
@@ -181,7 +181,7 @@ class TestQdiscs:
     def test_refused_by_the_kernel(
         self, engine: KernelEngine, qdisc: str, option: tuple[str, int]
     ) -> None:
-        """What only the kernel knows to be wrong with a qdisc is said in words, not in bytes."""
+        """Options that only the kernel can refuse are reported in words, not in bytes."""
         link = Bottleneck(
             bandwidth_mbps=10, queue_packets=100, qdisc=qdisc, qdisc_options=(option,)
         )
@@ -190,14 +190,14 @@ class TestQdiscs:
             engine.run(replace(dumbbell(), bottlenecks=(link,)))
 
     def test_missing_option(self, engine: KernelEngine) -> None:
-        """A token bucket without a rate, and a qdisc that is no queue, are bad input."""
+        """A token bucket without a rate, and a qdisc without a queue, are bad input."""
         with pytest.raises(InputError, match=r"rate_mbps is missing"):
             engine.run(dumbbell(qdisc="tbf"))
         with pytest.raises(InputError, match=r"qdisc = 'netem': allowed are"):
             engine.run(dumbbell(qdisc="netem"))
 
 
-#: Options without which a qdisc is none, or its queue too long to drop anything.
+#: Options without which a qdisc does not work, or has too long a queue to drop anything.
 NEEDED = {"tbf": {"rate_mbps": 9}, "cake": {"memory": 40 * 2304}}
 
 
@@ -246,7 +246,7 @@ class TestDelays:
         assert missing <= other * waited_s.max() / 10
 
     def test_identity(self, qdisc: str) -> None:
-        """Each packet that leaves has the size of that which came when its wait began."""
+        """Each departing packet has the size of the packet whose wait it ends."""
         result = overloaded(qdisc)
         if qdiscs.QDISCS[qdisc].drops is qdiscs.Drops.ANY:
             return
@@ -263,7 +263,7 @@ class TestDelays:
     [("droptail", 1.2), ("sfq", 1.2), ("fq", 1.2), ("pfifo_head_drop", 0.6), ("hhf", 0.6)],
 )
 def test_wait_in_a_full_queue(qdisc: str, packet_ms: float) -> None:
-    """A full queue moves at the link's rate, and at the arrivals' where the oldest is dropped."""
+    """A full queue moves at the link's rate, or at the arrivals' if the oldest is dropped."""
     sender = Flow(kind="poisson", rate_mbps=20)  # twice the link's rate: a packet each 0.6 ms
     packets = delivered(run(dumbbell(sender, qdisc=qdisc, queue_packets=40, duration_s=3)))
     waited_ms = packets.loc[packets["arrival_s"] > 1, "queueing_ms"].mean()

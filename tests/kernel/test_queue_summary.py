@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A summary of queues says what all their events say."""
+"""A summary of queues agrees with all their events."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ BOTTLENECKS = (0, 1)
 
 @cache
 def whole() -> Run:
-    """Run with every event."""
+    """Return a run with every event."""
     return run(SCENARIO)
 
 
 @cache
 def short() -> Run:
-    """Run with a summary."""
+    """Return a run with a summary."""
     return run(replace(SCENARIO, queue_log="summary"))
 
 
@@ -64,7 +64,7 @@ def summary() -> QueueSummary:
 
 class TestSummary:
     def test_changes_nothing(self) -> None:
-        """What happens does not depend on what is recorded of it."""
+        """The kind of record changes nothing in the run."""
         pd.testing.assert_frame_equal(short().flows, whole().flows)
         assert short().queue.empty
         assert whole().queue_summary is None
@@ -74,13 +74,15 @@ class TestSummary:
         by = ["bottleneck", "flow", "event"]
         events = whole().queue.astype({"bytes": "uint64"}).groupby(by, observed=True)["bytes"]
         expected = pd.DataFrame({"packets": events.count(), "bytes": events.sum()})
-        ours = summary().counts.set_index(by)
-        assert set(ours.index.get_level_values("event")) >= {"drop", "mark", "loss"}
-        pd.testing.assert_frame_equal(ours.sort_index(), expected.sort_index(), check_dtype=False)
+        summarised = summary().counts.set_index(by)
+        assert set(summarised.index.get_level_values("event")) >= {"drop", "mark", "loss"}
+        pd.testing.assert_frame_equal(
+            summarised.sort_index(), expected.sort_index(), check_dtype=False
+        )
 
     @pytest.mark.parametrize("bottleneck", BOTTLENECKS)
     def test_conservation(self, bottleneck: int) -> None:
-        """Every arrival found some backlog, every departure waited, and the times are the run's."""
+        """Every arrival finds a backlog, every departure has a wait, and times are the run's."""
         rows, waits = (
             table[table["bottleneck"] == bottleneck]
             for table in (summary().occupancy, summary().waits)
@@ -95,23 +97,23 @@ class TestSummary:
 
     @pytest.mark.parametrize("bottleneck", BOTTLENECKS)
     def test_occupancy(self, bottleneck: int) -> None:
-        """How long how much waited, what arrivals found, and the mean delay are those of events."""
+        """Backlog over time, backlog at arrivals and the mean delay are those of the events."""
         distribution = short().occupancy_distribution(bottleneck)
         pd.testing.assert_series_equal(
             distribution, whole().occupancy_distribution(bottleneck), check_index_type=False
         )
         assert distribution.sum() == pytest.approx(1, abs=1e-12)
         events = whole().queue_events(bottleneck)
-        found = events.loc[events["event"] == "enqueue", "backlog_packets"] - 1
+        at_arrivals = events.loc[events["event"] == "enqueue", "backlog_packets"] - 1
         rows = summary().occupancy.query("bottleneck == @bottleneck and arrivals > 0")
-        expected = found.value_counts().sort_index()
+        expected = at_arrivals.value_counts().sort_index()
         assert rows["packets"].tolist() == expected.index.tolist()
         assert rows["arrivals"].tolist() == expected.tolist()
         assert short().queueing_delay_ms(bottleneck) == whole().queueing_delay_ms(bottleneck)
         assert short().utilisation(bottleneck) == whole().utilisation(bottleneck)
 
     def test_waits(self) -> None:
-        """Waits in a first-in first-out queue are those between its arrivals and departures."""
+        """Waits in a FIFO queue are those between its arrivals and departures."""
         events = whole().queue_events(0)
         refused = (events["event"].shift(-1) == "drop").to_numpy()
         arrived = events.loc[(events["event"] == "enqueue") & ~refused, "time_ns"].to_numpy()
@@ -125,9 +127,9 @@ class TestSummary:
 
     @pytest.mark.parametrize("bottleneck", BOTTLENECKS)
     def test_samples(self, bottleneck: int) -> None:
-        """The backlog at regular times is the one after all events until then."""
-        ours, expected = (each.occupancy(0.03, bottleneck) for each in (short(), whole()))
-        pd.testing.assert_series_equal(ours, expected, check_dtype=False)
+        """The backlog at regular times is the one after all events so far."""
+        summarised, expected = (each.occupancy(0.03, bottleneck) for each in (short(), whole()))
+        pd.testing.assert_series_equal(summarised, expected, check_dtype=False)
         rows = summary().samples.query("bottleneck == @bottleneck")
         events = whole().queue_events(bottleneck)
         at = np.searchsorted(events["time_ns"], rows["time_ns"], side="right") - 1
@@ -149,7 +151,7 @@ class TestSummary:
         )
 
     def test_long_queue(self) -> None:
-        """What waits beyond the length that the queue is given counts in the last row."""
+        """A backlog beyond the length of the queue counts in the last row."""
         scenario = Scenario(
             flows=(Flow(kind="cbr", rate_mbps=12, packet_bytes=100),),
             bottlenecks=(Bottleneck(bandwidth_mbps=1, queue_packets=10, qdisc="bfifo"),),

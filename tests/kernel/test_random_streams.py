@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random streams of the virtual kernel: what theory says of independent ones.
+"""Random streams of the virtual kernel, compared with the theory of independent streams.
 
-Seeds are fixed, so that each test passes always or never. Bounds are those that independent streams
+Seeds are fixed, so each test passes always or never. Bounds are those that independent streams
 would miss with a probability of one in a million, corrected for the number of comparisons.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kernel
 
-#: Runs whose first packets are looked at.
+#: Runs whose first packets are compared.
 _RUNS = 2000
 
 _CBR = Flow(kind="cbr", rate_mbps=10)
@@ -38,20 +38,20 @@ _GAP_NS = 1.2e6
 
 
 def path(*flows: Flow, loss: tuple[float, ...] = (0.0,), **settings: object) -> Scenario:
-    """Make a path on which nothing waits, with a bottleneck for each probability of loss."""
+    """Return a path without queueing, with a bottleneck for each probability of loss."""
     links = tuple(Bottleneck(bandwidth_mbps=1000, queue_packets=1000, loss=p) for p in loss)
     return Scenario(flows=flows, bottlenecks=links, rtt_ms=2, **settings)  # type: ignore[arg-type]
 
 
 def lost(result: Run, bottleneck: int = 0, flow: int = 0) -> npt.NDArray[np.bool_]:
-    """Return which of a flow's packets that come to a bottleneck are lost there."""
+    """Return the positions of a flow's packets at a bottleneck that are lost there."""
     events = result.queue[result.queue["event"].isin(["loss", "enqueue"])]
     mine = events[(events["flow"] == flow) & (events["bottleneck"] == bottleneck)]
     return mine["event"].eq("loss").to_numpy()
 
 
 def arrivals_ns(result: Run, flow: int = 0) -> npt.NDArray[np.int64]:
-    """Return when the packets of a flow come to the first bottleneck."""
+    """Return the arrival times of a flow's packets at the first bottleneck."""
     queue = result.queue
     arrives = queue["event"].isin(["loss", "enqueue"]) & (queue["bottleneck"] == 0)
     return queue.loc[arrives & (queue["flow"] == flow), "time_ns"].to_numpy()
@@ -59,7 +59,7 @@ def arrivals_ns(result: Run, flow: int = 0) -> npt.NDArray[np.int64]:
 
 class TestLoss:
     def test_pairs_of_seeds(self) -> None:
-        """Runs with 16 seeds in a row lose no more of the same packets than chance allows.
+        """Runs with 16 consecutive seeds lose no more of the same packets than by chance.
 
         Of n packets two runs both lose a binomial number, each with the probability squared.
         """
@@ -69,10 +69,10 @@ class TestLoss:
         assert both.max() <= binom.isf(MISS / len(both), fates.shape[1], 0.01**2)
 
     def test_first_packets_over_seeds(self) -> None:
-        """Over many seeds in a row each of the first packets is lost as often as it should be.
+        """Over many consecutive seeds each of the first packets has the given probability of loss.
 
-        Whether it is lost with one seed tells nothing of the next seed: the correlation has a
-        standard deviation of 1/sqrt(n).
+        The loss with one seed is independent of that with the next: the correlation has a standard
+        deviation of 1/sqrt(n).
         """
         flow = replace(_CBR, rate_mbps=100)
         first = path(flow, loss=(0.1,), duration_s=0.01)
@@ -91,13 +91,13 @@ class TestLoss:
 
 class TestPoissonArrivals:
     def test_gaps(self) -> None:
-        """Gaps of several seeds in a row are exponential."""
+        """Gaps of several consecutive seeds are exponential."""
         for seed in range(1, 9):
             gaps = np.diff(arrivals_ns(run(path(_POISSON, duration_s=10, seed=seed))))
             assert kstest(gaps / _GAP_NS, "expon").pvalue > MISS / 8
 
     def test_flows_of_one_run(self) -> None:
-        """Flows of one run have gaps of their own."""
+        """Flows of one run have independent gaps."""
         result = run(path(replace(_POISSON, count=4), duration_s=10))
         gaps = [np.diff(arrivals_ns(result, flow))[:5000] for flow in range(4)]
         assert_unrelated(np.array(gaps))
@@ -105,7 +105,7 @@ class TestPoissonArrivals:
 
 class TestPurposes:
     def test_streams_of_one_seed_are_unrelated(self) -> None:
-        """Losses at two bottlenecks, jitter, gaps and background tell nothing of each other.
+        """Losses at two bottlenecks, jitter, gaps and background are uncorrelated.
 
         The n-th draw of each is compared with the n-th of the others.
         """
@@ -123,7 +123,7 @@ class TestPurposes:
         assert_unrelated(np.array([one[:count] for one in draws]))
 
     def test_jitter_is_uniform(self) -> None:
-        """Jitter is uniform from 0 to its size: packets are further apart than that."""
+        """Jitter is uniform from 0 to its size; packets are farther apart than that."""
         scenario = path(_CBR, noise=Noise(forward_jitter_ms=1), duration_s=10)
         times_ns = arrivals_ns(run(scenario))
         late_ms = (times_ns - _GAP_NS * np.arange(len(times_ns))) / 1e6
@@ -145,8 +145,8 @@ class TestAdditions:
         ],
         ids=["a Poisson flow", "a bottleneck", "a TCP flow", "background traffic"],
     )
-    def test_others_draw_the_same(self, more: Scenario) -> None:
-        """Other flows, bottlenecks or background change neither losses nor arrivals of a flow."""
+    def test_additions_change_nothing(self, more: Scenario) -> None:
+        """Added flows, bottlenecks or background change neither losses nor arrivals of a flow."""
         few, many = run(path(_CBR, _POISSON, loss=(0.1, 0.1), duration_s=5)), run(more)
         for flow in (0, 1):
             for bottleneck in (0, 1):
@@ -158,7 +158,7 @@ class TestAdditions:
 
 
 def assert_unrelated(draws: npt.NDArray[np.float64]) -> None:
-    """Check that no two rows have ranks that are correlated.
+    """Check that no two rows have correlated ranks.
 
     Without correlation the coefficient of n draws has a standard deviation of 1/sqrt(n - 1).
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RAPID does what its paper (Konda and Kaur) says of it."""
+"""RAPID behaves as its paper states (Konda and Kaur)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ MBPS = 100
 #: A receiver's window starts at 64 KB and doubles in a round trip; RAPID does not wait for that.
 WINDOWS = tuple((f"net.ipv4.tcp_{name}", "4096 67108864 536870912") for name in ("rmem", "wmem"))
 
-#: The paper's algorithm; what is on otherwise, allows for noise.
+#: The paper's algorithm, without the default tolerance of noise.
 EXACT = (("tcp_rapid.tolerance", "0"),)
 
 RAPID = Flow(cca="rapid")
 
 
 def rapid_run(*flows: Flow, bandwidth_mbps: float = MBPS, **settings: Any) -> Run:
-    """Run some flows through a queue of one BDP, or what `settings` say."""
+    """Run flows through a queue of one BDP, or according to `settings`."""
     bdp_packets = round(bandwidth_mbps * RTT_MS / 12)
     network = {
         "queue_packets": bdp_packets,
@@ -51,7 +51,7 @@ def rapid_run(*flows: Flow, bandwidth_mbps: float = MBPS, **settings: Any) -> Ru
 
 
 def jitter(reverse_ms: float) -> dict[str, Any]:
-    """Give the setting of a scenario with jitter of ACKs."""
+    """Return the setting of a scenario with jitter of ACKs."""
     return {"noise": Noise(reverse_jitter_ms=reverse_ms)}
 
 
@@ -61,24 +61,24 @@ def mbps(result: Run, start_s: float, stop_s: float | None = None) -> np.ndarray
 
 
 def waiting(result: Run, start_s: float, stop_s: float | None = None) -> pd.Series:
-    """Return the packets that wait in the queue, every 5 ms of a part of a run."""
+    """Return the backlog in packets, every 5 ms of a part of a run."""
     return result.occupancy(0.005).loc[start_s:stop_s]
 
 
 def drops(result: Run) -> int:
-    """Return the packets that the queue has dropped."""
+    """Return the drops of the queue."""
     return int(result.summary()["drops"].sum())
 
 
 def arrivals_ns(result: Run, start_s: float = 0) -> np.ndarray:
-    """Return when flow 0's packets of data came to the queue, which is when they were sent."""
+    """Return the arrival times of flow 0's data packets at the queue, when they were sent."""
     events = result.queue
     data = (events["event"] == "enqueue") & (events["flow"] == 0) & (events["bytes"] > 1000)
     return events.loc[data & (events["time_ns"] >= start_s * 1e9), "time_ns"].to_numpy()
 
 
 def stream_starts(sent_ns: np.ndarray) -> np.ndarray:
-    """Return the first packets of streams: the only ones behind which gaps are longer."""
+    """Return the first packets of streams: the only ones preceded by longer gaps."""
     gaps = np.diff(sent_ns)
     return np.flatnonzero(gaps[1:] > 1.3 * gaps[:-1]) + 1
 
@@ -106,11 +106,11 @@ class TestStreams:
         starts = starts[1:-1][np.diff(starts[:-1]) == 1]
         before = sent_ns[starts] - sent_ns[starts - 1]
         within = (sent_ns[starts + PACKETS - 1] - sent_ns[starts])[:-1] / (PACKETS - 1)
-        # An estimate may come in between the two.
+        # An estimate may change between the two.
         assert np.median(np.abs(before[:-1] / within - 1)) < 0.001
 
     def test_slow_start(self) -> None:
-        """Streams of 4, 8 and 16 packets, each gap half of the one before, from 850 kbit/s on."""
+        """Streams of 4, 8 and 16 packets, each gap half of the previous, starting at 850 kbit/s."""
         sent_ns = arrivals_ns(rapid_run(duration_s=3))
         for first, packets in ((0, 4), (4, 8), (12, 16)):
             gaps = np.diff(sent_ns[first : first + packets])
@@ -120,15 +120,15 @@ class TestStreams:
         assert 0.85 == pytest.approx(1500 * 8e3 * 3 / (sent_ns[3] - sent_ns[0]), rel=0.01)
 
     def test_one_stream_in_a_round_trip(self) -> None:
-        """In slow start a stream is sent when the ACKs of the one before it have come."""
+        """In slow start a stream is sent when the ACKs of the previous one have arrived."""
         sent_ns = arrivals_ns(rapid_run(duration_s=3))
         for last in (3, 11, 27):
             assert RTT_MS * 1e6 == pytest.approx(sent_ns[last + 1] - sent_ns[last], rel=0.02)
 
     def test_after_a_pause(self) -> None:
-        """After a second of silence a stream of four packets goes first, from the r_avg of old."""
+        """After a second of silence a stream of four packets goes first, at the previous r_avg."""
         flow = Flow(cca="rapid", kind="onoff", on_s=2, off_s=2)
-        # With a send buffer that grows as it does by default: what it holds is sent in the pause.
+        # With a send buffer that grows as by default: its contents are sent in the pause.
         sent_ns = arrivals_ns(rapid_run(flow, duration_s=6, sysctls=WINDOWS[:1]), 1)
         first = int(np.diff(sent_ns).argmax()) + 1
         assert sent_ns[first] - sent_ns[first - 1] > 1e9
@@ -139,7 +139,7 @@ class TestStreams:
 
 
 def acquired_s(result: Run, target_mbps: float, start_s: float = 0) -> float:
-    """Return from when on flow 0 has the target on average over a round trip."""
+    """Return the time from which flow 0 has the target rate on average over a round trip."""
     step_s = 0.01
     rates = result.throughput(step_s)[0].loc[start_s:]
     steps = round(RTT_MS / 1e3 / step_s)
@@ -164,7 +164,7 @@ class TestAcquires:
 
 class TestFollows:
     def test_constant_cross_traffic(self) -> None:
-        """What other flows leave is used to 90 %, and no more than that, as they come and go."""
+        """The varying capacity left by other flows is used to 90 %, and never exceeded."""
         result = rapid_run(
             RAPID,
             Flow(kind="cbr", rate_mbps=20, start_s=4, stop_s=12),
@@ -189,19 +189,19 @@ class TestFollows:
 class TestQueue:
     @pytest.mark.parametrize("bandwidth_mbps", [10, 100])
     def test_alone(self, bandwidth_mbps: float) -> None:
-        """A lone flow uses its link; of the queue, a stream's own few packets are there."""
+        """A lone flow uses its link; the queue holds only a stream's own few packets."""
         result = rapid_run(bandwidth_mbps=bandwidth_mbps, duration_s=12)
         assert mbps(result, 2)[0] > 0.97 * bandwidth_mbps
         assert waiting(result, 2).mean() < 10
         assert waiting(result, 2).max() < 30
 
     def test_short_queue(self) -> None:
-        """Ten packets, a fiftieth of a BDP, are room enough."""
+        """A queue of ten packets, a fiftieth of a BDP, suffices."""
         result = rapid_run(queue_packets=10, duration_s=12)
         assert mbps(result, 2)[0] > 0.95 * MBPS
 
     def test_queue_of_two_packets(self) -> None:
-        """Where streams do not fit into the queue, about a tenth is lost, not half."""
+        """If streams do not fit into the queue, about a tenth is lost, not half."""
         result = rapid_run(queue_packets=2, duration_s=12)
         events = result.queue.loc[result.queue["time_ns"] > 2e9, "event"].value_counts()
         assert 0 < events["drop"] / events["enqueue"] < 0.2
@@ -211,13 +211,13 @@ class TestQueue:
 class TestLoss:
     @pytest.mark.parametrize(("loss", "share"), [(1e-4, 0.97), (1e-3, 0.95), (1e-2, 0.5)])
     def test_random_loss(self, loss: float, share: float) -> None:
-        """Losses that no queue has caused hardly matter, and do not lengthen the queue."""
+        """Random losses hardly matter, and do not lengthen the queue."""
         result = rapid_run(loss=loss, duration_s=12)
         assert mbps(result, 2)[0] > share * MBPS
         assert waiting(result, 2).mean() < 50
 
     def test_one_loss(self) -> None:
-        """A single loss costs no throughput at all (Fig. 3: a few round trips)."""
+        """A single loss costs no throughput (Fig. 3: a few round trips)."""
         result = rapid_run(loss=1e-4, duration_s=12)
         losses = result.queue.loc[result.queue["event"] == "loss", "time_ns"] / 1e9
         assert len(losses.loc[losses > 2]) > 3
@@ -228,7 +228,7 @@ class TestLoss:
 class TestDelayedAcks:
     @pytest.mark.parametrize("others_mbps", [0, 20, 50])
     def test_every_second_packet(self, others_mbps: float) -> None:
-        """A receiver that acknowledges every second packet leaves half of the rates, and enough."""
+        """With ACKs for every second packet half of the rates are known, which suffices."""
         others = (Flow(kind="cbr", rate_mbps=others_mbps),) if others_mbps else ()
         flow = Flow(cca="rapid", acks="delayed")
         result = rapid_run(flow, *others, duration_s=12)
@@ -238,7 +238,7 @@ class TestDelayedAcks:
 
 
 class TestNoise:
-    """With its default tolerance."""
+    """Noise at the default tolerance."""
 
     @pytest.mark.parametrize("others_mbps", [0, 50])
     @pytest.mark.parametrize(
@@ -259,26 +259,26 @@ class TestNoise:
 
     @pytest.mark.parametrize("batch_ms", [0.1, 1])
     def test_compressed_acks(self, batch_ms: float) -> None:
-        """ACKs that come in batches of one to ten packets leave nine tenths of the link."""
+        """ACKs in batches of one to ten packets leave nine tenths of the link."""
         result = rapid_run(duration_s=12, module_parameters=(), ack_batch_ms=batch_ms)
         assert mbps(result, 3)[0] > 0.9 * MBPS
         assert waiting(result, 3).mean() < 75
 
     @pytest.mark.parametrize("noise", [jitter(0.01), {"ack_batch_ms": 0.01}])
     def test_without(self, noise: dict[str, Any]) -> None:
-        """Without tolerance a twelfth of that is enough to lose a tenth of the link and more."""
+        """Without tolerance a twelfth of that noise costs a tenth of the link and more."""
         assert mbps(rapid_run(duration_s=12, **noise), 3)[0] < 0.9 * MBPS
 
 
 class TestTimeout:
     def test_outage(self) -> None:
-        """Where a flood leaves nothing for two seconds, slow start begins anew, and soon ends."""
+        """After a flood that leaves nothing for two seconds, slow start restarts, and soon ends."""
         flood = Flow(kind="cbr", rate_mbps=1200, start_s=5, stop_s=7)
         result = rapid_run(RAPID, flood, bandwidth_mbps=12, duration_s=12, sample_interval_ms=10)
         samples = result.flows[result.flows["flow"] == 0]
         samples = samples.set_index(samples["time_ns"] / 1e9)
         assert "loss" in set(samples["state"].loc[5:7.5])
-        # Slow start begins at 850 kbit/s of IP; what is sent again tells of no rate.
+        # Slow start begins at 850 kbit/s of IP; retransmissions yield no rate.
         assert samples["pacing_rate_bps"].loc[6:8].min() < 0.9e6
         assert samples["pacing_rate_bps"].max() < 1e9
         assert mbps(result, 10)[0] > 0.9 * 12
@@ -287,14 +287,14 @@ class TestTimeout:
 class TestSharing:
     @pytest.mark.parametrize("start_s", [0, 5])
     def test_two_flows(self, start_s: float) -> None:
-        """Two flows use the link without loss; how they share it, nothing in RAPID decides."""
+        """Two flows use the link without loss; RAPID does not determine their shares."""
         result = rapid_run(RAPID, Flow(cca="rapid", start_s=start_s), duration_s=20)
         assert mbps(result, 10).sum() > 0.93 * MBPS
         assert waiting(result, 10).mean() < 100
         assert 0 == drops(result)
 
     def test_beside_cubic(self) -> None:
-        """CUBIC keeps what it would have: RAPID takes what is left (section III.B)."""
+        """CUBIC keeps its throughput: RAPID takes what is left (section III.B)."""
         result = rapid_run(RAPID, Flow(cca="cubic"), duration_s=20)
         assert mbps(result, 8)[1] > 0.75 * MBPS
 
@@ -354,16 +354,16 @@ def module_estimate(tmp_path_factory: pytest.TempPathFactory) -> Any:
 class TestEstimator:
     @pytest.mark.parametrize("tolerance", [0, 16])
     def test_module_and_python_agree(self, module_estimate: Any, tolerance: int) -> None:
-        """The module's arithmetic gives what the Python function gives, to a thousandth."""
+        """The module's arithmetic equals the Python function's, to a thousandth."""
         random = np.random.default_rng(8)
         verdicts = []
         for _ in range(500):
             sent, received = _stream(random)
             expected = available_bandwidth(sent, received, tolerance=tolerance)
-            found = module_estimate(_points(sent, received), _Rule(5, 8, tolerance))
-            verdict = ("unknown", "below", "within", "above")[found.verdict]
+            estimate_ = module_estimate(_points(sent, received), _Rule(5, 8, tolerance))
+            verdict = ("unknown", "below", "within", "above")[estimate_.verdict]
             assert expected.verdict == verdict
-            assert expected.mbps == pytest.approx(1500 * 8e3 / (found.gap / 256), rel=1e-3)
+            assert expected.mbps == pytest.approx(1500 * 8e3 / (estimate_.gap / 256), rel=1e-3)
             verdicts.append(verdict)
         assert {"below", "within", "above"} == set(verdicts)
 
@@ -373,17 +373,17 @@ class TestEstimator:
         inside = 0
         for _ in range(500):
             sent, received = _stream(random)
-            found = module_estimate(_points(sent, received), _Rule(5, 8, 0, pathchirp=True))
-            if ("unknown", "below", "within", "above")[found.verdict] != "within":
+            estimate_ = module_estimate(_points(sent, received), _Rule(5, 8, 0, pathchirp=True))
+            if ("unknown", "below", "within", "above")[estimate_.verdict] != "within":
                 continue
             inside += 1
             expected_mbps = pathchirp_mbps(sent, received)
-            assert expected_mbps == pytest.approx(1500 * 8e3 / (found.gap / 256), rel=1e-3)
+            assert expected_mbps == pytest.approx(1500 * 8e3 / (estimate_.gap / 256), rel=1e-3)
         assert inside > 100
 
 
 def _stream(random: np.random.Generator) -> tuple[npt.NDArray[np.float64], ...]:
-    """Return when the packets of a stream leave, and arrive over a link with random traffic."""
+    """Return the departures and arrivals of a stream's packets on a link with random traffic."""
     sent = send_times_ns(random.uniform(5, 500)).round()
     free_ns, link_ns = 0.0, 12e6 / random.uniform(20, 200)
     received = np.empty(PACKETS)
@@ -394,7 +394,7 @@ def _stream(random: np.random.Generator) -> tuple[npt.NDArray[np.float64], ...]:
 
 
 def _points(sent: npt.NDArray[np.float64], received: npt.NDArray[np.float64]) -> _Points:
-    """Return the times of a stream's packets as the module keeps them."""
+    """Return the times of a stream's packets in the module's format."""
     points = _Points(count=PACKETS)
     for i in range(PACKETS):
         points.sent_ns[i] = (int(sent[i]) + 2**32 - 1_000_000) % 2**32
@@ -417,12 +417,12 @@ class TestModule:
         ],
     )
     def test_bad_parameter(self, parameter: str, value: str) -> None:
-        """Parameters that make no sense are refused."""
+        """Invalid parameters are refused."""
         with pytest.raises(EngineError, match=f"invalid for parameter `{parameter}'"):
             rapid_run(duration_s=1, module_parameters={f"tcp_rapid.{parameter}": value})
 
     def test_state(self) -> None:
-        """A flow tells its estimate, the packets of a stream, the RTT and its estimates so far."""
+        """A flow reports its estimate, a stream's packets, the RTT and its estimates so far."""
         settings = (*EXACT, ("tcp_rapid.packets", "32"))
         result = rapid_run(duration_s=10, module_parameters=settings)
         state = result.cca_info(0).loc[5:]

@@ -61,7 +61,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def is_running(process: int) -> bool:
-    """Say whether a process is there and not a zombie."""
+    """Return whether a process exists and is not a zombie."""
     try:
         return ") Z " not in Path(f"/proc/{process}/stat").read_text()
     except FileNotFoundError:
@@ -75,7 +75,7 @@ class StopError(Exception):
 @pytest.mark.usefixtures("own_store")
 class TestSearch:
     def test_files(self, tmp_path: Path, boots: list[Path]) -> None:
-        """A search leaves its table, its settings, the worst scenarios and a picture."""
+        """A search leaves its table, its settings, the worst scenarios and a figure."""
         folder = tmp_path / "out"
         result = search(CONFIG, output_dir=folder)
         table = pd.read_csv(folder / "results.csv", keep_default_na=False)
@@ -91,7 +91,7 @@ class TestSearch:
         }
         state = json.loads((folder / "search.json").read_text())
         assert (state["experiments_done"], state["engine"]) == (CONFIG.budget, "kernel")
-        # The file repeats the worst, out of the store.
+        # The scenario file repeats the worst, from the store.
         solo, competing = (run(Scenario.load(folder / f"worst-1{of}.toml")) for of in ("-solo", ""))
         assert len(boots) == RUNS
         harm = measure(solo, competing).relative
@@ -99,7 +99,7 @@ class TestSearch:
         assert claim["relative_harm_min"] <= harm <= claim["relative_harm_max"]
 
     def test_same_seed_same_bytes(self, tmp_path: Path, boots: list[Path]) -> None:
-        """The files are the same bytes, whatever the number of jobs and the order of the runs."""
+        """The files are the same bytes, for any number of jobs and order of the runs."""
         written = []
         for jobs in (1, 2):
             store, folder = Store(tmp_path / f"runs-{jobs}"), tmp_path / f"out-{jobs}"
@@ -129,7 +129,7 @@ class TestSearch:
         assert [] == boots
 
     def test_interrupted(self, tmp_path: Path, boots: list[Path]) -> None:
-        """The same search goes on where it was stopped; what was finished is not run again."""
+        """The same search resumes where it was stopped; finished experiments are not run again."""
 
         def stop(now: Progress) -> None:
             if now.done == 3:
@@ -147,18 +147,18 @@ class TestSearch:
         assert files(tmp_path / "out") == files(tmp_path / "whole")
 
     def test_solo_runs_are_shared(self, boots: list[Path]) -> None:
-        """Another alpha in the same networks takes competing runs only."""
+        """Another alpha in the same networks requires only competing runs."""
         first = replace(CONFIG, budget=4)  # the random generation, the same for every alpha
         search(first)
         boots.clear()
         again = search(replace(first, alpha="vegas"))
-        fresh = 4 * CONFIG.confirm  # of all four, and their solo runs have been made
+        fresh = 4 * CONFIG.confirm  # of all four, whose solo runs are stored
         assert len(again.claims) == 4
         # The network that runs again may be another one, with a solo run of its own.
         assert len(boots) - (4 + fresh) in {1, 2}
 
     def test_every_gene(self, tmp_path: Path) -> None:
-        """What a gene can be runs on the kernel: loss, qdisc, trace, RTT ratio, start, workload."""
+        """All kinds of genes run on the kernel: loss, qdisc, trace, RTT ratio, start, workload."""
         Trace(name="uneven", opportunities_ms=(1, 2, 9)).to_file(tmp_path / "uneven.trace")
         (tmp_path / "space.toml").write_text(EVERY_GENE)
         space = Space.load(tmp_path / "space.toml")
@@ -173,7 +173,7 @@ class TestSearch:
         assert (result.experiments["from_s"] >= started)[~short].all()
 
     def test_seeds_differ(self) -> None:
-        """Harm is a random variable: seeds differ even where no CCA draws random numbers."""
+        """Harm is a random variable: seeds differ even if no CCA draws random numbers."""
         config = replace(CONFIG, alpha="cubic", beta="reno", budget=4, repeat=3, duration_s=20)
         result = search(replace(config, confirm=1))
         assert (result.experiments["relative_harm_sd"] > 0).all()
@@ -181,10 +181,10 @@ class TestSearch:
 
 class TestKill:
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-    def test_nothing_stays(
+    def test_nothing_remains(
         self, own_store: Path, tmp_path: Path, boots: list[Path], number: signal.Signals
     ) -> None:
-        """Killed in the middle, a search leaves no process and no half run, and can go on."""
+        """A killed search leaves no process and no partial run, and can be resumed."""
         options = ["--budget", "6", "--population", "4", "--duration", "20", "--seed", "7"]
         options += ["--confirm", "2"]
         command = ["raygen", "--alpha", "bbr", "--beta", "cubic", *options, "-o", "out"]
@@ -206,6 +206,6 @@ class TestKill:
         assert not any(map(is_running, guests(temporary)))
         assert process.returncode == (-9 if number == signal.SIGKILL else 128 + number)
         assert not [path for path in own_store.rglob(".*.tmp") if number != signal.SIGKILL]
-        kept = Store().usage().runs
+        stored = Store().usage().runs
         search(replace(CONFIG, duration_s=20), output_dir=tmp_path / "out")
-        assert len(boots) == RUNS - kept
+        assert len(boots) == RUNS - stored

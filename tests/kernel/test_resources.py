@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run takes, as it was estimated before, and as it is."""
+"""Estimated and actual resources of a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kernel
 
-#: An estimate is at least what a run takes, and at most so many times that.
+#: An estimate is at least the actual use, and at most this many times as much.
 FACTOR = 2.5
 
 #: Runs a scenario, makes the tables of ``ccbench run`` and prints the most that each part of it
@@ -65,8 +65,8 @@ print(json.dumps(took))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Took:
-    """The most that a run took, in bytes."""
+class PeakUse:
+    """The most that a run used, in bytes."""
 
     running: int
     reading: int
@@ -74,12 +74,12 @@ class Took:
 
     @property
     def peak(self) -> int:
-        """Most memory at any time."""
+        """Peak memory."""
         return max(self.running, self.reading)
 
 
-def measured(scenario: Scenario, folder: Path) -> Took:
-    """Run a scenario in a process of its own and return what it took."""
+def measured(scenario: Scenario, folder: Path) -> PeakUse:
+    """Run a scenario in its own process and return its peak use."""
     printed = subprocess.run(
         [sys.executable, "-c", MEASURE, scenario.to_toml()],
         env={**os.environ, "TMPDIR": str(folder)},
@@ -87,7 +87,7 @@ def measured(scenario: Scenario, folder: Path) -> Took:
         text=True,
         check=True,
     ).stdout
-    return Took(**json.loads(printed.splitlines()[-1]))
+    return PeakUse(**json.loads(printed.splitlines()[-1]))
 
 
 @pytest.mark.usefixtures("own_store")
@@ -142,7 +142,7 @@ def measured(scenario: Scenario, folder: Path) -> Took:
     ids=["100 Mbit", "1 Gbit", "summary", "drops", "long fat", "samples", "short", "small", "path"],
 )
 def test_estimate(scenario: Scenario, tmp_path: Path) -> None:
-    """Memory and records are what was estimated, or less, but not much less."""
+    """Estimates of memory and records are upper bounds, but not much higher."""
     folder = tmp_path / "scratch"
     folder.mkdir()
     took, needs = measured(scenario, folder), KernelEngine().needs(scenario)
@@ -154,7 +154,7 @@ def test_estimate(scenario: Scenario, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("own_store")
 def test_table(tmp_path: Path) -> None:
-    """A table does without a large queue log, in a line, and is the one that the log gives."""
+    """A table needs no large queue log, and is the one computed from the log."""
     fast = dumbbell(Flow(count=2), bandwidth_mbps=1000, queue_packets=3333, duration_s=12)
     fast.save(tmp_path / "fast.toml")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many short runs in a row take no more memory or files than few.
+"""Many consecutive runs take no more memory or files than few.
 
-``CCBENCH_RUNS=2000`` makes so many, not 60; ``make soak`` does that.
+``CCBENCH_RUNS=2000`` sets their number, 60 by default; ``make soak`` does that.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _CCAS = ("cubic", "bbr", "reno", "vegas", "copa", "nimbus", "rapid", "dctcp")
 
 
 def resident_mb() -> float:
-    """Return how much memory this process has."""
+    """Return the resident memory of this process."""
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGESIZE") / 1e6
 
 
 def descriptors() -> int:
-    """Return how many files this process has open."""
+    """Return the number of files that this process has open."""
     return len(list(Path("/proc/self/fd").iterdir()))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The quick version of every study on the virtual kernel, and what theory demands of some."""
+"""The quick version of every study on the virtual kernel, and theoretical properties of some."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.kernel
 
 @pytest.fixture(scope="module")
 def findings(tmp_path_factory: pytest.TempPathFactory) -> Conclude:
-    """Give what runs a study's quick version, once for all tests; many searches share runs."""
+    """Give a function that runs a study's quick version, once for all tests."""
     store = Store(tmp_path_factory.mktemp("runs"))
 
     @cache
@@ -40,13 +40,13 @@ def findings(tmp_path_factory: pytest.TempPathFactory) -> Conclude:
 
 @pytest.fixture(scope="module")
 def table(findings: Conclude) -> Table:
-    """Give what returns the table of a study's quick version."""
+    """Give a function that returns the table of a study's quick version."""
     return lambda name: findings(name).table
 
 
 @pytest.mark.parametrize("name", studies.names())
 def test_runs(name: str, findings: Conclude) -> None:
-    """Every study has numbers to compare, rows, and a picture; a short run may lack a number."""
+    """Every study has comparisons, rows and a figure; a short run may lack a number."""
     try:
         found = findings(name)
     except MissingRequirement as error:
@@ -72,12 +72,12 @@ class TestBbrAgainstOne:
         assert shares.iloc[0] > 50 > shares.iloc[-1]
 
     def test_one_flow_fills_what_another_leaves(self, table: Table) -> None:
-        """Together the two use the link, but for headers and retransmissions."""
+        """Together the two use the link, except for headers and retransmissions."""
         rows = table("ware-3.2")
         assert (rows["bbr_mbps"] + rows["other_mbps"]).between(9.2, 10).all()
 
     def test_a_mean_depends_on_its_interval(self, table: Table) -> None:
-        """In a queue of 16 BDP BBR scales up for minutes, so that longer means are larger."""
+        """In a queue of 16 BDP BBR grows for minutes, so that longer means are larger."""
         rows = table("ware-3.4")
         means = rows[rows["queue_packets"] == 512].sort_values("interval_s")["bbr_mbps"]
         assert means.is_monotonic_increasing
@@ -99,7 +99,7 @@ class TestProbeRtt:
         assert estimates[20] > 45
 
     def test_longer_queue_longer_probe(self, table: Table) -> None:
-        """A longer queue takes longer to drain: nearly as much as the model says."""
+        """A longer queue takes longer to drain: nearly as long as in the model."""
         rows = table("ware-3.9")
         one = rows[rows["bbr_flows"] == 1].sort_values("queue_packets")
         grown = one[["probe_s", "model_probe_s"]].diff().iloc[-1]
@@ -115,20 +115,20 @@ class TestProbeRtt:
 
 class TestClassification:
     def test_clean(self, table: Table) -> None:
-        """On clean paths of other round trips and seeds, every vote is the CCA that sent."""
+        """On clean paths of other round trips and seeds, every vote is the sender's CCA."""
         rows = table("ware-2.7")
         votes = rows[(rows["condition"] == "clean") & (rows["setting"] == "voted")]
         assert 4 == votes["cca"].nunique()
         assert (votes["nearest"] == votes["cca"]).all()
 
     def test_left_out(self, table: Table) -> None:
-        """A CCA that is left out of the training set is never called by its name."""
+        """A CCA that is left out of the training set is never its own label."""
         rows = table("ware-2.11")
         assert (rows["label"] != rows["cca"]).all()
         assert (rows["label"] == "unknown").mean() > 0.5
 
     def test_effort(self, table: Table) -> None:
-        """No download takes more than its link can carry in its time, nor much less."""
+        """Each download takes at most its link's capacity, and not much less."""
         rows = table("ware-2.15")
         for setting, own in rows.groupby("setting"):
             most = float(str(setting).partition("bw")[0]) / 8 * 22
@@ -139,11 +139,11 @@ class TestClassification:
 
 class TestAbc:
     def test_follows_the_slower_link(self, table: Table) -> None:
-        """An ABC flow alone has the slower of two links, and no more than that."""
+        """A lone ABC flow has the rate of the slower of two links."""
         assert table("abc-4")["percent_of_ideal"].between(90, 102).all()
 
     def test_equal_rtts(self, table: Table) -> None:
-        """Two ABC flows of equal RTTs share equally; the one of 120 ms gets less beside 20 ms."""
+        """Two ABC flows of equal RTTs share equally; a flow of 120 ms gets less beside 20 ms."""
         pairs = table("abc-12").query("flows == 2").pivot_table("mbps", "case_ms", "flow")
         ratio = pairs[1] / pairs[0]
         assert ratio[20] == pytest.approx(1, abs=0.1)
@@ -151,12 +151,12 @@ class TestAbc:
         assert pairs.sum(axis=1).between(22, 24).all()
 
     def test_departures_or_arrivals(self, table: Table) -> None:
-        """Feedback from arrivals lets packets wait longer: it reacts to what is over already."""
+        """Feedback by arrivals increases waits: it reacts too late."""
         p95_ms = table("abc-2").set_index("feedback")["p95_ms"]
         assert p95_ms["enqueue"] > 1.2 * p95_ms["dequeue"]
 
     def test_future(self, table: Table) -> None:
-        """A router that knows what the link will do lets packets wait less."""
+        """A router that knows the link's future has shorter waits."""
         p95_ms = table("abc-pk").pivot_table("p95_ms", "d_t_ms", "scheme")
         assert (p95_ms["PK-ABC"] < p95_ms["ABC"]).all()
 
@@ -175,7 +175,7 @@ class TestSearches:
     def test_begin_alike(self, table: Table) -> None:
         """Searches with the same seed begin with the same 4 networks, so with the same harm.
 
-        Those that a search measures again have other means: within the noise of single runs.
+        Networks that a search measures again have other means, within the noise of single runs.
         """
         rows = table("ware-5.15")
         first = rows[(rows["generation"] == 1) & (rows["strategy"] != "sweep")]
@@ -185,7 +185,7 @@ class TestSearches:
 
 class TestNimbusMix:
     def test_two_truths(self, table: Table) -> None:
-        """Flows that last are a part of those above the initial window, in every window."""
+        """Lasting flows are a part of those above the initial window, in every window."""
         rows = table("nimbus-8")
         elastic, lasting = (
             rows[rows["what"] == f"{what}_share"].set_index("at")["value"]

@@ -29,8 +29,8 @@ RENO: dict[str, Any] = {
 def test_reno_fills_the_queue() -> None:
     """Reno's sawtooth fills a queue of k BDPs to (7 (1 + k) / 9 - 1) BDPs on average.
 
-    At a full link the window's square grows evenly in time, from half its highest value
-    (1 + k) BDP on; its mean over time then is 7/9 of that.
+    At a full link the window's square grows evenly in time, from half its highest value (1 + k) BDP
+    on; its mean over time then is 7/9 of that.
     """
     table = ccbench.sweep(
         RENO,
@@ -45,7 +45,7 @@ def test_reno_fills_the_queue() -> None:
 
 
 def test_executor(own_store: Path) -> None:
-    """On other workers a sweep gives the same table; what it has run is in the store then."""
+    """With other workers a sweep gives the same table, and its runs are stored."""
     vary = {"flows.0.cca": ["reno", "vegas"]}
     short = {**RENO, "duration_s": 3}
     with ThreadPoolExecutor(1) as executor:
@@ -57,7 +57,7 @@ def test_executor(own_store: Path) -> None:
 
 @pytest.mark.usefixtures("own_store")
 def test_repetitions(tmp_path: Path, program: Callable[..., str]) -> None:
-    """Repetitions differ where something is random, as jitter is; BBR harms CUBIC (Ware, 5.2)."""
+    """Repetitions differ with randomness such as jitter; BBR harms CUBIC (Ware, 5.2)."""
     text = "rtt_ms = 20\nduration_s = 8\n[[flows]]\n[[flows]]\ncca = 'reno'\n"
     file = tmp_path / "two.toml"
     file.write_text(f"{text}[[bottlenecks]]\nbandwidth_mbps = 20\nqueue_bdp = 0.5\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linux's congestion control behaves as it is known to."""
+"""Known behaviour of Linux's congestion control."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class TestBbr:
 class TestSharing:
     @pytest.mark.parametrize("cca", ["reno", "cubic", "bbr"])
     def test_equal_flows_share_equally(self, cca: str) -> None:
-        """Two flows of one CCA get the same in the long run."""
+        """Two flows of one CCA share equally in the long run."""
         flows = (Flow(cca=cca), Flow(cca=cca, start_s=0.5))
         result = run(dumbbell(*flows, queue_packets=66, duration_s=120, queue_log=False))
         late = result.throughput(1.0).loc[20:]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The traffic is what the scenario says."""
+"""Traffic as the scenario specifies."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class TestUdp:
 
     @pytest.mark.parametrize("size", [64, 65, 1499, 1500])
     def test_packet_size(self, size: int) -> None:
-        """UDP packets have exactly the size asked for, at exactly the rate."""
+        """UDP packets have exactly the specified size and rate."""
         result = run(dumbbell(Flow(kind="cbr", rate_mbps=2, packet_bytes=size), duration_s=2))
         arrivals = result.queue[result.queue["event"] == "enqueue"]
         assert (arrivals["bytes"] == size).all()
         assert len(arrivals) == pytest.approx(4e6 / (8 * size), abs=1)
 
     def test_delivery(self) -> None:
-        """The receiver counts the payload of what was not dropped."""
+        """The receiver counts the payload of all packets that were not dropped."""
         result = run(dumbbell(Flow(kind="cbr", rate_mbps=3, packet_bytes=900)))
         dequeued = (result.queue["event"] == "dequeue").sum()
         delivered = result.completions["delivered_bytes"].iloc[0] / (900 - 28)
@@ -64,7 +64,7 @@ class TestTimes:
         """A flow sends nothing before its start and no data after its stop."""
         flow = Flow(cca="cubic", start_s=2, stop_s=5)
         queue = run(dumbbell(Flow(cca="cubic"), flow)).queue
-        # Answers that still come after the stop are answered with resets, of 40 bytes.
+        # Packets that arrive after the stop are answered with resets, of 40 bytes.
         data = (queue["event"] == "enqueue") & (queue["bytes"] > 40)
         mine = queue[(queue["flow"] == 1) & data]
         assert mine["time_ns"].min() / 1e9 == pytest.approx(2, abs=1e-3)
@@ -82,8 +82,8 @@ class TestTimes:
         result = run(dumbbell(*flows, duration_s=3))
         assert set(result.queue["flow"]) == {1}
 
-    def test_stop_before_the_connection_is_there(self) -> None:
-        """A flow that stops during its handshake has sent nothing but that and its end."""
+    def test_stop_during_handshake(self) -> None:
+        """A flow that stops during its handshake sends only the handshake and its end."""
         flows = (Flow(start_s=1, stop_s=1.02), Flow(kind="cbr", rate_mbps=1))
         result = run(dumbbell(*flows, duration_s=3))
         mine = result.queue[result.queue["flow"] == 0]
@@ -92,7 +92,7 @@ class TestTimes:
 
     @pytest.mark.parametrize("interval_ms", [1, 100])
     def test_stopped_flows_are_sampled_to_their_last_packet(self, interval_ms: float) -> None:
-        """What of a stopped flow still leaves the queue, however slowly, is in the samples."""
+        """Packets of a stopped flow that are still queued appear in the samples."""
         flows = (
             Flow(cca="cubic", stop_s=5),
             Flow(kind="cbr", rate_mbps=0.2, stop_s=6),
@@ -109,7 +109,7 @@ class TestTimes:
 
     @pytest.mark.parametrize("duration_s", [3.001, 3.03, 3.099])
     def test_last_sample(self, duration_s: float) -> None:
-        """The end is sampled too where it is no multiple of the interval."""
+        """The end is sampled even if it is no multiple of the interval."""
         samples = run(dumbbell(duration_s=duration_s)).flows
         assert samples["time_ns"].iloc[-1] == round(duration_s * 1e9)
         assert samples["time_ns"].iloc[-2] == 3_000_000_000
@@ -131,7 +131,7 @@ class TestTimes:
         assert len(samples) in (2000, 2001)
 
     def test_every_sample(self) -> None:
-        """Samples are one interval apart, all of them, whatever the flows' timers do meanwhile."""
+        """Samples are exactly one interval apart, whatever the flows' timers do."""
         others = Flow(kind="rate", rate_mbps=24), Flow(kind="poisson", rate_mbps=20)
         scenario = dumbbell(Flow(), *others, bandwidth_mbps=96, queue_packets=800, duration_s=20)
         result = run(replace(scenario, noise=Noise(reverse_jitter_ms=0.125), sample_interval_ms=10))
@@ -141,7 +141,7 @@ class TestTimes:
 
 class TestSizes:
     def test_short_flows(self) -> None:
-        """A flow of N bytes delivers exactly N, in no less than the path and the link take."""
+        """A flow of N bytes delivers exactly N, no faster than path and link permit."""
         sizes = (1, 1_000, 15_000, 1_000_000)
         flows = tuple(Flow(kind="bytes", size_bytes=size) for size in sizes)
         done = run(dumbbell(*flows)).completions
@@ -154,13 +154,13 @@ class TestSizes:
         assert took_s.iloc[3] >= 1_000_000 * 8 / 10e6
 
     def test_unfinished_flow(self) -> None:
-        """A flow that is not done at the end has no completion."""
+        """A flow that is incomplete at the end has no completion."""
         done = run(dumbbell(Flow(kind="bytes", size_bytes=10**9), duration_s=2)).completions
         assert done["end_ns"].iloc[0] == -1
         assert 0 < done["delivered_bytes"].iloc[0] < 10**9
 
     def test_many_at_one_instant(self) -> None:
-        """Six thousand connections at one instant are all accepted at once."""
+        """Six thousand simultaneous connections are all accepted at once."""
         flow = Flow(kind="bytes", size_bytes=1_000, count=6_000)
         scenario = dumbbell(
             flow, bandwidth_mbps=1000, rtt_ms=100, queue_packets=100_000, duration_s=2
@@ -207,7 +207,7 @@ class TestSizes:
 
 class TestMixes:
     def test_bytes_are_conserved(self) -> None:
-        """What a mix sends arrives: of each flow all its bytes, no packet gets lost unseen."""
+        """All bytes of each flow of a mix arrive, and no packet is lost without a record."""
         mix = FlowMix(sizes="heavy-tailed", load_mbps=12, stop_s=15, seed=2)
         flow = Flow(kind="bytes", arrivals=mix.arrivals())
         result = run(dumbbell(flow, bandwidth_mbps=24, rtt_ms=50, queue_packets=200, duration_s=30))
@@ -225,7 +225,7 @@ class TestMixes:
 
 class TestConnections:
     def test_order(self) -> None:
-        """Connections take the flows in turn, and deliver theirs one behind the other."""
+        """Connections take flows in turn, and deliver theirs in order."""
         arrivals = ((0.5, 400_000), (1.0, 3_000), (1.1, 3_000), (1.2, 3_000), (3.0, 1))
         result = run(dumbbell(Flow(kind="bytes", arrivals=arrivals, connections=2)))
         assert [400_000 + 3_000 + 1, 6_000] == result.completions["delivered_bytes"].tolist()
@@ -234,13 +234,14 @@ class TestConnections:
         assert [0.5, 1.1, 3.0, 1.0, 1.2] == times["start_s"].tolist()
         ends_s = (times["start_s"] + times["fct_s"]).to_numpy()
         assert ends_s[0] <= ends_s[1] < ends_s[2]
-        # The last byte comes over an open connection: no handshake, its packet's time on the link.
+        # The last byte arrives over an open connection: no handshake, its packet's time on the
+        # link.
         assert times["fct_s"].iloc[2] < 100e-6
         # The large one takes its bytes' time on the link and a few round trips.
         assert 0.32 < times["fct_s"].iloc[0] < 0.8
 
-    def test_a_window_that_is_open(self) -> None:
-        """A flow over a connection that has just sent another starts with that one's window."""
+    def test_inherited_window(self) -> None:
+        """A flow on a connection inherits the window of the previous flow."""
         flow = Flow(kind="bytes", arrivals=((0.5, 60_000), (3.5, 30_000)), connections=1)
         after_idle = dumbbell(flow)
         cases = (
@@ -256,13 +257,13 @@ class TestConnections:
         assert round_trips == pytest.approx([0, 0.7, 1.7], abs=0.3)
 
     def test_unfinished(self) -> None:
-        """A flow that the link had no time for has no completion time; the one before it has."""
+        """A flow for which the run was too short has no completion time; the previous one has."""
         arrivals = ((0.5, 10_000), (9.0, 5_000_000))
         result = run(dumbbell(Flow(kind="bytes", arrivals=arrivals, connections=1)))
         assert [False, True] == result.completion_times()["fct_s"].isna().tolist()
 
     def test_saved(self, tmp_path: Path) -> None:
-        """What connections have carried is saved with the run."""
+        """Flows carried by connections are saved with the run."""
         arrivals = ((0.5, 10_000), (0.6, 10_000))
         result = run(dumbbell(Flow(kind="bytes", arrivals=arrivals, connections=1)))
         result.save(tmp_path / "run")
@@ -273,7 +274,7 @@ class TestConnections:
 
 class TestApplications:
     def test_application_limited(self) -> None:
-        """An application-limited flow delivers what it offers, and leaves the queue empty."""
+        """An application-limited flow delivers its offer, and leaves the queue empty."""
         result = run(dumbbell(Flow(kind="rate", rate_mbps=4)))
         assert result.goodput(1.0)[0].iloc[2:].to_numpy() == pytest.approx(4, rel=0.01)
         assert result.summary()["drops"].iloc[0] == 0
@@ -289,12 +290,12 @@ class TestApplications:
         flow = Flow(kind="onoff", on_s=1, off_s=1)
         result = run(dumbbell(flow, duration_s=20, rtt_ms=10))
         rate = result.throughput(0.5)[0].to_numpy().reshape(10, 4)
-        # Phases: on (two halves), off (two halves); what the socket still holds drains at first.
+        # Phases: on (two halves), off (two halves); the socket's buffer drains at first.
         assert (rate[:, 1] > 5).all()
         assert (rate[:, 3] == 0).all()
 
     def test_video_that_fits(self) -> None:
-        """A video below the link's rate fills its buffer, then comes at its own highest bitrate."""
+        """A video below the link's rate fills its buffer, then plays at its highest bitrate."""
         flow = Flow(kind="video", bitrates_mbps=(0.5, 1, 3), segment_s=2, buffer_s=10)
         result = run(dumbbell(flow, duration_s=60))
         steady = result.goodput(2.0)[0].iloc[10:]
@@ -305,7 +306,7 @@ class TestApplications:
         assert fine.max() > 9
 
     def test_video_that_does_not_fit(self) -> None:
-        """A video whose highest bitrate is above the link's rate takes what is safe, at once."""
+        """A video whose highest bitrate exceeds the link's rate chooses a safe one at once."""
         flow = Flow(kind="video", bitrates_mbps=(0.5, 2, 6, 20), segment_s=2, buffer_s=1000)
         result = run(dumbbell(flow, duration_s=60))
         # With a buffer that is never full it asks for the next segment at once, and for no
@@ -318,7 +319,7 @@ class TestApplications:
         assert played > 60  # the whole minute is there, at the bitrate 6
 
     def test_video_gives_way(self) -> None:
-        """Beside a greedy flow a video of a high bitrate comes at a lower one."""
+        """Beside a greedy flow a video of a high bitrate switches to a lower one."""
         video = Flow(kind="video", bitrates_mbps=(0.5, 2, 4, 6), segment_s=2, buffer_s=10)
         alone, beside = (
             run(dumbbell(video, *others, duration_s=60)).goodput(2.0)[0].iloc[15:].mean()
@@ -337,7 +338,7 @@ class TestApplications:
         assert [smallest[flow] == 4 for flow in (0, 1)] == [cca == "bbr" for cca in ccas]
 
     def test_acks(self) -> None:
-        """A receiver that keeps asking acknowledges every second packet, others more, or each."""
+        """`acks` selects ACKs for every second packet, for each, or the default."""
         delayed, default, every = (
             _acks_by_packet(acks) for acks in ("delayed", "default", "every")
         )
@@ -347,7 +348,7 @@ class TestApplications:
 
 
 def _acks_by_packet(acks: str) -> float:
-    """Return how many ACKs came for each packet, by what HighSpeed makes of them.
+    """Return the number of ACKs per packet, derived from HighSpeed's window.
 
     With fewer than 38 packets its window grows by one for each windowful of ACKs.
     """

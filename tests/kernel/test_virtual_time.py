@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual time is exact: the kernel's clocks, TCP's and the path's are what was configured."""
+"""Virtual time is exact: the clocks of the kernel, TCP and the path are as configured."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def events(result: Run, kind: str) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
+def measurements(tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
     """Boot a guest that measures its clocks."""
     root = tmp_path_factory.mktemp("root")
     for name in ("dev", "proc", "tmp"):
@@ -45,23 +45,23 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
 
 
 class TestClocks:
-    def test_sleep(self, said: list[list[str]]) -> None:
-        """A sleep takes what was asked for, to 10 ns, by three clocks, up to an hour."""
-        measured = [line[1:] for line in said if line[0] == "sleep"]
+    def test_sleep(self, measurements: list[list[str]]) -> None:
+        """A sleep of up to an hour takes its time within 10 ns, by three clocks."""
+        measured = [line[1:] for line in measurements if line[0] == "sleep"]
         assert len(measured) == 12
         for _, asked, took in measured:
             assert 0 <= int(took) - int(asked) <= 10
 
-    def test_computing(self, said: list[list[str]]) -> None:
-        """Computing takes no time; that of looking at the clock is a nanosecond."""
-        assert ["busy", "1"] in said
+    def test_computing(self, measurements: list[list[str]]) -> None:
+        """Computation takes no time; reading the clock takes a nanosecond."""
+        assert ["busy", "1"] in measurements
 
-    def test_tcp_timestamps(self, said: list[list[str]]) -> None:
+    def test_tcp_timestamps(self, measurements: list[list[str]]) -> None:
         """TCP's timestamps count the milliseconds of the same clock."""
-        stamps = [(int(line[1]), int(line[2])) for line in said if line[0] == "stamp"]
+        stamps = [(int(line[1]), int(line[2])) for line in measurements if line[0] == "stamp"]
         assert len(stamps) == 12
         for clock_ms, stamp in stamps:
-            # From Linux 6.7 on, the last bit that a program is told is a flag.
+            # From Linux 6.7 on, the last bit that programs see is a flag.
             assert stamp in {clock_ms % 2**32, clock_ms % 2**32 & ~1}
 
 
@@ -70,10 +70,10 @@ class TestRoundTrip:
         ("rtt_ms", "bandwidth_mbps"), [(1.0, 100.0), (40.0, 12.0), (333.3, 7.7)]
     )
     def test_min_rtt(self, rtt_ms: float, bandwidth_mbps: float) -> None:
-        """The shortest round trip that TCP has seen is the path's and a packet's on the link."""
+        """TCP's shortest round trip is the path's plus a packet's time on the link."""
         result = run(dumbbell(rtt_ms=rtt_ms, bandwidth_mbps=bandwidth_mbps, duration_s=5))
         seen_us = result.flows["min_rtt_us"]
-        # Of the handshake, whose packets are short: SYN and SYN ACK of 60 bytes, or 52 of an ACK.
+        # The handshake's packets are short: SYN and SYN ACK of 60 bytes, or 52 of an ACK.
         on_link_us = np.array([52, 60, _PACKET]) * 8 / bandwidth_mbps
         expected_us = rtt_ms * 1e3 + on_link_us
         assert np.abs(seen_us.iloc[-1] - expected_us).min() <= 1
@@ -82,7 +82,7 @@ class TestRoundTrip:
 class TestQueue:
     @pytest.mark.parametrize("qdisc", ["droptail", "pfifo", "fq", "codel"])
     def test_sojourn(self, qdisc: str) -> None:
-        """Packets that come faster than they leave wait for one gap more each, exactly."""
+        """Packets that arrive faster than they leave wait for one gap more each, exactly."""
         flow = Flow(kind="cbr", rate_mbps=15, packet_bytes=1000, stop_s=0.03)
         scenario = dumbbell(flow, bandwidth_mbps=10, queue_packets=1000, duration_s=1, qdisc=qdisc)
         result = run(scenario)
@@ -111,7 +111,7 @@ def metronome(tmp_path_factory: pytest.TempPathFactory) -> KernelEngine:
 class TestPacing:
     @pytest.mark.parametrize("mbps", [1.0, 13.7, 22.0])
     def test_gaps(self, metronome: KernelEngine, mbps: float) -> None:
-        """TCP's own pacing leaves the time between two packets that the pace asks for."""
+        """TCP's own pacing leaves exactly the gap of its rate between two packets."""
         bytes_per_s = round(mbps * 1e6 / 8)
         scenario = dumbbell(
             Flow(cca="metronome"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wi-Fi links send batches as 802.11n does, and estimate what they could carry."""
+"""Wi-Fi links send batches as 802.11n does, and estimate their capacity."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def over(wifi: Wifi, *flows: Flow, duration_s: float = 12.0) -> Run:
 
 
 def cbr(rate_mbps: float) -> Flow:
-    """Return a flow that sends at a rate whatever happens."""
+    """Return a flow that sends at a constant rate."""
     return Flow(kind="cbr", rate_mbps=rate_mbps)
 
 
@@ -44,33 +44,33 @@ class TestBatches:
         assert overhead_ms.corr(batches["frames"]) == pytest.approx(0, abs=0.1)
 
     def test_one_at_a_time(self) -> None:
-        """No batch is sent before the block ACK of the one before."""
+        """No batch is sent before the block ACK of the previous one."""
         batches = over(FAST, Flow(cca="cubic")).batches
         assert (batches["start_ns"].to_numpy()[1:] >= batches["acked_ns"].to_numpy()[:-1]).all()
         assert batches["frames"].max() == FAST.max_frames
 
     def test_conservation(self) -> None:
-        """What batches carry is what leaves the link, each packet of it once."""
+        """Batches carry exactly the packets that leave the link."""
         result = over(FAST, Flow(cca="cubic"), cbr(5))
         carried = result.flows.groupby("flow")["throughput_bytes"].last().sum()
         assert result.batches["bytes"].sum() == carried
 
     def test_capacity(self) -> None:
-        """With enough to send, the link carries what full batches carry."""
+        """With a backlog, the link carries the capacity of full batches."""
         result = over(FAST, cbr(80))
         assert result.utilisation() == pytest.approx(1, abs=0.01)
         batches = result.batches[result.batches["start_ns"] > 1e9]
         assert batches["frames"].eq(FAST.max_frames).all()
 
     def test_bitrates_take_turns(self) -> None:
-        """Each bitrate lasts for its step, and then they begin again."""
+        """Each bitrate lasts for its step, and then the list repeats."""
         wifi = Wifi(bitrates_mbps=(13, 65, 26), step_s=0.5)
         batches = over(wifi, cbr(30), duration_s=3).batches
         step = batches["start_ns"] // 500_000_000 % 3
         assert (batches["bitrate_bps"] / 1e6 == np.array([13, 65, 26])[step]).all()
 
     def test_one_station_each(self) -> None:
-        """Each batch is one station's, and stations that have enough to send take turns."""
+        """Each batch belongs to one station, and backlogged stations take turns."""
         wifi = Wifi(bitrates_mbps=(65,), stations=2)
         result = over(wifi, cbr(60), cbr(60))
         batches = result.batches[result.batches["start_ns"] > 1e9]
@@ -80,7 +80,7 @@ class TestBatches:
         assert own.tolist() == carried.tolist()
 
     def test_saved(self, tmp_path: Path) -> None:
-        """A run that is saved keeps its batches."""
+        """A saved run includes its batches."""
         result = over(FAST, cbr(5), duration_s=1)
         result.save(tmp_path / "run")
         assert Run.load(tmp_path / "run").batches.equals(result.batches)
@@ -98,7 +98,7 @@ class TestEstimate:
 
     @pytest.mark.parametrize("shares", [(0.1, 0.1), (0.5, 0.2), (0.8, 0.8)])
     def test_two_users(self, shares: tuple[float, float]) -> None:
-        """So is that of the link that two users share."""
+        """The estimate is within 5 % for a link that two users share."""
         wifi = Wifi(bitrates_mbps=(65,), stations=2)
         flows = [cbr(share * wifi.mean_mbps) for share in shares]
         batches = over(wifi, *flows).batches
@@ -107,7 +107,7 @@ class TestEstimate:
 
     @pytest.mark.parametrize("share", [0.7, 1.5])
     def test_library(self, share: float) -> None:
-        """From the times of block ACKs alone, `ccbench.models.abc_wifi` comes to the same."""
+        """From the times of block ACKs alone, `ccbench.models.abc_wifi` gives the same estimate."""
         batches = over(FAST, cbr(share * FAST.mean_mbps)).batches
         estimates = smoothed_link_rate_mbps(
             batches["acked_ns"] / 1e6,
@@ -117,11 +117,11 @@ class TestEstimate:
             max_frames=FAST.max_frames,
         )
         steady = batches["start_ns"] > 1e9
-        ours = batches.loc[steady, "estimate_bps"].mean() / 1e6
-        assert estimates[steady].mean() == pytest.approx(ours, rel=0.03)
+        kernel_mbps = batches.loc[steady, "estimate_bps"].mean() / 1e6
+        assert estimates[steady].mean() == pytest.approx(kernel_mbps, rel=0.03)
 
     def test_strawmen(self) -> None:
-        """Neither the bitrate nor what is carried is an estimate of the capacity."""
+        """Neither the bitrate nor the throughput is an estimate of the capacity."""
         batches = over(FAST, cbr(0.6 * FAST.mean_mbps)).batches
         estimate = batches.loc[batches["start_ns"] > 1e9, "estimate_bps"].mean() / 1e6
         assert estimate < 0.9 * 65

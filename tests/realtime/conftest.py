@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests in real time share: a watch on the machine, what is left behind, real web servers."""
+"""Shared by tests in real time: a watch on the machine, leftovers, real web servers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 20.0
 
-#: Prints when it was woken too late, and how much, in seconds.
+#: Prints when it was woken too late, and by how much, in seconds.
 _WATCH = """
 import time
 while True:
@@ -34,7 +34,7 @@ while True:
     if now - due > 0.01:
         print(now, now - due, flush=True)
 """
-#: A machine that stands still for more than this share of a test is no judge of real time.
+#: A test is not valid if the machine stalls for more than this share of it.
 _MOST_STALLED = 0.01
 _STALLS = pytest.StashKey[Path]()
 
@@ -43,7 +43,7 @@ _STALLS = pytest.StashKey[Path]()
 def _watch(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[None]:
-    """Write down whenever this machine stands still."""
+    """Record all stalls of this machine."""
     path = tmp_path_factory.mktemp("watch") / "stalls"
     request.config.stash[_STALLS] = path
     with path.open("w") as file:
@@ -57,7 +57,7 @@ def _watch(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test in real time that fails while the machine stands still has shown nothing: skip it."""
+    """Skip a failed test in real time if the machine stalled meanwhile."""
     report = yield
     path = item.config.stash.get(_STALLS, None)
     if not report.failed or path is None:
@@ -73,17 +73,17 @@ def pytest_runtest_makereport(
 
 @dataclass(frozen=True)
 class Alone:
-    """A folder for temporary files of the test's own, and the runs at work in it."""
+    """The test's own folder for temporary files, and its active runs."""
 
     folder: Path
 
     def namespaces(self) -> set[str]:
         """Return the process namespaces of the runs."""
-        ours = str(Path("/proc/self/ns/pid").readlink())
+        own = str(Path("/proc/self/ns/pid").readlink())
         return {
             namespace
             for words, namespace in _processes()
-            if str(self.folder) in words and namespace != ours
+            if str(self.folder) in words and namespace != own
         }
 
     def wait_for(self, program: str) -> set[str]:
@@ -98,7 +98,7 @@ class Alone:
 
     @staticmethod
     def has_ended(own: set[str]) -> bool:
-        """Wait a moment until nothing runs in these process namespaces."""
+        """Wait briefly until nothing runs in these process namespaces."""
         assert own, "it did not even start"
         deadline = time.monotonic() + 5
         while (left := own & {namespace for _, namespace in _processes()}) and (
@@ -108,26 +108,26 @@ class Alone:
         return not left
 
     def workspaces(self) -> list[Path]:
-        """Return the folders that runs work in, or have left behind."""
+        """Return the folders in which runs work, including leftovers."""
         parent = self.folder / f"ccbench-{os.getuid()}"
         return list(parent.iterdir()) if parent.exists() else []
 
 
 def _processes() -> list[tuple[str, str]]:
-    """Return the command line and the process namespace of everything that runs."""
-    found = []
+    """Return the command line and the process namespace of every process."""
+    processes = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().decode(errors="replace")
-            found.append((words.replace("\0", " "), str((process / "ns" / "pid").readlink())))
+            processes.append((words.replace("\0", " "), str((process / "ns" / "pid").readlink())))
         except OSError:
             continue  # it has just ended
-    return found
+    return processes
 
 
 @pytest.fixture
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Alone]:
-    """Give the test a folder for temporary files of its own, which others can pass through."""
+    """Give the test its own folder for temporary files, which other users can traverse."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
@@ -190,7 +190,7 @@ DocumentRoot {folder}/pages
 
 @dataclass(frozen=True)
 class Web:
-    """A client's machine from which a server is reached, and a folder for what is kept."""
+    """A client's machine with a path to a server, and a folder for results."""
 
     client: int
     folder: Path
@@ -210,7 +210,7 @@ class Web:
 
 @contextmanager
 def serving(folder: Path, program: str, cca: str, page_bytes: int) -> Iterator[Web]:
-    """Have two machines with a wire between them, and a web server on the second.
+    """Provide two machines with a wire between them, and a web server on the second.
 
     Parameters
     ----------
@@ -219,16 +219,16 @@ def serving(folder: Path, program: str, cca: str, page_bytes: int) -> Iterator[W
     program : str
         ``"nginx"`` or ``"apache2"``, with HTTP/2 over TLS at the usual port.
     cca : str
-        What it sends with: one of the host's.
+        The server's CCA: one of the host's.
     page_bytes : int
-        How large its page is.
+        Size of its page.
     """
     pages = folder / "pages"
     pages.mkdir(parents=True)
     (pages / "index.html").write_bytes(os.urandom(page_bytes))
     (pages / "small").write_bytes(os.urandom(500))
     subprocess.run(_CERTIFICATE, check=True, capture_output=True, cwd=folder)
-    for path in (*folder.parents, folder, pages):  # who serves is not always root
+    for path in (*folder.parents, folder, pages):  # the server does not always run as root
         if path.is_relative_to("/tmp") and path != Path("/tmp"):  # noqa: S108 - pytest's
             path.chmod(0o755)
     with ExitStack() as stack:
@@ -248,7 +248,7 @@ def serving(folder: Path, program: str, cca: str, page_bytes: int) -> Iterator[W
 
 
 def _machine(stack: ExitStack) -> int:
-    """Make a network namespace that forwards; return a process in it."""
+    """Create a network namespace that forwards; return a process in it."""
     command = ["unshare", "--net", "sh", "-c", "echo; exec sleep infinity"]
     process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE))
     stack.callback(process.kill)
@@ -268,7 +268,7 @@ def _connect(client: int, server: int, cca: str) -> None:
         for words in (
             f"ip address add {address}/24 dev {device}",
             f"ip link set {device} up",
-            f"ethtool -K {device} tso off gso off gro off",  # as it is between real machines
+            f"ethtool -K {device} tso off gso off gro off",  # as between real machines
         ):
             subprocess.run(["nsenter", "-t", str(pid), "-n", *words.split()], check=True)
     # A server takes the route's CCA; the namespace's would have to be one that users may take.
@@ -291,7 +291,7 @@ def _wait(client: int, process: subprocess.Popen[bytes], said: Path) -> None:
 
 @pytest.fixture(scope="session")
 def web_server() -> Callable[..., AbstractContextManager[Web]]:
-    """Give :func:`serving`, where its programs are installed."""
+    """Give :func:`serving`, if its programs are installed."""
     missing = [name for name in _WEB_PROGRAMS if not shutil.which(name)]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no engine in real time can put a command behind; nothing has to be installed for it."""
+"""Links that no real-time engine can emulate; the engines need not be installed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ccbench.experiment.wifi import Wifi
     ],
 )
 def test_link(engine: str, link: dict[str, Any], message: str) -> None:
-    """A Wi-Fi link, and a queue as long as a scenario would say, are refused by name."""
+    """A Wi-Fi link, and an unsupported queue length, are refused by name."""
     with pytest.raises(InputError, match=message):
         resolve_link(engine).record(["true"], Bottleneck(**link), 40)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for BESS's folder, for all tests of what runs on BESS."""
+"""A stand-in for BESS's folder, shared by all tests of BESS."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ StandIn: TypeAlias = Callable[[Path], Path]
 
 @pytest.fixture(scope="session")
 def stand_in() -> StandIn:
-    """Give what makes a folder such as BESS's, with the stand-in for bessd."""
+    """Give a function that makes a folder such as BESS's, with the stand-in for bessd."""
 
     def made(folder: Path) -> Path:
         program = folder / "core" / "bessd"
@@ -35,7 +35,7 @@ def stand_in() -> StandIn:
 
 @pytest.fixture(scope="session")
 def bess(stand_in: StandIn, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the folder with the stand-in; skip where nothing of that kind can run."""
+    """Give the folder with the stand-in; skip if this machine cannot run it."""
     folder = stand_in(tmp_path_factory.mktemp("bess"))
     missing = [check.name for check in BessEngine(folder).doctor() if not check.ok]
     if missing:

@@ -39,7 +39,7 @@ OUTGOING = 4
 
 
 class Refusal(Exception):
-    """What bessd answers with an error."""
+    """An error answer of bessd."""
 
     def __init__(self, code: int, words: str) -> None:
         super().__init__(words)
@@ -52,11 +52,11 @@ def need(condition: object, code: int, words: str) -> None:
 
 
 class Switch:
-    """What is configured, and the threads that carry packets."""
+    """The configuration, and the threads that carry packets."""
 
-    def __init__(self, pool: Any, told: str) -> None:
+    def __init__(self, pool: Any, wanted_faults: str) -> None:
         self.pool = pool
-        self.told = told
+        self.faults = wanted_faults
         self.reset()
 
     def reset(self) -> None:
@@ -75,7 +75,7 @@ class Switch:
         self.delayed: deque[tuple[float, bytes]] = deque()
         self.news = threading.Condition()
 
-    # The calls, by their names.
+    # The calls, by name.
 
     def PauseAll(self, _: Any) -> dict[str, Any]:
         self.running = False
@@ -202,10 +202,10 @@ class Switch:
         came = 0
         while True:
             frame, address = port.recvfrom(2048)
-            if address[2] == OUTGOING or not self.running or "deaf" in self.told:
+            if address[2] == OUTGOING or not self.running or "deaf" in self.faults:
                 continue
             came += 1
-            if "lossy" not in self.told or came % 10:
+            if "lossy" not in self.faults or came % 10:
                 self.enter(target, frame)
 
     def enter(self, name: str, frame: bytes) -> None:
@@ -227,7 +227,7 @@ class Switch:
             self.enter(self.next[name], frame)
 
     def serve(self, name: str) -> None:
-        rate = self.classes[self.limited[name]] * (0.97 if "slow" in self.told else 1)
+        rate = self.classes[self.limited[name]] * (0.97 if "slow" in self.faults else 1)
         free_s = math.inf
         while True:
             with self.news:
@@ -252,7 +252,7 @@ class Switch:
 
     def note(self, name: str, gate: str, frame: bytes) -> None:
         if (file := self.hooks.get((name, gate))) is not None:
-            forgets = "forgetful" in self.told and Path(file.name).name == "departures"
+            forgets = "forgetful" in self.faults and Path(file.name).name == "departures"
             if forgets and self.counts["dequeued"] % 10 == 0:
                 return
             seconds, microseconds = divmod(time.time_ns() // 1000, 1_000_000)
@@ -262,13 +262,13 @@ class Switch:
 
 def main() -> None:
     protobuf, options = Path(sys.argv[1]), sys.argv[2:]
-    told = os.environ.get("STAND_IN", "")
+    wanted_faults = os.environ.get("STAND_IN", "")
     settings = dict(zip(options[1::2], options[2::2], strict=True))
     assert options[0] == "-f"
     assert settings["-m"] == "0"
     Path(settings["-i"]).write_text(str(os.getpid()), encoding="utf-8")
     pool = compiled(protobuf, Path(settings["-i"] + ".protocol"))
-    switch = Switch(pool, told)
+    switch = Switch(pool, wanted_faults)
 
     def handler(rpc: str, method: Any) -> grpc.RpcMethodHandler:
         request_class, response_class = (
@@ -277,12 +277,16 @@ def main() -> None:
         )
 
         def answer(request: Any, _: Any) -> Any:
-            if told == f"die={rpc}":
+            if wanted_faults == f"die={rpc}":
                 sys.stderr.write("the stand-in was told to die\n")
                 sys.stderr.flush()
                 os._exit(3)
             try:
-                need(told != f"refuse={rpc}", errno.ENOMEM, "the stand-in was told to refuse")
+                need(
+                    wanted_faults != f"refuse={rpc}",
+                    errno.ENOMEM,
+                    "the stand-in was told to refuse",
+                )
                 answered = getattr(switch, rpc)(request)
                 return ParseDict(answered, response_class(), descriptor_pool=pool)
             except Refusal as refusal:

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SERVER = "198.18.0.2"
-#: How often a machine that has other work may be too late.
+#: Number of attempts on a busy machine.
 _ATTEMPTS = 4
 
 
 @pytest.mark.skipif("CCBENCH_BESS_DIR" not in os.environ, reason="CCBENCH_BESS_DIR names no BESS")
 @pytest.mark.parametrize("cca", ["cubic", "reno"])
 def test_nearest(tmp_path: Path, web_server: Callable[..., Any], cca: str) -> None:
-    """What a server sends through BESS's queue of 63 packets is nearest to its own CCA."""
+    """Traffic of a server through BESS's queue of 63 packets is nearest to its own CCA."""
     name = SETTINGS[0].name
     options = ("--engine", "bess", "--setting", name, "--insecure", "--pause", "0", "--json")
     with web_server(tmp_path, "nginx", cca, 30_000_000) as web:

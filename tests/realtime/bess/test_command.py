@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands behind BESS: a machine and a server, which are network namespaces for the test.
 
-The switch is the stand-in for bessd, and the real one where ``CCBENCH_BESS_DIR`` names it.
+The switch is the stand-in for bessd, and the real one if ``CCBENCH_BESS_DIR`` names it.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def start(
     before: str = "",
     **told: str,
 ) -> subprocess.Popen[str]:
-    """Record a command on that machine, where something may have happened before."""
+    """Record a command on that machine, after an optional preparation."""
     recording = ["-c", _RECORD, str(folder / "kept"), json.dumps(_LINK), str(_RTT_MS), *command]
     script = _MACHINE.format(forwarding=forwarding, before=before)
     machine = ["unshare", "--net", "sh", "-c", script]
@@ -134,7 +134,7 @@ def start(
 def run(
     folder: Path, bess: Path, command: list[str], **how: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Record a command, and wait for it; say what it has said, without the process."""
+    """Record a command, and wait for it; return its output, without the process number."""
     with start(folder, bess, command, **how) as process:
         stdout, stderr = process.communicate(timeout=90)
     return subprocess.CompletedProcess(
@@ -143,7 +143,7 @@ def run(
 
 
 def left_on(folder: Path) -> list[str]:
-    """Return what is left on the machine of what ccbench has made there."""
+    """Return the leftovers of ccbench on the machine."""
     rules = (folder / "rules").read_text().splitlines()
     assert rules
     devices = (folder / "devices").read_text().splitlines()
@@ -155,7 +155,7 @@ def left_on(folder: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Download:
-    """What a download through the link has left and said."""
+    """Results and output of a download through the link."""
 
     recording: Recording
     trip_ms: float
@@ -198,16 +198,16 @@ def queue(download: Download) -> pd.DataFrame:
 
 class TestRecord:
     def test_command(self, download: Download) -> None:
-        """The command gets what it asked for, and is not root."""
+        """The command gets the whole file, and is not root."""
         assert download.size == _FILE_BYTES
         assert download.user != 0
 
     def test_delay(self, download: Download) -> None:
-        """A round trip takes what was added, give or take mm-delay's milliseconds each way."""
+        """A round trip takes the added delay, within mm-delay's milliseconds each way."""
         assert _RTT_MS - 2 < download.trip_ms < _RTT_MS + 15
 
     def test_conservation(self, queue: pd.DataFrame) -> None:
-        """All of the file passed the queue; each packet that came has left it or was dropped."""
+        """All of the file passes the queue; each arriving packet leaves it or is dropped."""
         count = queue["event"].value_counts()
         assert count["enqueue"] == count["dequeue"] + count["drop"]
         assert queue["backlog_packets"].iloc[-1] == 0
@@ -215,12 +215,12 @@ class TestRecord:
         assert set(queue["flow"]) == {0}
 
     def test_limit(self, queue: pd.DataFrame) -> None:
-        """The queue fills to its limit, and to no more."""
+        """The queue fills exactly to its limit."""
         waiting = queue.loc[queue["event"] != "enqueue", "backlog_packets"]
         assert waiting.max() == pytest.approx(31, abs=1)
 
     def test_packets(self, queue: pd.DataFrame) -> None:
-        """Packets are as on a real wire, though the server hands over many as one."""
+        """Packets are as on a real wire, although the server sends super-packets."""
         assert queue["bytes"].max() == 1500
 
     def test_rate(self, download: Download, queue: pd.DataFrame) -> None:
@@ -233,8 +233,8 @@ class TestRecord:
         assert busy.sum() > 500
         assert gaps_ms[busy].mean() == pytest.approx(1500 * 8 / 6e3, rel=0.01)
 
-    def test_about(self, download: Download) -> None:
-        """The record says what made it, and how exact it is."""
+    def test_provenance(self, download: Download) -> None:
+        """The record states its origin and its precision."""
         recording = download.recording
         made_by = recording.provenance
         assert (recording.status, made_by["engine"]) == (7, "bess")
@@ -244,18 +244,18 @@ class TestRecord:
         assert recording.duration_s > recording.queue["time_ns"].max() / 1e9 > 2
 
     def test_nothing_is_left(self, download: Download) -> None:
-        """The machine has no rule and no device more than before."""
+        """The machine has no more rules and devices than before."""
         assert download.left == []
 
 
 class TestEnd:
-    """A command that takes 50 s, and what is left when it does not get them."""
+    """A command of 50 s that is ended early, and its leftovers."""
 
     @staticmethod
     def _end(
         folder: Path, bess: Path, alone: Any, number: int, *, terminal: bool
     ) -> subprocess.CompletedProcess[str]:
-        """Send a signal to ccbench, or as a terminal does to all that was started from it."""
+        """Send a signal to ccbench, or, like a terminal, to all its processes."""
         with start(folder, bess, ["sh", "-c", "echo ready; exec sleep 50"]) as process:
             assert process.stdout is not None
             pid = int(process.stdout.readline())
@@ -266,23 +266,23 @@ class TestEnd:
                 os.killpg(process.pid, number)
             else:
                 os.kill(pid, number)
-            stdout, stderr = process.communicate(timeout=30)  # until nobody has them open
+            stdout, stderr = process.communicate(timeout=30)  # until no process has them open
         assert alone.has_ended(own)
         return subprocess.CompletedProcess([], process.returncode, stdout, stderr)
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
     def test_stopped(self, tmp_path: Path, bess: Path, alone: Any, number: int) -> None:
-        """A ccbench that is stopped or killed takes all with it, and the machine is as before."""
+        """A ccbench that is stopped or killed ends all its processes, and restores the machine."""
         folder = tmp_path / "machine"
         folder.mkdir()
         done = self._end(folder, bess, alone, number, terminal=False)
         assert done.returncode == 128 + number
         assert left_on(folder) == []
-        (left,) = alone.workspaces()  # which the next one removes
+        (left,) = alone.workspaces()  # removed by the next run
         subprocess.run(["rm", "-r", left], check=True)
 
     def test_interrupted(self, tmp_path: Path, bess: Path, alone: Any) -> None:
-        """After Ctrl-C the status is a shell's, and what was recorded until then is kept."""
+        """After Ctrl-C the status is a shell's, and the record so far is saved."""
         folder = tmp_path / "machine"
         folder.mkdir()
         done = self._end(folder, bess, alone, signal.SIGINT, terminal=True)
@@ -292,7 +292,7 @@ class TestEnd:
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
     def test_soon(self, tmp_path: Path, bess: Path, alone: Any, number: int) -> None:
-        """One that ends so before its command begins does not begin, and leaves nothing either."""
+        """A ccbench ended before its command starts does not start it, and leaves nothing."""
         folder = tmp_path / "machine"
         folder.mkdir()
         with start(folder, bess, ["echo", "begun"]) as process:
@@ -307,13 +307,13 @@ class TestEnd:
         assert alone.has_ended(own)
         assert (stdout, left_on(folder)) == ("", [])
         assert not (folder / "kept").exists()
-        for left in alone.workspaces():  # of one that was killed, which the next one removes
+        for left in alone.workspaces():  # of a killed run, removed by the next
             subprocess.run(["rm", "-r", left], check=True)
 
 
 class TestFailure:
     def test_status(self, tmp_path: Path, bess: Path) -> None:
-        """A program that is not there is its shell's 127; one that sends nothing has no packets."""
+        """A missing program is its shell's 127; a command without traffic has no packets."""
         done = run(tmp_path, bess, ["/no-such-program"])
         assert done.returncode == 127
         assert Recording.load(tmp_path / "kept").summary()["packets"] == 0
@@ -327,7 +327,7 @@ class TestFailure:
         ],
     )
     def test_reason(self, tmp_path: Path, bess: Path, told: str, message: str) -> None:
-        """Whatever is not as it should be is an error that says what, and nothing is left."""
+        """Every fault is an error that names it, and nothing is left."""
         (tmp_path / "file").write_bytes(bytes(100_000))
         done = run(tmp_path, bess, ["python3", "-c", _DOWNLOAD], STAND_IN=told)
         assert done.returncode == 1
@@ -335,7 +335,7 @@ class TestFailure:
         assert left_on(tmp_path) == []
 
     def test_no_forwarding(self, tmp_path: Path, bess: Path) -> None:
-        """Where the machine does not forward packets, the message has what changes it."""
+        """If the machine does not forward packets, the message says how to enable it."""
         done = run(tmp_path, bess, ["true"], forwarding=0)
         assert done.returncode == 1
         assert "sudo sysctl -w net.ipv4.ip_forward=1" in done.stderr
@@ -349,28 +349,28 @@ class TestFailure:
         ],
     )
     def test_bad_input(self, bess: Path, link: dict[str, Any], rtt_ms: float, message: str) -> None:
-        """What BESS cannot be is refused with the setting and what it can be."""
+        """A link that BESS cannot emulate is refused with the setting and the valid values."""
         with pytest.raises(InputError, match=message):
             BessEngine(bess).record(["true"], Bottleneck(**{**_LINK, **link}), rtt_ms)
 
     def test_no_command(self, bess: Path) -> None:
-        """So is nothing to run."""
+        """A missing command is refused."""
         with pytest.raises(InputError, match="command is"):
             BessEngine(bess).record([], Bottleneck(**_LINK), 40)
 
     def test_no_bess(self, tmp_path: Path) -> None:
-        """A folder without BESS is refused with what it lacks."""
+        """A folder without BESS is refused with the missing files."""
         with pytest.raises(MissingRequirement, match="has no core/bessd"):
             BessEngine(tmp_path).record(["true"], Bottleneck(**_LINK), 40)
 
 
 def test_others(tmp_path: Path, bess: Path) -> None:
-    """A link that others have is left alone; what a killed one has left goes with the next."""
+    """Devices of others are left alone; those of a killed run are removed by the next."""
     (tmp_path / "file").write_bytes(bytes(100_000))
-    theirs = "ip link add ccbench0 type veth peer name theirs"
+    foreign = "ip link add ccbench0 type veth peer name theirs"
     stale = "iptables -t nat -A POSTROUTING -s 198.51.100.6/32 -j MASQUERADE"
     command = ["python3", "-c", _DOWNLOAD]
-    done = run(tmp_path, bess, command, before=f"{theirs}; {stale}")
+    done = run(tmp_path, bess, command, before=f"{foreign}; {stale}")
     assert done.returncode == 7, done.stderr
     assert ["ccbench0@theirs", "theirs@ccbench0"] == [one.split()[0] for one in left_on(tmp_path)][
         ::-1
@@ -378,7 +378,7 @@ def test_others(tmp_path: Path, bess: Path) -> None:
 
 
 def test_ends_in_time(tmp_path: Path, bess: Path) -> None:
-    """What the command leaves running ends with it."""
+    """Background processes of the command end with it."""
     begin_s = time.monotonic()
     done = run(tmp_path, bess, ["sh", "-c", "sleep 60 & exit 3"])
     assert done.returncode == 3, done.stderr

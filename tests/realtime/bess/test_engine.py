@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios on BESS: what a run holds, what goes wrong, and what it leaves behind.
+"""Scenarios on BESS: results, failures and leftovers.
 
-There is a stand-in for bessd, which carries real packets and speaks the same protocol, and the
-real one where ``CCBENCH_BESS_DIR`` names it.
+A stand-in for bessd carries real packets and speaks the same protocol; the real BESS is used if
+``CCBENCH_BESS_DIR`` names it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def result(request: pytest.FixtureRequest, bess: Path) -> Run:
 
 
 def dumbbell(*flows: Flow, **changes: Any) -> Scenario:
-    """Make a scenario of a few seconds with one bottleneck."""
+    """Return a scenario of a few seconds with one bottleneck."""
     link: dict[str, Any] = {"bandwidth_mbps": 6, "queue_packets": 31}
     for name in ("bandwidth_mbps", "loss", "qdisc", "queue_packets"):
         if name in changes:
@@ -65,7 +65,7 @@ def ccbench(*words: object) -> subprocess.CompletedProcess[str]:
 
 class TestRun:
     def test_conservation(self, result: Run) -> None:
-        """Of each flow, what arrived at the queue has left it, was dropped, or waits."""
+        """Packets of each flow that arrive at the queue leave it, are dropped, or wait."""
         for flow, rows in result.queue.groupby("flow"):
             count = rows["event"].value_counts()
             left = count["enqueue"] - count["dequeue"] - count.get("drop", 0)
@@ -73,7 +73,7 @@ class TestRun:
         assert {0, 1} == set(result.queue["flow"])
 
     def test_limit(self, result: Run) -> None:
-        """The queue fills to the scenario's limit, and to no more: 31 wait in BESS's 32 places."""
+        """The queue fills exactly to the scenario's limit: 31 wait in BESS's 32 places."""
         events = result.queue
         most = int(events.loc[events["event"] == "dequeue", "backlog_packets"].max()) + 1
         assert most == pytest.approx(31, abs=1)
@@ -89,17 +89,17 @@ class TestRun:
         assert gaps_ms[busy].mean() == pytest.approx(1500 * 8 / 6e3, rel=0.01)
 
     def test_delay(self, result: Run) -> None:
-        """The shortest round trip is the base, give or take mm-delay's milliseconds each way."""
+        """The shortest round trip is the base RTT, within mm-delay's milliseconds each way."""
         least_ms = result.flows.loc[result.flows["min_rtt_us"] > 0, "min_rtt_us"].min() / 1e3
         assert 38 < least_ms < 46
 
     def test_retransmits(self, result: Run) -> None:
-        """Every packet that the queue dropped is sent again, or was lost at the very end."""
+        """Every dropped packet is retransmitted, or was lost at the very end."""
         last = result.flows.groupby("flow")[["drops", "retransmits"]].max().sum()
         assert last["retransmits"] >= 0.7 * last["drops"] > 0
 
     def test_provenance(self, result: Run) -> None:
-        """A run says what made it, how late packets left, and how exact the rate was."""
+        """A run states its origin, the lateness of packets and the precision of the rate."""
         made_by = result.provenance
         assert made_by["engine"] == "bess"
         assert made_by["engine_version"].count("-") >= 2
@@ -108,7 +108,7 @@ class TestRun:
         assert result.is_late == (made_by["late_ms_p99"] > 5 or max(wrong) > 0.005)
 
     def test_losses(self, bess: Path) -> None:
-        """Random losses are in the record, as often as the scenario says, and before the queue."""
+        """Random losses are recorded before the queue, with the scenario's probability."""
         flow = Flow(cca="", kind="cbr", rate_mbps=2.4, packet_bytes=500)
         result = BessEngine(bess).run(dumbbell(flow, loss=0.2, duration_s=2.5))
         events = result.queue["event"].value_counts()
@@ -129,7 +129,7 @@ class TestRun:
         assert 35 <= flows.loc[flows["min_rtt_us"] > 0, "min_rtt_us"].min() / 1e3 < 40
 
     def test_side_by_side(self, bess: Path) -> None:
-        """Two runs at once both come back, with paths of their own."""
+        """Two concurrent runs have separate paths."""
         scenarios = [dumbbell(duration_s=0.5, seed=seed) for seed in (1, 2)]
         found = dict(run_many(scenarios, engine=BessEngine(bess), store=None, jobs=2))
         assert {0, 1} == set(found)
@@ -138,19 +138,19 @@ class TestRun:
 class TestCores:
     @pytest.fixture(autouse=True)
     def own_locks(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        """Lock nothing of the machine's."""
+        """Use locks other than the machine's."""
         monkeypatch.setattr(cores, "_LOCK", str(tmp_path / "core-{core}.lock"))
 
     @pytest.mark.parametrize("count", [2, 3, 4, 9])
     def test_apart(self, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-        """Hosts of any run keep away from all cores that a bessd may have; there are both."""
+        """Hosts of any run avoid all cores that a bessd may use; neither set is empty."""
         monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(count)))
         with cores.own_core() as core:
             assert core not in cores.host_cores()
         assert cores.host_cores()
 
     def test_in_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Who finds no core free waits until another run gives its core back."""
+        """A run that finds no free core waits until another run releases one."""
         monkeypatch.setattr("os.sched_getaffinity", lambda _: {1001, 1002})
         held = threading.Event()
 
@@ -184,7 +184,7 @@ class TestFailure:
     def test_reason(
         self, bess: Path, alone: Any, monkeypatch: pytest.MonkeyPatch, told: str, message: str
     ) -> None:
-        """Whatever goes wrong is an error that says what, and nothing is left running."""
+        """Every failure is an error with its reason, and no process is left."""
         monkeypatch.setenv("STAND_IN", told)
         own: set[str] = set()
         with pytest.raises(EngineError, match=message):
@@ -192,8 +192,8 @@ class TestFailure:
         assert alone.has_ended(own)
 
     @pytest.mark.usefixtures("bess")
-    def test_silence(self, stand_in: StandIn, tmp_path: Path) -> None:
-        """A bessd that ends at once is an error with its last words."""
+    def test_immediate_end(self, stand_in: StandIn, tmp_path: Path) -> None:
+        """A bessd that ends at once is an error with its last output."""
         folder = stand_in(tmp_path / "other")
         (folder / "core" / "bessd").write_text("#!/bin/sh\necho no memory >&2\nexit 1\n")
         with pytest.raises(EngineError, match="bessd has ended with status 1: no memory"):
@@ -201,7 +201,7 @@ class TestFailure:
 
     @pytest.mark.usefixtures("bess")
     def test_protocol(self, stand_in: StandIn, tmp_path: Path) -> None:
-        """So is a BESS whose protocol lacks what ccbench needs."""
+        """A BESS whose protocol lacks a required call is an error."""
         folder = stand_in(tmp_path / "other")
         (folder / "protobuf").unlink()
         old = folder / "protobuf"
@@ -228,13 +228,13 @@ class TestFailure:
 
 class TestCommand:
     def test_run(self, bess: Path, tmp_path: Path) -> None:
-        """`ccbench run --engine bess --bess-dir DIR` prints the flows and what made the run."""
+        """`ccbench run --engine bess --bess-dir DIR` prints the flows and the engine."""
         SHORT.save(tmp_path / "short.toml")
         done = ccbench("run", tmp_path / "short.toml", "--engine", "bess", "--bess-dir", bess)
         assert (done.returncode, "engine bess" in done.stdout) == (0, True), done.stderr
 
     def test_doctor(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Without a BESS, doctor says how to get one, and that PyPI's are others."""
+        """Without a BESS, doctor says how to get it, and that PyPI's package is another."""
         monkeypatch.delenv("CCBENCH_BESS_DIR", raising=False)
         done = ccbench("doctor", "--engine", "bess")
         assert done.returncode == 1
@@ -243,7 +243,7 @@ class TestCommand:
         assert "PyPI" in done.stdout
 
     def test_no_bess(self, tmp_path: Path) -> None:
-        """A folder that has no bessd is refused with what it lacks."""
+        """A folder without bessd is refused with the missing files."""
         with pytest.raises(MissingRequirement, match="has no core/bessd"):
             BessEngine(tmp_path).check(SHORT)
 
@@ -265,12 +265,12 @@ class TestCommand:
         ],
     )
     def test_bad_input(self, bess: Path, scenario: Scenario, message: str) -> None:
-        """A scenario that BESS cannot be is refused with the setting and what it can be."""
+        """A scenario that BESS cannot run is refused with the setting and the valid values."""
         with pytest.raises(InputError, match=message):
             BessEngine(bess).check(scenario)
 
     def test_other_version(self, bess: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A worker with another BESS says so."""
+        """A worker with another BESS is reported."""
         monkeypatch.setenv("CCBENCH_BESS_DIR", str(bess))
         with pytest.raises(CcbenchError, match="but 1-other is needed"):
             BessEngine.of_version("1-other")

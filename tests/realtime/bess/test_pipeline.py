@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What BESS is asked for: the order of calls, and what a scenario's numbers become."""
+"""Calls to BESS: their order, and their values for a scenario."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def calls(**changes: Any) -> list[pipeline.Call]:
 
 
 def module(found: list[pipeline.Call], name: str) -> dict[str, Any]:
-    """Return the arguments of a module that is created."""
+    """Return the arguments of a created module."""
     (arguments,) = [r["arg"] for rpc, r in found if rpc == "CreateModule" and r["name"] == name]
     return dict(arguments)
 
 
 def way(found: list[pipeline.Call], start: str) -> list[str]:
-    """Return the modules that a packet passes from one on."""
+    """Return the modules that a packet passes, from a first one."""
     following = {r["m1"]: r["m2"] for rpc, r in found if rpc == "ConnectModules"}
     names = [start]
     while names[-1] in following:
@@ -39,7 +39,7 @@ def way(found: list[pipeline.Call], start: str) -> list[str]:
 
 class TestOrder:
     def test_calls(self) -> None:
-        """Everything is made while BESS pauses, and each thing after those that it is made of."""
+        """Everything is created while BESS pauses, and each object after its parts."""
         found = calls(loss=0.01)
         order = list(dict.fromkeys(rpc for rpc, _ in found))
         assert order == [
@@ -55,7 +55,7 @@ class TestOrder:
         assert way(found, "from_receiver") == ["from_receiver", "to_sender"]
 
     def test_delay(self) -> None:
-        """Where BESS can delay, answers are stamped and held back for the round-trip time."""
+        """If BESS can delay, answers are stamped and delayed by the round-trip time."""
         found = calls(delay_ms=40)
         assert way(found, "from_receiver") == ["from_receiver", "timestamp", "delay", "to_sender"]
         assert module(found, "delay")["delay"] == 40
@@ -63,12 +63,12 @@ class TestOrder:
 
 class TestNumbers:
     def test_queue(self) -> None:
-        """A queue that is to hold 63 packets has 64 places, of which BESS leaves one free."""
+        """A queue of 63 packets has 64 places, of which BESS leaves one free."""
         assert module(calls(queue_packets=63), "queue")["size"] == 64
 
     @pytest.mark.parametrize("mbps", [0.3, 5, 10, 12.5, 100])
     def test_rate(self, mbps: float) -> None:
-        """At the limit, full packets are as many a second as the rate has IP bytes for.
+        """The limit passes as many full packets per second as the rate in IP bytes.
 
         BESS counts 24 bytes more than the frame, which has 14 more than the packet.
         """
@@ -76,7 +76,7 @@ class TestNumbers:
         assert packets_per_s == pytest.approx(mbps * 1e6 / 8 / 1500, rel=1e-6)
 
     def test_tap(self) -> None:
-        """A tap names a gate of a module, and the same one to end it."""
+        """A tap names a gate of a module, and the same gate to end it."""
         begin, end = (
             pipeline.tap("queue", "igate", Path("/tmp/a"), on=on)[1]  # noqa: S108 - only a name
             for on in (True, False)
@@ -103,13 +103,13 @@ class TestBadInput:
         ],
     )
     def test_refused(self, link: dict[str, Any], message: str) -> None:
-        """What BESS cannot be is refused with what it can be."""
+        """Links that BESS cannot emulate are refused with the valid values."""
         bottleneck = Bottleneck(**{"bandwidth_mbps": 10, "queue_packets": 63, **link})
         with pytest.raises(InputError, match=message):
             pipeline.check_bottleneck(bottleneck)
 
     def test_trace(self) -> None:
-        """So is a link whose rate changes."""
+        """A link of varying rate is refused."""
         trace = Trace(name="uneven", opportunities_ms=(1, 5))
         with pytest.raises(InputError, match="trace is 'uneven'"):
             pipeline.check_bottleneck(Bottleneck(trace=trace, queue_packets=63))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What BESS's hooks write, read back."""
+"""Files of BESS's hooks, and their parser."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FILE_HEADER = struct.pack("=IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1500, 1)
 
 
 def frame(port: int, identification: int, sequence: int, payload: int = 1000) -> bytes:
-    """Make an Ethernet frame with a TCP segment."""
+    """Return an Ethernet frame with a TCP segment."""
     length = 40 + payload
     ip = struct.pack("!BBHHHBBHII", 0x45, 0, length, identification, 0, 64, 6, 0, 1, 2)
     tcp = struct.pack("!HHIIHHHH", 40_000, port, sequence, 0, 0x5010, 100, 0, 0)
@@ -44,7 +44,7 @@ def written(path: Path, *packets: tuple[int, bytes]) -> Path:
 
 
 def packets(*times_ns: int, length: int = 1500) -> Any:
-    """Make records of packets of flow 0, each with a number of its own."""
+    """Return records of packets of flow 0, each with its own number."""
     rows = [(time_ns, 20_000, length, i, i) for i, time_ns in enumerate(times_ns)]
     return np.array(rows, dtype=PACKET_RECORD)
 
@@ -58,7 +58,7 @@ class TestPcap:
         assert packet_record.flow_of(pcap.read(file)).tolist() == [3]
 
     def test_others(self, tmp_path: Path) -> None:
-        """What is neither TCP nor UDP over IPv4 is of no flow."""
+        """Packets other than TCP and UDP over IPv4 belong to no flow."""
         arp = bytes(12) + b"\x08\x06" + bytes(28)
         assert pcap.read(written(tmp_path / "a", (1, arp)))["port"].tolist() == [0]
 
@@ -76,7 +76,7 @@ class TestPcap:
 
     @pytest.mark.parametrize("content", [b"", b"something else that is long enough"])
     def test_no_pcap(self, tmp_path: Path, content: bytes) -> None:
-        """Anything else is an error, too."""
+        """A file of another format is an error."""
         (tmp_path / "a").write_bytes(content)
         with pytest.raises(EngineError, match="no pcap file"):
             pcap.read(tmp_path / "a")
@@ -84,14 +84,14 @@ class TestPcap:
 
 class TestWhich:
     def test_lost(self) -> None:
-        """Of packets that keep their order, those that are not seen later are told."""
+        """Of packets that keep their order, those not seen later are returned."""
         sent = packets(*range(10))
         seen = sent[[0, 1, 3, 4, 9]]
         found = packet_record.which(sent, seen)
         assert np.flatnonzero(found).tolist() == [0, 1, 3, 4, 9]
 
     def test_equal(self) -> None:
-        """Of equal packets with none between them, the last are those that passed a full queue."""
+        """Of equal consecutive packets, the last ones are those that passed a full queue."""
         resets = packets(0, 10, 20, 30)
         resets["identification"] = resets["key"] = 0
         seen = resets[2:].copy()
@@ -99,7 +99,7 @@ class TestWhich:
         assert packet_record.which(resets, seen).tolist() == [False, False, True, True]
 
     def test_equal_and_early(self) -> None:
-        """But none that came when the one that was seen had gone."""
+        """A packet that arrived after the departure of its equal did not pass as that."""
         resets = packets(0, 10)
         resets["identification"] = resets["key"] = 0
         seen = resets[:1].copy()
@@ -107,7 +107,7 @@ class TestWhich:
         assert packet_record.which(resets, seen).tolist() == [True, False]
 
     def test_order(self) -> None:
-        """Packets that change their order are an error, as then no record can be trusted."""
+        """Reordered packets are an error, because no record can be trusted then."""
         sent = packets(*range(4))
         with pytest.raises(EngineError, match="another order"):
             packet_record.which(sent, sent[[1, 0]])
@@ -115,7 +115,7 @@ class TestWhich:
 
 class TestQueue:
     def test_backlog(self) -> None:
-        """The backlog is what has come less what has left or was dropped, packets and bytes."""
+        """The backlog is arrivals less departures and drops, in packets and bytes."""
         arrivals = packets(0, 10, 20, 30)
         came_out = np.array([True, True, False, True])
         departures = arrivals[came_out].copy()
@@ -129,7 +129,7 @@ class TestQueue:
         assert queue["time_ns"].is_monotonic_increasing
 
     def test_same_instant(self) -> None:
-        """A packet may leave in the instant in which it comes; a drop follows its own arrival."""
+        """A packet may leave at the instant of its arrival; a drop follows its own arrival."""
         arrivals = packets(7, 7, 7)
         came_out = np.array([True, False, True])
         queue = queue_record(arrivals, came_out, arrivals[came_out])
@@ -137,7 +137,7 @@ class TestQueue:
         assert queue["event"].tolist() == expected
 
     def test_impossible(self) -> None:
-        """A packet that leaves before it comes is an error."""
+        """A packet that leaves before it arrives is an error."""
         arrivals = packets(10)
         departures = packets(5)
         with pytest.raises(EngineError, match="before they came"):
@@ -158,7 +158,7 @@ class TestAccount:
     )
 
     def test_fine(self) -> None:
-        """Where all that was counted is in the records, or was lost on purpose, all is well."""
+        """Complete records with only intended losses are accepted."""
         self.FINE.check(sent=100, arrived=95, departed=90)
 
     @pytest.mark.parametrize(
@@ -172,23 +172,23 @@ class TestAccount:
         ],
     )
     def test_missing(self, changes: dict[str, int], where: str) -> None:
-        """A packet that is missing anywhere is an error that says where."""
+        """A packet that is missing anywhere is an error with the place."""
         with pytest.raises(EngineError, match=where):
             replace(self.FINE, **changes).check(sent=100, arrived=95, departed=90)
 
     def test_waited(self) -> None:
-        """The time that the switch had to wait is a share of that in which it was counted."""
+        """The switch's waiting time is a share of the time of its counters."""
         assert self.FINE.waited_share == 0.025
 
     def test_since(self) -> None:
-        """What was counted since some time leaves out what was before."""
+        """Counters since a time exclude earlier packets."""
         assert self.FINE.since(self.FINE) == Account(**dict.fromkeys(vars(self.FINE), 0))
 
 
 class TestRate:
     @pytest.mark.parametrize("speed", [0.97, 1.0, 1.004])
     def test_busy(self, speed: float) -> None:
-        """While packets wait, the gaps between departures tell the rate."""
+        """While packets wait, the gaps between departures reveal the rate."""
         n = 500
         gaps_ns = np.full(n, 1e6)
         departures = packets(*(int(i * 1e6 / speed) for i in range(n)))
@@ -196,13 +196,13 @@ class TestRate:
         assert error == pytest.approx(speed - 1, abs=1e-5)
 
     def test_idle(self) -> None:
-        """While none waits, they tell nothing about it."""
+        """While none waits, the rate is unknown."""
         times_ns = [int(i * 5e6) for i in range(500)]
         assert rate_error(packets(*times_ns), packets(*times_ns), np.full(500, 1e6)) is None
 
 
 class TestCommand:
-    """What the session of a command leaves, of which BESS has written the packets."""
+    """The session of a command, whose packets BESS has written."""
 
     LINK = Bottleneck(bandwidth_mbps=12, queue_packets=3)
     ABOUT: ClassVar[dict[str, Any]] = {
@@ -213,14 +213,14 @@ class TestCommand:
 
     @staticmethod
     def icmp(number: int) -> bytes:
-        """Make a frame that has no port; all such of a length look alike in the records."""
+        """Return a frame without ports; all such frames of a length look alike in the records."""
         ip = struct.pack("!BBHHHBBHII", 0x45, 0, 84, number, 0, 64, 1, 0, 1, 2)
         return bytes(12) + b"\x08\x00" + ip + bytes(64)
 
     def left(
         self, folder: Path, arrivals: list[tuple[int, bytes]], departures: list[tuple[int, bytes]]
     ) -> Path:
-        """Write what a session leaves in which nothing else happened."""
+        """Write the files of a session in which nothing else happened."""
         written(folder / "arrivals", *arrivals)
         written(folder / "departures", *departures)
         (folder / "zero").write_text("0", encoding="utf-8")
@@ -240,7 +240,7 @@ class TestCommand:
         return folder
 
     def test_any_packet(self, tmp_path: Path) -> None:
-        """Whatever was dropped is on record as dropped, also what has no port; all is of flow 0."""
+        """Every dropped packet is recorded as such, even without ports; all belong to flow 0."""
         arrivals = [
             *((10, frame(443, 1, 1)), (11, self.icmp(1)), (12, self.icmp(2))),
             (13, frame(80, 2, 1)),
@@ -254,7 +254,7 @@ class TestCommand:
         assert recording.queue.loc[recording.queue["event"] == "drop", "bytes"].tolist() == [84]
 
     def test_large(self, tmp_path: Path) -> None:
-        """A packet that is many in one, as no wire has them, is an error."""
+        """A super-packet, which no wire carries, is an error."""
         both = [(10, frame(443, 1, 1, payload=1461))]
         with pytest.raises(EngineError, match="a packet of 1501 bytes"):
             read_command(self.left(tmp_path, both, both), self.LINK, **self.ABOUT)
@@ -263,7 +263,7 @@ class TestCommand:
         ("gap_us", "word"), [(1000, None), (1020, "rate_error -0.0"), (980, "rate_error 0.0")]
     )
     def test_rate(self, tmp_path: Path, gap_us: int, word: str | None) -> None:
-        """Packets that had to wait tell the link's rate; another than it was to be is an error."""
+        """The rate of packets that waited is checked; a wrong rate is an error."""
         arrivals = [(0, frame(443, i, i, payload=1460)) for i in range(200)]
         departures = [(i * gap_us, data) for i, (_, data) in enumerate(arrivals)]
         folder = self.left(tmp_path, arrivals, departures)

@@ -67,7 +67,7 @@ def shell(folder: Path, *words: str, forwarding: int = 1) -> subprocess.Complete
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-#: Gets a file from the server, counts its bytes, and ends with a status of its own.
+#: Downloads a file from the server, counts its bytes, and ends with its own status.
 _DOWNLOAD = """
 import os, sys, time, urllib.request
 url = f"http://{os.environ['MAHIMAHI_BASE']}:8000/file"
@@ -82,7 +82,7 @@ for _ in range(50):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give what a download through the link has left."""
+    """Give the results of a download through the link."""
     folder = tmp_path_factory.mktemp("machine")
     (folder / "file").write_bytes(os.urandom(_FILE_BYTES))
     words = ("-o", str(folder / "kept"), "--", "python3", "-c", _DOWNLOAD)
@@ -100,7 +100,7 @@ def queue(folder: Path) -> pd.DataFrame:
 
 
 def test_command(folder: Path) -> None:
-    """The command gets what it asked for, and is not root."""
+    """The command gets the whole file, and is not root."""
     size, user = map(int, (folder / "said").read_text().split())
     assert _FILE_BYTES == size
     assert user != 0
@@ -108,7 +108,7 @@ def test_command(folder: Path) -> None:
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="the page's command needs curl")
 def test_page(tmp_path: Path) -> None:
-    """The command of docs/how-to/shell.md works, with a server of ours in place of example.com."""
+    """The command of docs/how-to/shell.md works, with a local server instead of example.com."""
     (block,) = (b for b in blocks(DOCS / "how-to" / "shell.md") if b.language == "sh")
     ((_, *words),) = commands(block.text)
     cut = words.index("--")
@@ -123,7 +123,7 @@ def test_page(tmp_path: Path) -> None:
 
 
 def test_queue(queue: pd.DataFrame) -> None:
-    """What came is on record: the bytes of the file at least; each packet left or was dropped."""
+    """All arrivals are recorded, at least the file's bytes; each packet left or was dropped."""
     count = queue["event"].value_counts()
     assert count["enqueue"] == count["dequeue"] + count["drop"]
     assert queue.loc[queue["event"] == "dequeue", "bytes"].sum() > _FILE_BYTES
@@ -132,14 +132,14 @@ def test_queue(queue: pd.DataFrame) -> None:
 
 
 def test_rate(queue: pd.DataFrame) -> None:
-    """No second sees more than the link can carry."""
+    """No second has more traffic than the link can carry."""
     left = queue[queue["event"] == "dequeue"]
     per_s = left.groupby(left["time_ns"] // 1_000_000_000)["bytes"].sum()
     assert per_s.max() <= 12e6 / 8 + 1500
 
 
 def test_summary(folder: Path, queue: pd.DataFrame) -> None:
-    """The summary is that of the record, and says what made it; it is not mixed with output."""
+    """The summary agrees with the record, has its provenance, and is separate from the output."""
     drops = (queue["event"] == "drop").sum()
     document = json.loads((folder / "kept" / "shell.json").read_text())
     assert (document["exit_status"], document["drops"]) == (7, drops)
@@ -149,14 +149,14 @@ def test_summary(folder: Path, queue: pd.DataFrame) -> None:
 
 
 def test_nothing_is_left(folder: Path) -> None:
-    """Mahimahi takes its rules for addresses back."""
+    """Mahimahi's address rules are removed."""
     rules = (folder / "rules").read_text().splitlines()
     assert rules
     assert all(rule.startswith("-P") for rule in rules)
 
 
 def test_up(tmp_path: Path) -> None:
-    """In the other direction it is what the command sends that passes the link."""
+    """In the upward direction the command's own packets pass the link."""
     send = (
         "dd if=/dev/zero bs=1000 count=300 status=none | timeout 2 cat >/dev/udp/$MAHIMAHI_BASE/9"
     )
@@ -168,7 +168,7 @@ def test_up(tmp_path: Path) -> None:
 
 
 def test_no_forwarding(tmp_path: Path) -> None:
-    """Where the machine does not forward packets, the message has the command that changes it."""
+    """If the machine does not forward packets, the message has the command that enables it."""
     done = shell(tmp_path, *_LINK, "--", "true", forwarding=0)
     assert 1 == done.returncode
     assert "sudo sysctl -w net.ipv4.ip_forward=1" in done.stderr
@@ -176,7 +176,7 @@ def test_no_forwarding(tmp_path: Path) -> None:
 
 @contextmanager
 def workspace_after_workspace() -> Iterator[None]:
-    """Begin and end one run after the other, which takes and removes folders."""
+    """Start and end one run after the other, which creates and removes folders."""
     done = threading.Event()
 
     def work() -> None:
@@ -194,11 +194,11 @@ def workspace_after_workspace() -> Iterator[None]:
 
 
 class TestEnd:
-    """A command that takes 50 s, and what is left when it does not get them."""
+    """A command of 50 s that is ended early, and its leftovers."""
 
     @staticmethod
     def _end(folder: Path, number: int, *, terminal: bool) -> subprocess.CompletedProcess[str]:
-        """Send a signal to ccbench, or as a terminal does to all that was started from it."""
+        """Send a signal to ccbench, or, like a terminal, to all its processes."""
         machine = ["unshare", "--net", "sh", "-c", f"trap : INT\n{_MACHINE.format(forwarding=1)}"]
         ccbench = [sys.executable, "-c", f"import os; print(os.getpid(), flush=True); {_MAIN}"]
         words = ["-o", "kept", "--", "sh", "-c", "echo ready; exec sleep 50"]
@@ -217,14 +217,14 @@ class TestEnd:
                 os.killpg(process.pid, number)
             else:
                 os.kill(pid, number)
-            stdout, stderr = process.communicate(timeout=45)  # until nobody has them open
+            stdout, stderr = process.communicate(timeout=45)  # until no process has them open
         return subprocess.CompletedProcess(words, process.returncode, stdout, stderr)
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
     def test_stopped(self, tmp_path: Path, number: signal.Signals) -> None:
-        """A ccbench that is stopped or killed takes the command with it, and Mahimahi's rules.
+        """A ccbench that is stopped or killed ends the command and removes Mahimahi's rules.
 
-        Meanwhile another one tidies up after those that were killed.
+        Meanwhile another run cleans up after killed ones.
         """
         with workspace_after_workspace():
             done = self._end(tmp_path, number, terminal=False)
@@ -234,7 +234,7 @@ class TestEnd:
         assert [] == [rule for rule in rules if not rule.startswith("-P")]
 
     def test_interrupted(self, tmp_path: Path) -> None:
-        """After Ctrl-C the status is a shell's, and what was recorded until then is kept."""
+        """After Ctrl-C the status is a shell's, and the record so far is saved."""
         done = self._end(tmp_path, signal.SIGINT, terminal=True)
         assert 130 == done.returncode, done.stderr
         document = json.loads((tmp_path / "kept" / "shell.json").read_text())
@@ -253,14 +253,14 @@ class TestBadInput:
         ],
     )
     def test_options(self, words: tuple[str, ...], message: str) -> None:
-        """What Mahimahi cannot be is one line with the setting, and status 2."""
+        """A link that Mahimahi cannot emulate is one line with the setting, and status 2."""
         result: Result = CliRunner().invoke(program, ["shell", *words, "--", "true"])
         assert 2 == result.exit_code
         (line,) = result.stderr.splitlines()
         assert message in line
 
     def test_queue(self) -> None:
-        """Only what can be read back from the log is recorded."""
+        """Only queues that can be reconstructed from the log are recorded."""
         link = Bottleneck(bandwidth_mbps=12, queue_packets=10, qdisc="codel")
         with pytest.raises(InputError, match="qdisc is 'codel'; it must be 'droptail'"):
             MahimahiEngine().record(["true"], link, 40)

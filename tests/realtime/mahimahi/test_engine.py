@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios on real Mahimahi: what a run holds, and what it leaves behind."""
+"""Scenarios on real Mahimahi: results and leftovers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def dumbbell(*flows: Flow, **changes: Any) -> Scenario:
-    """Make a scenario of a few seconds with one bottleneck."""
+    """Return a scenario of a few seconds with one bottleneck."""
     link: dict[str, Any] = {"bandwidth_mbps": 12, "queue_packets": 40}
     for name in ("bandwidth_mbps", "trace", "loss", "qdisc", "queue_packets"):
         if name in changes:
@@ -45,7 +45,7 @@ def dumbbell(*flows: Flow, **changes: Any) -> Scenario:
     )
 
 
-#: Takes a processor away from all others for 30 ms in 200, together with others of its kind.
+#: Occupies a processor for 30 ms in 200, together with others of its kind.
 _URGENT = """
 import os, sys, time
 os.sched_setaffinity(0, {int(sys.argv[1])})
@@ -59,7 +59,7 @@ while True:
 
 @contextmanager
 def more_urgent_work() -> Iterator[None]:
-    """Let programs of a higher priority than a run's take part of all processors."""
+    """Run programs of a higher priority than a run's on all processors."""
     hogs = [
         subprocess.Popen([sys.executable, "-c", _URGENT, str(core)])
         for core in os.sched_getaffinity(0)
@@ -84,7 +84,7 @@ BUSY = dumbbell(duration_s=60.0)
 
 class TestQueue:
     def test_conservation(self) -> None:
-        """Of each flow, what arrived at the queue has left it, was dropped, or waits."""
+        """Packets of each flow that arrive at the queue leave it, are dropped, or wait."""
         result = run(TWO)
         for flow, rows in result.queue.groupby("flow"):
             count = rows["event"].value_counts()
@@ -93,16 +93,16 @@ class TestQueue:
         assert {0, 1} == set(result.queue["flow"])
 
     def test_limit(self) -> None:
-        """The queue fills to its limit, and no more packets wait there than it holds."""
+        """The queue fills exactly to its limit."""
         events = run(TWO).queue
         assert events.loc[events["event"] != "enqueue", "backlog_packets"].max() == 40
 
     def test_drops_are_sent_again(self) -> None:
-        """Every packet that the queue drops is sent again, and nothing is lost elsewhere."""
+        """Every dropped packet is retransmitted, and nothing is lost elsewhere."""
         done = run(TWO)
         drops = done.summary()["drops"]
         assert drops.sum() > 0
-        # The last ones may not be noticed yet.
+        # The last ones may not be detected yet.
         assert list(done.completions["retransmits"]) == pytest.approx(list(drops), abs=40)
 
     def test_empty_before_it_begins(self) -> None:
@@ -114,7 +114,7 @@ class TestQueue:
 
 class TestFlows:
     def test_throughput(self) -> None:
-        """While a flow has data the link is full, and a packet's payload is 1448 of 1500 bytes."""
+        """A backlogged flow fills the link, and a packet's payload is 1448 of 1500 bytes."""
         done = run(TWO)
         assert done.utilisation() > 0.9
         summary = done.summary()
@@ -122,13 +122,13 @@ class TestFlows:
         assert list(ratio) == pytest.approx([MSS_BYTES / MTU_BYTES] * 2, rel=0.05)
 
     def test_round_trip(self) -> None:
-        """No sample has an RTT below the path's, and the least is hardly above it."""
+        """No sample has an RTT below the path's, and the minimum is hardly above it."""
         samples = run(TWO).flows
         least_ms = samples.loc[samples["min_rtt_us"] > 0, "min_rtt_us"].min() / 1e3
         assert 20 <= least_ms < 25
 
     def test_times(self) -> None:
-        """A flow starts and stops sending when the scenario says; then it only resets."""
+        """A flow starts and stops sending as the scenario specifies; then it only resets."""
         events = run(TWO).queue
         own = events[(events["flow"] == 1) & (events["event"] == "enqueue")]
         assert 0.5 <= own["time_ns"].min() / 1e9 < 0.52
@@ -138,7 +138,7 @@ class TestFlows:
         )
 
     def test_kinds(self) -> None:
-        """Flows of a size end when all is there; others send at their rates, or not at all."""
+        """Flows of a size end when all has arrived; others send at their rates, or not at all."""
         done = run(
             dumbbell(
                 Flow(kind="bytes", size_bytes=200_000, start_s=0.5),
@@ -161,7 +161,7 @@ class TestFlows:
         assert data["time_ns"].max() / 1e9 < 1  # what is in the socket by then is still sent
 
     def test_random_loss(self) -> None:
-        """Packets are lost before the queue with the given probability, and known to be."""
+        """Packets are lost before the queue with the given probability, and recorded."""
         scenario = dumbbell(Flow(kind="cbr", rate_mbps=10, packet_bytes=500), loss=0.05)
         count = run(scenario).queue["event"].value_counts()
         sent = count["loss"] + count["enqueue"]
@@ -170,7 +170,7 @@ class TestFlows:
 
 
 def test_many_flows() -> None:
-    """Flows are not limited by how many files a process may usually have open."""
+    """The limit of open files does not limit the number of flows."""
     usual = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, usual[1]))
     try:
@@ -189,7 +189,7 @@ def test_trace_begins_with_the_scenario() -> None:
 
 
 def test_bytes() -> None:
-    """A queue of bytes holds as many small packets as have the bytes of its full ones."""
+    """A queue in bytes holds more small packets than full ones, by their bytes."""
     flow = Flow(cca="", kind="cbr", rate_mbps=24, packet_bytes=500)
     events = run(dumbbell(flow, qdisc="bfifo", queue_packets=10, duration_s=1.0)).queue
     waiting = events[events["event"] != "enqueue"]
@@ -214,7 +214,7 @@ def test_active_queue(qdisc: str) -> None:
 
 
 def test_side_by_side() -> None:
-    """Two runs at once have paths of their own, and each its link's full rate."""
+    """Two concurrent runs have separate paths, and each its link's full rate."""
     scenarios = [dumbbell(seed=seed) for seed in (11, 12)]
     results = dict(run_many(scenarios, engine=MahimahiEngine(), store=None, jobs=2))
     assert {0, 1} == set(results)
@@ -223,13 +223,13 @@ def test_side_by_side() -> None:
 
 class TestLateness:
     def test_in_time(self) -> None:
-        """A run says how late its packets left the link."""
+        """A run states the lateness of its packets."""
         made_by = run(TWO).provenance
         assert 0 <= made_by["late_ms_median"] < made_by["late_ms_p99"] < made_by["late_ms_max"]
         assert made_by["is_late"] == (made_by["late_ms_p99"] > 5)
 
     def test_late(self) -> None:
-        """A run whose link did not get a processor at times is marked."""
+        """A run whose link lacked a processor at times is marked."""
         with more_urgent_work():
             made_by = MahimahiEngine().run(dumbbell(seed=2)).provenance
         assert made_by["is_late"]
@@ -238,7 +238,7 @@ class TestLateness:
 
 class TestEnd:
     def test_success(self, alone: Any) -> None:
-        """After a run nothing of it is left: no process, no file."""
+        """After a run no process and no file is left."""
         own: set[str] = set()
         MahimahiEngine().run(
             dumbbell(duration_s=0.5), on_progress=lambda _: own.update(alone.namespaces())
@@ -246,7 +246,7 @@ class TestEnd:
         assert alone.has_ended(own)
 
     def test_interrupted(self, alone: Any) -> None:
-        """Nor after Ctrl-C."""
+        """After Ctrl-C nothing is left."""
         own: set[str] = set()
 
         def interrupt(done_s: float) -> None:
@@ -259,7 +259,7 @@ class TestEnd:
         assert alone.has_ended(own)
 
     def test_killed(self, alone: Any, tmp_path: Path) -> None:
-        """Nor after kill -9, but for a folder, which the next run removes."""
+        """After kill -9 only a folder is left, which the next run removes."""
         BUSY.save(tmp_path / "busy.toml")
         words = ["run", str(tmp_path / "busy.toml"), "--engine", "mahimahi", "--fresh"]
         program = "from ccbench.cli.main import main; main()"
@@ -272,7 +272,7 @@ class TestEnd:
         MahimahiEngine().run(dumbbell(duration_s=0.5))
 
     def test_failed(self, alone: Any) -> None:
-        """Nor after a failure, which names its reason."""
+        """After a failure nothing is left, and the reason is named."""
         own: set[str] = set()
         scenario = dumbbell(sysctls=(("net.ipv4.no_such_thing", "1"),))
         with pytest.raises(EngineError, match="no_such_thing"):
@@ -297,12 +297,12 @@ class TestBadInput:
         ],
     )
     def test_what_mahimahi_cannot_do(self, scenario: Scenario, message: str) -> None:
-        """A scenario that Mahimahi cannot be is refused with the setting and what it can be."""
+        """A scenario that Mahimahi cannot run is refused with the setting and the valid values."""
         with pytest.raises(InputError, match=message):
             MahimahiEngine().check(scenario)
 
     def test_bottlenecks(self) -> None:
-        """So are two bottlenecks."""
+        """Two bottlenecks are refused."""
         link = Bottleneck(bandwidth_mbps=12, queue_packets=10)
         scenario = Scenario(flows=(Flow(),), bottlenecks=(link, link), rtt_ms=20, duration_s=1)
         with pytest.raises(InputError, match="bottlenecks is 2; it must be one"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made of mm-link's logs: of one that it wrote, and of short ones where all is known."""
+"""Queues from logs of mm-link: a recorded log, and short logs with known events."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 def log_of(folder: Path, lines: str, queue: str = "droptail [packets=2]") -> LinkLog:
-    """Read a log of these lines, which a semicolon separates; its link's clock starts at 30."""
+    """Read a log of these lines, separated by semicolons; its link's clock starts at 30."""
     text = HEADER.format(queue=queue) + "".join(f"{line.strip()}\n" for line in lines.split(";"))
     (folder / "up.log").write_text(text)
     return LinkLog.read(folder / "up.log")
 
 
 def events(queue: pd.DataFrame) -> list[tuple[int, str, int, int]]:
-    """Return milliseconds, event, bytes and packets that wait then."""
+    """Return milliseconds, event, bytes and backlog in packets."""
     times = (queue["time_ns"] / 1e6).astype(int)
     rows = zip(times, queue["event"], queue["bytes"], queue["backlog_packets"], strict=True)
     return [(int(time), str(event), int(size), int(left)) for time, event, size, left in rows]
@@ -79,7 +79,7 @@ class TestRead:
         ],
     )
     def test_damaged(self, folder: Path, text: str, message: str) -> None:
-        """What is no whole log is refused, with its name."""
+        """An incomplete or invalid log is refused with its name."""
         path = folder / "up.log"
         path.write_text(text)
         with pytest.raises(EngineError, match=message) as refused:
@@ -92,7 +92,7 @@ class TestRead:
             LinkLog.read(folder / "none.log")
 
     def test_nothing_happened(self, folder: Path) -> None:
-        """A log may have nothing but its header."""
+        """A log may consist of its header."""
         (folder / "up.log").write_text(HEADER.format(queue="infinite"))
         queue = replay(LinkLog.read(folder / "up.log"))
         assert queue.empty
@@ -101,7 +101,7 @@ class TestRead:
 
 class TestReplay:
     def test_refused(self, folder: Path) -> None:
-        """The third of three packets that come at once does not fit into a queue of two."""
+        """The third of three simultaneous packets does not fit into a queue of two."""
         log = log_of(
             folder,
             "32 + 1504; 32 + 1504; 32 + 1504; 33 # 1504; 33 - 1504 1; 34 # 1504; 34 - 1504 2",
@@ -117,7 +117,7 @@ class TestReplay:
         assert expected == events(replay(log))
 
     def test_packet_on_the_link(self, folder: Path) -> None:
-        """A packet of which a part is sent has left the queue, and makes room in it."""
+        """A partly sent packet has left the queue, and makes room in it."""
         log = log_of(
             folder,
             "31 + 504; 31 + 1504; 32 # 1504; 32 - 504 1; 32 + 1504; 32 + 1504; 32 + 1504;"
@@ -146,7 +146,7 @@ class TestReplay:
         assert [1500, 1600, 1696, 1600] == queue["backlog_bytes"].tolist()
 
     def test_both_limits(self, folder: Path) -> None:
-        """With two limits a packet must keep both."""
+        """With two limits a packet must satisfy both."""
         both = "droptail [bytes=2000, packets=2]"
         log = log_of(folder, "31 + 104; 31 + 1504; 31 + 104", queue=both)
         assert 1 == (replay(log)["event"] == "drop").sum()
@@ -154,7 +154,7 @@ class TestReplay:
         assert 1 == (replay(log)["event"] == "drop").sum()
 
     def test_flows(self, folder: Path) -> None:
-        """What is known of the arrivals' flows is in every row of their packets."""
+        """The flows of the arrivals are in every row of their packets."""
         log = log_of(folder, "31 + 104; 31 + 204; 31 + 304; 32 # 1504; 32 - 104 1; 32 - 204 1")
         queue = replay(log, flows=[4, 5, 6])
         drops = queue[queue["event"] == "drop"]
@@ -176,12 +176,12 @@ class TestReplay:
         ],
     )
     def test_contradiction(self, folder: Path, lines: str) -> None:
-        """A departure that is missing, or that a drop-tail queue would not have, is an error."""
+        """A departure that is missing, or impossible for a drop-tail queue, is an error."""
         with pytest.raises(EngineError, match="mm-link contradicts itself"):
             replay(log_of(folder, lines))
 
     def test_wrong_limit(self) -> None:
-        """No other limit than the true one explains what mm-link has logged."""
+        """Only the true limit explains the log of mm-link."""
         log = LinkLog.read(RECORDED)
         assert "droptail [packets=10]" == log.queue
         for limit in (9, 11):
@@ -190,7 +190,7 @@ class TestReplay:
                 replay(other)
 
     def test_other_queue(self, folder: Path) -> None:
-        """What CoDel dropped is not guessed."""
+        """CoDel's drops are not guessed."""
         log = log_of(folder, "31 + 1504", queue="codel [packets=9, target=5, interval=100]")
         with pytest.raises(EngineError, match=r"mm-link's queue is 'codel .*cannot be told"):
             replay(log)
@@ -198,7 +198,7 @@ class TestReplay:
 
 class TestRecorded:
     def test_conservation(self) -> None:
-        """Of what arrived, all has left, was dropped or waits."""
+        """All arrivals have left, were dropped or wait."""
         log = LinkLog.read(RECORDED)
         queue = replay(log)
         count = queue["event"].value_counts()
@@ -209,7 +209,7 @@ class TestRecorded:
         assert count["drop"] > 0
 
     def test_drops_when_full(self) -> None:
-        """A packet is refused exactly when ten wait already."""
+        """A packet is refused exactly if ten wait already."""
         queue = replay(LinkLog.read(RECORDED))
         dropped = queue["event"].shift(-1) == "drop"
         arrivals = queue["event"] == "enqueue"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What we make of mm-link is true of the real one.
+"""Assumptions about mm-link hold for the real program.
 
-Each test is given what a real mm-link did with more packets than it can carry, as an unprivileged
-user in a network namespace of its own. Nothing here depends on how fast the machine is.
+Each test uses the results of a real mm-link with more packets than it can carry, as an unprivileged
+user in its own network namespace. Nothing here depends on the speed of the machine.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ let_iptables_serve_users(Path("own").resolve())' &&
 exec setpriv --reuid 65534 --regid 65534 --clear-groups -- "$@"
 """
 
-#: Sends datagrams of these sizes in turn, so many each millisecond, and lets them pass.
+#: Sends datagrams of these sizes in turn, this many each millisecond, and lets them pass.
 _SENDER = """
 import os, socket, time
 out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -61,7 +61,7 @@ _IP_AND_UDP_BYTES = 28
 
 @dataclass(frozen=True)
 class Flood:
-    """What a link is given to do: some kinds of datagrams, by their payload, in turn."""
+    """The load of a link: kinds of datagrams, by their payload, in turn."""
 
     trace: Trace
     queue: str
@@ -71,7 +71,7 @@ class Flood:
 
     @property
     def ip_bytes(self) -> list[int]:
-        """IP bytes of the packets in the order in which they are sent."""
+        """IP bytes of the packets in sending order."""
         sizes = (size + _IP_AND_UDP_BYTES for size in self.sizes)
         return list(islice(cycle(sizes), self.packets))
 
@@ -116,28 +116,28 @@ def flood(request: pytest.FixtureRequest) -> Flood:
 
 @pytest.fixture(scope="module")
 def log(flood: Flood) -> Iterator[LinkLog]:
-    """Give the log of a real mm-link. Its folder is one that `nobody` can reach."""
+    """Give the log of a real mm-link. `nobody` has access to its folder."""
     with tempfile.TemporaryDirectory(dir="/tmp", prefix="ccbench-test-") as folder:
         yield record(flood, Path(folder))
 
 
 @pytest.fixture(scope="module")
 def queue(log: LinkLog) -> pd.DataFrame:
-    """Give the record that is made of it; every departure has been compared."""
+    """Give the record computed from it, which compares every departure."""
     return replay(log)
 
 
 def test_arrivals(flood: Flood, queue: pd.DataFrame) -> None:
-    """Every packet sent arrives at the queue, in order: so its flow can be known.
+    """Every packet arrives at the queue, in order, so that its flow is known.
 
-    The host has a word too: when it gets a new device it speaks to its IPv6 neighbours.
+    The host contributes packets too: on a new device it contacts its IPv6 neighbours.
     """
     arrivals = queue.loc[queue["event"] == "enqueue", "bytes"]
     assert flood.ip_bytes == arrivals[arrivals.isin(flood.ip_bytes)].tolist()
 
 
 def test_conservation(log: LinkLog, queue: pd.DataFrame) -> None:
-    """What arrived has left, was dropped or waits; the log has no departure that we have not."""
+    """All arrivals have left, were dropped or wait; the log has no further departures."""
     count = queue["event"].value_counts()
     assert count["drop"] > 0, "this was to be a flood"
     assert (log.lines["kind"] == "-").sum() == count["dequeue"]
@@ -146,7 +146,7 @@ def test_conservation(log: LinkLog, queue: pd.DataFrame) -> None:
 
 
 def test_limit(flood: Flood, queue: pd.DataFrame) -> None:
-    """No more waits than the queue may hold, and a packet is dropped only for want of room."""
+    """The backlog stays within the limit, and a packet is dropped only at the limit."""
     limits = {name: int(limit) for name, limit in (s.split("=") for s in flood.queue.split(","))}
     packets = queue["backlog_packets"].astype("int64")
     header_bytes = packets * TUN_HEADER_BYTES
@@ -158,7 +158,7 @@ def test_limit(flood: Flood, queue: pd.DataFrame) -> None:
 
 
 def test_opportunities(flood: Flood, log: LinkLog) -> None:
-    """mm-link reads the trace as it is meant: each opportunity at its time, again and again."""
+    """mm-link reads the trace as intended: each opportunity at its time, repeatedly."""
     times = np.array(flood.trace.opportunities_ms)
     logged = log.lines.loc[log.lines["kind"] == "#", "time_ms"].to_numpy()
     periods = np.arange(len(logged) // len(times) + 1) * times[-1]
@@ -167,7 +167,7 @@ def test_opportunities(flood: Flood, log: LinkLog) -> None:
 
 
 def test_rate(flood: Flood, queue: pd.DataFrame) -> None:
-    """While packets wait, the link carries what its trace has, TUN headers included."""
+    """While packets wait, the link carries the capacity of its trace, TUN headers included."""
     empty = np.flatnonzero(queue["backlog_packets"] == 0)
     ends = np.r_[-1, empty, len(queue)]
     longest = np.argmax(np.diff(ends))

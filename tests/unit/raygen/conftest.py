@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small searches, and engines that do not always do as they are told."""
+"""Small searches, and engines that fail or wait."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def small(**changes: Any) -> SearchConfig:
 
 
 class Wrapped:
-    """An engine that does something before each run of another."""
+    """An engine that calls a hook before each run of another engine."""
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
@@ -41,11 +41,11 @@ class Wrapped:
 
     @classmethod
     def of_version(cls, version: str) -> Self:
-        """Be none that a worker can make."""
+        """Refuse: a worker cannot create this engine."""
         raise MissingRequirement(version)
 
     def run(self, scenario: Scenario, **options: Any) -> Run:
-        """Run what is wrapped."""
+        """Run the wrapped engine."""
         self.before(scenario)
         self.ran.append(scenario)
         result: Run = self._engine.run(scenario, **options)
@@ -56,13 +56,13 @@ class Wrapped:
 
 
 class Breaks(Wrapped):
-    """Ends the batch after some runs, as a full disk does."""
+    """Raises an error after some runs, as a full disk does."""
 
     def __init__(self, engine: Any, after: int) -> None:
         super().__init__(engine)
         self._after = after
 
     def before(self, _: Scenario) -> None:
-        """End it, once that many have run."""
+        """Raise the error once that many have run."""
         if len(self.ran) == self._after:
             raise CcbenchError("out of luck")

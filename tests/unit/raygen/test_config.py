@@ -15,11 +15,11 @@ from tests.unit.raygen.conftest import small
 
 class TestSearchConfig:
     def test_planned(self) -> None:
-        """What is planned is the budget in whole generations."""
+        """The planned number is the budget in whole generations."""
         assert small(budget=23, population=8).planned == 20
 
     def test_experiment(self) -> None:
-        """A chromosome becomes the network and the flows that its genes say."""
+        """A chromosome becomes the network and the flows of its genes."""
         scenario = small().experiment((100.0, 40.0, 2.0, 3, 1), seed=9).competing
         assert scenario.bottlenecks[0].bandwidth_mbps == 100
         assert scenario.bottlenecks[0].queue_packets == 667
@@ -27,7 +27,7 @@ class TestSearchConfig:
         assert [(flow.cca, flow.count) for flow in scenario.flows] == [("even", 1), ("greedy", 3)]
 
     def test_noise(self) -> None:
-        """Levels that are given take the place of the typical ones, in every network."""
+        """Given noise levels replace the typical ones, in every network."""
         network = (100.0, 40.0, 2.0, 3, 1)
         usual = small().experiment(network).noise
         given = small(noise={"background_share": 0.02})
@@ -38,7 +38,7 @@ class TestSearchConfig:
         assert "none" == small(noise=none).noise_words
 
     def test_description(self) -> None:
-        """A network is told by the values of its genes, as tables have them."""
+        """A network is described by the values of its genes, as in tables."""
         words = small().describe((99.7, 40.0, 0.49, 3, 1))
         assert "3 greedy against 1 even, link 99.7 Mbit/s, RTT 40 ms, queue 0.49 BDP" == words
 
@@ -61,6 +61,6 @@ class TestSearchConfig:
         ],
     )
     def test_bad_input(self, change: dict[str, Any], message: str) -> None:
-        """A setting that cannot be is refused before anything runs."""
+        """An invalid setting is refused before anything runs."""
         with pytest.raises(InputError, match=message):
             small(**change)

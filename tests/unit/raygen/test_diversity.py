@@ -31,17 +31,17 @@ def _table(space: Space, *chromosomes: Chromosome) -> pd.DataFrame:
 
 class TestDistances:
     def test_opposite_corners(self) -> None:
-        """From corner to corner each number adds 1 to the square, and so do unlike words."""
+        """From corner to corner each number adds 1 to the square, and so do different words."""
         table = _table(NETWORK, (25.0, 310.0, 0.25, "pie"), (400.0, 10.0, 4.0, "codel"))
         assert [sqrt(4)] == pytest.approx(distances(NETWORK, table).tolist())
 
     def test_same_scenario(self) -> None:
-        """A scenario has no distance from itself."""
+        """A scenario has distance 0 from itself."""
         table = _table(NETWORK, (100.0, 40.0, 1.0, "pie"), (100.0, 40.0, 1.0, "pie"))
         assert [0.0] == distances(NETWORK, table).tolist()
 
     def test_own_scale(self) -> None:
-        """A step is as long as it is on its gene's scale: by factors, or by differences."""
+        """A step is measured on its gene's scale: by factors, or by differences."""
         factor = _table(NETWORK, *((mbps, 40.0, 1.0, "pie") for mbps in (25.0, 50.0, 400.0)))
         assert [0.25, 1.0, 0.75] == pytest.approx(distances(NETWORK, factor).tolist())
         difference = _table(NETWORK, *((50.0, ms, 1.0, "pie") for ms in (10.0, 85.0, 310.0)))
@@ -56,25 +56,25 @@ class TestDistances:
         assert pdist(coordinates(NETWORK, table)) == pytest.approx(found)
 
     def test_random_scenarios(self) -> None:
-        """Between uniform numbers the mean square is 1/6 for each, as integration gives it."""
+        """Between uniform numbers the mean square is 1/6 for each, by integration."""
         numbers = Space(NETWORK.genes[:3])
         rng = random.Random(1)
         table = _table(numbers, *(numbers.random(rng) for _ in range(500)))
         assert 3 / 6 == pytest.approx((distances(numbers, table) ** 2).mean(), rel=0.05)
 
     def test_nearly_the_same_scenarios(self) -> None:
-        """Scenarios that are nearly the same are near, although they span their own ranges."""
+        """Similar scenarios are near, although they span their own ranges."""
         table = _table(NETWORK, *((100.0 + i, 40.0 + i, 1.0, "pie") for i in range(20)))
         assert distances(NETWORK, table).max() < 0.1
 
     @pytest.mark.parametrize("rows", [0, 1])
     def test_no_pair(self, rows: int) -> None:
-        """Where there is no pair there is no distance."""
+        """Without a pair there is no distance."""
         table = _table(NETWORK, *[(100.0, 40.0, 1.0, "pie")] * rows)
         assert [] == distances(NETWORK, table).tolist()
 
     def test_other_columns_and_order(self) -> None:
-        """A table of a search has its columns in any order and others between them."""
+        """The columns of a search's table may have any order and others between them."""
         rng = random.Random(1)
         table = _table(DEFAULT_SPACE, *(DEFAULT_SPACE.random(rng) for _ in range(5)))
         mixed = table[table.columns[::-1]].assign(relative_harm=0.1, error="")

@@ -30,20 +30,20 @@ class TestRoundTripTimes:
         assert 150 == competing.bottlenecks[0].queue_packets
 
     def test_description(self) -> None:
-        """A description has beta's round-trip time and BDPs, and alpha's where it is another."""
+        """A description has beta's round-trip time and BDPs, and alpha's if it differs."""
         assert "100 ms, 12 Mbit/s, 150 packets (1.5 BDP)" in _experiment().describe()
         words = _experiment(alpha_rtt_ratio=0.25).describe()
         assert "100 ms (alpha's 25 ms), 12 Mbit/s, 150 packets (1.5 BDP)" in words
 
     @pytest.mark.parametrize("name", ["alpha_start_s", "beta_start_s"])
     def test_late_start(self, name: str) -> None:
-        """Long flows that leave less than half of the run to be measured are refused."""
+        """Starts that leave less than half of the run for measurement are refused."""
         _experiment(**{name: 30})
         with pytest.raises(InputError, match=rf"^{name} is 31; it must be at most 30, as half"):
             _experiment(**{name: 31})
 
     def test_typical_noise(self) -> None:
-        """Runs have the typical noise of their path, so that seeds make a difference."""
+        """Runs have the typical noise of their path, so that seeds matter."""
         assert typical(rtt_ms=100) == _experiment().competing.noise == _experiment().solo.noise
 
 
@@ -59,7 +59,7 @@ class TestShortFlows:
         assert (begins_s, ends_s) == short.measured_s
 
     def test_harm_is_that_of_the_ten_seconds(self) -> None:
-        """What alpha did before, or solo throughput outside of them, plays no part."""
+        """Only the ten seconds count, in alpha's run and in the solo run."""
         short = _experiment(workload="short", beta_start_s=5)
         before, during = np.arange(15)[:, None] < 5, np.arange(15)[:, None] >= 5
         solo = run_with_rates(short.solo, 10.0 * during)
@@ -79,7 +79,7 @@ class TestShortFlows:
         ],
     )
     def test_bad_input(self, values: dict[str, Any], message: str) -> None:
-        """Flows that do not fit into the run are refused, with what would fit."""
+        """Flows that do not fit into the run are refused with the limits."""
         with pytest.raises(InputError, match=message):
             _experiment(**{"workload": "short"} | values)
 

@@ -32,7 +32,7 @@ class _FailsAbove(Wrapped):
 
 class TestFailures:
     def test_are_recorded(self, engine: Engine, tmp_path: Path) -> None:
-        """Scenarios that fail have a reason and no harm; the others are as if none had failed."""
+        """Failed scenarios have a reason and no harm; the others are unaffected."""
         result = search(small(), engine=_FailsAbove(engine), output_dir=tmp_path)
         fast = result.experiments["bandwidth_mbps"] > 100
         assert 0 < fast.sum() < len(fast)
@@ -41,12 +41,12 @@ class TestFailures:
         assert not (result.claims["bandwidth_mbps"] > 100).any()
         assert_same(result, SearchResult.load(tmp_path))
         whole = search(small(), engine=engine, store=None).experiments
-        first = slice(0, 4)  # later generations learn of the failures
+        first = slice(0, 4)  # later generations are affected by the failures
         expected = whole[first]["relative_harm"].where(~fast[first])
         pd.testing.assert_series_equal(expected, result.experiments[first]["relative_harm"])
 
     def test_are_tried_again(self, engine: Engine, tmp_path: Path) -> None:
-        """The same search started again where nothing fails has the result of one without."""
+        """The same search restarted without failures has the result of a search without."""
         search(small(), engine=_FailsAbove(engine), output_dir=tmp_path)
         assert_same(
             search(small(), engine=engine, output_dir=tmp_path),
@@ -54,7 +54,7 @@ class TestFailures:
         )
 
     def test_of_a_whole_later_generation(self, engine: Engine) -> None:
-        """The search goes on behind a generation, maybe of one scenario, that fails as a whole."""
+        """The search continues after a later generation that fails completely."""
 
         class FirstFew(Wrapped):
             def before(self, scenario: Scenario) -> None:
@@ -67,7 +67,7 @@ class TestFailures:
         assert result.experiments["error"].tolist() == [*[""] * 4, "too late"]
 
     def test_one_seed_fails(self, engine: Engine) -> None:
-        """A scenario that fails with one of its seeds has failed, and says why."""
+        """A scenario that fails with one of its seeds has failed, with the reason."""
 
         class SecondSeedFails(Wrapped):
             def before(self, scenario: Scenario) -> None:

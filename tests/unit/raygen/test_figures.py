@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of a search."""
+"""Figures of a search."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def _made(harms: list[float], **settings: Any) -> SearchResult:
-    """Make a result in which random scenarios, ten in a generation, have these harms."""
+    """Return a result in which random scenarios, ten in a generation, have these harms."""
     options: dict[str, Any] = {"alpha": "greedy", "beta": "even", "budget": 4, "population": 4}
     config = SearchConfig(**options | settings)
     rng = random.Random(1)
@@ -59,7 +59,7 @@ def _made(harms: list[float], **settings: Any) -> SearchResult:
 
 
 def _slope(count: int, longest_ms: float = 320) -> SearchResult:
-    """Let harm grow from -0.5 to 0.5 along the round-trip time's scale, and with nothing else."""
+    """Return a search whose harm grows from -0.5 to 0.5 along the round-trip time's scale only."""
     result = _made([0.0] * count)
     table = result.experiments[result.experiments["rtt_ms"] <= longest_ms]
     harm = np.log2(table["rtt_ms"] / 10) / 5 - 0.5
@@ -67,7 +67,7 @@ def _slope(count: int, longest_ms: float = 320) -> SearchResult:
 
 
 def _lines(axes: Axes) -> dict[str, list[float]]:
-    """Return the heights of the lines that the legend names."""
+    """Return the heights of the lines in the legend."""
     return {
         str(line.get_label()): list(np.asarray(line.get_ydata()))
         for line in axes.lines
@@ -81,20 +81,20 @@ def _tick_labels(axis: Any) -> list[str]:
 
 class TestQuantityName:
     def test_unit(self) -> None:
-        """A quantity has its unit, and flows and other words go by the names of the CCAs."""
+        """A quantity has its unit, and flows and choices have the names of the CCAs."""
         config = _made([0.1]).config
         names = [quantity_name(config, gene) for gene in config.space.genes]
         assert ["link (Mbit/s)", "RTT (ms)", "queue (BDP)", "greedy flows", "even flows"] == names
 
     def test_every_quantity(self) -> None:
-        """A quantity without a name of its own goes by the one that it has in files."""
+        """A quantity without a special name has its name in files."""
         gene = Choice(name="workload", values=("long", "short"))
         assert "workload" == quantity_name(_made([0.1]).config, gene)
 
 
 class TestProgressTable:
     def test_best_and_percentile(self) -> None:
-        """Best and 90th percentile are those of all experiments until then, as numpy has them."""
+        """Best and 90th percentile are those of all experiments so far, as NumPy computes them."""
         harms = np.random.default_rng(1).normal(size=35)
         table = progress_table(_made(list(harms)).experiments)
         for n, row in table.iterrows():
@@ -102,12 +102,12 @@ class TestProgressTable:
             assert row["percentile_90"] == pytest.approx(np.percentile(harms[:n], 90))
 
     def test_best_never_falls(self) -> None:
-        """What was found stays found."""
+        """The best never falls."""
         best = progress_table(_made([0.3, 0.1, 0.4, 0.2]).experiments)["best"]
         assert best.is_monotonic_increasing
 
     def test_failures(self) -> None:
-        """Failed experiments count for nothing, also at the start."""
+        """Failed experiments do not count, even at the start."""
         table = progress_table(_made([math.nan, 0.2, math.nan]).experiments)
         assert math.isnan(table["best"].iloc[0])
         assert [0.2, 0.2] == list(table["best"].iloc[1:])
@@ -115,7 +115,7 @@ class TestProgressTable:
 
 class TestProgressFigure:
     def test_generations(self) -> None:
-        """On the left there is a point for each generation: what was found until its end."""
+        """The left panel has a point for each generation: the best at its end."""
         left, right = progress_figure(_made([i / 100 for i in range(30)]), {}).axes
         assert [0.09, 0.19, 0.29] == _lines(left)["best so far"]
         assert 30 == len(_lines(right)["best so far"])
@@ -138,12 +138,12 @@ class TestProgressFigure:
         ],
     )
     def test_no_random_generation(self, settings: dict[str, Any]) -> None:
-        """A search that does not begin at random has nothing random to compare with."""
+        """A search that does not begin at random has no random baseline."""
         lines = _lines(progress_figure(_made([0.1] * 30, **settings), {}).axes[0])
         assert {"best so far", "90th percentile so far"} == set(lines)
 
     def test_baselines(self) -> None:
-        """Of each other search there is a level: its best."""
+        """Each other search is a level at its best."""
         others = {"one": _made([0.5, 0.7]), "two": _made([0.1, math.nan])}
         lines = _lines(progress_figure(_made([0.2, 0.3]), others).axes[0])
         assert {0.7} == set(lines["best of one"])
@@ -152,7 +152,7 @@ class TestProgressFigure:
 
 class TestTopFigure:
     def test_distribution(self) -> None:
-        """The curve is the fraction of the worst with no more harm (an empirical CDF)."""
+        """The curve is the fraction of the worst with at most that harm (an empirical CDF)."""
         harms = list(np.random.default_rng(1).normal(size=150))
         (axes,) = top_figure(_made(harms), {}).axes
         line, _ = axes.lines
@@ -163,7 +163,7 @@ class TestTopFigure:
             assert fraction == pytest.approx(np.mean(np.array(worst) <= harm))
 
     def test_baselines(self) -> None:
-        """Every search has its curve, in a colour of its own."""
+        """Every search has its own curve and colour."""
         (axes,) = top_figure(_made([0.1, 0.2]), {"other": _made([0.3])}).axes
         assert ["this search: 2", "other: 1"] == list(_lines(axes))
         assert 2 == len({to_hex(line.get_color()) for line in axes.lines})
@@ -171,14 +171,14 @@ class TestTopFigure:
 
 class TestDistancesFigure:
     def test_all_pairs(self) -> None:
-        """The 20 worst have 190 pairs, no two further apart than the space is wide."""
+        """The 20 worst have 190 pairs, at distances within the diameter of the space."""
         (axes,) = distances_figure(_made(list(np.linspace(0, 1, 60))), {}).axes
         line, _ = axes.lines
         assert ["this search: 190"] == list(_lines(axes))
         assert np.asarray(line.get_xdata())[1:].max() <= math.sqrt(len(DEFAULT_SPACE.genes))
 
     def test_one_alone(self) -> None:
-        """A single scenario has no distance to another, and that is no error."""
+        """A single scenario has no distances, and that is no error."""
         (axes,) = distances_figure(_made([0.1]), {}).axes
         assert ["this search: 0"] == list(_lines(axes))
 
@@ -197,7 +197,7 @@ def figure(slope: SearchResult) -> Figure:
 
 class TestHeatMapFigure:
     def test_measured(self, slope: SearchResult, figure: Figure) -> None:
-        """Every experiment is a point at the place of its genes on their scales."""
+        """Every experiment is a point at the position of its genes on their scales."""
         (points,) = figure.axes[0].collections
         offsets = np.asarray(points.get_offsets())
         table = slope.experiments.sort_values("relative_harm", kind="stable")
@@ -207,7 +207,7 @@ class TestHeatMapFigure:
         assert list(table["alpha_flows"]) == list(flows)
 
     def test_prediction(self, figure: Figure) -> None:
-        """What is predicted follows what was measured: blue turns to red where harm turns to 0."""
+        """The prediction follows the measurements: blue turns to red at harm 0."""
         for axes in figure.axes[1:3]:
             (image,) = axes.images
             colours = np.asarray(image.get_array())
@@ -224,13 +224,13 @@ class TestHeatMapFigure:
         assert "relative harm" == figure.axes[3].get_xlabel()
 
     def test_colours_are_centred(self, slope: SearchResult, figure: Figure) -> None:
-        """No harm is the middle of the colours, and the greatest harm is within them."""
+        """The colours are centred on harm 0 and include the greatest harm."""
         low, high = figure.axes[3].get_xlim()
         assert -low == pytest.approx(high)
         assert high >= slope.experiments["relative_harm"].max()
 
     def test_doubt(self) -> None:
-        """Where nothing was run, away from all that was, the prediction is marked as unsure."""
+        """Predictions far from all experiments are marked as uncertain."""
         result = _slope(60, longest_ms=40)
         figure = heat_map_figure(result, "rtt_ms", "queue_bdp", predictor_of(result))
         (dots,) = figure.axes[2].collections
@@ -240,7 +240,7 @@ class TestHeatMapFigure:
 
     @pytest.mark.parametrize(("count", "panels"), [(11, 1), (19, 1), (40, 3)])
     def test_few_points_predict_nothing(self, count: int, panels: int) -> None:
-        """Without 20 experiments only what was measured is drawn, however smooth it looks."""
+        """Below 20 experiments only measurements are drawn, however smooth they look."""
         result = _slope(count)
         figure = heat_map_figure(result, "rtt_ms", "queue_bdp", predictor_of(result))
         assert panels + 1 == len(figure.axes)  # and the colours
@@ -254,7 +254,7 @@ class TestHeatMapFigure:
         assert not is_trusted(result, predictor)
 
     def test_words(self) -> None:
-        """A choice of words is an axis too, with a cell for each word."""
+        """A choice of words is an axis with a cell for each word."""
         qdisc = Choice(name="qdisc", values=("droptail", "codel", "pie"))
         space = Space((*DEFAULT_SPACE.genes, qdisc))
         result = _made([0.1] * 40, space=space)
@@ -282,7 +282,7 @@ class TestHeatMapFigure:
         ],
     )
     def test_bad_genes(self, x: str, y: str, words: str) -> None:
-        """Genes that the space does not have, or one gene twice, are refused."""
+        """Genes missing from the space, or one gene twice, are refused."""
         with pytest.raises(InputError, match=words):
             check_heat_map(DEFAULT_SPACE, x, y)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 class TestFolder:
     def test_files(self, engine: Engine, tmp_path: Path) -> None:
-        """A finished search leaves its table, its settings, its worst scenarios and a picture."""
+        """A finished search leaves its table, its settings, its worst scenarios and a figure."""
         result = search(small(), engine=engine, output_dir=tmp_path / "a" / "b")
         folder = tmp_path / "a" / "b"
         assert {path.name for path in folder.iterdir()} == {
@@ -50,7 +50,7 @@ class TestFolder:
         assert (folder / WORST_PNG).read_bytes().startswith(b"\x89PNG")
 
     def test_experiments_are_kept_as_they_finish(self, engine: Engine, tmp_path: Path) -> None:
-        """There is a table as soon as one experiment has finished; it can be read meanwhile."""
+        """A readable table exists as soon as one experiment has finished."""
         rows = []
 
         def look(now: Progress) -> None:
@@ -62,15 +62,15 @@ class TestFolder:
         assert rows == sorted(rows)
         assert {0, 8} < set(rows)
 
-    def test_nothing_is_taken_back(self, engine: Engine, tmp_path: Path) -> None:
-        """A search started again leaves its results as they are until it has more."""
+    def test_restart_keeps_results(self, engine: Engine, tmp_path: Path) -> None:
+        """A restarted search keeps its results until it has more."""
         whole = search(small(), engine=engine, output_dir=tmp_path)
         with pytest.raises(CcbenchError, match="out of luck"):
             search(small(), engine=Breaks(engine, after=9), store=None, output_dir=tmp_path)
         assert_same(whole, SearchResult.load(tmp_path))
 
     def test_no_search_in_it(self, tmp_path: Path) -> None:
-        """A folder without a search is refused in one line that says what is missing."""
+        """A folder without a search is refused in one line that names the missing file."""
         with pytest.raises(InputError, match=r"^folder is .* which holds search\.json: name the"):
             SearchResult.load(tmp_path)
 
@@ -87,7 +87,7 @@ class TestFolder:
         ],
     )
     def test_another_search(self, engine: Engine, tmp_path: Path, change: dict[str, Any]) -> None:
-        """A folder that holds another search is refused, and nothing in it is touched."""
+        """A folder that holds another search is refused and stays unchanged."""
         folder = tmp_path / "results"
         search(small(), engine=engine, output_dir=folder)
         before = {path: path.read_bytes() for path in folder.iterdir()}
@@ -97,7 +97,7 @@ class TestFolder:
         assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
     def test_another_engine(self, engine: Engine, tmp_path: Path) -> None:
-        """So is one whose results another version of the engine made."""
+        """Results of another engine version are refused."""
 
         class Newer(Wrapped):
             def provenance(self) -> dict[str, object]:
@@ -112,7 +112,7 @@ class TestFolder:
     def test_damaged_table(
         self, engine: Engine, tmp_path: Path, name: str, change: tuple[str, str]
     ) -> None:
-        """A table that somebody has changed is no result, and the error is one line."""
+        """A table changed by hand is refused in one line."""
         search(small(), engine=engine, output_dir=tmp_path)
         table = (tmp_path / name).read_text()
         changed = table.replace(*change) if change[0] in table else table.replace("\n1,", "\none,")
@@ -123,7 +123,7 @@ class TestFolder:
 
     @pytest.mark.parametrize("content", ["", "[]", "{", "null", "[" * 100_000])
     def test_damaged(self, engine: Engine, tmp_path: Path, content: str) -> None:
-        """So is one whose description cannot be read."""
+        """A description that cannot be read is refused."""
         (tmp_path / SEARCH_JSON).write_text(content)
         with pytest.raises(InputError, match=r"^output folder is"):
             search(small(), engine=engine, output_dir=tmp_path)
@@ -132,15 +132,15 @@ class TestFolder:
         ):
             SearchResult.load(tmp_path)
 
-    def test_somebody_elses_results(self, engine: Engine, tmp_path: Path) -> None:
-        """Results of something else are not overwritten."""
+    def test_foreign_results(self, engine: Engine, tmp_path: Path) -> None:
+        """Results of other programs are not overwritten."""
         (tmp_path / RESULTS_CSV).write_text("mine\n")
         with pytest.raises(InputError, match=r"^output folder is .* without results\.csv of some"):
             search(small(), engine=engine, output_dir=tmp_path)
         assert ["mine"] == (tmp_path / RESULTS_CSV).read_text().split()
 
     def test_not_a_folder(self, engine: Engine, tmp_path: Path) -> None:
-        """A path that cannot be a folder is refused before anything runs."""
+        """An impossible output folder is refused before anything runs."""
         (tmp_path / "file").touch()
         for path in (tmp_path / "file", tmp_path / "file" / "below"):
             counting = Wrapped(engine)
@@ -148,8 +148,8 @@ class TestFolder:
                 search(small(), engine=counting, output_dir=path)
             assert counting.ran == []
 
-    def test_cannot_be_written_any_more(self, engine: Engine, tmp_path: Path) -> None:
-        """A folder that can no longer be written ends the search with one line that says so."""
+    def test_becomes_unwritable(self, engine: Engine, tmp_path: Path) -> None:
+        """A folder that becomes unwritable ends the search with one line."""
         folder = tmp_path / "results"
 
         def vanish(now: Progress) -> None:

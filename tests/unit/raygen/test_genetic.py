@@ -67,7 +67,7 @@ class TestBudget:
 
 class TestGenerations:
     def test_best_never_gets_worse(self) -> None:
-        """Parents live on, so the best of the population never falls."""
+        """Parents survive, so the best of the population never falls."""
         search = _search()
         best = []
         while candidates := search.ask():
@@ -77,13 +77,13 @@ class TestGenerations:
 
     def test_beats_chance(self) -> None:
         """With the same budget it comes nearer to the peak than random search, on average."""
-        ours, chance = [], []
+        genetic, chance = [], []
         for seed in range(10):
             found = [c.chromosome for g in _generations(_search(seed=seed)) for c in g]
-            ours.append(max(map(_distance, found)))
+            genetic.append(max(map(_distance, found)))
             rng = random.Random(seed)
             chance.append(max(_distance(DEFAULT_SPACE.random(rng)) for _ in range(300)))
-        assert np.mean(ours) > np.mean(chance)
+        assert np.mean(genetic) > np.mean(chance)
 
     def test_population_keeps_its_size(self) -> None:
         """The parents and their children are as many as the population was."""
@@ -93,7 +93,7 @@ class TestGenerations:
             assert len(search.population) == 60
 
     def test_fitter_half_survives_and_mates(self) -> None:
-        """The parents of a generation are the fitter half of the population before it."""
+        """The parents of a generation are the fitter half of the previous population."""
         search = _search()
         first = search.ask()
         search.tell([_distance(candidate.chromosome) for candidate in first])
@@ -121,7 +121,7 @@ class TestGenerations:
 
 class TestCross:
     def test_children_mirror_each_other(self) -> None:
-        """Blended or not, what one child takes from a parent the other leaves (on the scale)."""
+        """Blended or not, one child takes from a parent what the other leaves (on the scale)."""
         rng = random.Random(1)
         a, b = (25.0, 10.0, 0.25, 1, 5), (400.0, 320.0, 5.0, 1, 5)
         for _ in range(200):
@@ -131,7 +131,7 @@ class TestCross:
                 assert product == pytest.approx(a[i] * b[i], rel=0.01)
 
     def test_each_gene_has_its_own_coin(self) -> None:
-        """Half of the genes are blended on average, in all combinations, each by its own weight."""
+        """Half of the genes are blended on average, in all combinations, with own weights."""
         rng = random.Random(1)
         a, b = (25.0, 10.0, 0.25, 1, 1), (400.0, 320.0, 5.0, 1, 1)
         children = [cross(DEFAULT_SPACE, a, b, rng=rng)[0] for _ in range(4000)]
@@ -152,7 +152,7 @@ class TestCross:
 
 class TestMutate:
     def test_two_genes_in_five(self) -> None:
-        """Each gene takes a random value with probability 40 %: 2 of 5 on average."""
+        """Each gene mutates with probability 40 %: 2 of 5 on average."""
         rng = random.Random(1)
         chromosome = (25.0, 10.0, 0.25, 1, 1)
         mutants = [mutate(DEFAULT_SPACE, chromosome, rng=rng) for _ in range(4000)]
@@ -163,13 +163,13 @@ class TestMutate:
         """30 % of the children mutate."""
         monkeypatch.setattr(
             "ccbench.raygen.strategies.genetic.CROSSOVER", 0.0
-        )  # others are copies, then
+        )  # all other children are copies
         monkeypatch.setattr(f"{genetic.__name__}.GENE_MUTATION", 1.0)
         mutants = 0
         for seed in range(200):
             first, children = _generations(_search(budget=90, seed=seed))
-            known = {candidate.chromosome for candidate in first}
-            mutants += sum(child.chromosome not in known for child in children)
+            first_chromosomes = {candidate.chromosome for candidate in first}
+            mutants += sum(child.chromosome not in first_chromosomes for child in children)
         assert mutants / (200 * 30) == pytest.approx(0.3, abs=0.02)
 
 
@@ -190,7 +190,7 @@ class TestCrowding:
 
     @pytest.mark.parametrize("seed", range(3))
     def test_keeps_both_peaks(self, seed: int) -> None:
-        """Where two peaks are equal, crowding ends with a share of the population at each."""
+        """With two equal peaks, crowding ends with a share of the population at each."""
         middle = [
             float(np.mean(DEFAULT_SPACE.coordinates(member.chromosome)))
             for member in self._population("crowding", seed)
@@ -199,7 +199,7 @@ class TestCrowding:
         assert 10 <= low <= 50
 
     def test_without_it_one_peak_is_lost(self) -> None:
-        """The plain algorithm loses variety: its population spreads less than with crowding."""
+        """The plain algorithm loses diversity: its population spreads less than with crowding."""
         spread = {}
         for niching in ("none", "crowding"):
             places = [
@@ -210,7 +210,7 @@ class TestCrowding:
         assert spread["none"] < spread["crowding"]
 
     def test_population_never_gets_worse(self) -> None:
-        """A child takes a parent's place only if it is as fit, so no rank of fitness ever falls."""
+        """A child replaces a parent only if it is as fit, so no rank of fitness ever falls."""
         search = Genetic(DEFAULT_SPACE, budget=600, population=60, seed=1, niching="crowding")
         before = np.full(60, -np.inf)
         while candidates := search.ask():

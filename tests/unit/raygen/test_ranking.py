@@ -18,30 +18,30 @@ def _sample(mean: float, spread: float = 0.01) -> Estimate:
 class TestToldApart:
     @pytest.mark.parametrize("difference", [0.02, 0.022, 0.05])
     def test_two_are_compared_as_by_welch(self, difference: float) -> None:
-        """Of two means, Welch's test alone decides, as SciPy computes it."""
+        """Two means are compared by Welch's test, as SciPy computes it."""
         one, other = _sample(0.3, 0.005), _sample(0.3 - difference, 0.02)
         chance = stats.ttest_ind(one.values, other.values, equal_var=False).pvalue
         assert (chance <= 0.05) == bool(told_apart([one, other]))
 
     def test_more_pairs_need_more(self) -> None:
-        """A difference that is enough between two need not be among many (Holm)."""
+        """A difference significant between two need not be significant among many (Holm)."""
         pair = [_sample(0.30), _sample(0.283)]
         assert {(0, 1)} == told_apart(pair)
         assert set() == told_apart([*pair, *[_sample(0.29)] * 4])
 
     def test_single_values(self) -> None:
-        """One measurement has no spread: nothing is told apart from it."""
+        """A single measurement has no spread, so nothing differs significantly from it."""
         assert set() == told_apart([Estimate((0.9,)), Estimate((0.1,)), Estimate((0.1,))])
 
     def test_without_noise(self) -> None:
-        """Where all measurements are equal, any difference is real and none is not."""
+        """If all measurements are equal, any difference is significant."""
         estimates = [Estimate((value,) * 3) for value in (0.3, 0.2, 0.2)]
         assert {(0, 1), (0, 2)} == told_apart(estimates)
 
 
 class TestGroups:
     def test_letters_say_what_is_alike(self) -> None:
-        """Two share a letter if and only if they are not told apart, whatever the spreads."""
+        """Two share a letter if and only if they do not differ significantly, at any spread."""
         rng = np.random.default_rng(1)
         for _ in range(100):
             means = sorted(rng.normal(0, 0.03, 5), reverse=True)
@@ -53,7 +53,7 @@ class TestGroups:
                     assert bool(set(letters[i]) & set(letters[j])) == ((i, j) not in apart)
 
     def test_between_two(self) -> None:
-        """One that is like two which differ has the letters of both."""
+        """An estimate similar to two different ones has the letters of both."""
         estimates = [_sample(0.33), _sample(0.315), _sample(0.3)]
         assert {(0, 2)} == told_apart(estimates)
         assert ("a", "ab", "b") == groups(estimates)

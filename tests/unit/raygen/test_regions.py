@@ -30,7 +30,7 @@ Harm: TypeAlias = "Callable[[Mapping[str, Any]], float]"
 
 RTT = Number(name="rtt_ms", low=10, high=320)
 QUEUE = Number(name="queue_bdp", low=0.25, high=5)
-#: Two networks far from each other in what matters below: round-trip time and queue.
+#: Two networks that differ in the relevant genes: round-trip time and queue.
 SHORT, LONG = {"rtt_ms": 20.0, "queue_bdp": 0.45}, {"rtt_ms": 160.0, "queue_bdp": 2.75}
 
 WITH_QDISC = Space(
@@ -39,7 +39,7 @@ WITH_QDISC = Space(
 
 
 def _bump(centre: Mapping[str, float], width: float = 0.25) -> Harm:
-    """Harm that is 1 at the centre, and less with the distance from it on the genes' scales."""
+    """Return a harm of 1 at the centre that decreases with the distance on the genes' scales."""
 
     def harm(values: Mapping[str, Any]) -> float:
         steps = (
@@ -57,7 +57,7 @@ def _two_bumps(values: Mapping[str, Any]) -> float:
 
 
 def _searched(harm: Harm, strategy: Strategy, space: Space = DEFAULT_SPACE) -> pd.DataFrame:
-    """Return what a search finds where harm is as given."""
+    """Return the results of a search with this harm."""
     rows: list[dict[str, Any]] = []
     while candidates := strategy.ask():
         found = [space.values(candidate.chromosome) for candidate in candidates]
@@ -115,14 +115,14 @@ class TestRegions:
         assert not _contains(region, SHORT)
 
     @pytest.mark.parametrize("seed", range(4))
-    def test_what_a_search_has_narrowed_by_chance(self, seed: int) -> None:
-        """A genetic search's top networks descend from few; what they inherited is no rule."""
+    def test_chance_concentration(self, seed: int) -> None:
+        """A genetic search's top networks are related; inherited values are not a rule."""
         (region,) = regions(DEFAULT_SPACE, _genetic(_bump(SHORT), seed=seed))
         assert region.rule
         assert _genes(region) <= {"rtt_ms", "queue_bdp"}
 
-    def test_what_a_search_has_looked_at_alone(self) -> None:
-        """A gene that matters is named, although the search soon left the rest of its range."""
+    def test_concentrated_search(self) -> None:
+        """A relevant gene is named, although the search soon left the rest of its range."""
 
         def small_queues(values: Mapping[str, Any]) -> float:
             return float(1 / values["queue_bdp"] + values["beta_flows"] / 100)
@@ -130,8 +130,8 @@ class TestRegions:
         (region,) = regions(DEFAULT_SPACE, _genetic(small_queues, seed=1))
         assert "queue_bdp" in _genes(region)
 
-    def test_far_apart_in_what_does_not_matter(self) -> None:
-        """Distance does not divide: where harm comes of one gene alone, there is one region."""
+    def test_distance_in_irrelevant_genes(self) -> None:
+        """If harm depends on one gene alone, there is one region, regardless of distance."""
         table = _random(lambda values: values["rtt_ms"] / 320)
         (region,) = regions(DEFAULT_SPACE, table)
         assert {"rtt_ms"} == _genes(region)
@@ -139,7 +139,7 @@ class TestRegions:
         assert np.median(distances(DEFAULT_SPACE, members)) > 0.5
 
     def test_bent(self) -> None:
-        """A region need not be convex: scenarios are in one if others link them."""
+        """A region need not be convex: scenarios linked by others are in one region."""
 
         def corner(values: Mapping[str, Any]) -> float:
             rtt, queue = (gene.coordinates(values[gene.name])[0] for gene in (RTT, QUEUE))
@@ -148,7 +148,7 @@ class TestRegions:
         assert 1 == len(regions(DEFAULT_SPACE, _random(corner, 600), top=40))
 
     def test_words_decide(self) -> None:
-        """Where harm depends on words alone, the rule says on which."""
+        """If harm depends on words alone, the rule names them."""
 
         def harm(values: Mapping[str, Any]) -> float:
             return 0.5 * (values["qdisc"] in {"codel", "pie"})
@@ -157,7 +157,7 @@ class TestRegions:
         assert "queueing discipline codel or pie" == region.where()
 
     def test_words_divide(self) -> None:
-        """Harm under one discipline on short paths, under another on long ones: two regions."""
+        """Harm with one qdisc on short paths, with another on long ones: two regions."""
         peaks = {"droptail": _bump(SHORT, 0.3), "pie": _bump(LONG, 0.3)}
 
         def harm(values: Mapping[str, Any]) -> float:
@@ -175,13 +175,13 @@ class TestRegions:
 
     @pytest.mark.parametrize("seed", range(4))
     def test_noise(self, seed: int) -> None:
-        """Harm that no gene explains has no regions, so all is one and nothing is said of it."""
+        """Harm that no gene explains forms one region without a rule."""
         (region,) = regions(DEFAULT_SPACE, _random(_noise(seed), seed=seed))
         assert () == region.rule
         assert "anywhere, as far as can be told" == region.where()
 
     def test_numbers(self) -> None:
-        """Members are the most harmful, each in one region; what a rule claims can be counted."""
+        """Members are the most harmful, each in one region; counts of a rule can be verified."""
         table = _random(_two_bumps)
         found = regions(DEFAULT_SPACE, table)
         members = [number for region in found for number in region.members]
@@ -205,20 +205,20 @@ class TestRegions:
             assert matched["relative_harm"].median() == pytest.approx(region.matched_harm)
 
     def test_same_again(self) -> None:
-        """Equal experiments give equal regions, in whatever order they stand in the table."""
+        """Equal experiments give equal regions, in any order of the table."""
         table = _random(_two_bumps)
         shuffled = table.sample(frac=1, random_state=1)
         assert regions(DEFAULT_SPACE, table) == regions(DEFAULT_SPACE, shuffled)
 
     def test_repeated_scenarios(self) -> None:
-        """A scenario that a search has proposed again counts once."""
+        """A scenario proposed repeatedly counts once."""
         table = _random(_two_bumps)
         again = table.assign(number=table["number"] + len(table))
         found = regions(DEFAULT_SPACE, pd.concat([table, again], ignore_index=True))
         assert regions(DEFAULT_SPACE, table) == found
 
     def test_failed_scenarios(self) -> None:
-        """Those that failed are as if they had not been run."""
+        """Failed scenarios are ignored."""
         table = _random(_two_bumps)
         failed = _random(_two_bumps, seed=2).assign(relative_harm=np.nan)
         found = regions(DEFAULT_SPACE, pd.concat([table, failed], ignore_index=True))
@@ -226,7 +226,7 @@ class TestRegions:
 
     @pytest.mark.parametrize("n", [1, 2, 4, 5, 12, 19])
     def test_few(self, n: int) -> None:
-        """Of fewer than 20 experiments the worst quarter is one region, and nothing is said."""
+        """Of fewer than 20 experiments the worst quarter is one region without a rule."""
         table = _random(_bump(SHORT), n)
         (region,) = regions(DEFAULT_SPACE, table)
         assert math.ceil(n / 4) == len(region.members)
@@ -234,13 +234,13 @@ class TestRegions:
         assert () == region.rule
 
     def test_barely_enough(self) -> None:
-        """Twenty are enough to look for regions, whether there are any or not."""
+        """Twenty experiments suffice to search for regions."""
         (region,) = regions(DEFAULT_SPACE, _random(_bump(SHORT), 20), top=1)
         assert 1 == len(region.members)
 
     @pytest.mark.parametrize("n", [1, 40])
     def test_all_equal(self, n: int) -> None:
-        """Where all do the same harm, none is special."""
+        """If all harms are equal, there is no region."""
         (region,) = regions(DEFAULT_SPACE, _random(lambda _: 0.25, n))
         assert (0.25, 0.25) == (region.lowest_harm, region.highest_harm)
         assert () == region.rule
@@ -258,8 +258,8 @@ class TestRegions:
         assert list(region.members) == document["members"]
         assert {"rtt_ms", "queue_bdp"} == {bound["gene"] for bound in document["rule"]}
 
-    def test_others_do_not_wait_for_it(self) -> None:
-        """What it learns with is not imported before it learns."""
+    def test_lazy_import(self) -> None:
+        """The learning library is imported only when it is used."""
         code = "import sys, ccbench.raygen.analysis.regions; sys.exit('sklearn' in sys.modules)"
         assert 0 == subprocess.run([sys.executable, "-c", code], check=False).returncode
 
@@ -274,7 +274,7 @@ class TestEvidence:
         ],
     )
     def test_words(self, members: tuple[int, ...], matched: int, words: str) -> None:
-        """It says for how many of the region, and how many at all, and what harm those do."""
+        """The evidence states the number of members and of all scenarios, and their harm."""
         region = Region(
             members=members,
             lowest_harm=0.4,
@@ -314,7 +314,7 @@ class TestWords:
         ],
     )
     def test_counts(self, low: int, high: int, words: str) -> None:
-        """Numbers of flows are spoken of as one counts."""
+        """Numbers of flows are described in words."""
         flows = Number(name="alpha_flows", low=1, high=5)
         assert words == Between(gene=flows, low=low, high=high).words(alpha="bbr", beta="cubic")
 
@@ -331,7 +331,7 @@ class TestWords:
         ],
     )
     def test_numbers(self, name: str, low: float, high: float, words: str) -> None:
-        """Each quantity is spoken of in its own unit, and by the names of the algorithms."""
+        """Each quantity is described in its own unit, with the names of the CCAs."""
         ends = {"loss": (0.0001, 0.9), "alpha_rtt_ratio": (0.1, 100)}.get(name, (1, 5000))
         gene = Number(name=name, low=ends[0], high=ends[1])
         assert words == Between(gene=gene, low=low, high=high).words("bbr", "cubic")
@@ -355,14 +355,14 @@ class TestWords:
 
     @pytest.mark.parametrize("name", [*NUMBERS, *WORDS])
     def test_every_quantity(self, name: str) -> None:
-        """There are words for whatever a gene can be."""
+        """Every possible gene has a description."""
         example: Any = WORDS.get(name) or NUMBERS[name].example
         assert OneOf(gene=Choice(name=name, values=(example,)), values=(example,)).words()
 
 
 class TestSpanning:
     def test_rounded_outwards(self) -> None:
-        """Bounds have two digits, and hold for all that they were made of."""
+        """Bounds have two digits, and include all their values."""
         rng = random.Random(1)
         for _ in range(200):
             values = [RTT.random(rng) for _ in range(3)]
@@ -386,13 +386,13 @@ class TestSpanning:
         assert Between(gene=RTT, low=10.0, high=160.0) == condition
 
     def test_all_values(self) -> None:
-        """What holds for all values of the gene is no condition."""
+        """A range of all values of the gene is no condition."""
         assert spanning(RTT, [10.0, 100.0], {"low"}) is None
         qdisc = WITH_QDISC.genes[-1]
         assert spanning(qdisc, ["pie", "codel", "fq_codel", "droptail"], {"low"}) is None
 
     def test_counts_stay_whole(self) -> None:
-        """Bounds of what is counted are whole numbers, also if the table's are not."""
+        """Bounds of counts are integers, even if the table's are not."""
         flows = Number(name="alpha_flows", low=1, high=5)
         condition = spanning(flows, [2.0, 4.0], {"low", "high"})
         assert condition is not None
@@ -402,7 +402,7 @@ class TestSpanning:
 
 class TestImportance:
     def test_what_matters(self) -> None:
-        """Genes that decide matter, in the order of what they decide; the others about 0."""
+        """Genes are ordered by their influence on harm; the others are about 0."""
 
         def harm(values: Mapping[str, Any]) -> float:
             rtt, queue = (gene.coordinates(values[gene.name])[0] for gene in (RTT, QUEUE))
@@ -410,14 +410,14 @@ class TestImportance:
 
         found = importance(DEFAULT_SPACE, _random(harm))
         assert ["queue_bdp", "rtt_ms"] == list(found.genes.index[:2])
-        # Variances of sums add up, 4 : 1; to shuffle a gene makes an error of twice its variance,
-        # less what a forest of 300 experiments evens out at the ends of both.
+        # Variances of sums add up, 4 : 1; shuffling a gene makes an error of twice its variance,
+        # less the part that a forest smooths.
         assert [1.6, 0.4] == pytest.approx(found.genes.iloc[:2].tolist(), rel=0.2)
         assert found.genes.iloc[2:].abs().max() < 0.02
         assert found.explained > 0.9
 
     def test_half_is_noise(self) -> None:
-        """Of what is half noise, about half is explained, and never more than there is."""
+        """Of harm that is half noise about half is explained, never more than possible."""
         rng = random.Random(1)
         deviation = math.sqrt(1 / 12)  # that of a uniform number
 
@@ -429,7 +429,7 @@ class TestImportance:
         assert "rtt_ms" == found.genes.index[0]
 
     def test_nothing_but_noise(self) -> None:
-        """Where nothing matters, no gene does, and the model is known to be of no use."""
+        """Without any influence no gene matters, and the model is known to be useless."""
         found = importance(DEFAULT_SPACE, _random(_noise(1)))
         assert found.explained < 0.1
         assert found.genes.abs().max() < 0.1
@@ -469,7 +469,7 @@ class TestImportance:
         ids=["one", "few", "equal", "failed", "the same again"],
     )
     def test_nothing_to_tell(self, table: pd.DataFrame) -> None:
-        """Where nothing can be told, there is no number that looks as if it could."""
+        """Without evidence there is no importance that looks like one."""
         found = importance(DEFAULT_SPACE, table)
         assert math.isnan(found.explained)
         assert found.genes.isna().all()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _Noisy(Wrapped):
-    """Greedy flows get more or less, by the seed alone."""
+    """An engine in which the seed alone varies the share of greedy flows."""
 
     def run(self, scenario: Scenario, **options: Any) -> Run:
         run = super().run(scenario, **options)
@@ -34,7 +34,7 @@ class _Noisy(Wrapped):
 
 class TestRepetitions:
     def test_fitness_is_the_mean(self, engine: Engine) -> None:
-        """A scenario's harm is the mean of what each of its seeds shows, with their spread."""
+        """A scenario's harm is the mean over its seeds, with their spread."""
         noisy = _Noisy(engine)
         result = search(small(repeat=2), engine=noisy, store=None)
         assert {2, 3, 4, 5} >= set(result.experiments["repetitions"]) > {2}
@@ -51,7 +51,7 @@ class TestRepetitions:
             assert (row["relative_harm_min"], row["relative_harm_max"]) == (min(harms), max(harms))
 
     def test_claims_have_fresh_seeds(self, engine: Engine) -> None:
-        """Claims are ranked by the means of fresh seeds, with intervals and what the search saw."""
+        """Claims are ranked by the means of fresh seeds, with intervals and the search's harm."""
         result = search(small(repeat=2, confirm=4), engine=_Noisy(engine), store=None)
         harms = list(result.claims["relative_harm"])
         assert harms == sorted(harms, reverse=True)
@@ -72,7 +72,7 @@ class TestRepetitions:
             assert 5.841 / 2 == pytest.approx(deviations, abs=1e-3)
 
     def test_seeds_are_not_shared(self, engine: Engine) -> None:
-        """No two networks share a seed, and no run of a claim was seen by the search."""
+        """No two networks share a seed, and the search runs no seed of a claim."""
         counting = Wrapped(engine)
         result = search(small(confirm=2), engine=counting, store=None)
         searched = [set(row.split()) for row in result.experiments["seeds"]]
@@ -82,20 +82,20 @@ class TestRepetitions:
         assert every == {str(scenario.seed) for scenario in counting.ran}
 
     def test_seeds_of_the_next_search(self) -> None:
-        """Searches with neighbouring seeds have no seed of a network or claim in common."""
+        """Searches with neighbouring seeds share no seed of a network or claim."""
         one, other = small(seed=1, repeat=3), small(seed=2, repeat=3)
         network = one.space.chromosome({gene.name: gene.at(0.5) for gene in one.space.genes})
         assert not {*one.seeds(network)} & {*other.seeds(network)}
         assert not {*one.fresh_seeds(0)} & {*other.fresh_seeds(0), *one.fresh_seeds(1)}
 
     def test_solo_runs_are_shared(self) -> None:
-        """Networks that differ in the alpha flows' number only have the same solo run."""
+        """Networks that differ only in the number of alpha flows share their solo run."""
         one, two = (small().experiment((100.0, 40.0, 1.0, alpha, 2)) for alpha in (1, 2))
         assert one.solo == two.solo
         assert one.solo != small().experiment((100.0, 40.0, 1.0, 1, 3)).solo
 
     def test_promising_ones_are_measured_again(self, engine: Engine) -> None:
-        """What had further seeds is what did most harm; what had none did less when it was seen."""
+        """The most harmful networks get further seeds, the others do not."""
         result = search(small(budget=16, strategy="random"), engine=_Noisy(engine), store=None)
         table = result.experiments
         assert 16 + 4 == table["repetitions"].sum()  # a sixth of each generation of four
@@ -103,7 +103,7 @@ class TestRepetitions:
         assert again["relative_harm_max"].min() > table["relative_harm"].median()
 
     def test_copies_know_as_much(self, engine: Engine) -> None:
-        """A copy of a network has all that is known of it, and is not run again."""
+        """A copy of a network has the network's results, and is not run again."""
         counting = Wrapped(_Noisy(engine))
         fixed = (Choice(name=name, values=(40,)) for name in ("rtt_ms", "queue_packets"))
         space = Space((Choice(name="bandwidth_mbps", values=(10, 20)), *fixed))

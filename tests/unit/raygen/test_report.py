@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a search: what is on the page, and which files there are."""
+"""The report of a search: its page and its files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FIGURES = {
 
 
 class _Page(HTMLParser):
-    """What of a page these tests ask for."""
+    """A parser for the parts of a page that these tests need."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class _Page(HTMLParser):
 
 
 def _search(folder: Path, engine: Any, **changes: Any) -> SearchResult:
-    """Make a small search."""
+    """Run a small search."""
     settings: dict[str, Any] = {"alpha": "greedy", "beta": "even", "duration_s": 4.0}
     settings |= {"budget": 16, "population": 8, "strategy": "random", "engine": engine}
     return search(**settings | changes, store=None, output_dir=folder)
@@ -92,7 +92,7 @@ def _search(folder: Path, engine: Any, **changes: Any) -> SearchResult:
 
 @pytest.fixture
 def made(engine: ArithmeticEngine, tmp_path: Path) -> Callable[..., tuple[SearchResult, Path]]:
-    """Give what makes a small search; returns its result and its folder."""
+    """Give a function that runs a small search and returns its result and its folder."""
 
     def make(name: str = "found", **changes: Any) -> tuple[SearchResult, Path]:
         return _search(tmp_path / name, **{"engine": engine, **changes}), tmp_path / name
@@ -127,13 +127,13 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> _Reported:
 
 @pytest.fixture
 def svg_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Save half of the drawing, which takes nearly all of the time."""
+    """Skip the PNG half of the drawing, which takes nearly all of the time."""
     monkeypatch.setattr("ccbench.raygen.page.pictures._FORMATS", (".svg",))
 
 
 class TestReport:
     def test_files(self, reported: _Reported) -> None:
-        """There is a page, and beside it each figure as SVG and PNG."""
+        """The report is a page with each figure as SVG and PNG."""
         folder, (page, *figures) = reported.folder, reported.files
         assert folder / "report.html" == page
         assert {folder / "figures" / f"{n}{s}" for n in FIGURES for s in (".svg", ".png")} == set(
@@ -145,7 +145,7 @@ class TestReport:
             assert path.read_bytes().startswith(start)
 
     def test_elsewhere(self, reported: _Reported, engine: Any, tmp_path: Path) -> None:
-        """Written elsewhere, page and figures are the same bytes, and the search's are left."""
+        """In another folder page and figures are the same bytes, and the search is unchanged."""
         before = {path: path.stat().st_mtime_ns for path in reported.folder.iterdir()}
         path = tmp_path / "new" / "x.html"
         again = report(reported.folder, path, engine=engine, store=None)
@@ -154,7 +154,7 @@ class TestReport:
         assert before == {path: path.stat().st_mtime_ns for path in reported.folder.iterdir()}
 
     def test_self_contained(self, reported: _Reported) -> None:
-        """The page refers to nothing outside itself, and no name in it is there twice."""
+        """The page refers to nothing outside itself, and its ids are unique."""
         page = reported.page
         for tag, attributes in page.tags:
             for name in ("src", "href", "xlink:href", "action", "data"):
@@ -166,7 +166,7 @@ class TestReport:
         assert referred <= set(ids)
 
     def test_heading(self, reported: _Reported) -> None:
-        """It begins with who harms whom, how it was searched, and what made it."""
+        """The heading has the CCAs, the search's settings and the provenance."""
         text, claims = reported.page.text, reported.result.claims
         assert "greedy against even" in text
         assert "40 of 40 networks" in text
@@ -177,7 +177,7 @@ class TestReport:
         assert "engine arithmetic" in text
 
     def test_claims(self, reported: _Reported) -> None:
-        """The worst are shown as fresh seeds saw them and as the search did, with their genes."""
+        """The worst networks have the harm of fresh seeds and of the search, and their genes."""
         _, *rows = reported.page.tables["The worst networks"]
         claims = reported.result.claims.to_dict("records")
         assert len(claims) == len(rows)
@@ -207,7 +207,7 @@ class TestReport:
         assert "search saw" in " ".join(heading)
 
     def test_harm_of_the_drawn_run(self, reported: _Reported, engine: Any) -> None:
-        """A figure of one run says which, and that run's harm, not that of another one."""
+        """A figure of one run names its seed and has that run's harm."""
         for rank in range(1, 6):
             drawn = reported.result.claimed(rank)
             harm = measure(engine.run(drawn.solo), engine.run(drawn.competing)).relative
@@ -215,7 +215,7 @@ class TestReport:
 
     @pytest.mark.usefixtures("svg_only")
     def test_copies_are_counted_once(self, made: Any, engine: Any) -> None:
-        """A network that was proposed twice is one network that was tried."""
+        """Networks proposed twice are counted once."""
         fixed = (Choice(name=name, values=(40,)) for name in ("rtt_ms", "queue_packets"))
         space = Space((Choice(name="bandwidth_mbps", values=(10, 20, 30)), *fixed))
         result, folder = made(space=space)
@@ -227,13 +227,13 @@ class TestReport:
 
     @pytest.mark.usefixtures("svg_only")
     def test_few_networks_predict_nothing(self, made: Any, engine: Any) -> None:
-        """With 16 networks heat maps have what was measured only, and the page says why."""
+        """With 16 networks heat maps have measurements only, and the page says why."""
         _, folder = made()
         text = _Page(report(folder, engine=engine, store=None)[0]).text
         assert "Nothing is predicted between these points: that takes 20 networks" in text
 
     def test_commands(self, reported: _Reported) -> None:
-        """The commands, as a shell takes them, name files that hold the claims' scenarios."""
+        """The commands name files that hold the claims' scenarios, with shell quoting."""
         commands = re.findall(r"<code>(ccbench run [^<]+)</code>", reported.page.html)
         paths = [path for _, _, path in (shlex.split(unescape(one)) for one in commands)]
         claimed = map(reported.result.claimed, reported.result.claims["rank"])
@@ -241,7 +241,7 @@ class TestReport:
         assert expected == [Scenario.load(path) for path in paths]
 
     def test_all_experiments(self, reported: _Reported) -> None:
-        """The last table has a row for each experiment, and its cells are what was measured."""
+        """The last table has a row for each experiment with its measurements."""
         heading, *rows = reported.page.tables["All networks that were tried"]
         table = pd.DataFrame(rows, columns=heading)
         harm = table["relative harm"].astype(float)
@@ -250,7 +250,7 @@ class TestReport:
         assert list(experiments["number"]) == [int(number) for number in table["number"]]
 
     def test_what_matters(self, reported: _Reported) -> None:
-        """What the arithmetic does not depend on is said to matter least, and where harm is."""
+        """Genes without influence are ranked last, and regions are described."""
         _, *rows = reported.page.tables["Importance of each gene"]
         shares = {name.strip(): float(share) for name, share in rows}
         assert abs(shares["link"]) < 0.2
@@ -260,16 +260,16 @@ class TestReport:
 
     @pytest.mark.usefixtures("svg_only")
     def test_runs_of_the_store_are_used(self, made: Any, engine: ArithmeticEngine) -> None:
-        """What is drawn and was run before is not run again."""
+        """Drawn runs are taken from the store."""
         _, folder = made()
-        report(folder, engine=engine)  # puts what it draws into the store
+        report(folder, engine=engine)  # stores the drawn runs
         engine.ran.clear()
         report(folder, engine=engine)
         assert [] == engine.ran
 
     @pytest.mark.usefixtures("svg_only")
     def test_heat_maps(self, made: Any, engine: Any) -> None:
-        """Heat maps over other genes are there on request, each once."""
+        """Heat maps over other genes are drawn on request, each once."""
         _, folder = made()
         pairs = [("rtt_ms", "queue_bdp"), ("bandwidth_mbps", "rtt_ms"), ("rtt_ms", "queue_bdp")]
         files = report(folder, heatmaps=pairs, engine=engine, store=None)
@@ -279,7 +279,7 @@ class TestReport:
 
     @pytest.mark.usefixtures("svg_only")
     def test_other_genes(self, made: Any, engine: Any) -> None:
-        """A space without some of the usual genes has no heat maps over them; words are shown."""
+        """Genes missing from the space have no heat maps; choices of words are shown."""
         workload = Choice(name="workload", values=("long",))
         space = Space((*DEFAULT_SPACE.genes[:3], workload))
         _, folder = made(space=space)
@@ -290,7 +290,7 @@ class TestReport:
         assert "long" in {row[7] for row in _Page(page).tables["All networks that were tried"]}
 
     def test_bad_heat_map(self, made: Any, engine: Any) -> None:
-        """A gene that there is not is refused before anything is written."""
+        """An unknown gene is refused before anything is written."""
         _, folder = made()
         with pytest.raises(InputError, match=r"^heatmap is 'rtt'; .* choose from bandwidth_mbps"):
             report(folder, heatmaps=[("rtt", "queue_bdp")], engine=engine)
@@ -306,7 +306,7 @@ class TestReport:
 @pytest.mark.usefixtures("svg_only")
 class TestBaselines:
     def test_compared(self, made: Any, engine: Any) -> None:
-        """Another search of the same kind is in the figures by its strategy and folder."""
+        """A comparable search is in the figures with its strategy and folder."""
         _, folder = made()
         _, other = made("other", strategy="sweep", budget=32)
         report(folder, baselines=[other], engine=engine, store=None)
@@ -326,52 +326,52 @@ class TestBaselines:
     def test_of_another_kind(
         self, made: Any, engine: Any, change: dict[str, Any], words: str
     ) -> None:
-        """A search of another pair, length or space cannot be compared, and the message says so."""
+        """A search of another pair, length or space is refused with the difference."""
         _, folder = made()
         _, other = made("other", **change)
         with pytest.raises(InputError, match=rf"^baseline is .*{re.escape(words)}"):
             report(folder, baselines=[other], engine=engine)
 
 
-def come_to(folder: Path, done: int) -> None:
-    """Let a search say that it has come as far."""
+def interrupted_after(folder: Path, done: int) -> None:
+    """Make a search look as if it were interrupted after `done` scenarios."""
     path = folder / "search.json"
     document = {**unsealed(path.read_bytes()), "experiments_done": done}
-    del document["files"]  # whose digests only complete searches have
+    del document["files"]  # digests exist only for complete searches
     path.write_text(json.dumps(sealed(document)))
 
 
 @pytest.mark.usefixtures("svg_only")
 class TestUnfinished:
     def test_not_all_tried(self, made: Any, engine: Any) -> None:
-        """A search under way is shown as far as it has come, and the page says how far that is."""
+        """A search in progress is reported up to now, and the page says how far."""
         _, folder = made()
         (folder / "claims.csv").unlink()
         for path in folder.glob("worst-*.toml"):
             path.unlink()
         table = (folder / "results.csv").read_text().splitlines()
         (folder / "results.csv").write_text("\n".join(table[:15]) + "\n")
-        come_to(folder, 14)
+        interrupted_after(folder, 14)
         page = _Page(report(folder, engine=engine, store=None)[0])
         assert "Not finished. 14 of 16 networks were tried" in page.text
         assert "ccbench run" not in page.text  # there are no files to name yet
         assert 5 == len(page.tables["The worst networks"]) - 1
 
     def test_not_confirmed(self, made: Any, engine: Any) -> None:
-        """If only the fresh seeds are missing, the page says that."""
+        """If only the fresh seeds are missing, the page says so."""
         _, folder = made()
         (folder / "claims.csv").unlink()
-        come_to(folder, 16)
+        interrupted_after(folder, 16)
         text = _Page(report(folder, engine=engine, store=None)[0]).text
         assert "not yet run with fresh seeds" in text
 
     def test_nothing_measured(self, made: Any, engine: Any) -> None:
-        """Before anything was measured there is nothing to report, which is an error."""
+        """A report without any measurement is an error."""
         _, folder = made()
         heading, *_ = (folder / "results.csv").read_text().splitlines()
         (folder / "results.csv").write_text(heading + "\n")
         (folder / "claims.csv").unlink()
-        come_to(folder, 0)
+        interrupted_after(folder, 0)
         with pytest.raises(CcbenchError, match=r"no scenario of .* has been measured yet"):
             report(folder, engine=engine)
 
@@ -379,10 +379,10 @@ class TestUnfinished:
 @pytest.mark.usefixtures("svg_only")
 class TestFailures:
     def test_failed_scenarios(self, made: Any, engine: ArithmeticEngine) -> None:
-        """Scenarios that failed are listed with their reasons, as text and not as markup."""
+        """Failed scenarios are listed with their reasons, as text and not as markup."""
 
         class Picky:
-            """Fails on long round trips."""
+            """Fails at long round-trip times."""
 
             def __getattr__(self, name: str) -> Any:
                 return getattr(engine, name)
@@ -404,7 +404,7 @@ class TestFailures:
         "error", [MissingRequirement("no kernel was built"), EngineError("the guest died")]
     )
     def test_no_trace(self, made: Any, engine: ArithmeticEngine, error: CcbenchError) -> None:
-        """Where a run cannot be had, the page is made, and says why a figure is missing."""
+        """If a run is not available, the page is written and explains the missing figure."""
         _, folder = made()
 
         class Dead:
@@ -425,11 +425,11 @@ class TestFailures:
 class TestCommand:
     @pytest.fixture(autouse=True)
     def _arithmetic(self, engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Let the command use arithmetic instead of the virtual kernel."""
+        """Replace the virtual kernel by the arithmetic engine."""
         monkeypatch.setitem(ENGINES, "kernel", stand_in(engine))
 
-    def test_writes_where_told(self, made: Any, tmp_path: Path) -> None:
-        """The command says where the page and the figures are."""
+    def test_output_folder(self, made: Any, tmp_path: Path) -> None:
+        """The command prints the paths of page and figures."""
         _, folder = made()
         _, other = made("other", seed=2)
         options = ["--baseline", str(other), "--heatmap", "rtt_ms", "queue_bdp"]
@@ -441,7 +441,7 @@ class TestCommand:
         assert (tmp_path / "figures" / "heatmap-rtt_ms-queue_bdp.png").exists()
 
     def test_bad_input(self, made: Any, tmp_path: Path) -> None:
-        """What is wrong with the input is one line and status 2."""
+        """Invalid input is one line and status 2."""
         _, folder = made()
         for arguments, word in (
             ([str(tmp_path / "nowhere")], "nowhere"),

@@ -20,7 +20,7 @@ from tests.unit.raygen.conftest import small
 
 @pytest.fixture(scope="module")
 def result() -> SearchResult:
-    """Give the result of a small search, which nobody changes."""
+    """Give the result of a small search, which no test changes."""
     return search(small(budget=40), engine=ArithmeticEngine(), store=None)
 
 
@@ -41,14 +41,14 @@ class TestSearchResult:
         assert harms[0] == result.experiments["relative_harm"].max()
 
     def test_top_table(self, result: SearchResult) -> None:
-        """The table for people has the claims, ranked from 1."""
+        """The table of claims is ranked from 1."""
         table = result.top_table()
         assert list(table.index) == [1, 2, 3, 4, 5]
         assert list(table["relative_harm"]) == list(result.claims["relative_harm"])
 
     @pytest.mark.parametrize("number", [-1, 40])
     def test_no_such_experiment(self, result: SearchResult, number: int) -> None:
-        """A number that no experiment has, and a rank that no claim has, are input errors."""
+        """An unknown experiment or rank is an input error."""
         with pytest.raises(InputError, match=f"^number is {number}; it must be 0 to 39"):
             result.experiment(number)
         with pytest.raises(InputError, match=f"^rank is {number}; it must be 1 to 5"):
@@ -61,7 +61,7 @@ class TestSearchResult:
             unfinished.claimed(1)
 
     def test_json(self, result: SearchResult) -> None:
-        """The document for machines is JSON, and its scenarios can be read back."""
+        """The JSON document contains scenarios that can be loaded."""
         document = json.loads(json.dumps(result.to_dict()))
         assert document["experiments"] == 40
         assert document["provenance"]["engine"] == "arithmetic"

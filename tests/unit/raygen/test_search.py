@@ -40,7 +40,7 @@ class _Late(Wrapped):
 
 class TestSearch:
     def test_finds_the_known_worst(self, engine: Engine) -> None:
-        """It comes near the greatest harm that the engine's arithmetic can do."""
+        """The search comes near the greatest harm of the engine's arithmetic."""
         weight = 1 + 320 / 320 + 1 / (1 + 0.25)  # the longest round trip, the smallest queue
         most = max(
             beta / (alpha + beta) - beta / (weight * alpha + beta)
@@ -51,7 +51,7 @@ class TestSearch:
         assert 0.75 * most <= found <= 1.01 * most  # whole packets round the queue a little
 
     def test_harm_is_that_of_the_two_runs(self, engine: Engine) -> None:
-        """The harm of each experiment is what its two scenarios show when they run again."""
+        """The harm of each experiment is that of its two scenarios when they run again."""
         result = search(small(), engine=engine)
         for row in result.experiments.to_dict("records"):
             experiment = result.experiment(row["number"])
@@ -61,7 +61,7 @@ class TestSearch:
             assert row["competing_key"] == experiment.competing.key()
 
     def test_nothing_runs_twice(self, engine: Engine) -> None:
-        """Solo runs are shared, and neither a copy of a parent nor a second search runs again."""
+        """Solo runs, copies of parents and repeated searches are not run again."""
         counting = Wrapped(engine)
         config = small(budget=40, population=4)
         search(config, engine=counting)
@@ -71,7 +71,7 @@ class TestSearch:
         assert again.ran == []
 
     def test_order_of_completion_does_not_matter(self, engine: Engine, tmp_path: Path) -> None:
-        """Whatever the number of jobs, and whoever finishes first, the result is the same."""
+        """The result does not depend on the number of jobs or the order of completion."""
         alone = search(small(), engine=engine, store=None, jobs=1, output_dir=tmp_path / "alone")
         for _ in range(2):
             folder = tmp_path / "together"
@@ -81,7 +81,7 @@ class TestSearch:
                 assert (folder / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
 
     def test_executor_of_the_caller(self, engine: Engine) -> None:
-        """Runs go to the executor that the caller gives."""
+        """Runs go to the caller's executor."""
         with ThreadPoolExecutor(2, thread_name_prefix="mine") as executor:
             result = search(small(), engine=engine, executor=executor)
         assert_same(result, search(small(), engine=engine))
@@ -93,14 +93,14 @@ class TestSearch:
         assert not set.intersection(*map(set, bandwidths))
 
     def test_longest_first(self, engine: Engine) -> None:
-        """Of a generation, the runs that take longest are started first."""
+        """The longest runs of a generation are started first."""
         counting = Wrapped(engine)
         search(small(budget=8, population=8), engine=counting, jobs=1)
         rates = [scenario.bottlenecks[0].mean_mbps for scenario in counting.ran[:16]]
         assert rates == sorted(rates, reverse=True)
 
-    def test_goes_on_where_it_was_stopped(self, engine: Engine, tmp_path: Path) -> None:
-        """What finished before a full disk does not run again; the result is as if nothing was."""
+    def test_resumes(self, engine: Engine, tmp_path: Path) -> None:
+        """Runs finished before a full disk are not repeated, and the result is the same."""
         whole = search(small(), engine=engine, store=None, output_dir=tmp_path / "whole")
         folder = tmp_path / "stopped"
         stopped = Breaks(engine, after=11)
@@ -113,7 +113,7 @@ class TestSearch:
             assert (folder / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
     def test_unknown_cca(self, engine: Engine, tmp_path: Path) -> None:
-        """A CCA that the engine does not know is refused before anything is run or written."""
+        """A CCA unknown to the engine is refused before anything is run or written."""
         counting = Wrapped(engine)
         with pytest.raises(InputError, match=r"flows\[1\]\.cca is 'unknown'"):
             search(small(alpha="unknown"), engine=counting, output_dir=tmp_path / "new")
@@ -121,7 +121,7 @@ class TestSearch:
         assert not (tmp_path / "new").exists()
 
     def test_nothing_can_be_measured(self, engine: Engine) -> None:
-        """If no run of the first generation moves data, the search ends and says so."""
+        """If no run of the first generation moves data, the search ends with an error."""
 
         class Dead(Wrapped):
             def run(self, scenario: Scenario, **options: Any) -> Run:
@@ -134,7 +134,7 @@ class TestSearch:
             search(small(), engine=Dead(engine))
 
     def test_settings_or_config(self, engine: Engine) -> None:
-        """Settings may stand in the call; beside a config they are refused."""
+        """Settings may be given in the call, but not beside a config."""
         settings: dict[str, Any]
         settings = {"alpha": "greedy", "beta": "even", "budget": 8, "population": 4}
         assert_same(
@@ -146,7 +146,7 @@ class TestSearch:
 
 class TestProgress:
     def test_tells_how_far_it_is(self, engine: Engine) -> None:
-        """Counts and the share of work grow to their ends; at last the claims run."""
+        """Counts and the share of work grow to their totals; the claims run last."""
         heard: list[Progress] = []
         search(small(), engine=engine, store=None, on_progress=heard.append)
         assert (heard[0].done, heard[0].fraction, heard[0].best) == (0, 0, None)
@@ -162,7 +162,7 @@ class TestProgress:
         assert {8} == {now.done for now in heard if now.confirming}
 
     def test_best_so_far(self, engine: Engine) -> None:
-        """Without noise the best that is told never falls; at the end it is the most harmful."""
+        """Without noise the reported best never falls and ends at the most harmful."""
         heard: list[Progress] = []
         result = search(small(), engine=engine, store=None, on_progress=heard.append)
         best = [now.best.relative for now in heard if now.best is not None]
@@ -170,7 +170,7 @@ class TestProgress:
         assert best[-1] == result.experiments["relative_harm"].max()
 
     def test_time_left(self, engine: Engine) -> None:
-        """The time left is unknown at first, and at the end none is left."""
+        """The time left is unknown at first, and 0 at the end."""
         heard: list[Progress] = []
         search(small(), engine=engine, store=None, on_progress=heard.append)
         lefts = [now.left_s for now in heard]
@@ -179,7 +179,7 @@ class TestProgress:
         assert 0 == pytest.approx(known[-1], abs=1e-6)
 
     def test_exception_of_the_listener_ends_the_search(self, engine: Engine) -> None:
-        """What the listener raises comes out, Ctrl-C for example."""
+        """An exception of the listener, such as Ctrl-C, ends the search."""
 
         def interrupt(now: Progress) -> None:
             if now.done == 3:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selection under noise, by simulation: the true harm of every scenario is known here."""
+"""Selection under noise, by simulation with known true harm."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ccbench.raygen.selection import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Five generations of 24 scenarios whose harm is spread about as much as its noise.
+#: Five generations of 24 scenarios whose spread of harm is about that of the noise.
 GENERATIONS, SIZE = 5, 24
 SPREAD = 0.05
 NOISE = (0.01, 0.07)
@@ -36,7 +36,7 @@ SEARCHES = 300
 
 
 def evaluation(number: int, *relatives: float, error: str = "") -> Evaluation:
-    """Return what a scenario showed with some seeds."""
+    """Return the result of a scenario with some seeds."""
     harms = cast("Any", tuple(SimpleNamespace(relative=value) for value in relatives))
     return Evaluation(
         candidate=Candidate(number=number, generation=1, chromosome=(number,)),
@@ -98,17 +98,17 @@ def searches() -> list[_Claims]:
 
 class TestWinnersCurse:
     def test_the_largest_value_is_too_large(self, searches: list[_Claims]) -> None:
-        """The largest single value exceeds its truth, by more than a typical deviation of noise."""
+        """The largest single value exceeds its truth by more than a typical deviation of noise."""
         luck = [one.naive - one.naive_truth for one in searches]
         assert np.mean(luck) > np.mean(NOISE)
 
     def test_fresh_values_are_unbiased(self, searches: list[_Claims]) -> None:
-        """Means of fresh seeds are right on average, within three standard errors."""
+        """Means of fresh seeds are unbiased, within three standard errors."""
         errors = [np.subtract([e.mean for e in one.fresh], one.truth).mean() for one in searches]
         assert abs(np.mean(errors)) < 3 * np.std(errors, ddof=1) / np.sqrt(SEARCHES)
 
     def test_further_seeds_take_luck_away(self, searches: list[_Claims]) -> None:
-        """What a search saw of its claims is still too large, but less than half as much."""
+        """The search's own value of its claims is still too large, but less than half as much."""
         luck = np.mean([np.subtract(one.found, one.truth).mean() for one in searches])
         naive = np.mean([one.naive - one.naive_truth for one in searches])
         assert 0 < luck < naive / 2
@@ -125,7 +125,7 @@ class TestWinnersCurse:
 
 class TestPromises:
     def test_intervals_hold_together(self, searches: list[_Claims]) -> None:
-        """All intervals of a search hold at once in 95 % of the searches or more, ranked or not."""
+        """All intervals of a search hold simultaneously in at least 95 % of the searches."""
         held = sum(
             all(
                 abs(estimate.mean - truth) <= estimate.joint_half_width(CLAIMED)
@@ -135,16 +135,16 @@ class TestPromises:
         )
         assert held >= binom.ppf(0.001, SEARCHES, 0.95)
 
-    def test_what_is_told_apart_is_in_order(self, searches: list[_Claims]) -> None:
-        """In 95 % of the searches or more, no pair that is told apart is in the wrong order."""
+    def test_significant_pairs_are_in_order(self, searches: list[_Claims]) -> None:
+        """In at least 95 % of the searches, no significant pair is in the wrong order."""
         wrong = sum(
             any(one.truth[i] < one.truth[j] for i, j in told_apart(one.fresh)) for one in searches
         )
         assert wrong <= binom.ppf(0.999, SEARCHES, 0.05)
         assert sum(bool(told_apart(one.fresh)) for one in searches) > SEARCHES / 10
 
-    def test_equals_are_seldom_told_apart(self) -> None:
-        """Of claims that are all equally harmful, any are told apart in 5 % of searches at most."""
+    def test_equals_seldom_differ(self) -> None:
+        """Equally harmful claims are significantly different in at most 5 % of the searches."""
         rng = np.random.default_rng(2)
         found = sum(
             bool(told_apart([Estimate(tuple(rng.normal(size=FRESH))) for _ in range(CLAIMED)]))
@@ -155,7 +155,7 @@ class TestPromises:
 
 class TestPromising:
     def test_the_most_harmful_first(self) -> None:
-        """The most harmful run again; failures never do."""
+        """The most harmful scenarios run again; failed ones never do."""
         known = [evaluation(n, harm) for n, harm in enumerate((0.1, 0.3, 0.2))]
         known.append(evaluation(3, error="no route"))
         numbers = [one.candidate.number for one in promising(known, 2, repeat=1)]
@@ -163,7 +163,7 @@ class TestPromising:
         assert 3 == len(promising(known, 9, repeat=1))
 
     def test_until_well_known(self) -> None:
-        """What had all its further seeds makes room for the next."""
+        """A scenario with all its further seeds makes room for the next."""
         known = [evaluation(0, *[0.3] * (2 + FURTHER)), evaluation(1, 0.1, 0.1)]
         assert [1] == [one.candidate.number for one in promising(known, 1, repeat=2)]
 
@@ -176,7 +176,7 @@ class TestPromising:
 
 class TestSafest:
     def test_one_lucky_value_does_not_win(self) -> None:
-        """Several seeds with a little less harm are preferred to a single one with more."""
+        """Several seeds with slightly less harm are preferred to a single one with more."""
         steady, lucky = evaluation(0, 0.28, 0.32, 0.25, 0.31), evaluation(1, 0.30)
         assert lucky.relative > steady.relative
         assert (steady,) == safest([lucky, steady], 1)

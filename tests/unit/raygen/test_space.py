@@ -31,7 +31,7 @@ BANDWIDTH, RTT, QUEUE = map(_number, ("bandwidth_mbps", "rtt_ms", "queue_bdp"))
 ALPHA_FLOWS = _number("alpha_flows")
 NUMBERS = [_number(gene.name) for gene in DEFAULT_SPACE.genes]
 QDISC = Choice(name="qdisc", values=("droptail", "fq_codel", "pie"))
-#: One of each kind.
+#: One gene of each kind.
 GENES: list[Gene] = [
     *NUMBERS,
     Number(name="rtt_ms", low=10, high=50, scale="linear"),
@@ -78,7 +78,7 @@ class TestNumber:
 
     @pytest.mark.parametrize("gene", NUMBERS, ids=lambda gene: gene.name)
     def test_coordinates(self, gene: Number) -> None:
-        """Every value has a place from 0 to 1 on its scale, and that place has the value."""
+        """Every value has a coordinate from 0 to 1 on its scale, which yields the value."""
         rng = random.Random(1)
         values = sorted(cast("float", gene.random(rng)) for _ in range(500))
         places = [place for value in values for place in gene.coordinates(value)]
@@ -88,14 +88,14 @@ class TestNumber:
         assert (gene.low, gene.high) == (gene.at(0), gene.at(1))
 
     def test_levels_are_exponentially_spaced(self) -> None:
-        """On a log scale each level is as many times the one before it, from end to end."""
+        """On a log scale levels are a constant factor apart, from end to end."""
         assert (25, 50, 100, 200, 400) == BANDWIDTH.levels(5)
         assert (100,) == BANDWIDTH.levels(1)
         assert (10, 20, 30) == Number(name="rtt_ms", low=10, high=30, scale="linear").levels(3)
 
     @pytest.mark.parametrize("high", [1, 5, 12])
     def test_levels_of_whole_numbers(self, high: int) -> None:
-        """Whole numbers are never named twice, and all of them if there are enough levels."""
+        """Whole numbers are never repeated, and are complete if there are enough levels."""
         gene = Number(name="alpha_flows", low=1, high=high)
         assert tuple(range(1, high + 1)) == gene.levels(gene.size) == gene.levels(gene.size + 1)
         for count in range(2, gene.size):
@@ -105,23 +105,25 @@ class TestNumber:
 
     @pytest.mark.parametrize("gene", NUMBERS, ids=lambda gene: gene.name)
     def test_blend_stays_between_its_parents(self, gene: Number) -> None:
-        """Whatever the weight, a blend is never outside the interval of the two values."""
+        """A blend is always within the interval of the two values."""
         rng = random.Random(2)
         for _ in range(2000):
-            ours, theirs = (cast("float", gene.random(rng)) for _ in range(2))
-            assert min(ours, theirs) <= gene.blend(ours, theirs, rng.random()) <= max(ours, theirs)
+            first, second = (cast("float", gene.random(rng)) for _ in range(2))
+            assert (
+                min(first, second) <= gene.blend(first, second, rng.random()) <= max(first, second)
+            )
 
     @every_gene
     def test_ends_of_a_blend(self, gene: Gene) -> None:
-        """Weight 0 is the one value, weight 1 the other."""
+        """Weight 0 is the first value, weight 1 the second."""
         rng = random.Random(3)
         for _ in range(500):
-            ours, theirs = gene.random(rng), gene.random(rng)
-            assert gene.blend(ours, theirs, 0.0) == ours
-            assert gene.blend(ours, theirs, 1.0) == theirs
+            first, second = gene.random(rng), gene.random(rng)
+            assert gene.blend(first, second, 0.0) == first
+            assert gene.blend(first, second, 1.0) == second
 
     def test_blend_is_taken_on_the_scale(self) -> None:
-        """Half way is the geometric mean on a log scale and the arithmetic one on a linear."""
+        """Half way is the geometric mean on a log scale and the arithmetic mean on a linear one."""
         assert RTT.blend(10, 160, 0.5) == 40
         assert Number(name="rtt_ms", low=10, high=160, scale="linear").blend(10, 160, 0.5) == 85
 
@@ -146,7 +148,7 @@ class TestNumber:
 
     @pytest.mark.parametrize("high", [1e-320, 1e308])
     def test_numbers_at_the_ends_of_floats(self, high: float) -> None:
-        """A range that no scenario has is refused by the scenario; until then it is one."""
+        """A range that no scenario permits is refused by the scenario, not by the gene."""
         gene = Number(name="rtt_ms", low=0.9 * high, high=high)
         assert gene.size >= 1
         assert gene.low <= gene.at(0.5) <= gene.high
@@ -173,7 +175,7 @@ class TestNumber:
         ],
     )
     def test_bad_input(self, change: dict[str, Any], message: str) -> None:
-        """A gene that cannot be is refused with the reason."""
+        """An invalid gene is refused with the reason."""
         settings: dict[str, Any] = {"name": "rtt_ms", "low": 10, "high": 50}
         with pytest.raises(InputError, match=message):
             Number(**settings | change)
@@ -187,17 +189,17 @@ class TestChoice:
         assert list(counts.values()) == pytest.approx([2000] * 3, rel=0.1)
 
     def test_levels(self) -> None:
-        """A sweep names every value if it may, and never one twice."""
+        """A sweep includes every value if possible, and never one twice."""
         assert QDISC.values == QDISC.levels(3) == QDISC.levels(7)
         assert 2 == len(set(QDISC.levels(2)))
 
     def test_words_are_equally_far_apart(self) -> None:
-        """Two unlike words are 1 apart, as the ends of a number's range are."""
+        """Two different words are 1 apart, like the ends of a number's range."""
         for one, other in itertools.combinations(QDISC.values, 2):
             assert 1 == pytest.approx(math.dist(QDISC.coordinates(one), QDISC.coordinates(other)))
 
     def test_numbers_are_in_order(self) -> None:
-        """Numbers to choose from have places in ascending order."""
+        """Numbers to choose from have coordinates in ascending order."""
         gene = Choice(name="beta_flows", values=(8, 1, 64))
         assert [(0.0,), (0.5,), (1.0,)] == [gene.coordinates(value) for value in (1, 8, 64)]
 
@@ -212,7 +214,7 @@ class TestChoice:
         ],
     )
     def test_bad_input(self, settings: dict[str, Any], message: str) -> None:
-        """A choice that cannot be is refused with the reason."""
+        """An invalid choice is refused with the reason."""
         with pytest.raises(InputError, match=message):
             Choice(**settings)
 
@@ -228,12 +230,12 @@ class TestEveryGene:
             moved = [gene.moved(value, rng, step) for value in values]
             places = [[gene.coordinates(value) for value in side] for side in (values, moved)]
             assert all(value == gene.moved(value, rng, 0.0) for value in moved)
-            ours, theirs = map(np.array, places)
-            distances.append(np.linalg.norm(ours - theirs, axis=1).mean())
+            first, second = map(np.array, places)
+            distances.append(np.linalg.norm(first - second, axis=1).mean())
         assert distances[0] < distances[1]
 
     def test_table_of_toml(self, gene: Gene) -> None:
-        """Written as a table and read back it is the same."""
+        """A gene written as a table is read back equal."""
         assert gene == read_gene(gene.to_dict())
 
 
@@ -249,7 +251,7 @@ class TestSpace:
         }
 
     def test_values_are_named(self) -> None:
-        """A chromosome's values get the names of the genes in their places."""
+        """A chromosome's values get the names of the genes in order."""
         assert DEFAULT_SPACE.values((100.0, 40.0, 1.0, 2, 3)) == {
             "bandwidth_mbps": 100.0,
             "rtt_ms": 40.0,
@@ -271,12 +273,12 @@ class TestSpace:
         ],
     )
     def test_no_network(self, genes: tuple[Gene, ...], message: str) -> None:
-        """An empty space, or one that makes no network, is refused."""
+        """An empty space, or one without a network, is refused."""
         with pytest.raises(InputError, match=message):
             Space(genes)
 
     def test_gene_twice(self) -> None:
-        """A gene that is there twice is refused."""
+        """A repeated gene is refused."""
         with pytest.raises(InputError, match=r"^number of genes rtt_ms is 2; it must be 1"):
             Space((*DEFAULT_SPACE.genes, RTT))
 
@@ -297,7 +299,7 @@ class TestSpace:
         assert all(c[0] in {25, 400} and c[1] in {10, 320} for c in corners)
 
     def test_chromosome_of_a_row(self) -> None:
-        """The values of a table's row make the chromosome that they came from."""
+        """The values of a table's row make their original chromosome."""
         rng = random.Random(1)
         chromosomes: list[Chromosome] = [DEFAULT_SPACE.random(rng) for _ in range(20)]
         table = pd.DataFrame([DEFAULT_SPACE.values(c) for c in chromosomes])
@@ -321,14 +323,14 @@ class TestDict:
         ],
     )
     def test_bad_input(self, document: Any) -> None:
-        """What is no space, as a damaged ``search.json`` may say, is an input error."""
+        """An invalid space, as in a damaged ``search.json``, is an input error."""
         with pytest.raises(InputError):
             Space.from_dict(document)
 
 
 class TestFile:
     def test_example(self) -> None:
-        """The example has a gene of every kind, and every scenario of it can be made."""
+        """The example has a gene of every kind, and all its scenarios are valid."""
         space = Space.load("examples/raygen/space.toml")
         assert {Number, Choice} == {type(gene) for gene in space.genes}
         config = SearchConfig(alpha="bbr", beta="cubic", space=space)
@@ -373,7 +375,7 @@ class TestFile:
         ],
     )
     def test_bad_input(self, tmp_path: Path, text: str, message: str) -> None:
-        """A file that is no space is refused, with its name and the place."""
+        """An invalid space is refused with the file's name and the position."""
         file = tmp_path / "space.toml"
         file.write_text(text)
         with pytest.raises(InputError, match=message) as refused:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for every strategy."""
+"""Properties of every strategy."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _generations(
 
 
 def _global_state() -> tuple[object, str]:
-    """Return where the random generators that everybody shares stand."""
+    """Return the states of the global random generators."""
     return random.getstate(), repr(np.random.get_state())  # noqa: NPY002 - the global one is meant
 
 
@@ -82,7 +82,7 @@ def _global_state() -> tuple[object, str]:
 class TestEveryStrategy:
     @pytest.mark.parametrize(("budget", "population"), [(4, 4), (11, 4), (40, 20), (53, 24)])
     def test_keeps_to_the_budget(self, name: str, budget: int, population: int) -> None:
-        """It proposes what it has planned, in as many generations, and no more than the budget."""
+        """It proposes the planned number, in as many generations, within the budget."""
         strategy = _config(name, budget=budget, population=population).new_strategy()
         generations = _generations(strategy)
         assert strategy.sizes == tuple(map(len, generations))
@@ -112,19 +112,19 @@ class TestEveryStrategy:
 
     @pytest.mark.parametrize("truth", [-9.0, math.nan])
     def test_revised_fitness_counts(self, name: str, truth: float) -> None:
-        """After a revision all goes on as if the new fitness had been told in the first place."""
-        told, revised = _config(name).new_strategy(), _config(name).new_strategy()
-        candidates = told.ask()
+        """After a revision the search continues as if the new fitness had been the first."""
+        informed, revised = _config(name).new_strategy(), _config(name).new_strategy()
+        candidates = informed.ask()
         assert candidates == revised.ask()
         fitness = [_distance(candidate.chromosome) for candidate in candidates]
         lucky = max(range(len(fitness)), key=fitness.__getitem__)
-        told.tell([*fitness[:lucky], truth, *fitness[lucky + 1 :]])
+        informed.tell([*fitness[:lucky], truth, *fitness[lucky + 1 :]])
         revised.tell(fitness)
         revised.revise({candidates[lucky]: truth})
-        assert told.ask() == revised.ask()
+        assert informed.ask() == revised.ask()
 
     def test_global_random_numbers_are_left_alone(self, name: str) -> None:
-        """Neither does it draw from the global generators, nor do others' draws change it."""
+        """It neither draws from the global generators nor depends on them."""
         state = _global_state()
         undisturbed = _generations(_config(name).new_strategy())
         assert state == _global_state()
@@ -137,27 +137,27 @@ class TestEveryStrategy:
         assert undisturbed == _generations(_config(name).new_strategy(), disturb)
 
     def test_equal_fitness(self, name: str) -> None:
-        """Where nothing is fitter than anything else, the search still runs to its end."""
+        """With equal fitness everywhere, the search still runs to its end."""
         strategy = _config(name).new_strategy()
         generations = _generations(strategy, fitness=lambda _: 0.0)
         assert len(strategy.sizes) == len(generations)
 
     def test_generations_take_turns(self, name: str) -> None:
-        """A generation cannot be asked for before the fitness of the last one is told."""
+        """A generation cannot be requested before the fitness of the last one is given."""
         strategy = _config(name).new_strategy()
         strategy.ask()
         with pytest.raises(RuntimeError, match="before tell"):
             strategy.ask()
 
     def test_every_candidate_needs_its_fitness(self, name: str) -> None:
-        """Fitness for fewer or more candidates than were asked for is refused."""
+        """Fitness for fewer or more candidates than proposed is refused."""
         strategy = _config(name).new_strategy()
         strategy.ask()
         with pytest.raises(ValueError, match="zip"):
             strategy.tell([0.0])
 
     def test_budget_below_the_population(self, name: str) -> None:
-        """A budget that does not even pay the first generation is refused."""
+        """A budget below the first generation is refused."""
         with pytest.raises(InputError, match=r"^budget is 19; it must be at least the population"):
             _config(name, budget=19)
 
@@ -168,8 +168,8 @@ class TestEveryStrategy:
         assert_same(alone, together)
         assert config.planned == len(alone.experiments)
 
-    def test_goes_on_where_it_was_stopped(self, name: str, engine: ArithmeticEngine) -> None:
-        """Stopped in the middle and started again, it finds the same; finished runs stay so."""
+    def test_resumes(self, name: str, engine: ArithmeticEngine) -> None:
+        """An interrupted and restarted search has the same result and repeats no run."""
         config = _config(name, budget=12, population=4)
 
         def stop(now: Progress) -> None:
@@ -179,12 +179,12 @@ class TestEveryStrategy:
         with pytest.raises(KeyboardInterrupt):
             search(config, engine=engine, jobs=1, on_progress=stop)
         resumed = search(config, engine=engine)
-        unfinished = 1  # with one job, no more than this can be under way when it is stopped
+        unfinished = 1  # with one job, at most this many can be in progress when it is stopped
         assert len(engine.ran) <= len(set(engine.ran)) + unfinished
         assert_same(resumed, search(config, engine=engine, store=None))
 
     def test_failures_are_no_harm(self, name: str) -> None:
-        """Scenarios whose experiments fail are never better than any that did not."""
+        """Scenarios whose experiments fail are never better than others."""
         strategy = _config(name, budget=120).new_strategy()
 
         def half_fails(chromosome: Chromosome) -> float:
@@ -198,7 +198,7 @@ class TestEveryStrategy:
         assert sum(strategy.sizes) == len(proposed)
 
     def test_choices(self, name: str) -> None:
-        """Genes without an order are varied like all others, and the good choice is found."""
+        """Genes without an order are varied too, and the best choice is found."""
         space = Space(
             (*DEFAULT_SPACE.genes, Choice(name="qdisc", values=("pie", "droptail", "codel")))
         )
@@ -271,7 +271,7 @@ class TestBeginning:
         ],
     )
     def test_bad_input(self, change: dict[str, Any], message: str) -> None:
-        """A beginning that the strategy does not have is refused."""
+        """An initial generation that the strategy does not support is refused."""
         with pytest.raises(InputError, match=message):
             _config(**change)
 
@@ -292,7 +292,7 @@ class TestOwn:
         return namespace["HillClimbing"](**settings)
 
     def test_example(self, engine: Engine, tmp_path: Path) -> None:
-        """The example of the page runs, is named in search.json, and goes on in its folder."""
+        """The example of the page runs, is named in search.json, and resumes in its folder."""
         config = small()
         first = search(
             config, strategy=self._climber(), engine=engine, store=None, output_dir=tmp_path
@@ -315,7 +315,7 @@ class TestOwn:
                 search(small(), strategy=strategy, engine=engine, output_dir=tmp_path)
 
     def test_outside_the_space(self, engine: Engine) -> None:
-        """Proposals outside the space, too short ones, and wrong numbers are refused."""
+        """Proposals outside the space, incomplete ones, and wrong numbers are refused."""
         climber = self._climber()
         for chromosome, message in (
             ((1.0, 40.0, 1.0, 1, 1), r"^bandwidth_mbps is 1\.0; it must be a value of the gene"),
@@ -349,7 +349,7 @@ class TestOwn:
             search(engine=engine, store=None, **settings)
 
     def test_module_is_enough(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        """A module in the package's folder is a strategy: for searches, options and help."""
+        """A module in the package's folder adds a strategy to searches, options and help."""
         (tmp_path / "hill.py").write_text(
             "from ccbench.base.settings import Setting\n"
             "from ccbench.raygen.strategies.random import RandomSearch\n"
@@ -374,14 +374,14 @@ class TestOwn:
 @every_strategy
 class TestUnknown:
     def test_unknown_strategy(self, name: str) -> None:
-        """A strategy that does not exist is refused with those that there are and the nearest."""
+        """An unknown strategy is refused with the list of strategies and the nearest."""
         misspelt = name[:-1]
         message = rf"^strategy is '{misspelt}'; it must be one of .*{name}.*: did you mean '{name}'"
         with pytest.raises(InputError, match=message):
             _config(misspelt)
 
     def test_command(self, name: str) -> None:
-        """The command says so in one line."""
+        """The command reports an unknown strategy in one line."""
         options = ["--alpha", "bbr", "--beta", "cubic", "--strategy", f"{name}s"]
         result = CliRunner().invoke(program, ["raygen", *options])
         assert ExitStatus.BAD_INPUT == result.exit_code

@@ -19,18 +19,18 @@ from ccbench.raygen.strategies.surrogate import Surrogate, most_promising
 if TYPE_CHECKING:
     from ccbench.raygen import Chromosome, Strategy
 
-#: Where :func:`_hill` is highest.
+#: The maximum of :func:`_hill`.
 PEAK = (60.0, 160.0, 0.5, 4, 2)
 
 
 def _hill(chromosome: Chromosome) -> float:
-    """Smooth harm: 1 at the peak, and less with the distance on the genes' scales."""
+    """Return a smooth harm: 1 at the peak, decreasing with the distance on the genes' scales."""
     distance = math.dist(DEFAULT_SPACE.coordinates(chromosome), DEFAULT_SPACE.coordinates(PEAK))
     return math.exp(-((distance / 0.5) ** 2))
 
 
 def _best(strategy: Strategy) -> float:
-    """Return the most harm that a strategy finds on the hill."""
+    """Return the greatest harm that a strategy finds on the hill."""
     best = 0.0
     while candidates := strategy.ask():
         harms = [_hill(candidate.chromosome) for candidate in candidates]
@@ -49,7 +49,7 @@ class TestSurrogate:
         assert median(chance) < median(ours) <= 1
 
     def test_nothing_is_tried_twice(self) -> None:
-        """As long as the space has something new, nothing is proposed again."""
+        """While the space has something new, nothing is proposed again."""
         search = Surrogate(DEFAULT_SPACE, budget=40, population=16, seed=1)
         proposed: list[Chromosome] = []
         while candidates := search.ask():
@@ -74,15 +74,15 @@ class TestSurrogate:
         assert 12 == len(proposed)
         assert 4 == len(set(proposed))
 
-    def test_others_do_not_wait_for_it(self) -> None:
-        """What it learns with is not imported before it learns."""
+    def test_lazy_import(self) -> None:
+        """The learning library is imported only when it is used."""
         code = "import sys, ccbench.raygen; sys.exit('sklearn' in sys.modules)"
         assert 0 == subprocess.run([sys.executable, "-c", code], check=False).returncode
 
 
 class TestPredictor:
     def test_agrees_with_what_was_measured(self) -> None:
-        """Where it was measured, harm is predicted as it is; elsewhere nearly, and it knows so."""
+        """Predictions equal measurements where there are some, and are near elsewhere."""
         rng = random.Random(1)
         known = {c: _hill(c) for c in (DEFAULT_SPACE.random(rng) for _ in range(100))}
         predictor = Predictor(DEFAULT_SPACE, known)
@@ -96,7 +96,7 @@ class TestPredictor:
         assert np.mean(np.abs(error) < 2 * deviation) > 0.8
 
     def test_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Of many experiments a part is fitted, but where any of them was made it is known."""
+        """Of many experiments only a part is fitted, but all measurements are reproduced."""
         monkeypatch.setattr("ccbench.raygen.analysis.predictor._MOST_FITTED", 50)
         rng = random.Random(1)
         known = {c: _hill(c) for c in (DEFAULT_SPACE.random(rng) for _ in range(200))}
@@ -104,7 +104,7 @@ class TestPredictor:
         assert mean == pytest.approx(list(known.values()), abs=0.02)
 
     def test_knows_least_where_nothing_was_measured(self) -> None:
-        """The uncertainty grows with the distance from what was measured."""
+        """The uncertainty grows with the distance from the measurements."""
         known: dict[Chromosome, float]
         known = {(bandwidth, 40.0, 1.0, 2, 2): bandwidth / 100 for bandwidth in (25.0, 35.0, 50.0)}
         farther = [(bandwidth, 40.0, 1.0, 2, 2) for bandwidth in (50.0, 70.0, 140.0, 400.0)]
@@ -113,14 +113,14 @@ class TestPredictor:
         assert variance == sorted(variance)
 
     def test_noise(self) -> None:
-        """Scatter that no gene explains is taken as such, not as harm."""
+        """Scatter that no gene explains is treated as noise, not as harm."""
         rng = random.Random(1)
         known = {DEFAULT_SPACE.random(rng): rng.gauss(0, 0.1) for _ in range(150)}
         predictor = Predictor(DEFAULT_SPACE, known)
         assert predictor.noise == pytest.approx(0.01, rel=0.3)
 
     def test_no_scatter(self) -> None:
-        """Harm that is the same everywhere is predicted everywhere."""
+        """Constant harm is predicted everywhere."""
         rng = random.Random(1)
         known = {DEFAULT_SPACE.random(rng): 0.25 for _ in range(20)}
         mean, _ = Predictor(DEFAULT_SPACE, known).predict([DEFAULT_SPACE.random(rng)])
@@ -133,11 +133,11 @@ class TestMostPromising:
         assert [1, 0] == most_promising(np.zeros(2), np.diag([0.01, 0.04]), noise=0.01, n=2)
 
     def test_harm_counts(self) -> None:
-        """Of two equally certain ones the more harmful is tried first."""
+        """Of two equally certain predictions the more harmful is tried first."""
         assert [1, 0] == most_promising(np.array([0.1, 0.2]), np.eye(2), noise=0.01, n=2)
 
     def test_likes_are_not_tried_together(self) -> None:
-        """What would show the same as one chosen before comes after what would not."""
+        """Candidates correlated with a chosen one come after the others."""
         alike = np.array([[1.0, 0.99, 0.0], [0.99, 1.0, 0.0], [0.0, 0.0, 1.0]])
         order = most_promising(np.array([0.2, 0.19, 0.1]), alike, noise=0.01, n=3)
         assert [0, 2, 1] == order

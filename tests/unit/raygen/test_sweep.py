@@ -26,7 +26,7 @@ def _proposed(budget: int, population: int = 4, seed: int = 1) -> list[Chromosom
 
 class TestGrid:
     def test_all_ends_meet(self) -> None:
-        """With 3125 experiments each gene has five levels, each as many times the one before."""
+        """With 3125 experiments each gene has five levels, a constant factor apart."""
         assert [
             (25, 50, 100, 200, 400),
             (10, 23.8, 56.6, 134.5, 320),
@@ -55,12 +55,12 @@ class TestGrid:
             assert spaced == pytest.approx(levels, rel=0.02)
 
     def test_fixed_space(self) -> None:
-        """Where nothing can be varied the grid is one point, whatever the budget."""
+        """If nothing varies the grid is one point, for any budget."""
         space = Space(tuple(Number(name=gene.name, low=2, high=2) for gene in DEFAULT_SPACE.genes))
         assert [(2,)] * 5 == grid(space, 100)
 
     def test_choices_are_whole(self) -> None:
-        """All values of a choice are tried, as long as the budget pays for it."""
+        """All values of a choice are tried, if the budget permits."""
         qdiscs = ("droptail", "pie", "codel", "fq_codel")
         space = Space((*DEFAULT_SPACE.genes, Choice(name="qdisc", values=qdiscs)))
         assert qdiscs == grid(space, 128)[-1]
@@ -83,7 +83,7 @@ class TestSweep:
             assert counts == pytest.approx(len(half) / 5, rel=0.2)
 
     def test_seed_changes_the_order_alone(self) -> None:
-        """Whatever the seed, it is the same grid."""
+        """All seeds propose the same grid."""
         one, other = (_proposed(100, seed=seed) for seed in (1, 2))
         assert one != other
         assert sorted(one) == sorted(other)

@@ -11,7 +11,7 @@ from ccbench.raygen.work import Work
 
 
 def _experiments(count: int) -> list[Experiment]:
-    """Return experiments of equal work, each with a seed of its own."""
+    """Return experiments of equal work, each with its own seed."""
     first = long_flows(
         alpha="bbr", beta="cubic", bandwidth_mbps=50, rtt_ms=20, queue_bdp=1, duration_s=10
     )
@@ -20,7 +20,7 @@ def _experiments(count: int) -> list[Experiment]:
 
 class TestWork:
     def test_left(self) -> None:
-        """At a constant speed, the first time left that is told is right, and so are all others."""
+        """At a constant speed, every reported remaining time is correct."""
         now = 0.0
         work = Work(lambda _: False, clock=lambda: now)
         experiments = _experiments(10)
@@ -35,7 +35,7 @@ class TestWork:
         assert [2.0 * (40 - done) for done in range(4, 11)] == pytest.approx(lefts[3:])
 
     def test_stored_runs_are_not_speed(self) -> None:
-        """What came from the store took no time: it is done, and says nothing about the rest."""
+        """Stored runs take no time: they are done, and do not affect the speed."""
         now = 0.0
         experiments = _experiments(10)
         stored = {one.solo for one in experiments} | {one.competing for one in experiments[:5]}
@@ -47,7 +47,7 @@ class TestWork:
         assert 0.75 == pytest.approx(work.fraction(), abs=1e-3)
 
     def test_fraction_never_falls(self) -> None:
-        """A later generation that is more work than expected does not take progress back."""
+        """A later generation with more work than expected does not reduce the progress."""
         work = Work(lambda _: False)
         first, second = _experiments(2)
         work.add([first], to_come=0)
