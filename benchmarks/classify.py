@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how fast series are compared by dynamic time warping, beside other libraries.
+"""Measure the speed of dynamic time warping, compared with other libraries.
 
     .venv/bin/python benchmarks/classify.py
 
 Distances per second between series of several lengths, with the cost ``|x - y|`` and without a
 window: on one core with each path through the compiled core that the processor has, on all cores,
-and with tslearn, dtaidistance and aeon, each where it is installed, on one core. Everybody gets the
-same series and as many of them as fill the time; the best of several rounds counts, and in each
-round everybody has a turn. tslearn and aeon have no fast function for this cost: theirs squares
-differences, which takes as long.
+and with tslearn, dtaidistance and aeon, if installed, on one core. All get the same series, as many
+as fill the time; the best of several rounds counts, and all take turns in each round. tslearn and
+aeon have no fast function for this cost: theirs squares differences, which takes equally long.
 
-Then the search for the nearest of many series, beside computing the distances to all of them. These
-are traces of the kind that is searched: sawtooths of several periods and depths, as queues have
-under different algorithms, each with another phase and noise.
+Then the search for the nearest of many series, compared with computing the distances to all of
+them. The series resemble the traces of classification: sawtooths of several periods and depths, as
+of queues under different algorithms, each with its own phase and noise.
 
-Last what users wait for: the verdict on a website, four traces against the training set that comes
-with ccbench, on all cores, and how that grows with the length of traces and the number of them.
+Finally the verdict on a website, four traces against the packaged training set, on all cores, and
+its growth with the length and the number of traces.
 
-Leave the machine alone meanwhile: the output says how busy it was.
+Do not use the machine meanwhile; the output states its load.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     Series = npt.NDArray[np.float64]
 
 LENGTHS = (500, 1000, 2000)
-#: Series in the search: as many kinds as there are algorithms, so many of each kind.
+#: Series in the search: kinds (like algorithms), series of each kind, queries.
 KINDS, OF_EACH, QUERIES = 15, 60, 45
 #: Windows of the search, as parts of the length.
 WINDOWS = (None, 0.1, 0.02)
@@ -62,15 +61,15 @@ WINDOWS = (None, 0.1, 0.02)
 
 @dataclass(kw_only=True)
 class Contestant:
-    """Something that computes distances.
+    """A function that computes distances.
 
     Attributes
     ----------
     name : str
     compute : callable
-        Takes one series and several, of which it computes the distances.
+        Takes one series and several others, and computes the distances.
     at_once : int
-        To how many series the distances are computed in one call.
+        Number of distances computed in one call.
     best : float
         Distances per second in the best round so far.
     """
@@ -85,7 +84,7 @@ class Contestant:
         rng = stream(1, "turn", length)
         query = rng.integers(0, 64, length).astype(float)
         references = rng.integers(0, 64, (self.at_once, length)).astype(float)
-        self.compute(query, references[:1])  # what is compiled or loaded at first use
+        self.compute(query, references[:1])  # compilation and loading at first use
         started_s = time.perf_counter()
         for calls in count(1):
             self.compute(query, references)
@@ -95,8 +94,8 @@ class Contestant:
                 return
 
 
-def ours(path: str, threads: int) -> Callable[[Series, Series], object]:
-    """Return what computes distances by one path through the compiled core."""
+def compiled_core(path: str, threads: int) -> Callable[[Series, Series], object]:
+    """Return a function that computes distances by one path through the compiled core."""
 
     def compute(query: Series, references: Series) -> object:
         dtw._PATH = path  # noqa: SLF001 - users need not choose
@@ -106,33 +105,33 @@ def ours(path: str, threads: int) -> Callable[[Series, Series], object]:
 
 
 def one_by_one(distance: Callable[[Series, Series], object]) -> Callable[[Series, Series], object]:
-    """Return what computes distances with a function for two series."""
+    """Return a function that computes distances one pair at a time."""
     return lambda query, references: [distance(query, reference) for reference in references]
 
 
 def contestants() -> list[Contestant]:
-    """Return who is here."""
+    """Return the installed contestants."""
     here = [
-        Contestant(name=f"ccbench, {path}, 1 core", compute=ours(path, 1), at_once=96)
+        Contestant(name=f"ccbench, {path}, 1 core", compute=compiled_core(path, 1), at_once=96)
         for path in _native.dtw_paths()
     ]
     fastest = _native.dtw_paths()[0]
-    everything = ours(fastest, cores())
+    everything = compiled_core(fastest, cores())
     here.append(
         Contestant(
             name=f"ccbench, {fastest}, {cores()} cores", compute=everything, at_once=96 * cores()
         )
     )
     if find_spec("dtaidistance"):
-        theirs: Any = import_module("dtaidistance.dtw")
-        distance = partial(theirs.distance_fast, inner_dist="euclidean", use_pruning=False)
+        library: Any = import_module("dtaidistance.dtw")
+        distance = partial(library.distance_fast, inner_dist="euclidean", use_pruning=False)
         here.append(Contestant(name="dtaidistance (C)", compute=one_by_one(distance), at_once=4))
     if find_spec("tslearn"):
-        theirs = import_module("tslearn.metrics")
-        here.append(Contestant(name="tslearn", compute=one_by_one(theirs.dtw), at_once=4))
+        library = import_module("tslearn.metrics")
+        here.append(Contestant(name="tslearn", compute=one_by_one(library.dtw), at_once=4))
     if find_spec("aeon"):
-        theirs = import_module("aeon.distances")
-        compute = one_by_one(theirs.dtw_distance)
+        library = import_module("aeon.distances")
+        compute = one_by_one(library.dtw_distance)
         here.append(Contestant(name="aeon", compute=compute, at_once=4))
     return here
 
@@ -152,7 +151,7 @@ def sawtooths(length: int, seed: int, of_each: int) -> Series:
 
 
 def timed(run: Callable[[], object], rounds: int) -> float:
-    """Return the shortest time that something took, in seconds."""
+    """Return the shortest time of a call, in seconds."""
     times_s = []
     for _ in range(rounds):
         started_s = time.perf_counter()
@@ -162,7 +161,7 @@ def timed(run: Callable[[], object], rounds: int) -> float:
 
 
 def compare_speed(seconds: float, rounds: int) -> Table:
-    """Let all compute distances, and return how many each computed."""
+    """Return the distances per second of all contestants."""
     table = Table(box=box.SIMPLE_HEAD, title="Distances per second")
     table.add_column("")
     for length in LENGTHS:
@@ -182,7 +181,7 @@ def compare_speed(seconds: float, rounds: int) -> Table:
 
 
 def compare_search(rounds: int) -> Table:
-    """Search with and without computing all distances, and return how long it took."""
+    """Return the times of searches with and without computing all distances."""
     table = Table(box=box.SIMPLE_HEAD, title="Search for the nearest, seconds")
     headings = ("points", "window", "queries", "references", "all distances", "nearest", "ratio")
     for heading in headings:
@@ -204,7 +203,7 @@ def compare_search(rounds: int) -> Table:
 
 
 def compare_verdicts(rounds: int) -> Table:
-    """Judge a website with parts of the packaged training set, and return how long it took."""
+    """Return the times of verdicts on a website with parts of the packaged training set."""
     table = Table(box=box.SIMPLE_HEAD, title="Verdict on a website of four traces, seconds")
     for heading in ("traces in the training set", "seconds long", "points", "read", "judge"):
         table.add_column(heading, justify="right")
@@ -217,7 +216,7 @@ def compare_verdicts(rounds: int) -> Table:
         for seconds in (10.0, 20.0):
             points = round(seconds / STEP_S)
             some = [replace(one, trace=one.trace[:points]) for one in of_settings[::part]]
-            # Like none of them exactly.
+            # Similar to the training set, not equal.
             traces = [
                 (one.setting, one.trace[:points] + rng.integers(0, 3, points)) for one in website
             ]
@@ -240,7 +239,7 @@ def main() -> None:
     console.print(compare_speed(options.seconds, options.rounds))
     console.print(compare_search(options.rounds))
     console.print(compare_verdicts(options.rounds))
-    console.print("Ratios say how many times faster the first line, or the search, is.")
+    console.print("Ratios are speed-ups of the first line, or of the search.")
 
 
 if __name__ == "__main__":

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how fast the simulator of data centres runs, beside ns-3 on a case that both can run.
+"""Measure the speed of the data-centre simulator, compared with ns-3 on a common case.
 
     .venv/bin/python benchmarks/datacenter.py
 
 First long DCTCP flows to one receiver, here and in ns-3 (``ns3_dctcp.cc``, compiled against the
-ns-3 that is installed, or that ``NS3_PREFIX`` names; left out, with a note, where there is none):
-queue and throughput side by side, and ratios of the speeds. Then a Clos network at 60 % load: 10 ms
-of the thesis's 128 servers, and how the cost grows from 16 to 1024 servers.
+installed ns-3, or the one in ``NS3_PREFIX``; omitted, with a note, without ns-3): queue and
+throughput side by side, and ratios of the speeds. Then a Clos network at 60 % load: 10 ms of the
+thesis's 128 servers, and the growth of the cost from 16 to 1024 servers.
 
-Every simulation runs on one core in a process of its own. CPU time counts, so that a busy machine
-disturbs little, and ratios are of one run. What grows with the traffic (the table of flows, given
-and returned) is counted apart from what the simulation itself needs: the greatest number of packets
-and flows that it held at once.
+Every simulation runs on one core in its own process. CPU time counts, so that other load has little
+influence, and ratios are of one run. Memory that grows with the traffic (the input and output
+tables of flows) is separate from that of the simulation itself: the greatest number of packets and
+flows that it held at once.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NETWORKS = ((2, 8, 4), (4, 16, 8), (8, 16, 8), (16, 16, 8), (32, 16, 8), (64, 16
 #: The thesis's network.
 COMMON = (8, 16, 8)
 SENDERS = (2, 4, 8)
-#: The common case: as the program for ns-3 has it.
+#: The common case, as in the program for ns-3.
 GBPS, DELAY_US, THRESHOLD_PACKETS, COMMON_S = 10.0, 10.0, 40, 0.04
 FULL_BYTES = PAYLOAD_BYTES + HEADER_BYTES
 
@@ -65,9 +65,9 @@ class Dumbbell:
     Parameters
     ----------
     cpu_s : float
-        CPU time of the simulation once all is set up.
+        CPU time of the simulation without its set-up.
     events : int
-        As the simulator counts them.
+        Events as the simulator counts them.
     queue_packets : float
         Mean queue at the bottleneck in the second half of the time.
     utilisation : float
@@ -82,20 +82,20 @@ class Dumbbell:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What a simulation of a Clos network took.
+    """Cost of a simulation of a Clos network.
 
     Parameters
     ----------
     cpu_s, wall_s : float
-        CPU and wall time of the simulation without the making of its traffic.
+        CPU and wall time of the simulation without the creation of its traffic.
     events : int
         Arrivals, ends of transmissions, timers and starts of flows.
     packets, flows : int
-        The most that were there at once.
+        Peak numbers.
     all_flows : int
-        How many started.
+        Number of flows started.
     memory_mb : float
-        Peak resident memory of the process, Python and all tables included (10⁶ bytes).
+        Peak resident memory of the process, including Python and all tables (10⁶ bytes).
     """
 
     cpu_s: float
@@ -108,7 +108,7 @@ class Measurement:
 
 
 def measure_common(senders: int) -> Dumbbell:
-    """Simulate the common case here; to be called in a process of its own."""
+    """Simulate the common case here; to be called in its own process."""
     threshold_kb = THRESHOLD_PACKETS * FULL_BYTES / 1e3
     chosen = replace(
         scheme("dctcp"), pfc=False, ecn_kb=(threshold_kb, threshold_kb), ecn_probability=1.0
@@ -143,7 +143,7 @@ def measure_ns3(program: Path, senders: int) -> Dumbbell:
 
 
 def measure(network: tuple[int, int, int], name: str, sizes: str, duration_s: float) -> Measurement:
-    """Simulate a Clos network at 60 % load; to be called in a process of its own."""
+    """Simulate a Clos network at 60 % load; to be called in its own process."""
     topology = _topology(network)
     flows = Workload(sizes=sizes, load=0.6).flows(topology, duration_s, seed=1)
     start_s, wall_s = time.process_time(), time.monotonic()
@@ -165,7 +165,7 @@ def _topology(network: tuple[int, int, int]) -> Topology:
 
 
 def _apart(function: Callable[..., Result], *arguments: object) -> Result:
-    """Call a function in a process of its own."""
+    """Call a function in its own process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
 
@@ -184,18 +184,18 @@ def compare(out: Console) -> None:
         except MissingRequirement as missing:
             program, note = None, str(missing)
         for senders in SENDERS:
-            ours = _apart(measure_common, senders)
-            theirs = None if program is None else measure_ns3(program, senders)
+            here = _apart(measure_common, senders)
+            ns3_result = None if program is None else measure_ns3(program, senders)
             ratios: tuple[str, ...] = ()
-            if theirs is not None:
-                rates = ours.events / ours.cpu_s / (theirs.events / theirs.cpu_s)
-                queue = ours.queue_packets / theirs.queue_packets - 1
+            if ns3_result is not None:
+                rates = here.events / here.cpu_s / (ns3_result.events / ns3_result.cpu_s)
+                queue = here.queue_packets / ns3_result.queue_packets - 1
                 ratios = (
                     f"{rates:.1f}",
-                    f"{theirs.cpu_s / ours.cpu_s:.0f}",
+                    f"{ns3_result.cpu_s / here.cpu_s:.0f}",
                     f"{100 * queue:+.1f} %",
                 )
-            for name, one in (("ccbench", ours), ("ns-3", theirs)):
+            for name, one in (("ccbench", here), ("ns-3", ns3_result)):
                 if one is not None:
                     table.add_row(
                         f"{senders}",

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how fast the virtual kernel runs, beside ns-3 on the same network.
+"""Measure the speed of the virtual kernel, compared with ns-3 on the same network.
 
     .venv/bin/python benchmarks/engine.py
 
 One BBR flow against one CUBIC flow, 40 ms, a drop-tail queue of one BDP, at three link rates, with
-the full queue log on; and an empty run, from boot to power-off. Everything is timed in one go, the
-fastest of several runs counts, start-up is included. The same dumbbell in ns-3
-(``ns3_dumbbell.cc``, with ns-3's own models of both algorithms) runs for a shorter virtual time,
-because it is slow; it is left out, with a note, where ns-3 is missing.
+the full queue log on; and an empty run, from boot to power-off. All runs are timed in one session,
+the fastest of several counts, start-up is included. The same dumbbell in ns-3 (``ns3_dumbbell.cc``,
+with ns-3's own models of both algorithms) runs for a shorter virtual time, because it is slow; it
+is omitted, with a note, without ns-3.
 
-Leave the machine alone meanwhile: the table says how busy it was.
+Do not use the machine meanwhile; the table states its load.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _Result = TypeVar("_Result")
 
 RTT_MS = 40.0
 CCBENCH_S = 180.0
-#: Virtual seconds that ns-3 gets at each link rate (Mbit/s): a few wall seconds per run.
+#: Virtual seconds of ns-3 at each link rate (Mbit/s): a few wall seconds per run.
 NS3_S = {10.0: 20.0, 100.0: 20.0, 400.0: 10.0}
 NS3_SOURCE = Path(__file__).with_name("ns3_dumbbell.cc")
 
@@ -73,12 +73,12 @@ class Cost:
 
     @property
     def best_s(self) -> float:
-        """Wall time of the fastest run, in seconds: the one that was disturbed least."""
+        """Wall time of the fastest run in seconds, which is the least disturbed."""
         return min(self.wall_s)
 
     @property
     def spread(self) -> float:
-        """How much longer the slowest run took than the fastest (0.1 = 10 %)."""
+        """Excess of the slowest run's time over the fastest (0.1 = 10 %)."""
         return max(self.wall_s) / self.best_s - 1
 
 
@@ -165,7 +165,7 @@ def _descendants(pid: int) -> Iterator[int]:
 
 
 def _peak_resident_mb(pid: int) -> float:
-    """Return the peak resident memory of a process; 0 until it has become another program."""
+    """Return the peak resident memory of a process; 0 until it has executed another program."""
     process = Path(f"/proc/{pid}")
     if (process / "exe").readlink() == Path("/proc/self/exe").readlink():
         return 0.0
@@ -202,7 +202,7 @@ def measure(run: Callable[[], _Result], repeats: int) -> tuple[_Result, Cost]:
 
 
 def dumbbell(bandwidth_mbps: float, duration_s: float) -> Scenario:
-    """Return the scenario that is measured: BBR against CUBIC, 40 ms, one BDP of queue."""
+    """Return the measured scenario: BBR against CUBIC, 40 ms, one BDP of queue."""
     return Scenario(
         flows=(Flow(cca="bbr"), Flow(cca="cubic")),
         bottlenecks=(Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_bdp=1),),
@@ -213,7 +213,7 @@ def dumbbell(bandwidth_mbps: float, duration_s: float) -> Scenario:
 
 
 def nothing() -> Scenario:
-    """Return a scenario that is over at once: what it takes is boot, set-up and power-off."""
+    """Return a scenario that ends at once: boot, set-up and power-off."""
     return Scenario(
         flows=(Flow(cca="cubic"),),
         bottlenecks=(Bottleneck(bandwidth_mbps=10, queue_packets=100),),
@@ -254,7 +254,7 @@ def measure_ccbench(scenario: Scenario, repeats: int) -> Measurement:
 
 
 def in_fresh_process(scenario: Scenario, repeats: int) -> Measurement:
-    """Call :func:`measure_ccbench` in a process of its own."""
+    """Call :func:`measure_ccbench` in its own process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(measure_ccbench, scenario, repeats).result()
 
@@ -356,17 +356,21 @@ def make_table(
         *("–", "–", "–"),
         end_section=True,
     )
-    for bandwidth_mbps, (ours, theirs) in pairs.items():
-        ratio = f"{ours.times_real_time / theirs.times_real_time:.1f}" if theirs else "–"
-        row(f"{bandwidth_mbps:g}", ours, ratio)
-        if theirs:
-            row("", theirs, "")
+    for bandwidth_mbps, (ccbench_result, ns3_result) in pairs.items():
+        ratio = (
+            f"{ccbench_result.times_real_time / ns3_result.times_real_time:.1f}"
+            if ns3_result
+            else "–"
+        )
+        row(f"{bandwidth_mbps:g}", ccbench_result, ratio)
+        if ns3_result:
+            row("", ns3_result, "")
         table.add_section()
     return table
 
 
 def machine() -> str:
-    """Return the processor, the number of its cores in use and how busy they are, for people."""
+    """Return the processor, the number of cores in use and their load, as text."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.split(":")[1].strip() for line in lines if "model name" in line), "?")
     load = ", ".join(f"{value:.2f}" for value in os.getloadavg())
@@ -389,7 +393,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.repeats < 1:
         parser.error(f"--repeats is {options.repeats}; it must be at least 1: write --repeats 3")
-    if not options.duration >= 1:  # else hardly a packet leaves the bottleneck
+    if not options.duration >= 1:  # otherwise hardly a packet leaves the bottleneck
         parser.error(f"--duration is {options.duration:g}; it must be at least 1: write more")
 
     out = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
@@ -410,13 +414,15 @@ def main() -> int:
             pairs: dict[float, tuple[Measurement, Measurement | None]] = {}
             for bandwidth_mbps, ns3_s in NS3_S.items():
                 status.update(f"ccbench: {bandwidth_mbps:g} Mbit/s")
-                ours = in_fresh_process(dumbbell(bandwidth_mbps, options.duration), options.repeats)
-                theirs = None
+                ccbench_result = in_fresh_process(
+                    dumbbell(bandwidth_mbps, options.duration), options.repeats
+                )
+                ns3_result = None
                 if program is not None:
                     status.update(f"ns-3: {bandwidth_mbps:g} Mbit/s")
                     scenario = dumbbell(bandwidth_mbps, min(ns3_s, options.duration))
-                    theirs = measure_ns3(program, scenario, options.repeats)
-                pairs[bandwidth_mbps] = ours, theirs
+                    ns3_result = measure_ns3(program, scenario, options.repeats)
+                pairs[bandwidth_mbps] = ccbench_result, ns3_result
         except InputError as error:
             parser.error(str(error))
         except CcbenchError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs for ns-3, compiled against the ns-3 that is installed or that ``NS3_PREFIX`` names."""
+"""Programs for ns-3, compiled against the installed ns-3 or the one in ``NS3_PREFIX``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ccbench.base.errors import MissingRequirement
 
-#: Named one by one: Debian's pkg-config files also ask for libraries that libns3-dev lacks.
+#: Named one by one: Debian's pkg-config files also require libraries that libns3-dev lacks.
 LIBRARIES = ("applications", "point-to-point", "internet", "traffic-control", "network", "core")
 REMEDY = "apt-get install g++ libns3-dev, or set NS3_PREFIX to the folder of an ns-3"
 
@@ -35,7 +35,7 @@ def build(source: Path, directory: Path) -> Path:
             raise MissingRequirement(f"ns-3 is not measured: {reason}")
         folder = libraries[0].parent
         places = [f"-I{prefix}/include", f"-L{folder}", f"-Wl,-rpath-link,{folder}"]
-        # Not a run path: libraries that the libraries need are not looked for there.
+        # Not a run path: libraries required by the libraries are not searched there.
         os.environ["LD_LIBRARY_PATH"] = str(folder)
     named = [f"-lns3-{library}" for library in LIBRARIES]
     command = ["g++", "-O3", "-DNDEBUG", str(source), "-o", str(program), *places, *named]

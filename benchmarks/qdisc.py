@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 LINK_MBPS = 1000.0
 RTT_MS = 10.0
-#: Names for people, and the queues that they stand for.
+#: Names of the queues in the table.
 QUEUES: Mapping[str, tuple[str, tuple[tuple[str, bool], ...]]] = {
     "pfifo": ("pfifo", ()),
     "codel": ("codel", ()),
@@ -50,7 +50,7 @@ TRAFFIC = {
     "light": Flow(cca="abc", kind="rate", rate_mbps=LINK_MBPS / 2),
     "full": Flow(cca="abc"),
 }
-#: What the others are compared with.
+#: The baseline of the comparison.
 BASELINE = "pfifo"
 
 
@@ -90,7 +90,7 @@ def scenario(queue: str, traffic: str, duration_s: float) -> Scenario:
 
 
 def measure(one: Scenario) -> Cost:
-    """Run a scenario, and return what its guest took."""
+    """Run a scenario, and return the cost of its guest."""
     before = getrusage(RUSAGE_CHILDREN)
     run = get_engine("kernel").run(one)
     after = getrusage(RUSAGE_CHILDREN)
@@ -120,7 +120,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.repeats < 1:
         parser.error(f"--repeats is {options.repeats}; it must be at least 1: write --repeats 3")
-    if not options.duration >= 1:  # else hardly a packet leaves the bottleneck
+    if not options.duration >= 1:  # otherwise hardly a packet leaves the bottleneck
         parser.error(f"--duration is {options.duration:g}; it must be at least 1: write more")
     cases = [(traffic, queue) for traffic in TRAFFIC for queue in QUEUES]
     costs: dict[tuple[str, str], list[Cost]] = {case: [] for case in cases}

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how long a search takes, beside what the same experiments take in real time.
+"""Measure the duration of a search, compared with the same experiments in real time.
 
     .venv/bin/python benchmarks/search.py
 
 The search of the thesis, 300 experiments of 180 s (Ware section 5.4), on all cores, from an empty
-store; "about 30 hours" on a testbed in real time. Then shorter ones: how the time grows with the
-budget, and falls with the number of jobs. For each the share of the processors' time that the
-guests take: what is left is Python's, on choosing, reading and measuring.
+store; "about 30 hours" on a testbed in real time. Then shorter searches: the growth with the
+budget, and the speed-up by the number of jobs. For each the share of processor time in the guests:
+the rest is Python's, for choosing, reading and measuring.
 
-Leave the machine alone meanwhile: the table says how busy it was.
+Do not use the machine meanwhile; the table states its load.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from ccbench.emulate import Store, cores
 from ccbench.raygen import SearchConfig, search
 
 CORES = cores()
-#: Budget and jobs of the shorter searches, and how long their runs are, in seconds.
+#: Budget and jobs of the shorter searches, and the length of their runs in seconds.
 SHORTER = ((60, 1), (60, CORES), (120, CORES), (240, CORES))
 SHORTER_S = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a search took.
+    """Cost of a search.
 
     Parameters
     ----------
     runs : int
-        How many there were, each once.
+        Number of distinct runs.
     real_time_h : float
-        Length of all runs one after the other, in hours of their own time.
+        Total virtual time of all runs in hours.
     wall_s, guest_s, python_s : float
         Wall time, and processor time of the guests and of this process, in seconds.
     """
@@ -58,7 +58,7 @@ class Cost:
 
     @property
     def in_guests(self) -> float:
-        """Share of the processors' time that went into guests."""
+        """Share of the processor time spent in guests."""
         return self.guest_s / (self.guest_s + self.python_s)
 
 
@@ -69,7 +69,7 @@ def processor_s(who: int) -> float:
 
 
 def cost(*, budget: int, duration_s: float, jobs: int) -> Cost:
-    """Search from an empty store, and say what it took."""
+    """Search from an empty store, and return its cost."""
     config = SearchConfig(alpha="bbr", beta="cubic", budget=budget, duration_s=duration_s)
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "runs")

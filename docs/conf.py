@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from pygments.lexers.shell import BashLexer
+from pygments.token import Name, Text
 
 import ccbench
 from ccbench.datacenter.schemes import schemes
@@ -13,6 +16,8 @@ from ccbench.experiment.qdiscs import QDISCS
 from ccbench.raygen import strategies
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sphinx.application import Sphinx
 
 project = "ccbench"
@@ -36,7 +41,7 @@ html_css_files = ["ccbench.css"]
 templates_path = ["api/templates"]
 exclude_patterns = ["_site", "api/templates"]
 
-# Headings can be linked to, as on GitHub.
+# Headings are link targets, as on GitHub.
 myst_heading_anchors = 3
 
 autosummary_generate = True
@@ -44,6 +49,18 @@ autodoc_typehints = "none"  # docstrings have types, with units
 autodoc_member_order = "bysource"
 numpydoc_class_members_toctree = False
 numpydoc_show_class_members = False
+
+
+class CommandLexer(BashLexer):
+    """Shell commands whose options are tokens, which the style sheet does not break at hyphens."""
+
+    def get_tokens_unprocessed(
+        self, text: str, stack: tuple[str, ...] = ("root",)
+    ) -> Iterator[tuple[int, Any, str]]:
+        """Yield the tokens with their positions."""
+        for index, token, value in super().get_tokens_unprocessed(text, stack):
+            is_option = token is Text and value.startswith("-")
+            yield index, Name.Attribute if is_option else token, value
 
 
 def engines_table() -> str:
@@ -110,7 +127,7 @@ _TABLES = {
 
 
 def fill(_app: Sphinx, _page: str, source: list[str]) -> None:
-    """Put the generated tables in their places."""
+    """Insert the generated tables."""
     for place, table in _TABLES.items():
         if place in source[0]:
             source[0] = source[0].replace(place, table())
@@ -119,10 +136,11 @@ def fill(_app: Sphinx, _page: str, source: list[str]) -> None:
 def setup(app: Sphinx) -> None:
     """Fill in the generated tables, and omit the methods that scikit-learn adds to estimators.
 
-    These refer to pages of its site.
+    These methods refer to pages of its own site.
     """
     app.connect(
         "autodoc-skip-member",
         lambda *event: True if re.fullmatch("set_.*_request", event[2]) else None,
     )
     app.connect("source-read", fill)
+    app.add_lexer("sh", CommandLexer)

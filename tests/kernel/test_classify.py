@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CCAs observed in the virtual kernel, and told apart."""
+"""CCAs observed and classified in the virtual kernel."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.kernel
 
 CCAS = ("bbr", "cubic", "htcp", "reno", "vegas", "westwood")
 PLAIN = VARIATIONS[0]
-#: Those on clean paths that have no clocks of their own, and whose client only takes what comes.
+#: Variations on clean paths without clocks of their own, whose client sends no requests.
 KINDS = tuple(
     one
     for one in VARIATIONS
@@ -48,7 +48,7 @@ def training() -> list[Sample]:
 
 
 def test_samples(training: list[Sample]) -> None:
-    """There is one sample for each combination, none longer than its queue holds."""
+    """There is one sample for each combination, within the limit of its queue."""
     seen = {(one.cca, one.setting, one.variation.name) for one in training}
     assert len(CCAS) * len(SETTINGS) * len(KINDS) == len(training) == len(seen)
     for one in training:
@@ -57,7 +57,7 @@ def test_samples(training: list[Sample]) -> None:
 
 
 @pytest.mark.parametrize("extra_rtt_ms", [-3.0, 2.0, 7.0])
-def test_told_apart(training: list[Sample], extra_rtt_ms: float) -> None:
+def test_vote(training: list[Sample], extra_rtt_ms: float) -> None:
     """At round trips that no training sample has, the vote of a server's traces is its CCA."""
     variation = Variation(name="elsewhere", extra_rtt_ms=extra_rtt_ms)
     tested = list(collect(CCAS, variations=[variation], seeds=[11]))
@@ -76,7 +76,7 @@ def test_told_apart(training: list[Sample], extra_rtt_ms: float) -> None:
 
 
 def test_remembers() -> None:
-    """A connection that remembers an earlier one's threshold leaves slow start before it drops."""
+    """A connection that remembers an earlier threshold leaves slow start before it drops."""
     setting = SETTINGS[0]
     drops, thresholds = {}, {}
     for variation in (PLAIN, REMEMBERS):
@@ -92,7 +92,7 @@ def test_remembers() -> None:
 
 
 def test_lossy() -> None:
-    """Lossy variations lose packets before the queue, shared ones have others in it."""
+    """Lossy variations lose packets before the queue, shared ones have other packets in it."""
     lossy = Variation(name="lossy", loss=0.01)
     shared = Variation(name="shared", cross_share=0.05)
     events = run(scenario(SETTINGS[0], "reno", lossy, seed=1)).queue["event"].value_counts()
@@ -110,7 +110,7 @@ def test_seeds() -> None:
 
 
 def test_clocks() -> None:
-    """BBR is known, and not only nearest, on a path with clocks of milliseconds in both ways."""
+    """BBR is classified, not only nearest, on a path with millisecond clocks in both directions."""
     variation = Variation(name="clocks", in_milliseconds=True, jitter_ms=2.0, extra_rtt_ms=1.5)
     tested = collect(["bbr"], variations=[variation], seeds=[31])
     verdict = judge([(one.setting, one.trace) for one in tested], TrainingSet.load(PACKAGED))
@@ -119,7 +119,7 @@ def test_clocks() -> None:
 
 @pytest.mark.parametrize("cca", ["bbr", "vegas"])
 def test_command(tmp_path: Path, program: Callable[..., str], cca: str) -> None:
-    """What `ccbench run` has written, `ccbench classify` gives its CCA, by the packaged set."""
+    """`ccbench classify` identifies the CCA of a run by the packaged set."""
     variation = Variation(name="elsewhere", extra_rtt_ms=3.0)
     folders = []
     for setting in SETTINGS:
@@ -129,7 +129,7 @@ def test_command(tmp_path: Path, program: Callable[..., str], cca: str) -> None:
 
 
 def test_train(tmp_path: Path, program: Callable[..., str]) -> None:
-    """A congestion control that nobody knows is unknown, and known after `classify-train`."""
+    """A CCA outside the training set is unknown, and recognised after `classify-train`."""
     setting = SETTINGS[1]
     folder = tmp_path / "copa"
     variation = Variation(name="elsewhere", extra_rtt_ms=3.0)
@@ -144,10 +144,10 @@ def test_train(tmp_path: Path, program: Callable[..., str]) -> None:
 
 
 def test_novel() -> None:
-    """CCAs that no training has seen are unknown, and one cluster each."""
+    """CCAs outside the training set are unknown, and form one cluster each."""
     known = TrainingSet.load(PACKAGED)
     novel = ("bbr", "copa", "scalable")
-    ignorant = replace(known, samples=tuple(one for one in known.samples if one.cca not in novel))
+    reduced = replace(known, samples=tuple(one for one in known.samples if one.cca not in novel))
     offsets = [Variation(name=f"{ms:+} ms", extra_rtt_ms=ms) for ms in (-3.0, 0.5, 3.0)]
     observed: dict[tuple[str, str], list[Sample]] = {}
     for one in collect(novel, variations=offsets, seeds=[21]):
@@ -155,7 +155,7 @@ def test_novel() -> None:
     servers = []
     for (cca, _), samples in sorted(observed.items()):
         traces = [(one.setting, one.trace) for one in samples]
-        verdict = judge(traces, ignorant)
+        verdict = judge(traces, reduced)
         servers.append(
             Server(
                 target=cca,
@@ -176,9 +176,9 @@ def test_novel() -> None:
 
 
 def test_bridged() -> None:
-    """A CUBIC server whose application pauses twice is told from a queue with its pauses bridged.
+    """A CUBIC server whose application pauses twice is recognised with its pauses bridged.
 
-    After a pause Linux begins again with slow start, so that what follows is not what it was.
+    After a pause Linux restarts with slow start, so that the trace differs from one without.
     """
     known = TrainingSet.load(PACKAGED)
     for setting in SETTINGS:
@@ -198,7 +198,7 @@ def test_bridged() -> None:
 def as_captures(
     events: pd.DataFrame, tcp_headers: Callable[..., bytes], *, mbps: float, way_ns: int
 ) -> tuple[list[tuple[int, bytes, int]], list[tuple[int, bytes, int]]]:
-    """Return the packets before a queue and behind the link that it is of."""
+    """Return the packets before a queue and behind its link."""
     before: list[tuple[int, bytes, int]] = []
     after: list[tuple[int, bytes, int]] = []
     waiting: deque[tuple[bytes, int]] = deque()
@@ -224,9 +224,9 @@ def test_captures(
     write_pcap: Callable[..., Path],
     cca: str,
 ) -> None:
-    """Captures from before and after a queue tell the occupancy that the queue itself has logged.
+    """Captures from before and after a queue reveal the occupancy that the queue has logged.
 
-    They are made from the log, with the time that the link takes to send and a longer wire.
+    They are generated from the log, with the transmission time of the link and a longer wire.
     """
     setting = SETTINGS[0]
     result = run(scenario(setting, cca, PLAIN, seed=31))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages in docs/ that tell what to run: their blocks are run, one after the other.
+"""The commands on the pages of docs/ are run in order.
 
-With ``CCBENCH_REWRITE_PAGES=1`` the outputs that they show are replaced by those of today.
+With ``CCBENCH_REWRITE_PAGES=1`` the outputs on the pages are replaced by today's.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ pytestmark = [pytest.mark.kernel, pytest.mark.usefixtures("own_store")]
 
 
 def is_for_us(mark: str) -> bool:
-    """Whether a block is to be run here; those that take minutes only if that is asked for."""
+    """Return whether a block is run here; slow blocks only on request."""
     return not mark or (mark == "expensive" and "CCBENCH_EXPENSIVE" in os.environ)
 
 
 def _observed_servers(folder: Path) -> None:
-    """Write what classify has found about three servers that are much alike."""
+    """Write results of classify for three similar servers."""
     folder.mkdir()
     for name, packets, label in (("a", 30, "cubic"), ("b", 31, "cubic"), ("c", 32, "unknown")):
         points = np.full(1001, packets)
@@ -50,7 +50,7 @@ def _linux_of_pages() -> str:
 
 
 def _rewrite(page: Path, outputs: Sequence[tuple[Block, str]]) -> None:
-    """Put outputs into the blocks of a page that show others."""
+    """Replace outdated outputs in the blocks of a page."""
     text = page.read_text(encoding="utf-8")
     for block, output in reversed(outputs):
         begin, end = block.span
@@ -64,7 +64,7 @@ def test_pages(
     program: Callable[..., str],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """All pages work in their order in one folder, and print what they show."""
+    """All pages work in order in one folder, and print the outputs that they show."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(CHECKOUT / "examples")
     _observed_servers(tmp_path / "servers")
@@ -88,7 +88,7 @@ def test_pages(
 def _shown(
     page: Path, folder: Path, program: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> Iterator[tuple[Block, str]]:
-    """Do what a page tells, in a folder; yield each output that it shows with what is printed."""
+    """Run the commands of a page in a folder; yield each shown output with the printed one."""
     names: dict[str, Any] = {}
     printed: str | None = None
     for block in blocks(page):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The built wheel, installed where there is no checkout."""
+"""The built wheel, installed outside the checkout."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cache() -> Iterator[Path]:
-    """Make a cache folder in which there are a kernel's source and tree, but no build.
+    """Give a cache folder with a kernel's source and tree, but no build.
 
-    It lies in the user's: a build makes hard links.
+    It lies in the user's cache, because a build makes hard links.
     """
-    installed()  # that is, the source and the tree are there
+    installed()  # ensures that the source and the tree exist
     kept = cache_dir() / "kernel"
     with tempfile.TemporaryDirectory(dir=cache_dir(), prefix="wheel-") as name:
         kernel = Path(name) / "kernel"
@@ -90,7 +90,7 @@ def ccbench(
 
 class TestWheel:
     def test_content(self, wheel: Path) -> None:
-        """The wheel carries compiled cores, annotations, licences, a page, the kernel's sources."""
+        """The wheel contains compiled cores, annotations, licences, a page and kernel sources."""
         with zipfile.ZipFile(wheel) as archive:
             names = archive.namelist()
         sources = [name for name in names if name.startswith("ccbench/kernel_modules/")]

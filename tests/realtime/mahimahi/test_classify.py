@@ -47,7 +47,7 @@ def classified(web: Any, *words: str) -> tuple[Any, list[dict[str, Any]]]:
 
 
 def ask(web: Any, folder: Path, *words: str) -> tuple[dict[str, Any], Path]:
-    """Classify the server until it has a label that is not unknown; return its row and folder."""
+    """Classify the server until its label is not unknown; return its row and folder."""
     row: dict[str, Any] = {}
     for attempt in range(_ATTEMPTS):
         kept = folder / f"servers-{attempt}"
@@ -74,7 +74,7 @@ def test_label(
     server: tuple[str, str, int],
     settings: tuple[Setting, ...],
 ) -> None:
-    """A server is told by what it sends over HTTP/2, whatever server it is and large its page."""
+    """A server is classified by its traffic over HTTP/2, whatever the server and its page size."""
     chosen = [word for one in settings for word in ("--setting", one.name)]
     with web_server(tmp_path, *server) as web:
         row, folder = ask(web, tmp_path, _SERVER, "--insecure", "--pause", "0", *chosen)
@@ -91,7 +91,7 @@ def test_label(
 
 @pytest.mark.alone
 def test_http_1(tmp_path: Path, web_server: Callable[..., Any]) -> None:
-    """Without TLS it is HTTP/1.1 over one connection; whoever is asked is told what asks."""
+    """Without TLS it is HTTP/1.1 over one connection; requests identify their sender."""
     options = ("--setting", SETTINGS[0].name, "--contact", "me@example.com")
     with web_server(tmp_path, "nginx", "cubic", 200_000) as web:
         row, _ = ask(web, tmp_path, f"http://{_SERVER}", *options)
@@ -104,19 +104,19 @@ def test_http_1(tmp_path: Path, web_server: Callable[..., Any]) -> None:
 
 
 def test_too_many_connections(tmp_path: Path, web_server: Callable[..., Any]) -> None:
-    """A server that closes connections all the time is left after a few."""
+    """A server that keeps closing connections is left after a few."""
     options = ("--setting", SETTINGS[0].name, "--max-connections", "3")
     with web_server(tmp_path, "nginx", "cubic", 10_000) as web:
         _, (row,) = classified(web, f"http://{_SERVER}:8005", *options)
     assert (row["label"], row["kind"]) == (None, "connections"), row
     assert row["seconds"] < 15
     asked = [line.split(" ", 3) for line in (tmp_path / "asked").read_text().splitlines()]
-    # How many there are is looked at five times a second.
+    # The number of connections is checked five times a second.
     assert len({connection for _, _, connection, _ in asked}) < 12
 
 
 def test_no_label(tmp_path: Path, web_server: Callable[..., Any]) -> None:
-    """What cannot be classified has a row that says why, and never a label."""
+    """A server that cannot be classified has a row with the reason, and no label."""
     urls = {
         f"https://{_SERVER}:8001/": "slow",
         f"https://{_SERVER}:8002/": "closed",
@@ -138,7 +138,7 @@ def test_no_label(tmp_path: Path, web_server: Callable[..., Any]) -> None:
 
 
 def test_certificate(tmp_path: Path, web_server: Callable[..., Any]) -> None:
-    """A certificate that nobody has signed is an error, with what to do about it."""
+    """A self-signed certificate is an error with its remedy."""
     with web_server(tmp_path, "nginx", "cubic", 1000) as web:
         done = web.ccbench("classify", _SERVER)
     assert done.returncode == 1
