@@ -178,15 +178,18 @@ def program(
 
 @pytest.fixture
 def other_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give the kernel part of a cache that has the user's kernel tree, but no build.
+    """Give the kernel part of a cache that contains the user's kernel tree and current build.
 
     It lies in the user's cache, because a build makes hard links.
     """
-    tree = Path(installed().path.parents[1] / "current").resolve()
+    build = installed().path
+    tree = Path(build.parents[1] / "current").resolve()
     with tempfile.TemporaryDirectory(dir=cache_dir(), prefix="build-") as name:
         kernel = Path(name) / "kernel"
-        (kernel / "trees").mkdir(parents=True)
-        (kernel / "trees" / tree.name).symlink_to(tree)
+        for path in (tree, build):
+            folder = kernel / path.parent.name
+            folder.mkdir(parents=True)
+            (folder / path.name).symlink_to(path)
         (kernel / "current").symlink_to(f"trees/{tree.name}")
         monkeypatch.setenv("CCBENCH_CACHE", name)
         yield kernel

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -68,8 +69,8 @@ def test_one_store(scenario: Path, own_store: Path, count: int) -> None:
         return ccbench(scenario, "run", "scenario.toml", "-o", f"result-{number}")
 
     with ThreadPoolExecutor(count) as pool:
-        said = list(pool.map(one, range(count)))
-    assert all(line.startswith("0:") for line in said), said
+        output = list(pool.map(one, range(count)))
+    assert all(line.startswith("0:") for line in output), output
     assert len({digest(scenario / f"result-{number}") for number in range(count)}) == 1
     assert Store(own_store).usage().runs == 1
     assert not list(own_store.rglob(".*"))
@@ -84,16 +85,16 @@ def test_full(scenario: Path, own_store: Path, what: str) -> None:
     if what == "store":
         own_store.symlink_to(scenario / "small")
     before = on_small_disk(scenario / "small", "300k")
-    said = ccbench(scenario, "run", "scenario.toml", "-o", output, before=before, tmp=tmp)
+    printed = ccbench(scenario, "run", "scenario.toml", "-o", output, before=before, tmp=tmp)
     status = 2 if what == "workspace" else 1  # refused before the run starts
-    assert said.startswith(f"{status}: ccbench:"), said
-    assert "\n" not in said
-    assert "bug in ccbench" not in said
+    assert printed.startswith(f"{status}: ccbench:"), printed
+    assert "\n" not in printed
+    assert "bug in ccbench" not in printed
     full = {"store": own_store, "output": output, "workspace": scenario / "small"}
-    assert str(full[what]) in said
-    assert "make room there, or " in said
-    said = ccbench(scenario, "run", "scenario.toml", "-o", output, tmp=tmp)
-    assert said.startswith("0:"), said
+    assert str(full[what]) in printed
+    assert "make room there, or " in printed
+    printed = ccbench(scenario, "run", "scenario.toml", "-o", output, tmp=tmp)
+    assert printed.startswith("0:"), printed
     assert Run.load(scenario / output).scenario.flow_count == 2
 
 
@@ -113,10 +114,10 @@ def test_full_during_run(scenario: Path) -> None:
         text=True,
         check=False,
     )
-    said = ended.stderr.splitlines()[-1]
-    assert said.startswith("ccbench.base.errors.CcbenchError:")
-    assert "is full" in said
-    assert "make room there, or set TMPDIR" in said
+    output = ended.stderr.splitlines()[-1]
+    assert output.startswith("ccbench.base.errors.CcbenchError:")
+    assert "is full" in output
+    assert "make room there, or set TMPDIR" in output
 
 
 def test_read_only_cache(scenario: Path) -> None:
@@ -125,17 +126,19 @@ def test_read_only_cache(scenario: Path) -> None:
     before = ("unshare", "--mount", "sh", "-c", 'mount --bind -o ro "$0" "$0" && "$@"', str(cache))
     if subprocess.run([*before, "true"], capture_output=True, check=False).returncode:
         pytest.skip("mounting takes root")
-    said = ccbench(scenario, "run", "scenario.toml", before=before)
-    assert said.startswith("1: ccbench:"), said
-    assert "CCBENCH_CACHE" in said
-    assert "\n" not in said
+    output = ccbench(scenario, "run", "scenario.toml", before=before)
+    assert output.startswith("1: ccbench:"), output
+    assert "CCBENCH_CACHE" in output
+    assert "\n" not in output
 
 
 def test_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Modules are built and run in a home directory with spaces and non-ASCII letters."""
-    tree = Path(installed().path.parents[1] / "current").resolve()
+    current = installed().path
+    tree = Path(current.parents[1] / "current").resolve()
     home = tmp_path / _HOME
     (home / "spare").mkdir(parents=True)
+    own = shutil.copytree(Path(__file__).parent / "tcp_metronome", home / "tcp_metronome")
     monkeypatch.delenv("CCBENCH_CACHE", raising=False)
     script = f"""
 import os
@@ -150,7 +153,9 @@ kernel = build.kernels_dir()
 (kernel / "trees").mkdir(parents=True)
 (kernel / "trees" / {tree.name!r}).symlink_to({str(tree)!r})
 (kernel / "current").symlink_to("trees/" + {tree.name!r})
-build.os.link = build.os.symlink  # the tree may lie on another disk
+(kernel / "builds").mkdir()
+(kernel / "builds" / {current.name!r}).symlink_to({str(current)!r})
+build.os.link = build.shutil.copy2  # the tree may lie on another disk
 main()
 """
     (home / "szenario é.toml").write_text(SCENARIO)
@@ -161,6 +166,7 @@ main()
             **os.environ,
             "HOME": str(home),
             "XDG_CACHE_HOME": "",
+            "CCBENCH_MODULES": str(own),
             "TMPDIR": str(home / "spare"),
             "PYTHONPATH": f"{_ROOT}:{os.environ.get('PYTHONPATH', '')}",
         },

@@ -52,6 +52,7 @@ QUEUES = (
     "tbf",
 )
 
+_OWN = Path(__file__).parent / "tcp_metronome"
 INSTALLED = "from ccbench.emulate.kernel.source.build import installed; print(installed().version)"
 
 
@@ -104,7 +105,7 @@ class TestInstalled:
     def test_changed_module(
         self, other_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """After a change of a module only the modules are compiled again, not the kernel."""
+        """After a change of a module only this module is compiled again."""
         before = installed()
         sources = Path(shutil.copytree(guest_sources.sources_dir(), tmp_path / "kernel_modules"))
         with (sources / "link" / "main.c").open("a") as file:
@@ -114,17 +115,21 @@ class TestInstalled:
         assert b"test=changed" in after.module("ccbench_link").read_bytes()
         assert b"test=changed" not in before.module("ccbench_link").read_bytes()
         assert after.linux.samefile(before.linux)
+        same = {name for name in after.modules if after.module(name).samefile(before.module(name))}
+        assert same == {*after.modules} - {"ccbench_link"}
         assert after.version != before.version
         logs = {path.name.split("-")[0] for path in (other_cache / "logs").iterdir()}
         assert logs == {"modules"}
 
-    def test_side_by_side(self, other_cache: Path) -> None:
+    def test_side_by_side(self, other_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Several processes that need the modules at once all get them, compiled once."""
+        without = installed().version
+        monkeypatch.setenv("CCBENCH_MODULES", str(_OWN))
         command = [sys.executable, "-c", INSTALLED]
         processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
         versions = {process.communicate()[0].strip() for process in processes}
         assert versions == {installed().version}
-        assert [path.name for path in (other_cache / "builds").iterdir()] == list(versions)
+        assert {path.name for path in (other_cache / "builds").iterdir()} == {*versions, without}
         assert len(list((other_cache / "logs").iterdir())) == 1
 
 

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-MAKEFILE = """\
-VERSION = 6
+MAKEFILE = r"""VERSION = 6
 PATCHLEVEL = 12
 SUBLEVEL = 3
 EXTRAVERSION =
@@ -32,8 +31,10 @@ allnoconfig:
 
 modules:
 	@echo modules >>COUNT
-	@cd $(M) && for file in */Kbuild; do \
-		echo 'int ours;' | gcc -x c -c -o $${file%Kbuild}ours.ko -; done
+	@cd $(M) && for folder in $$(sed -n 's/^obj-m := //p' Kbuild); do \
+		name=$$(sed -n 's/^obj-m := \(.*\)\.o/\1/p' $$folder/Kbuild); \
+		gcc -c -o $$folder/$$name.ko $$folder/$$name.c && \
+		printf "0\t$${name}_symbol\t$(M)/$$folder$$name\tEXPORT_SYMBOL\t\n" >>Module.symvers; done
 """
 
 CCA = """
@@ -48,6 +49,16 @@ static int __init start(void)
 {
 	return tcp_register_congestion_control(&swift);
 }
+"""
+
+#: A congestion control that compiles without a kernel's headers.
+MODULE = f"""
+#define __init
+#define __read_mostly
+struct tcp_congestion_ops {{ const char *name; int *init; }};
+static int init[1];
+static int tcp_register_congestion_control(struct tcp_congestion_ops *ops) {{ return !ops; }}
+{CCA}
 """
 
 QDISC = """
@@ -75,7 +86,7 @@ SOURCES = {
     "um/ours.h": "/* ours */\n",
     "include/ccbench.h": "/* shared */\n",
     "link/Kbuild": "obj-m := ours.o\n",
-    "link/ours.c": CCA.replace("swift", "ours"),
+    "link/ours.c": MODULE.replace("swift", "ours"),
     "init/init.c": "int main(void)\n{\n\treturn 0;\n}\n",
 }
 

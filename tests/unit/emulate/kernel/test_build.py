@@ -16,7 +16,7 @@ from ccbench.emulate.kernel.command import BuildError
 from ccbench.emulate.kernel.source import build as building
 from ccbench.emulate.kernel.source import tree
 from ccbench.emulate.kernel.source.cached_kernels import prune
-from tests.unit.emulate.kernel.conftest import CCA, MAKEFILE, write
+from tests.unit.emulate.kernel.conftest import MAKEFILE, MODULE, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +61,7 @@ class TestBuild:
         assert "CONFIG_HZ=250\n" in built.linux.read_text()
         assert built.module("ours").is_file()
         assert subprocess.run([built.init], check=False).returncode == 0
-        names = ["build.json", "debug", "linux", "root"]
+        names = ["Module.symvers", "build.json", "debug", "linux", "root"]
         assert sorted(path.name for path in built.path.iterdir()) == names
         assert built.debug("ours").is_file()
 
@@ -84,11 +84,40 @@ class TestBuild:
         """After a change of a module `installed` rebuilds the modules, not the kernel."""
         built = building.build(kernel)
         count()
-        write(sources, {"link/ours.c": CCA.replace("swift", "changed")})
+        write(sources, {"link/ours.c": MODULE.replace("swift", "changed")})
         changed = building.installed()
         assert count() == ["modules"]
         assert changed.ccas == ("changed", "swift")
         assert changed.version != built.version
+
+    def test_unchanged_modules(
+        self, kernel: Path, sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Unchanged modules are linked to, with their symbols; a user's are always compiled."""
+        own = {"Kbuild": "obj-m := mine.o\n", "mine.c": MODULE}
+        monkeypatch.setenv("CCBENCH_MODULES", str(write(tmp_path / "own", own)))
+        write(sources, {"flows/Kbuild": "obj-m := other.o\n", "flows/other.c": MODULE})
+        built = building.build(kernel)
+        write(sources, {"link/ours.c": MODULE.replace("swift", "changed")})
+        changed = building.installed()
+        linked = {
+            name: all(
+                getattr(changed, kind)(name).samefile(getattr(built, kind)(name))
+                for kind in ("module", "debug")
+            )
+            for name in changed.modules
+        }
+        assert linked == {"mine": False, "other": True, "ours": False}
+        symbols = (changed.path / "Module.symvers").read_text().splitlines()
+        modules = ["flows/other", "link/ours", "own/mine"]
+        assert sorted(line.split("\t")[2] for line in symbols) == modules
+
+    @pytest.mark.parametrize("file", ["include/ccbench.h", "link/ours.h"])
+    def test_changed_header(self, kernel: Path, sources: Path, file: str) -> None:
+        """Modules are compiled again after a change of their headers or of the common ones."""
+        built = building.build(kernel)
+        write(sources, {file: "/* changed */\n"})
+        assert not building.installed().module("ours").samefile(built.module("ours"))
 
     def test_changed_configuration(
         self, kernel: Path, sources: Path, count: Callable[[], list[str]]
@@ -123,7 +152,9 @@ class TestBuild:
         makefile = (kernel / "Makefile").read_text()
         write(kernel, {"Makefile": makefile.replace("CONFIG) .config", "CONFIG) >.config")})
         write(sources, {"um.config": "CONFIG_NET=y\nCONFIG_INET=y\nCONFIG_TTY=y\n"})
-        with pytest.raises(InputError, match="does not support the options CONFIG_NET, CONFIG_INET "):
+        with pytest.raises(
+            InputError, match="does not support the options CONFIG_NET, CONFIG_INET "
+        ):
             building.build(kernel)
 
     @pytest.mark.usefixtures("sources")

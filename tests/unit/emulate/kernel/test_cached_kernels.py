@@ -49,7 +49,7 @@ class TestKept:
         built["current"] = building.build(kernel, hz=1000)
         (built["damaged"].path / "build.json").write_text("{")
         held = locked(built["used"].path, shared=True)
-        states = {one.path.name: one.state for one in cached_kernels() if one.kind == "build"}
+        states = {item.path.name: item.state for item in cached_kernels() if item.kind == "build"}
         expected = {"used": "running", "old": "old", "damaged": "damaged"}
         expected |= {"other": "newest", "current": "current"}
         assert states == {built[text].version: state for text, state in expected.items()}
@@ -76,7 +76,7 @@ class TestKept:
             check=True,
         ).stdout.split()[::2]
         own = sum(path.stat().st_blocks * 512 for path in (folder / "trees", folder / "builds"))
-        assert sum(one.size_bytes for one in cached_kernels()) == sum(map(int, counted)) - own
+        assert sum(item.size_bytes for item in cached_kernels()) == sum(map(int, counted)) - own
 
     @pytest.mark.usefixtures("sources")
     def test_commands(self, kernel: Path) -> None:
@@ -90,7 +90,7 @@ class TestKept:
         assert rows[slow.version] == "damaged"
         assert rows[fast.version] == "current"
         pruned = CliRunner().invoke(cli.program, ["kernel", "prune", "--json"])
-        assert [Path(one["path"]) for one in json.loads(pruned.stdout)["kernels"]] == [slow.path]
+        assert [Path(item["path"]) for item in json.loads(pruned.stdout)["kernels"]] == [slow.path]
 
     @pytest.mark.usefixtures("sources")
     def test_held(self, kernel: Path) -> None:
@@ -98,7 +98,7 @@ class TestKept:
         built = building.build(kernel)
         building.hold(built)
         building.hold(built)
-        assert {one.state for one in cached_kernels() if one.kind == "build"} == {"running"}
+        assert {item.state for item in cached_kernels() if item.kind == "build"} == {"running"}
         os.close(building._held.pop(built.path))
         shutil.rmtree(built.path)
         with pytest.raises(MissingRequirement, match="was removed just now; run the command again"):

@@ -9,7 +9,7 @@ import pytest
 
 from ccbench.base.errors import EngineError
 from ccbench.emulate.kernel.boot import crash
-from ccbench.emulate.kernel.boot.crash import Crash, Place, store_console, source_line
+from ccbench.emulate.kernel.boot.crash import Crash, Place, source_line, store_console
 from ccbench.emulate.kernel.boot.ending import failure
 from ccbench.emulate.kernel.source.build import KernelBuild
 
@@ -68,22 +68,22 @@ def crashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class TestCrash:
     def test_pointer(self) -> None:
         """The crashing instruction comes first, then its callers, and last the waiting tasks."""
-        found = Crash.read(POINTER.splitlines())
-        assert found is not None
-        assert "a bad pointer, 0x8" == found.cause
+        actual = Crash.read(POINTER.splitlines())
+        assert actual is not None
+        assert "a bad pointer, 0x8" == actual.cause
         assert ["mine_do", "mine_ssthresh", "tcp_ack", "waits"] == [
-            place.function for place in found.places
+            place.function for place in actual.places
         ]
         assert Place(function="mine_do", offset=0x2F, size=0x340, module="tcp_mine") == (
-            found.culprit
+            actual.culprit
         )
 
     def test_bug(self) -> None:
         """Entries above panic() on the stack belong to earlier calls and are dropped."""
-        found = Crash.read(BUG.splitlines())
-        assert found is not None
-        assert ["mine_do"] == [place.function for place in found.places]
-        assert "a call of BUG()" == found.cause
+        actual = Crash.read(BUG.splitlines())
+        assert actual is not None
+        assert ["mine_do"] == [place.function for place in actual.places]
+        assert "a call of BUG()" == actual.cause
 
     def test_none(self) -> None:
         """A console without a crash yields none."""

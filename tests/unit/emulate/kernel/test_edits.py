@@ -45,5 +45,5 @@ class TestApplyEdits:
     def test_only_user_mode(self) -> None:
         """Only user mode is edited: TCP and the qdiscs are unmodified Linux."""
         touched = [edit.file for edit in EDITS] + list(ADDITIONS)
-        ours = ("arch/um/", "arch/x86/um/")
-        assert [] == [file for file in touched if not file.startswith(ours)]
+        measured = ("arch/um/", "arch/x86/um/")
+        assert [] == [file for file in touched if not file.startswith(measured)]

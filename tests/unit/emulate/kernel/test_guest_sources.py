@@ -57,13 +57,13 @@ class TestOwnModules:
         folder = tmp_path / "tcp_mine"
         write(folder, {rules: "obj-m := tcp_mine.o\n", "tcp_mine.c": "text\n"})
         monkeypatch.setenv("CCBENCH_MODULES", f"{folder}:")
-        found = guest_sources.find_sources()
-        assert found == guest_sources.Sources(sources, (folder,))
-        ours = guest_sources.Sources(sources)
-        added = {str(path) for path in set(found.files()) - set(ours.files())}
+        actual = guest_sources.find_sources()
+        assert actual == guest_sources.Sources(sources, (folder,))
+        measured = guest_sources.Sources(sources)
+        added = {str(path) for path in set(actual.files()) - set(measured.files())}
         assert added == {"tcp_mine/Kbuild", "tcp_mine/tcp_mine.c"}
-        assert "text\n" in list(found.module_texts())
-        assert found.digest() != ours.digest()
+        assert "text\n" in list(actual.module_texts())
+        assert actual.digest() != measured.digest()
 
     @pytest.mark.usefixtures("sources")
     def test_other_encoding(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

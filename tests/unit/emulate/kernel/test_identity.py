@@ -221,9 +221,9 @@ class TestScenarios:
     def test_kernel_parameters(self) -> None:
         """The kernel's command line counts, as do parameters of loaded modules."""
         for name in ("tcp_cubic.beta", "tcp_rapid.tolerance"):
-            one, other = ({name: value} for value in (64, 65))
-            assert identity(scenario(module_parameters=one)) != identity(
-                scenario(module_parameters=other)
+            first, second = ({name: value} for value in (64, 65))
+            assert identity(scenario(module_parameters=first)) != identity(
+                scenario(module_parameters=second)
             )
 
 
@@ -231,8 +231,8 @@ class TestEngine:
     def test_kernel(self) -> None:
         """Another kernel build or another set of modules changes the identity."""
         others = [replace(KERNEL, version="0" * 16), replace(KERNEL, modules=KERNEL.modules[:2])]
-        found = {KernelEngine(kernel).identity(scenario()) for kernel in (KERNEL, *others)}
-        assert 3 == len(found)
+        actual = {KernelEngine(kernel).identity(scenario()) for kernel in (KERNEL, *others)}
+        assert 3 == len(actual)
 
     def test_place(self) -> None:
         """The kernel's folder does not matter."""
@@ -271,13 +271,13 @@ class TestEngine:
         """Each single flow has the start time of the scenario's table, including noise."""
         noisy = replace(RICH, noise=Noise(start_spread_ms=40))
         header = protocol.FLOWS_HEADER.itemsize
-        for one in (RICH, noisy):
-            content = KernelEngine(KERNEL).guest_input(one).files["flows.bin"]
+        for item in (RICH, noisy):
+            content = KernelEngine(KERNEL).guest_input(item).files["flows.bin"]
             starts_ns = [
                 int.from_bytes(content[at : at + 8], "little")
                 for at in range(header, len(content), protocol.FLOW_SPEC.itemsize)
             ]
-            assert (one.flow_table()["start_s"] * 1e9).round().tolist() == starts_ns
+            assert (item.flow_table()["start_s"] * 1e9).round().tolist() == starts_ns
         assert (MAX_BITRATES,) == protocol.FLOW_SPEC["ladder_kbps"].shape
 
     def test_old_runs(self, tmp_path: Path) -> None:

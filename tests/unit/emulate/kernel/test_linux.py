@@ -156,7 +156,7 @@ class TestFetch:
 
     def test_failure(self, on_path: Callable[[str, str], None], tmp_path: Path) -> None:
         """If the download fails, the error repeats apt's message, and no files remain."""
-        with pytest.raises(MissingRequirement, match="says: E: no network;"):
+        with pytest.raises(MissingRequirement, match="failed: E: no network;"):
             self.fetch(
                 on_path, tmp_path, "linux-source-6.12", get="echo 'E: no network' >&2; exit 100"
             )

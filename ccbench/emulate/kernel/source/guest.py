@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compilation of the guest: modules and init, against a kernel tree."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from ccbench.emulate.kernel.command import BuildError
+from ccbench.emulate.kernel.source.guest_sources import HEADERS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ccbench.emulate.kernel.command import Builder
+    from ccbench.emulate.kernel.source.guest_sources import Sources
+
+__all__ = ["COMPILED_IN", "CompiledModules", "compile_guest"]
+
+#: Name of the temporary build folder in the modules' debugging information.
+COMPILED_IN = "/modules"
+
+#: Mount points in the guest's root.
+_MOUNT_POINTS = ("dev", "host", "proc", "run", "sys", "tmp")
+
+#: The file with the symbols that the modules export: modpost's name for it.
+_SYMBOLS = "Module.symvers"
+
+#: Names of compiled modules by the source folder from which they come.
+CompiledModules: TypeAlias = "dict[str, list[str]]"
+
+
+def compile_guest(
+    tree: Path,
+    sources: Sources,
+    folder: Path,
+    builder: Builder,
+    unchanged: Mapping[str, tuple[Path, list[str]]],
+) -> CompiledModules:
+    """Compile the modules and the init, and create the guest's root folder.
+
+    Parameters
+    ----------
+    tree : Path
+        A compiled kernel tree.
+    sources : Sources
+        The sources; nothing is written to their folders.
+    folder : Path
+        Output folder: of ``root``, with ``init``, ``modules/*.ko`` and empty mount points; of
+        ``debug``, with the modules before ``strip`` removed debugging information; and of the
+        modules' exported symbols.
+    builder : Builder
+        Runs the compilers.
+    unchanged : mapping of str to (Path, list of str)
+        Source folders that are compiled already: the output folder of an earlier call for the same
+        tree, and the names of the modules. They are linked to, not compiled.
+
+    Returns
+    -------
+    dict
+        The names of the modules of each source folder, sorted.
+
+    Raises
+    ------
+    BuildError
+        If something does not compile.
+    """
+    root = folder / "root"
+    (folder / "debug").mkdir()
+    for name in ("modules", *_MOUNT_POINTS):
+        (root / name).mkdir(parents=True)
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        work = Path(temporary)
+        for target, file in sources.files().items():
+            (work / target).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, work / target)
+        folders = sorted(file.parent.name for file in work.glob("*/Kbuild"))
+        linked = {name: unchanged[name] for name in folders if name in unchanged}
+        for name, (earlier, modules) in linked.items():
+            _link(name, earlier, modules, folder)
+        changed = [name for name in folders if name not in linked]
+        compiled = _compile(tree, work, changed, folder, builder) if changed else {}
+        init = sorted(str(file) for file in work.glob("init/*.c"))
+        builder.run(
+            ["gcc", "-O2", "-static", "-o", str(root / "init"), f"-I{work / HEADERS}", *init],
+            purpose="compiling the guest's init",
+            folder=work,
+        )
+    return compiled | {name: modules for name, (_, modules) in linked.items()}
+
+
+def _link(name: str, earlier: Path, modules: list[str], folder: Path) -> None:
+    """Add the modules of a source folder, and their symbols, from the earlier output folder."""
+    for module in modules:
+        for file in (f"debug/{module}.ko", f"root/modules/{module}.ko"):
+            os.link(earlier / file, folder / file)
+    with (folder / _SYMBOLS).open("a", encoding="utf-8") as symbols:
+        lines = (earlier / _SYMBOLS).read_text(encoding="utf-8").splitlines(keepends=True)
+        symbols.writelines(line for line in lines if line.split("\t")[2].startswith(f"{name}/"))
+
+
+def _compile(
+    tree: Path, work: Path, names: list[str], folder: Path, builder: Builder
+) -> CompiledModules:
+    """Compile the modules of source folders in `work` and add them to the output folder."""
+    # A single build of all modules resolves symbols between them and starts make only once.
+    (work / "Kbuild").write_text(
+        f"subdir-ccflags-y := -g -ffile-prefix-map={work}={COMPILED_IN} -I{work / HEADERS}\n"
+        f"obj-m := {' '.join(f'{name}/' for name in names)}\n"
+    )
+    symbols = folder / _SYMBOLS
+    symbols.touch()
+    try:
+        builder.make(
+            f"M={work}",
+            f"KBUILD_EXTRA_SYMBOLS={symbols}",
+            "modules",
+            purpose="compiling the kernel modules",
+            tree=tree,
+        )
+    except BuildError as error:
+        # The errors name copies of the sources in a temporary folder.
+        raise BuildError(str(error).replace(f"{work}/", "")) from error
+    with symbols.open("a", encoding="utf-8") as file:
+        file.write((work / _SYMBOLS).read_text(encoding="utf-8").replace(f"{work}/", ""))
+    compiled = {name: sorted(path.stem for path in work.glob(f"{name}/*.ko")) for name in names}
+    for path in work.glob("*/*.ko"):
+        builder.run(
+            ["strip", "--strip-debug", "-o", str(folder / "root/modules" / path.name), str(path)],
+            purpose=f"stripping {path.name}",
+            folder=work,
+        )
+        shutil.copyfile(path, folder / "debug" / path.name)
+    return compiled
