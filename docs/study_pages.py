@@ -76,8 +76,8 @@ def pages() -> list[Path]:
 
 def results() -> dict[str, Result]:
     """Return the results of all studies by name, in the order of the files."""
-    found = (json.loads(_text(path)) for path in sorted((STUDIES / "results").glob("*.json")))
-    return {result["study"]: result for result in found}
+    documents = (json.loads(_text(path)) for path in sorted((STUDIES / "results").glob("*.json")))
+    return {result["study"]: result for result in documents}
 
 
 def published_figures() -> list[PublishedFigure]:
@@ -170,7 +170,11 @@ def _summary(of: Iterable[Result]) -> str:
 
 def _counts(of: Iterable[Result]) -> Counter[tuple[str, str]]:
     """Return the number of comparisons by kind and verdict."""
-    return Counter((one["kind"], one["verdict"]) for result in of for one in result["comparisons"])
+    return Counter(
+        (comparison["kind"], comparison["verdict"])
+        for result in of
+        for comparison in result["comparisons"]
+    )
 
 
 def _counted(title: str, studies: int, counts: Counter[tuple[str, str]]) -> str:

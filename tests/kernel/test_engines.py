@@ -78,7 +78,7 @@ CASES: dict[str, list[Scenario]] = {
 def table() -> dict[str, dict[str, str]]:
     """Return the cells of the page's second table by engine and row."""
     page = (DOCS / "engines.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^\| (.*) \|$", page.partition("## What each can run")[2], re.MULTILINE)
+    lines = re.findall(r"^\| (.*) \|$", page.partition("## Capabilities")[2], re.MULTILINE)
     _, *engines = (name.strip("` ") for name in lines[0].split("|"))
     rows = ([cell.strip() for cell in line.split("|")] for line in lines[2:])
     return {row[0]: dict(zip(engines, row[1:], strict=True)) for row in rows}
@@ -109,5 +109,5 @@ def test_engine(engine: str) -> None:
     documented_cells = {
         what: row[engine] for what, row in table().items() if row[engine] != "by build"
     }
-    actual = {what: {can(engine, one) for one in CASES[what]} for what in documented_cells}
+    actual = {what: {can(engine, case) for case in CASES[what]} for what in documented_cells}
     assert {what: {word} for what, word in documented_cells.items()} == actual
