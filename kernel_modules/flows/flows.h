@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The traffic, made and drained in the kernel: no system call is made for it,
- * which in a guest of User-Mode Linux would cost a hundred times the packet.
+ * Traffic that is generated and received in the kernel, without system calls: in a guest of
+ * User-Mode Linux, these would cost a hundred times as much as the packet.
  *
- * Timers run in softirq context and may not use sockets, so whatever happens
- * to a flow is done by its work item; it looks at the flow to see what is due.
+ * Timers run in softirq context and must not use sockets, so all actions of a flow are done
+ * by its work item, which inspects the flow.
  */
 #ifndef _CCBENCH_FLOWS_H
 #define _CCBENCH_FLOWS_H
@@ -18,25 +18,25 @@
 #include "random_stream.h"
 
 #define SENDER_ADDRESS		0x0a000001	/* 10.0.0.1 */
-#define RECEIVER_ADDRESS	0x0a000002	/* 10.0.0.2 and, for more flows, those after it */
+#define RECEIVER_ADDRESS	0x0a000002	/* 10.0.0.2; more flows: 10.0.0.3, ... */
 
 #define UNLIMITED		U64_MAX
 
 /*
- * Timers that only observe do so in the interrupt itself. Each run of the softirq
- * of timers ends the wait of those that have slack (TCP's compressed ACKs), so
- * how often flows are sampled would change what they do.
+ * Timers that only observe run in the interrupt itself. Each softirq of timers also runs
+ * timers within their slack (compressed ACKs of TCP), so that sampling in softirq context
+ * would change the behaviour of flows.
  */
 #define OBSERVER_MODE		HRTIMER_MODE_ABS_HARD
 
-/* CCBENCH_VIDEO: what its player knows, and how much of a request its server has. */
+/* CCBENCH_VIDEO: state of the player, and of the request at the server. */
 struct video {
-	u64 segment_bytes;		/* of the segment that it has asked for */
-	u64 asked_bytes;		/* of all of them */
+	u64 segment_bytes;		/* of the requested segment */
+	u64 asked_bytes;		/* of all requested segments */
 	u64 asked_ns;
-	u64 played_out_ns;		/* when it has played all that it has */
-	u64 rate_bps[3];		/* at which the last segments came */
-	u32 segments;			/* that came */
+	u64 played_out_ns;		/* end of playback of the buffer */
+	u64 rate_bps[3];		/* throughput of the last segments */
+	u32 segments;			/* received */
 	u32 request_bytes;
 	bool is_due;
 };
@@ -50,33 +50,33 @@ struct flow {
 	struct socket *tx;
 	struct work_struct work;
 	struct hrtimer timer;		/* produces data, or a packet */
-	u64 produced;			/* bytes (UDP: packets) not yet sent */
-	u64 timer_rest;			/* what the timer's rounding left over */
+	u64 produced;			/* unsent bytes (UDP: packets) */
+	u64 timer_rest;			/* rounding error of the timer */
 	struct random_stream gaps;	/* CCBENCH_POISSON */
 	const struct ccbench_message *messages;
-	u32 due_messages;		/* those whose time has come */
+	u32 due_messages;		/* number of due messages */
 	bool on;			/* CCBENCH_ONOFF */
 	bool stop;
-	bool closed;			/* nothing more will be sent */
+	bool closed;			/* end of sending */
 
 	/* The receiving application. */
 	struct socket *rx;
 	struct work_struct rx_work;
 	u64 delivered_bytes;
 	s64 end_ns;
-	u32 done_messages;		/* those that have arrived */
-	u64 done_bytes;			/* of them */
+	u32 done_messages;		/* number of complete messages */
+	u64 done_bytes;			/* of complete messages */
 	struct video video;
 
-	/* CCBENCH_SERVED: the sockets of the programs at both ends, once connected. */
+	/* CCBENCH_SERVED: sockets of the programs at both ends, once connected. */
 	struct sock *server;
 	struct sock *client;
 
-	/* Of the sender's socket, kept when it goes. */
+	/* Counters of the sender's socket, stored before it is closed. */
 	u64 sent_bytes;
 	u32 retransmits;
 
-	struct list_head sampled;	/* while it is */
+	struct list_head sampled;	/* entry in the list of sampled flows */
 };
 
 /* ---- main.c ---- */
@@ -88,7 +88,7 @@ extern struct page *zeroes;
 
 struct flow *flow_of_mark(u32 mark);
 void flow_fail(struct flow *flow, int error);
-/* Sets the flow's timer to the time in ns since the start of the experiment. */
+/* Starts the timer of a flow for a time in ns since the start of the experiment. */
 void flow_timer_start(struct flow *flow, u64 time_ns);
 
 static inline bool flow_is_udp(const struct flow *flow)
@@ -101,7 +101,7 @@ static inline bool flow_is_served(const struct flow *flow)
 	return flow->spec->kind == CCBENCH_SERVED;
 }
 
-/* The TCP socket that sends, if there is one now. */
+/* Current TCP socket of the sender, or NULL. */
 static inline struct sock *flow_sender(const struct flow *flow)
 {
 	return flow->tx ? flow->tx->sk : flow->server;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What happens when, and how it is set up.
+ * Setup and course of the experiment.
  *
- * /proc/ccbench/flows takes the description of the traffic (struct
- * ccbench_flows_header and what follows it), once. Reading it runs the
- * experiment and returns when its time is over and its results are written.
+ * /proc/ccbench/flows takes the description of the traffic (struct ccbench_flows_header and
+ * the following data), once. Reading it runs the experiment and returns after its end, when
+ * the results are written.
  *
- * As the path, the traffic is never taken down: the guest ends instead.
+ * As the path, the traffic is never destroyed; the guest ends instead.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -19,9 +19,9 @@
 #include "compat.h"
 #include "flows.h"
 
-/* From the read that starts the experiment to its time 0. */
+/* Time from the read that starts the experiment to its time 0. */
 #define LEAD_NS		NSEC_PER_MSEC
-/* How often the host is told how far the experiment is: so often, or more often. */
+/* Minimum number of progress reports to the host. */
 #define PROGRESS_STEPS	256
 #define LONGEST_STEP_NS	NSEC_PER_SEC
 
@@ -30,7 +30,7 @@ u32 flow_count;
 struct workqueue_struct *flow_queue;
 struct page *zeroes;
 
-/* A flow starts, or stops. */
+/* Start or stop of a flow. */
 struct event {
 	u64 time_ns;
 	struct flow *flow;
@@ -66,7 +66,7 @@ static void flow_work(struct work_struct *work)
 {
 	struct flow *flow = container_of(work, struct flow, work);
 
-	/* It may start and stop at one instant. */
+	/* A flow may start and stop at the same time. */
 	if (!flow->tx && flow->stop)
 		flow->closed = true;
 	if (flow->closed)
@@ -79,7 +79,7 @@ static void flow_work(struct work_struct *work)
 		tcp_work(flow);
 }
 
-/* ---- the course of the experiment ------------------------------------- */
+/* ---- course of the experiment ----------------------------------------- */
 
 static enum hrtimer_restart event_tick(struct hrtimer *timer)
 {
@@ -149,12 +149,12 @@ static void start(void)
 	sample_start();
 	hrtimer_start(&event_timer, epoch, HRTIMER_MODE_ABS_SOFT);
 	hrtimer_start(&progress_timer, epoch, OBSERVER_MODE);
-	/* Just after the last sample, which may be due at the same instant. */
+	/* Just after the last sample, which may be due at the same time. */
 	hrtimer_start(&end_timer, ktime_add_ns(epoch, duration_ns + NSEC_PER_USEC),
 		      HRTIMER_MODE_ABS_SOFT);
 }
 
-/* ---- setting up ------------------------------------------------------- */
+/* ---- setup ------------------------------------------------------------ */
 
 static int compare_events(const void *a, const void *b)
 {
@@ -162,7 +162,7 @@ static int compare_events(const void *a, const void *b)
 
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
-	/* At one instant in the order of the flows: sort() is not stable. */
+	/* Events of one time are in the order of flows; sort() is not stable. */
 	if (x->flow != y->flow)
 		return x->flow < y->flow ? -1 : 1;
 	return x->stop - y->stop;
@@ -186,7 +186,7 @@ static int create_events(void)
 	return 0;
 }
 
-/* What would divide by zero, or never let time pass. */
+/* Detects specifications that divide by zero, or never advance time. */
 static bool is_impossible(const struct ccbench_flow_spec *spec)
 {
 	switch (spec->kind) {
@@ -284,7 +284,7 @@ static ssize_t flows_write(struct file *file, const char __user *from, size_t by
 
 	if (flows)
 		return -EBUSY;
-	/* The specifications stay where they are. */
+	/* Not freed, because the specifications are used in place. */
 	description = vmemdup_user(from, bytes);
 	if (IS_ERR(description))
 		return PTR_ERR(description);
@@ -292,9 +292,8 @@ static ssize_t flows_write(struct file *file, const char __user *from, size_t by
 }
 
 /*
- * Has memory ever been so short that the kernel looked for some to reclaim? In
- * softirq context packets are then lost without a word, which must not look
- * like a result.
+ * Returns true if the kernel has ever had to reclaim memory. In softirq context packets are
+ * then lost silently, which must not look like a result.
  */
 static bool memory_was_short(void)
 {
@@ -321,7 +320,7 @@ static const struct proc_ops flows_proc_ops = {
 static int __init flows_init(void)
 {
 	zeroes = alloc_page(GFP_KERNEL | __GFP_ZERO);
-	/* One worker: what is due at one instant is done in the order it came up. */
+	/* One worker, so that work of one time is done in order. */
 	flow_queue = alloc_ordered_workqueue("ccbench", WQ_HIGHPRI);
 	if (!zeroes || !flow_queue)
 		return -ENOMEM;
@@ -332,5 +331,5 @@ static int __init flows_init(void)
 }
 module_init(flows_init);
 
-MODULE_DESCRIPTION("Traffic made and drained in the kernel");
+MODULE_DESCRIPTION("Traffic generated and received in the kernel");
 MODULE_LICENSE("GPL");

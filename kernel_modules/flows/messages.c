@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A connection that stays open for many short flows. Each of them is a message: when
- * its time has come, its bytes follow those that the connection still has to send.
+ * Several short flows over one connection. Each is a message: at its time, its bytes are
+ * appended to those that the connection still has to send.
  */
 #include "flows.h"
 
@@ -15,7 +15,7 @@ int messages_init(void)
 	return PTR_ERR_OR_ZERO(log);
 }
 
-/* Hands the messages that are due to the socket, and waits for the next. */
+/* Produces the due messages, and waits for the next one. */
 void messages_due(struct flow *flow)
 {
 	const struct ccbench_message *message;
@@ -33,7 +33,7 @@ void messages_due(struct flow *flow)
 	queue_work(flow_queue, &flow->work);
 }
 
-/* The receiver has read: have any messages arrived as a whole? */
+/* Records messages that are complete after the receiver has read. */
 void messages_delivered(struct flow *flow)
 {
 	struct ccbench_message_record *r;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The state of every flow, at multiples of the sampling interval. */
+/* Samples of the state of every flow, at multiples of the sampling interval. */
 #include <linux/inet_diag.h>
 #include <net/sock.h>
 #include <net/tcp.h>
@@ -30,7 +30,7 @@ static void sample_tcp(struct ccbench_flow_record *r, const struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	unsigned long pacing_rate = READ_ONCE(sk->sk_pacing_rate);
 
-	/* The socket's "no limit" is everybody's 0. */
+	/* 0 represents the socket's "no limit". */
 	r->pacing_rate_bps = pacing_rate == ~0UL ? 0 : pacing_rate * BITS_PER_BYTE;
 	r->cwnd_packets = tcp_snd_cwnd(tp);
 	r->ssthresh_packets = tp->snd_ssthresh;
@@ -69,7 +69,7 @@ static void sample_all(u64 time_ns)
 
 	list_for_each_entry_safe(flow, next, &sampled, sampled) {
 		sample(flow, time_ns);
-		/* A closed flow counts until its last packets have left the path. */
+		/* A closed flow is sampled until its last packets have left the path. */
 		if (flow->closed && !ccbench_path_counters(flow->id)->packets)
 			list_del(&flow->sampled);
 	}
@@ -77,7 +77,7 @@ static void sample_all(u64 time_ns)
 
 static enum hrtimer_restart sample_timer(struct hrtimer *t)
 {
-	/* The clock may tell a moment less than when the timer was due. */
+	/* The clock may be slightly behind the due time of the timer. */
 	sample_all((ccbench_now_ns() + interval_ns / 2) / interval_ns * interval_ns);
 	hrtimer_add_expires_ns(t, interval_ns);
 	return HRTIMER_RESTART;
@@ -90,7 +90,7 @@ void sample_add(struct flow *flow)
 	local_irq_enable();
 }
 
-/* The end of the experiment, where it is no multiple of the interval. */
+/* Samples the end of the experiment if it is not a multiple of the interval. */
 void sample_last(u64 duration_ns)
 {
 	hrtimer_cancel(&timer);

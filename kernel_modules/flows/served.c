@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TCP flows between programs: a server sends to a client that asks it.
+ * TCP flows between programs: a server sends to a client on request.
  *
- * The programs make and close the sockets; we mark what the server sends with
- * the number of the flow, choose its CCA, and look on. A server listens on a
- * port of its own for each flow, so that a connection's listener says to which
- * flow it belongs: what is set there, a connection takes from it.
+ * The programs create and close the sockets; this file marks the packets of the server with
+ * the number of the flow, selects its CCA, and observes. A server has a listener with its own
+ * port per flow, which identifies the flow of a connection: connections inherit the settings
+ * of their listener.
  */
 #include <linux/in.h>
 #include <net/inet_hashtables.h>
@@ -14,11 +14,11 @@
 
 #include "flows.h"
 
-#define FIRST_PORT	8000	/* and, for more flows, those after it; http.py has it too */
+#define FIRST_PORT	8000	/* and, for more flows, the following ones; as in web.py */
 
 static void (*usual_state_change)(struct sock *sk);
 
-/* The socket of a host that packets from one address to another go to; held. */
+/* Returns the socket of a host for packets between two addresses, with a reference. */
 static struct sock *find_socket(struct net *net, __be32 from, __be16 from_port,
 				__be32 to, __be16 to_port)
 {
@@ -34,7 +34,7 @@ static struct sock *find_client(const struct sock *server)
 			   inet->inet_daddr, inet->inet_dport);
 }
 
-/* Of the server's sockets, which have it from their listener. */
+/* Callback of the server's sockets, inherited from their listener. */
 static void server_state_change(struct sock *sk)
 {
 	struct flow *flow = flow_of_mark(sk->sk_mark);
@@ -44,7 +44,7 @@ static void server_state_change(struct sock *sk)
 		flow->server = sk;
 		flow->client = find_client(sk);
 	} else if (flow && flow->server == sk && !flow->stop) {
-		/* The flow should have gone on. */
+		/* The flow ended early. */
 		flow_fail(flow, -(sk->sk_err ?: ECONNRESET));
 	}
 	usual_state_change(sk);
@@ -68,7 +68,7 @@ int served_listen(struct flow *flow)
 	return err;
 }
 
-/* How much the client has read. */
+/* Updates the bytes that the client has read. */
 void served_collect(struct flow *flow)
 {
 	const struct tcp_sock *tp;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* TCP flows: bulk, a number of bytes, application-limited, on and off; see also messages.c, video.c. */
+/* TCP flows: bulk, fixed size, application-limited, on-off; see also messages.c, video.c. */
 #include <linux/in.h>
 #include <linux/math64.h>
 #include <net/sock.h>
@@ -9,22 +9,21 @@
 #include "flows.h"
 
 #define FIRST_PORT	5001
-/* What an application passes to one send(2); iperf3's default. */
+/* Size of a send(2) of the application; the default of iperf3. */
 #define WRITE_BYTES	(128 * 1024)
-/* An application-limited flow produces about a segment, but not more often. */
+/* An application-limited flow produces about a segment per tick; shortest tick. */
 #define SEGMENT_BYTES	1448
 #define SHORTEST_TICK_NS	NSEC_PER_MSEC
 #define MAX_LISTENERS	64
 /*
- * There are 64512 ports for the flows to one address, and the search for a free
- * one takes long when the half that Linux prefers is used up. The addresses are
- * set up in plan.py.
+ * There are 64512 ports for the flows to one address, and the search for a free port is slow
+ * once the half that Linux prefers is in use. plan.py sets up the addresses.
  */
 #define FLOWS_PER_ADDRESS	25000
 
 /*
- * Connections are accepted by a socket that uses the flow's own CCA: some
- * (dctcp) need it at both ends, and a child takes it from its listener.
+ * One listener per CCA: some (dctcp) are required at both ends, and a connection inherits the
+ * CCA of its listener.
  */
 static struct listener {
 	char cca[CCBENCH_CCA_MAX];
@@ -54,11 +53,11 @@ static void rx_data_ready(struct sock *sk)
 
 	switch (flow->spec->acks) {
 	case CCBENCH_ACKS_DELAYED:
-		/* Reading acknowledges at once what was pushed, but not in a dialogue. */
+		/* Reading acknowledges data with PSH immediately, except in interactive sessions. */
 		inet_csk_enter_pingpong_mode(sk);
 		break;
 	case CCBENCH_ACKS_EVERY:
-		/* The next packet finds quick ACKs left, whatever this one has used up. */
+		/* Replenish quick ACKs for the next packet. */
 		inet_csk(sk)->icsk_ack.quick = TCP_MAX_QUICKACKS;
 		break;
 	}
@@ -83,7 +82,7 @@ static void rx_state_change(struct sock *sk)
 		queue_work(flow_queue, &flow->rx_work);
 }
 
-/* The sender has closed: so do we. Or a video's player has something to ask for. */
+/* Closes the connection after the sender, or handles a request of a video player. */
 void tcp_rx_work(struct work_struct *work)
 {
 	struct flow *flow = container_of(work, struct flow, rx_work);
@@ -104,7 +103,7 @@ static void accept_one(struct socket *sock)
 	struct flow *flow;
 
 	lock_sock(sk);
-	/* The first packet's mark, which tcp_fwmark_accept hands on. */
+	/* tcp_fwmark_accept copies the mark of the first packet. */
 	flow = flow_of_mark(sk->sk_mark);
 	if (!flow || flow->rx) {
 		release_sock(sk);
@@ -176,7 +175,7 @@ int tcp_listen_for(const char *cca)
 		return err;
 	}
 	err = kernel_bind(sock, (struct sockaddr *)&address, sizeof(address));
-	/* However many connections come at once: they stand for different hosts. */
+	/* No limit of simultaneous connections, which represent different hosts. */
 	if (!err)
 		err = kernel_listen(sock, INT_MAX);
 	if (err)
@@ -258,13 +257,13 @@ fail:
 }
 
 /*
- * Writes what the application has produced. The payload is one page of zeroes
- * over and over, handed to the socket by reference.
+ * Sends the data that the application has produced. The payload is one repeated page of
+ * zeroes, passed to the socket by reference.
  */
 static void tx_pump(struct flow *flow)
 {
 	while (flow->produced) {
-		/* Looked at before: the flow's timer may interrupt the sending. */
+		/* Read in advance, because the timer of the flow may interrupt the sending. */
 		const bool limited = flow->produced != UNLIMITED;
 		int sent = ccbench_send_zeroes(flow->tx, zeroes,
 					       min_t(u64, flow->produced, WRITE_BYTES));
@@ -278,7 +277,7 @@ static void tx_pump(struct flow *flow)
 		kernel_sock_shutdown(flow->tx, SHUT_WR);
 }
 
-/* Keeps what the socket has counted. */
+/* Stores the counters of the socket. */
 void tcp_collect(struct flow *flow)
 {
 	const struct sock *sk = flow_sender(flow);
@@ -313,7 +312,7 @@ void tcp_work(struct flow *flow)
 	}
 	sk = flow->tx->sk;
 	if (flow->stop) {
-		/* Data that waits in the socket is not sent: a reset ends it. */
+		/* Discard unsent data by a reset. */
 		sock_no_linger(sk);
 		tx_close(flow);
 		return;
@@ -329,7 +328,7 @@ void tcp_work(struct flow *flow)
 	}
 }
 
-/* ---- applications that do not always have data ------------------------ */
+/* ---- application-limited flows ---------------------------------------- */
 
 static u64 rate_tick(struct flow *flow)
 {

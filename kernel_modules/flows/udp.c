@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* UDP flows: packets at a constant bit rate, or as a Poisson process. */
+/* UDP flows: constant bit rate, or Poisson process. */
 #include <linux/in.h>
 #include <linux/math64.h>
 #include <linux/mm.h>
@@ -39,7 +39,7 @@ int udp_listen(void)
 			       IPPROTO_UDP, &sock);
 	if (err)
 		return err;
-	/* Packets go to the function that decapsulates tunnels: no queue, no wake-up. */
+	/* The decapsulation function receives packets without a queue and wake-ups. */
 	udp_sk(sock->sk)->encap_type = 1;
 	udp_sk(sock->sk)->encap_rcv = rx_packet;
 	udp_encap_enable();

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A video that is watched over TCP: segment by segment, each at one of several
- * bitrates, as in DASH.
+ * A video stream over TCP in segments, each at one of several bitrates, as in DASH.
  *
- * The player, at the receiver, asks for a segment with a packet of its own; the
- * server, at the sender, answers with all its bytes. Playing goes on meanwhile.
- * With room for another segment in its buffer the player asks at once, so that
- * the flow takes what the network has; with none it waits until it has played
- * one, and the flow is silent. It picks the highest bitrate within 90 % of the
- * mean of what the last three segments came at, or else the lowest.
+ * The player, at the receiver, requests a segment with one packet; the server, at the sender,
+ * responds with all its bytes. Playback continues meanwhile. With room for another segment in
+ * its buffer the player requests it immediately, so that the flow uses the available
+ * bandwidth; without room it waits until it has played a segment, and the flow is idle. The
+ * player selects the highest bitrate within 90 % of the mean throughput of the last three
+ * segments, or else the lowest bitrate.
  */
 #include <linux/math64.h>
 #include <net/sock.h>
@@ -17,29 +16,29 @@
 #include "compat.h"
 #include "flows.h"
 
-/* A request for a segment, as long as an ordinary HTTP request. */
+/* Size of a request, as of a typical HTTP request. */
 #define REQUEST_BYTES	400
 #define SAFE_PERCENT	90
 
-/* The highest bitrate that is safe at what segments have come at, in kbit/s. */
+/* Highest bitrate within the throughput of the last segments, in kbit/s. */
 static u32 bitrate_kbps(const struct flow *flow)
 {
 	const struct ccbench_flow_spec *spec = flow->spec;
 	const struct video *video = &flow->video;
-	u32 known = min_t(u32, video->segments, ARRAY_SIZE(video->rate_bps));
+	u32 measured = min_t(u32, video->segments, ARRAY_SIZE(video->rate_bps));
 	u32 chosen = spec->ladder_kbps[0];
 	u64 sum = 0;
 	u32 i;
 
-	for (i = 0; i < known; i++)
+	for (i = 0; i < measured; i++)
 		sum += video->rate_bps[i];
 	for (i = 1; i < CCBENCH_LADDER_MAX && spec->ladder_kbps[i]; i++)
-		if (known * spec->ladder_kbps[i] * 1000ULL * 100 <= sum * SAFE_PERCENT)
+		if (measured * spec->ladder_kbps[i] * 1000ULL * 100 <= sum * SAFE_PERCENT)
 			chosen = spec->ladder_kbps[i];
 	return chosen;
 }
 
-/* The player asks for a segment. May sleep. */
+/* Requests a segment. May sleep. */
 static void ask(struct flow *flow)
 {
 	const struct ccbench_flow_spec *spec = flow->spec;
@@ -53,7 +52,7 @@ static void ask(struct flow *flow)
 		flow_fail(flow, -ENOBUFS);
 }
 
-/* Due again: work of the player. */
+/* Work of the player. */
 void video_rx_work(struct flow *flow)
 {
 	if (!flow->video.is_due)
@@ -68,7 +67,7 @@ void video_due(struct flow *flow)
 	queue_work(flow_queue, &flow->rx_work);
 }
 
-/* The player has read something; its socket is locked. */
+/* Called when the player has read, with its socket locked. */
 void video_delivered(struct flow *flow)
 {
 	const struct ccbench_flow_spec *spec = flow->spec;
@@ -82,7 +81,7 @@ void video_delivered(struct flow *flow)
 	video->rate_bps[video->segments++ % ARRAY_SIZE(video->rate_bps)] =
 		mul_u64_u64_div_u64(8 * video->segment_bytes, NSEC_PER_SEC, took_ns);
 	video->played_out_ns = max(video->played_out_ns, now) + spec->segment_ns;
-	/* When it has played so much that another segment fits. */
+	/* Time at which the buffer has room for another segment. */
 	room_ns = video->played_out_ns + spec->segment_ns;
 	room_ns -= min(room_ns, spec->buffer_ns);
 	if (room_ns <= now)
@@ -97,7 +96,7 @@ static int discard(read_descriptor_t *desc, struct sk_buff *skb,
 	return bytes;
 }
 
-/* The server reads a request. */
+/* Reads a request at the server. */
 void video_asked(struct sock *sk)
 {
 	struct flow *flow = sk->sk_user_data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What differs between the kernels (6.1 and later) that tcp_abc and sch_abc build on. */
+/* Differences between kernels (6.1 and later) for tcp_abc and sch_abc. */
 #ifndef _ABC_COMPAT_H
 #define _ABC_COMPAT_H
 
@@ -9,12 +9,12 @@
 
 #include "cca_compat.h"
 
-/* 6.6 moved the declarations of GSO. */
+/* Linux 6.6 moved the declarations of GSO. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
 #include <net/gso.h>
 #endif
 
-/* Accurate ECN gave it flags, in stable kernels too: so its type says which one it is. */
+/* Accurate ECN added flags, also in stable kernels, so the type is tested, not the version. */
 #define ABC_SEND_ACK_IS(...) \
 	__builtin_types_compatible_p(typeof(__tcp_send_ack), void(__VA_ARGS__))
 

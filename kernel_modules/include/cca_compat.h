@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What differs for congestion controls between the kernels (6.1 and later) that have them. */
+/* Differences between kernels (6.1 and later) for congestion controls. */
 #ifndef _CCA_COMPAT_H
 #define _CCA_COMPAT_H
 
@@ -8,7 +8,7 @@
 #include <net/net_namespace.h>
 #include <net/tcp.h>
 
-/* 6.10 hands the ACK's number and flags to cong_control, too; ours need neither. */
+/* Linux 6.10 adds the number and flags of the ACK, which these modules do not use. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
 #define CONG_CONTROL(name, sk, rs) \
 	void name(struct sock *sk, const struct rate_sample *rs)
@@ -17,14 +17,14 @@
 	void name(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
 #endif
 
-/* Since 6.11 handlers of settings must not change their table. */
+/* Since Linux 6.11, handlers have const tables. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
 #define CTL_TABLE	struct ctl_table
 #else
 #define CTL_TABLE	const struct ctl_table
 #endif
 
-/* 6.6 wants to know how long a table of settings is, which until then ended with an empty one. */
+/* Linux 6.6 replaces the terminating empty entry of a table by its length. */
 static inline struct ctl_table_header *
 cca_register_sysctl(struct net *net, struct ctl_table *table, size_t length)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Descriptions of qdiscs and congestion controls, in their own modules.
+ * Descriptions of qdiscs and congestion controls in their own modules.
  *
- * ccbench reads them from the compiled module (.modinfo; the kernel keeps nothing
- * of it): names, options with units and ranges, properties, and a line for people.
- * With its description a qdisc can be a bottleneck's queue in a scenario.
+ * ccbench reads them from .modinfo of the compiled module, which the kernel does not load:
+ * names, options with units and ranges, properties, and a summary. A described qdisc can be
+ * the queue of a bottleneck in a scenario.
  *
  *	CCBENCH_QDISC(early, TCA_EARLY_LIMIT, QDISC_MARKS, "drop-tail that marks early");
  *	CCBENCH_OPTION(early, probability, TCA_EARLY_PROBABILITY,
@@ -12,8 +12,8 @@
  *		       "probability of a mark");
  *	CCBENCH_CCA(mine, CCA_NEEDS_RECEIVER, "a congestion control of mine");
  *
- * Options are netlink attributes of 32 bits. Numbers are literals or macros: the
- * preprocessor does not know the values of enumerators.
+ * Options are netlink attributes of 32 bits. Numbers must be literals or macros, because the
+ * preprocessor does not evaluate enumerators.
  */
 #ifndef _CCBENCH_DESCRIBE_H
 #define _CCBENCH_DESCRIBE_H
@@ -21,39 +21,39 @@
 #include <linux/module.h>
 #include <linux/stringify.h>
 
-/* A qdisc: the attribute of its limit in packets (0: none), QDISC_* or nothing, a summary. */
+/* A qdisc: attribute of the limit in packets (0: none), QDISC_* or nothing, summary. */
 #define CCBENCH_QDISC(name, limit, properties, summary) \
 	MODULE_INFO(ccbench_qdisc, #name " limit=" __stringify(limit) properties ": " summary)
 
-/* Which packet leaves when an arrival finds no room: arrival (also left out), oldest, newest, any. */
+/* Dropped packet when the queue is full: arrival (default), oldest, newest, any. */
 #define QDISC_DROPS(packet)		" drops=" #packet
-/* It can mark packets of ECN. */
+/* The qdisc can mark ECN-capable packets. */
 #define QDISC_MARKS			" marks"
 
-/* An option of a qdisc: its attribute, OPTION_* or nothing, a summary. */
+/* An option of a qdisc: attribute, OPTION_* or nothing, summary. */
 #define CCBENCH_OPTION(qdisc, name, attribute, properties, summary) \
 	MODULE_INFO(ccbench_option, #qdisc " " #name " attribute=" __stringify(attribute) \
 		    properties ": " summary)
 
-/* The unit of values in scenarios, and its factor to the kernel's; 1 for whole numbers. */
+/* Unit in scenarios, and factor to the kernel's unit; 1 for whole numbers. */
 #define OPTION_UNIT(unit, factor)	" unit=" #unit OPTION_SCALE(factor)
 #define OPTION_SCALE(factor)		" scale=" __stringify(factor)
-/* Values in scenarios, in their unit. */
+/* Values in the unit of scenarios. */
 #define OPTION_RANGE(least, most)	" low=" __stringify(least) " high=" __stringify(most)
 #define OPTION_DEFAULT(value)		" default=" #value
-/* Words, which the kernel numbers from 0: OPTION_CHOICES(known|estimated). */
+/* Words, represented by numbers from 0 in the kernel: OPTION_CHOICES(known|estimated). */
 #define OPTION_CHOICES(words)		" choices=" #words
-/* True or false: 1 or 0 in the kernel. */
+/* True or false, represented by 1 or 0 in the kernel. */
 #define OPTION_FLAG			" flag high=1"
 #define OPTION_REQUIRED			" required"
 
-/* A congestion control: CCA_* or nothing, a summary. */
+/* A congestion control: CCA_* or nothing, summary. */
 #define CCBENCH_CCA(name, properties, summary) \
 	MODULE_INFO(ccbench_cca, #name properties ": " summary)
 
-/* Its receiver has to take part, so the other end must have this module too. */
+/* Requires this module at the receiver. */
 #define CCA_NEEDS_RECEIVER		" receiver"
-/* Where a bottleneck has this qdisc, it must be with this value of an option. */
+/* Requires this value of an option at bottlenecks with this qdisc. */
 #define CCA_QDISC(qdisc, option, value)	" qdisc=" #qdisc "." #option "." #value
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What differs between the kernels (6.1 and later) that the modules build on. */
+/* Differences between kernels (6.1 and later). */
 #ifndef _CCBENCH_COMPAT_H
 #define _CCBENCH_COMPAT_H
 
@@ -10,7 +10,7 @@
 #include <linux/uio.h>
 #include <linux/version.h>
 
-/* 6.13 sets a timer's function together with its clock. */
+/* Linux 6.13 sets the function of a timer together with its clock. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 static inline void hrtimer_setup(struct hrtimer *timer,
 				 enum hrtimer_restart (*fn)(struct hrtimer *),
@@ -21,7 +21,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
-/* 6.12 made lockless transmission a flag of its own. */
+/* Linux 6.12 replaces the feature flag of lockless transmission. */
 static inline void ccbench_set_lockless_xmit(struct net_device *dev)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
@@ -32,9 +32,8 @@ static inline void ccbench_set_lockless_xmit(struct net_device *dev)
 }
 
 /*
- * Sends bytes from one page of zeroes, over and over, without copying it.
- * Returns the bytes taken or a negative errno; never sleeps. 6.5 made splicing
- * a flag of sendmsg.
+ * Sends bytes from one repeated page of zeroes, without a copy. Returns the number of sent
+ * bytes or a negative errno; never sleeps. Linux 6.5 made splicing a flag of sendmsg.
  */
 #define CCBENCH_SEND_PAGES	32
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * CUBIC's window (RFC 9438) in integers, for senders that have others beside it: slow
- * start, then the cubic function of the time since the last reduction, or Reno's
- * estimate where that is more. There is no HyStart.
+ * CUBIC's window (RFC 9438) in integers, for senders with several windows: slow start, then
+ * the maximum of the cubic function of the time since the last reduction and Reno's estimate.
+ * HyStart is not included.
  */
 #ifndef _CUBIC_WINDOW_H
 #define _CUBIC_WINDOW_H
@@ -18,13 +18,13 @@
 
 /* Multiplicative decrease: 0.7. */
 #define CUBIC_BETA(window)	((window) * 7 / 10)
-/* Fast convergence: a flow that did not reach its last maximum aims for less. */
+/* Fast convergence: a lower maximum for a flow that did not reach the last one. */
 #define CUBIC_BETA_FAST(window)	((window) * 17 / 20)
-/* Reno's increase at that decrease: 3 (1 - beta) / (1 + beta) = 9/17. */
+/* Reno's increase for that decrease: 3 (1 - beta) / (1 + beta) = 9/17. */
 #define CUBIC_ALPHA(packets)	((packets) * 9 / 17)
 /* C = 0.4 packets per s^3 is one packet per 2.5e9 ms^3. */
 #define CUBIC_MS3_PER_PACKET	2500000000ULL
-/* From here on the cube of a time in ms would not fit. */
+/* The cube of a longer time in ms would overflow. */
 #define CUBIC_MAX_MS		(1U << 21)
 #define CUBIC_MIN_WINDOW	(2 * CUBIC_PACKET)
 #define CUBIC_LARGEST		BIT_ULL(46)
@@ -32,16 +32,16 @@
 struct cubic_window {
 	u64 window;
 	u64 ssthresh;
-	u64 w_max;		/* the window at the last reduction */
-	u64 w_est;		/* what Reno would have since */
+	u64 w_max;		/* window at the last reduction */
+	u64 w_est;		/* estimate of Reno since then */
 	u64 undo_window;	/* before the last reduction */
 	u64 undo_ssthresh;
-	u32 epoch_ms;		/* when growth began after the last reduction */
-	u32 k_ms;		/* from then until the window is w_max again */
+	u32 epoch_ms;		/* start of growth after the last reduction */
+	u32 k_ms;		/* time until the window is w_max again */
 	bool growing;		/* epoch_ms and k_ms are set */
 };
 
-/* The integer part of the cube root, one bit at a time. */
+/* Integer part of the cube root, bit by bit. */
 static inline u32 cubic_root(u64 x)
 {
 	u32 root = 0;
@@ -56,7 +56,7 @@ static inline u32 cubic_root(u64 x)
 	return root;
 }
 
-/* W_cubic at a time since the epoch. */
+/* W_cubic at a time after the epoch. */
 static inline u64 cubic_at(const struct cubic_window *c, u32 ms)
 {
 	u64 distance_ms = min(ms > c->k_ms ? ms - c->k_ms : c->k_ms - ms, CUBIC_MAX_MS);
@@ -85,17 +85,17 @@ static inline void cubic_grow_by_time(struct cubic_window *c, u64 delivered, u32
 
 	if (!c->growing)
 		cubic_start_epoch(c, now_ms);
-	/* From w_max on, Reno's increase is the usual one. */
+	/* From w_max, alpha is 1. */
 	c->w_est += mul_u64_u64_div_u64(c->w_est < c->w_max ? CUBIC_ALPHA(delivered) : delivered,
 					CUBIC_PACKET, c->w_est);
-	/* Where it should be one RTT from now, but not faster than by half. */
+	/* Target in one RTT, at most half above the window. */
 	target = min(cubic_at(c, now_ms - c->epoch_ms + rtt_ms), c->window * 3 / 2);
 	if (target > c->window)
 		c->window += mul_u64_u64_div_u64(target - c->window, delivered, c->window);
 	c->window = max(c->window, c->w_est);
 }
 
-/* Packets were delivered, in units of 2^-16; no more than `cap` is of use. */
+/* Grows by delivered packets in units of 2^-16, up to `cap`. */
 static inline void cubic_grow(struct cubic_window *c, u64 delivered, u64 cap, u32 now_ms,
 			      u32 rtt_ms)
 {
@@ -107,7 +107,7 @@ static inline void cubic_grow(struct cubic_window *c, u64 delivered, u64 cap, u3
 	c->w_est = min(c->w_est, cap);
 }
 
-/* Packets have been lost, or marked: once for each window of data. */
+/* Reduces the window after lost or marked packets, once per window of data. */
 static inline void cubic_reduce(struct cubic_window *c)
 {
 	c->undo_window = c->window;
@@ -118,7 +118,7 @@ static inline void cubic_reduce(struct cubic_window *c)
 	c->growing = false;
 }
 
-/* Nothing has come back for long; packets lost before may have reduced it already. */
+/* Retransmission timeout; earlier losses may already have reduced the window. */
 static inline void cubic_timeout(struct cubic_window *c, bool reduce)
 {
 	if (reduce)
@@ -127,7 +127,7 @@ static inline void cubic_timeout(struct cubic_window *c, bool reduce)
 	c->growing = false;
 }
 
-/* It was a mistake: nothing was lost. */
+/* Reverts a spurious reduction. */
 static inline void cubic_undo(struct cubic_window *c)
 {
 	c->window = max(c->window, c->undo_window);

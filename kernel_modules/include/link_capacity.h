@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What an emulated link tells a qdisc in front of it. */
+/* Capacity of an emulated link, for the qdisc of its device. */
 #ifndef _LINK_CAPACITY_H
 #define _LINK_CAPACITY_H
 
 #include <linux/netdevice.h>
 
 /*
- * The bytes that the link behind a device can carry between two times of the
- * monotonic clock, past or to come, or a negative errno: -EOPNOTSUPP if there
- * is no such link, -ENODATA if it does not know yet. What a Wi-Fi link says of
- * any time is its present estimate. To be looked up with symbol_get().
+ * Returns the bytes that the link of a device can carry between two times of the
+ * monotonic clock, past or future, or a negative errno: -EOPNOTSUPP without an emulated
+ * link, -ENODATA without an estimate yet. A Wi-Fi link returns its current estimate for
+ * any time. Must be looked up by symbol_get().
  */
 s64 ccbench_link_capacity(const struct net_device *dev, u64 from_ns, u64 to_ns);
 

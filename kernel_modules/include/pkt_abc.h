@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
-/* The qdisc "abc": its options and statistics, as programs exchange them with it. */
+/* Options and statistics of the qdisc "abc" in netlink messages. */
 #ifndef _PKT_ABC_H
 #define _PKT_ABC_H
 
 #include <linux/types.h>
 
-/* Inside TCA_OPTIONS; every one is a __u32 and may be left out. */
-#define TCA_ABC_LIMIT		1	/* packets that may wait, in each queue */
+/* In TCA_OPTIONS; each is an optional __u32. */
+#define TCA_ABC_LIMIT		1	/* packets per queue */
 #define TCA_ABC_ETA		2	/* target utilisation, 2^-16 */
-#define TCA_ABC_DELTA		3	/* in which a queue is to drain, us */
-#define TCA_ABC_DELAY_THRESHOLD	4	/* queueing delay that is left alone, us */
-#define TCA_ABC_WINDOW		5	/* over which rates are measured, us */
+#define TCA_ABC_DELTA		3	/* time in which the queue drains, us */
+#define TCA_ABC_DELAY_THRESHOLD	4	/* tolerated queueing delay, us */
+#define TCA_ABC_WINDOW		5	/* measurement window of rates, us */
 #define TCA_ABC_TOKEN_LIMIT	6	/* 2^-16 packets */
-#define TCA_ABC_RATE		7	/* of the link, kbit/s; 0: not given */
-#define TCA_ABC_RATE_SOURCE	8	/* enum abc_rate_source, unless TCA_ABC_RATE gives it */
+#define TCA_ABC_RATE		7	/* of the link, kbit/s; 0: variable */
+#define TCA_ABC_RATE_SOURCE	8	/* enum abc_rate_source, without TCA_ABC_RATE */
 #define TCA_ABC_ENCODING	9	/* enum abc_encoding */
 #define TCA_ABC_FEEDBACK	10	/* enum abc_feedback */
-#define TCA_ABC_LOOKAHEAD	11	/* how far ahead the device tells its rate, us */
-#define TCA_ABC_TWO_QUEUES	12	/* one for packets that are not ABC's, too: 0 or 1 */
-#define TCA_ABC_FLOWS		13	/* largest flows of each queue that are told apart */
-#define TCA_ABC_HEADROOM	14	/* what such a flow may want besides its rate, 2^-16 of it */
-#define TCA_ABC_WEIGHT_INTERVAL	15	/* between two settings of the queues' weights, us */
+#define TCA_ABC_LOOKAHEAD	11	/* time by which the device's rate is ahead, us */
+#define TCA_ABC_TWO_QUEUES	12	/* second queue for packets without ABC: 0 or 1 */
+#define TCA_ABC_FLOWS		13	/* number of distinguished flows per queue */
+#define TCA_ABC_HEADROOM	14	/* additional demand of these flows, 2^-16 */
+#define TCA_ABC_WEIGHT_INTERVAL	15	/* time between updates of the queues' weights, us */
 #define TCA_ABC_MAX		15
 
 enum abc_rate_source {
-	ABC_RATE_DEVICE,	/* as the device tells it; estimated where it does not */
-	ABC_RATE_ESTIMATED,	/* from what leaves a queue that is not empty */
+	ABC_RATE_DEVICE,	/* rate of the device; estimated if unavailable */
+	ABC_RATE_ESTIMATED,	/* from departures while packets wait */
 };
 
 enum abc_encoding {
@@ -34,25 +34,25 @@ enum abc_encoding {
 };
 
 enum abc_feedback {
-	ABC_DEQUEUE,		/* marks compare the target with the rate of departures */
-	ABC_ENQUEUE,		/* with that of arrivals */
+	ABC_DEQUEUE,		/* marks compare the target with departures */
+	ABC_ENQUEUE,		/* marks compare the target with arrivals */
 };
 
-/* TCA_STATS_APP. The rates are those behind the last packet's mark. */
+/* TCA_STATS_APP. Rates at the last marked packet. */
 struct tc_abc_xstats {
-	__u64 link_rate;	/* ABC's share of it; bytes per second, as those below */
+	__u64 link_rate;	/* ABC's share; rates are in bytes per second */
 	__u64 target_rate;
-	__u64 current_rate;	/* of departures, or of arrivals */
-	__u64 abc_bytes;	/* that have left */
-	__u64 other_bytes;	/* of packets that are not ABC's */
-	__u32 accelerates;	/* packets that left with this mark */
-	__u32 brakes;		/* those that this queue has made */
-	__u32 braked_before;	/* those that came as such */
-	__u32 congested_before;	/* ABC's that came with CE, in the full encoding */
-	__u32 others;		/* that are not ABC's */
+	__u64 current_rate;	/* departures or arrivals */
+	__u64 abc_bytes;	/* departed bytes with ABC */
+	__u64 other_bytes;	/* departed bytes without ABC */
+	__u32 accelerates;	/* departed packets with this mark */
+	__u32 brakes;		/* packets marked by this queue */
+	__u32 braked_before;	/* packets that arrived with a brake */
+	__u32 congested_before;	/* packets that arrived with CE, in the full encoding */
+	__u32 others;		/* packets without ABC */
 	__u32 fraction;		/* of accelerates, 2^-16 */
 	__u32 token;		/* 2^-16 */
-	__u32 delay_us;		/* that packets of ABC have to wait */
+	__u32 delay_us;		/* queueing delay of ABC's queue */
 	__u32 abc_packets;	/* waiting */
 	__u32 other_packets;
 	__u32 weight;		/* of ABC's queue, 2^-16 */

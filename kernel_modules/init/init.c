@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The virtual kernel's first program, and usually its only one.
+ * The init of the virtual kernel, and usually its only program.
  *
- * It carries out a plan, one step a line, and powers the guest off. The host
- * writes the plan; what a scenario means is decided there, not here.
+ * It executes a plan, one step per line, and powers the guest off. The host writes the plan,
+ * which contains all decisions about the scenario.
  *
  *	netns			enter a new network namespace
- *	first-netns		go back to the one that was there before
+ *	first-netns		return to the initial one
  *	module FILE [OPTIONS]	load a kernel module
- *	write PATH TEXT		write a text to a file, as for a sysctl
+ *	write PATH TEXT		write a text to a file, such as a sysctl
  *	feed PATH FILE		write the whole of FILE to PATH, in one call
- *	netlink NAME HEX	send an rtnetlink request, wait for its answer; an answer
- *				that is more than yes or no is reported on the console
+ *	netlink NAME HEX	send an rtnetlink request and wait for its answer; an answer
+ *				other than a plain ACK is printed on the console
  *	wait PATH		read from PATH, once
- *	hostfs DIRECTORY PATH	show the host's PATH in DIRECTORY, read-only
- *	bind DIRECTORY PATH	show the guest's PATH in DIRECTORY too
- *	memory DIRECTORY	make DIRECTORY an empty folder in memory
- *	sleep NS		let time pass
- *	spawn FROM FOR COMMAND	start a program of the host, shown in /host, in FROM ns,
- *				and end it after FOR ns, or 0: with the guest
- *	alive			fail if such a program has ended by itself
+ *	hostfs DIRECTORY PATH	mount PATH of the host on DIRECTORY, read-only
+ *	bind DIRECTORY PATH	bind-mount PATH of the guest on DIRECTORY
+ *	memory DIRECTORY	mount an empty file system in memory on DIRECTORY
+ *	sleep NS		sleep
+ *	spawn FROM FOR COMMAND	start a program of the host, mounted on /host, in FROM ns,
+ *				and end it after FOR ns; 0: at the end of the guest
+ *	alive			fail if such a program has terminated by itself
  *
- * The first step that fails is reported on the console and ends the plan.
+ * The first failed step is printed on the console and ends the plan.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -189,7 +189,7 @@ static int step_sleep(const char *ns)
 	return nanosleep(&time, NULL);
 }
 
-/* The signal is left to do what it does by default, in the program too. */
+/* The default action of the signal ends the program. */
 static int end_after(const char *ns)
 {
 	unsigned long long left = strtoull(ns, NULL, 10);
@@ -201,10 +201,9 @@ static int end_after(const char *ns)
 }
 
 /*
- * Threads of one program are one process of the host, and the guest's kernel
- * gives each its own registers of SSE, but none that are wider (edits.py). So
- * the C library and OpenSSL are told not to use those, which they would choose
- * by what the processor has.
+ * Threads of a program are one process of the host, and the kernel of the guest saves the SSE
+ * registers of each, but no wider ones (edits.py). The C library and OpenSSL would select these
+ * by the features of the processor, so they are disabled.
  */
 static char *environment[] = {
 	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX,-AVX2,-AVX512F,-AVX512VL,-AVX512BW,"
@@ -213,7 +212,7 @@ static char *environment[] = {
 	NULL,
 };
 
-static void become(const char *from_ns, const char *for_ns, char *command)
+static void run_program(const char *from_ns, const char *for_ns, char *command)
 {
 	char *arguments[MAX_ARGUMENTS + 1] = { NULL };
 	char *word;
@@ -221,7 +220,7 @@ static void become(const char *from_ns, const char *for_ns, char *command)
 
 	while (count < MAX_ARGUMENTS && (word = strsep(&command, " ")))
 		arguments[count++] = word;
-	/* Without slack, which would make the start late. */
+	/* Timer slack would delay the start. */
 	if (command)
 		errno = E2BIG;
 	else if (!chroot(HOST_ROOT) && !chdir("/") && !prctl(PR_SET_TIMERSLACK, 1) &&
@@ -245,7 +244,7 @@ static int step_spawn(const char *from_ns, char *rest)
 	fflush(stdout);
 	program->pid = fork();
 	if (!program->pid)
-		become(from_ns, for_ns, rest);
+		run_program(from_ns, for_ns, rest);
 	program_count++;
 	return program->pid < 0 ? -1 : 0;
 }
@@ -267,10 +266,10 @@ static int step_alive(void)
 	return 0;
 }
 
-static int take_step(char *line)
+static int execute_step(char *line)
 {
 	const char *verb = strsep(&line, " ");
-	const char *what = line ? strsep(&line, " ") : "";
+	const char *argument = line ? strsep(&line, " ") : "";
 	char *rest = line ? line : "";
 
 	if (!strcmp(verb, "netns"))
@@ -278,32 +277,32 @@ static int take_step(char *line)
 	if (!strcmp(verb, "first-netns"))
 		return step_first_netns();
 	if (!strcmp(verb, "module"))
-		return step_module(what, rest);
+		return step_module(argument, rest);
 	if (!strcmp(verb, "write"))
-		return write_once(what, rest, strlen(rest));
+		return write_once(argument, rest, strlen(rest));
 	if (!strcmp(verb, "feed"))
-		return step_feed(what, rest);
+		return step_feed(argument, rest);
 	if (!strcmp(verb, "netlink"))
-		return step_netlink(what, rest);
+		return step_netlink(argument, rest);
 	if (!strcmp(verb, "wait"))
-		return step_wait(what);
+		return step_wait(argument);
 	if (!strcmp(verb, "hostfs"))
-		return mount("none", what, "hostfs", MS_RDONLY, rest);
+		return mount("none", argument, "hostfs", MS_RDONLY, rest);
 	if (!strcmp(verb, "bind"))
-		return mount(rest, what, NULL, MS_BIND, NULL);
+		return mount(rest, argument, NULL, MS_BIND, NULL);
 	if (!strcmp(verb, "memory"))
-		return mount("none", what, "ramfs", 0, NULL);
+		return mount("none", argument, "ramfs", 0, NULL);
 	if (!strcmp(verb, "sleep"))
-		return step_sleep(what);
+		return step_sleep(argument);
 	if (!strcmp(verb, "spawn"))
-		return step_spawn(what, rest);
+		return step_spawn(argument, rest);
 	if (!strcmp(verb, "alive"))
 		return step_alive();
 	errno = EINVAL;
 	return -1;
 }
 
-static void carry_out_plan(void)
+static void execute_plan(void)
 {
 	static char line[32768];
 	char shown[120];
@@ -317,7 +316,7 @@ static void carry_out_plan(void)
 	while (fgets(line, sizeof(line), plan)) {
 		line[strcspn(line, "\n")] = '\0';
 		snprintf(shown, sizeof(shown), "%.100s", line);
-		if (take_step(line)) {
+		if (execute_step(line)) {
 			printf("ccbench: failed: %s: %s\n", shown, strerror(errno));
 			return;
 		}
@@ -334,7 +333,7 @@ int main(void)
 		printf("ccbench: failed: cannot mount %s: %s\n", run_directory,
 		       strerror(errno));
 	else
-		carry_out_plan();
+		execute_plan();
 	fflush(stdout);
 	reboot(RB_POWER_OFF);
 	return EXIT_FAILURE;

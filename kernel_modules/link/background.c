@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Background traffic: at each bottleneck a Poisson process of full UDP packets,
- * which leave the path behind it and belong to no flow.
+ * Background traffic: a Poisson process of full UDP packets at each bottleneck, which leave
+ * the path after it and belong to no flow.
  */
 #include <linux/bottom_half.h>
 #include <linux/etherdevice.h>
@@ -14,7 +14,7 @@
 #include "link.h"
 
 #define PACKET_BYTES	ETH_DATA_LEN
-/* Its own addresses: fair queues then take it for a flow of its own. */
+/* Separate addresses, so that fair queues treat it as a separate flow. */
 #define SOURCE		0x0a000101	/* 10.0.1.1 */
 #define DESTINATION	0x0a000102	/* 10.0.1.2 */
 #define PORT		9		/* discard */
@@ -27,7 +27,7 @@ struct background {
 	u64 next_ns;
 };
 
-static struct background *backgrounds;	/* of the bottlenecks that have one */
+static struct background *backgrounds;	/* of bottlenecks with background traffic */
 static u32 background_count;
 
 static struct sk_buff *make_packet(void)
@@ -72,7 +72,7 @@ static void arrive(struct path_event *arrival)
 	struct sk_buff *skb = make_packet();
 
 	wait_for_next(background);
-	/* Without memory the run ends with an error: see memory_was_short() in flows/main.c. */
+	/* Without memory, the run fails: see memory_was_short() in flows/main.c. */
 	if (skb)
 		bottleneck_receive(background->link, skb);
 }

@@ -2,13 +2,12 @@
 /*
  * A bottleneck: loss, a queue (any qdisc), a link.
  *
- * The link is served like a network card with room for one packet: while it
- * sends, the device's transmit queue is stopped and the packet being sent is no
- * longer part of the backlog. When the packet has left, the link takes the next
- * one from the qdisc directly instead of waking the transmit softirq, which
- * would cost more than the rest of the work. Qdiscs that hold packets back
- * (fq, tbf) find the queue started when they let one go, and hand it over
- * through ndo_start_xmit as usual.
+ * The link works like a network card with room for one packet: during a transmission, the
+ * transmit queue of the device is stopped, and the packet is no longer part of the backlog.
+ * At its end, the link takes the next packet directly from the qdisc instead of scheduling
+ * the transmit softirq, which would cost more than the rest of the work. Qdiscs that delay
+ * packets (fq, tbf) find the queue started when they release one, and pass it to
+ * ndo_start_xmit as usual.
  */
 #include <linux/etherdevice.h>
 #include <linux/math64.h>
@@ -19,7 +18,7 @@
 #include "link.h"
 #include "link_capacity.h"
 
-/* A delivery opportunity of a Mahimahi trace carries this many bytes. */
+/* Size of a delivery opportunity of a Mahimahi trace. */
 #define OPPORTUNITY_BYTES	1500
 
 static const struct net_device_ops bottleneck_ops;
@@ -29,7 +28,7 @@ static struct bottleneck *bottleneck_of(struct net_device *dev)
 	return *(struct bottleneck **)netdev_priv(dev);
 }
 
-/* ---- the record of what happens to packets ---------------------------- */
+/* ---- records of events ------------------------------------------------ */
 
 static void record(const struct bottleneck *link, struct sk_buff *skb,
 		   enum ccbench_event event)
@@ -49,14 +48,14 @@ static void record(const struct bottleneck *link, struct sk_buff *skb,
 }
 
 /*
- * Waiting packets carry this destructor. A qdisc may drop any of them, on
- * arrival or later; whichever it frees is thereby seen to be dropped.
+ * Destructor of waiting packets. A qdisc may drop any of them, on arrival or later, and
+ * each packet that it frees is recorded as dropped.
  */
 static void dropped_by_queue(struct sk_buff *skb)
 {
 	struct bottleneck *link = bottleneck_of(skb->dev);
 
-	/* On arrival, packets are put aside to be freed; this one is only orphaned (by fq). */
+	/* Packets dropped on arrival are freed later, so this one is only orphaned (by fq). */
 	if (skb == link->arriving) {
 		link->orphaned = true;
 		return;
@@ -70,7 +69,7 @@ static bool is_ce(struct sk_buff *skb)
 	return skb->protocol == htons(ETH_P_IP) && INET_ECN_is_ce(ip_hdr(skb)->tos);
 }
 
-/* ---- the link --------------------------------------------------------- */
+/* ---- link ------------------------------------------------------------- */
 
 static void link_start(struct bottleneck *link, struct sk_buff *skb);
 
@@ -79,7 +78,7 @@ static struct Qdisc *queue_of(const struct bottleneck *link)
 	return rcu_dereference_bh(netdev_get_tx_queue(link->dev, 0)->qdisc);
 }
 
-/* The qdisc's next packet, or NULL. */
+/* Returns the next packet of the qdisc, or NULL. */
 static struct sk_buff *queue_take(struct bottleneck *link)
 {
 	struct Qdisc *q = queue_of(link);
@@ -110,7 +109,7 @@ struct sk_buff *bottleneck_take(struct bottleneck *link)
 	return skb;
 }
 
-/* The link is idle: send what is next, or wait for it. */
+/* Sends the next packet on the idle link, or waits for one. */
 static void link_next(struct bottleneck *link)
 {
 	struct sk_buff *skb;
@@ -136,7 +135,7 @@ static void link_finish(struct bottleneck *link)
 	path_forward(skb, link);
 }
 
-/* When the given opportunity of the trace comes, counted from the clock's start. */
+/* Time of the next opportunity since the start of the clock. */
 static u64 trace_time_ns(const struct bottleneck *link)
 {
 	return (link->trace_base_ms + link->trace_ms[link->trace_next]) * NSEC_PER_MSEC;
@@ -150,7 +149,7 @@ static void trace_advance(struct bottleneck *link)
 	link->trace_base_ms += link->trace_ms[link->trace_length - 1];
 }
 
-/* Wait for the first opportunity from now on; earlier ones are lost. */
+/* Waits for the next opportunity; unused ones have expired. */
 static void trace_wait(struct bottleneck *link)
 {
 	u64 period_ms = link->trace_ms[link->trace_length - 1];
@@ -166,7 +165,7 @@ static void trace_wait(struct bottleneck *link)
 	path_event_set(&link->sent, path_now_ns() + trace_time_ns(link) - now);
 }
 
-/* Spend the current opportunity on the packet in service: has it left? */
+/* Uses the current opportunity for the packet in service; returns true at its end. */
 static bool trace_spend(struct bottleneck *link)
 {
 	u32 bytes = min(link->credit_bytes, link->in_service->len - link->sent_bytes);
@@ -183,11 +182,11 @@ static void trace_opportunity(struct path_event *event)
 
 	rcu_read_lock_bh();
 	link->spending = true;
-	/* A millisecond may hold many opportunities. */
+	/* A millisecond can have several opportunities. */
 	while (link->in_service && trace_time_ns(link) <= now) {
 		trace_advance(link);
 		link->credit_bytes = OPPORTUNITY_BYTES;
-		/* What is left of one goes to the packets behind; then it is gone. */
+		/* The rest of an opportunity serves the next packets and then expires. */
 		while (link->in_service && link->credit_bytes && trace_spend(link))
 			link_finish(link);
 	}
@@ -240,7 +239,7 @@ static void link_start(struct bottleneck *link, struct sk_buff *skb)
 		return;
 	}
 
-	/* Back to back, packets take exactly their time, to the fraction of a ns. */
+	/* Successive packets have exact transmission times, including fractions of a ns. */
 	if (now > link->free_ns) {
 		link->free_ns = now;
 		link->free_rest = 0;
@@ -250,9 +249,9 @@ static void link_start(struct bottleneck *link, struct sk_buff *skb)
 	path_event_set(&link->sent, link->free_ns);
 }
 
-/* ---- what the link can carry ------------------------------------------ */
+/* ---- capacity of the link --------------------------------------------- */
 
-/* How many opportunities of one round of the trace come at or before a time. */
+/* Number of opportunities of a cycle of the trace at or before a time. */
 static u32 trace_count(const struct bottleneck *link, u64 ms)
 {
 	u32 low = 0, high = link->trace_length;
@@ -269,15 +268,15 @@ static u32 trace_count(const struct bottleneck *link, u64 ms)
 }
 
 /*
- * Bytes of all opportunities from the clock's start to a time. Between two times
- * of opportunities it grows evenly, so that differences have no steps.
+ * Bytes of all opportunities from the start of the clock to a time. The sum grows linearly
+ * between opportunities, so that differences have no steps.
  */
 static u64 trace_capacity(const struct bottleneck *link, u64 time_ns)
 {
 	u64 period_ns = link->trace_ms[link->trace_length - 1] * NSEC_PER_MSEC;
 	u64 rest_ns, rounds = div64_u64_rem(time_ns, period_ns, &rest_ns);
 	u32 past = trace_count(link, div_u64(rest_ns, NSEC_PER_MSEC));
-	/* The last opportunity is yet to come, as the rest is shorter than the period. */
+	/* The rest is shorter than the period, so there is a next opportunity. */
 	u64 next_ns = link->trace_ms[past] * NSEC_PER_MSEC;
 	u64 last_ns = past ? link->trace_ms[past - 1] * NSEC_PER_MSEC : 0;
 	u32 coming = trace_count(link, link->trace_ms[past]) - past;
@@ -287,7 +286,7 @@ static u64 trace_capacity(const struct bottleneck *link, u64 time_ns)
 					   next_ns - last_ns);
 }
 
-/* Before the experiment there is no link. */
+/* Before the experiment, the link has no capacity. */
 static u64 since_epoch(u64 time_ns)
 {
 	u64 epoch_ns = path_now_ns() - ccbench_now_ns();
@@ -315,7 +314,7 @@ s64 ccbench_link_capacity(const struct net_device *dev, u64 from_ns, u64 to_ns)
 }
 EXPORT_SYMBOL_GPL(ccbench_link_capacity);
 
-/* ---- the queue -------------------------------------------------------- */
+/* ---- queue ------------------------------------------------------------ */
 
 static bool lost(struct bottleneck *link, u32 mark)
 {
@@ -371,7 +370,7 @@ void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
 	rcu_read_unlock_bh();
 }
 
-/* A qdisc lets go of a packet by itself, the link being idle. */
+/* Called when a qdisc releases a packet by itself on the idle link. */
 static netdev_tx_t bottleneck_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	link_start(bottleneck_of(dev), skb);

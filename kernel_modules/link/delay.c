@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From the receiver to the sender: the whole propagation delay, jitter, and
- * answers that leave in batches. Flows of equal delay share a line.
+ * Path from the receiver to the sender: the whole propagation delay, jitter, and batches of
+ * ACKs. Flows of equal delay share a line.
  */
 #include <linux/math64.h>
 #include <linux/mm.h>
@@ -22,11 +22,11 @@ static u64 batch_ns;
 
 void delay_receive(struct sk_buff *skb)
 {
-	/* What belongs to no flow takes the line without extra delay. */
+	/* Packets without a flow use the line without extra delay. */
 	struct delay_line *line = &lines[skb->mark ? line_of_flow[ccbench_flow(skb->mark)] : 0];
 	u64 ready_ns = path_now_ns() + jitter_draw_ns(&jitter, skb->mark);
 
-	/* Answers may have to wait for a time at which all that are ready leave. */
+	/* In batches, all waiting ACKs leave at multiples of batch_ns. */
 	if (batch_ns)
 		ready_ns = div64_u64(ready_ns + batch_ns - 1, batch_ns) * batch_ns;
 	line_add(&line->line, skb, ready_ns + line->delay_ns);
@@ -51,7 +51,7 @@ int delay_create(const struct ccbench_link_header *header, const u32 *extra_us)
 	u32 distinct = 1;
 	u32 i;
 
-	/* Neighbours usually share a delay; at worst every flow has its own. */
+	/* Upper bound of the number of lines; adjacent flows usually share a delay. */
 	for (i = 0; i < flows; i++)
 		distinct += i == 0 || extra_us[i] != extra_us[i - 1];
 	lines = kvcalloc(distinct, sizeof(*lines), GFP_KERNEL);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From the sender to the first bottleneck: the jitter of the host, in which each
- * flow has a line of its own, and then that of the path, which has one for all.
- * Without jitter, packets are there at once.
+ * Path from the sender to the first bottleneck: jitter of the host, with a delay line per
+ * flow, then jitter of the path, with one line for all flows. Without jitter, packets arrive
+ * immediately.
  */
 #include <linux/mm.h>
 
 #include "link.h"
 
 static struct jitter of_sender, of_path;
-static struct line *senders;	/* of packets without a flow, then of each flow */
+static struct line *senders;	/* for packets without a flow, then for each flow */
 static struct line path;
 
 static void leave_sender(struct sk_buff *skb)

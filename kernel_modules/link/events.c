@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * When packets move: the events of all links and delays, in order of time.
+ * Events of all links and delays, in order of time.
  *
- * One event of the virtual clock stands for the first of them. While nothing
- * else can happen before the next one, the clock is moved on to it right here
- * (see um/clock.h).
+ * One event of the virtual clock represents the first of them. While nothing else is due
+ * before the next event, the clock is advanced to it here (see um/clock.h).
  */
 #include <linux/interrupt.h>
 #include <linux/module.h>
@@ -14,7 +13,7 @@
 
 static bool advance = true;
 module_param(advance, bool, 0444);
-MODULE_PARM_DESC(advance, "move the clock on here; results are the same without, but come later");
+MODULE_PARM_DESC(advance, "advance the clock between events; results are the same without, but slower");
 
 static struct timerqueue_head pending;
 static struct tasklet_struct tasklet;
@@ -42,8 +41,8 @@ void path_event_set(struct path_event *event, u64 time_ns)
 }
 
 /*
- * Is there nothing that the guest could do now? Only then may time go on:
- * softirqs that packets have raised and threads that they have woken come first.
+ * Returns true if the guest has nothing to do, which is required before time may advance:
+ * softirqs raised by packets and threads woken by them come first.
  */
 static bool guest_idle(void)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * First-in first-out lines: a packet costs the same however many wait, as one
- * event stands for the first of them.
+ * First-in first-out delay lines. One event represents the first packet, so the cost of a
+ * packet does not depend on the number of waiting packets.
  */
 #include "link.h"
 
-/* Each packet waits with the time at which it is due in its control buffer. */
+/* The control buffer of a packet contains its due time. */
 static u64 *due_ns_of(struct sk_buff *skb)
 {
 	return (u64 *)skb->cb;

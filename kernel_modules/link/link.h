@@ -6,9 +6,9 @@
  *      ^                                                      |
  *      +------------ delay (the whole base RTT) <-------------+
  *
- * What a congestion control algorithm, or a queue, can see of propagation is
- * the sum over the loop, so all of it stands on the way back. That saves a
- * timer for every data packet: what leaves the last bottleneck arrives at once.
+ * A congestion control or a queue only observes the total propagation delay of the
+ * loop, so all of it is on the way back. This saves a timer per data packet: packets
+ * that leave the last bottleneck arrive immediately.
  */
 #ifndef _CCBENCH_LINK_H
 #define _CCBENCH_LINK_H
@@ -20,14 +20,14 @@
 #include "ccbench.h"
 #include "random_stream.h"
 
-/* ---- the kernel that ccbench builds (um/clock.h) ---- */
+/* ---- um/clock.h ---- */
 
 void ccbench_clock_call(void (*fn)(void), u64 delay_ns);
 bool ccbench_clock_advance(u64 delay_ns);
 
 /* ---- events.c ---- */
 
-/* Something that is to happen to packets; it calls fn once, in softirq context. */
+/* A future event of packets; fn is called once, in softirq context. */
 struct path_event {
 	struct timerqueue_node node;
 	void (*fn)(struct path_event *event);
@@ -41,7 +41,7 @@ static inline void path_event_init(struct path_event *event,
 }
 
 void path_events_init(void);
-/* Sets an event that is not pending to a time of the monotonic clock. */
+/* Schedules an event that is not pending for a time of the monotonic clock. */
 void path_event_set(struct path_event *event, u64 time_ns);
 /* The monotonic clock. */
 u64 path_now_ns(void);
@@ -50,55 +50,55 @@ u64 path_now_ns(void);
 
 struct bottleneck;
 
-/* What makes a link one of Wi-Fi. */
+/* Wi-Fi properties of a link. */
 struct wifi;
 
 struct wifi *wifi_create(const struct ccbench_bottleneck *spec, const u32 *bitrates_kbps,
 			 struct random_stream random);
-/* Takes a packet that has left the queue. */
+/* Stores a packet that has left the queue. */
 void wifi_hold(struct wifi *wifi, struct sk_buff *skb);
-/* Sends the next batch; false if there is nothing to send. */
+/* Sends the next batch; returns false without packets. */
 bool wifi_start(struct bottleneck *link);
-/* The block ACK of the batch has come; its packets go to the list. */
+/* Handles the block ACK of the batch and returns its packets. */
 void wifi_finish(struct bottleneck *link, struct sk_buff_head *packets);
-/* What the link could carry, as far as its last batches tell; 0 before the first. */
+/* Estimated capacity of the link from its last batches; 0 before the first. */
 u64 wifi_estimate_bps(const struct wifi *wifi);
 
 /* ---- bottleneck.c ---- */
 
 /*
- * A link with a queue. The queue is the root qdisc of a network device, so any
- * qdisc can be attached to it; the link takes one packet at a time from it.
+ * A link with a queue. The queue is the root qdisc of a network device, so any qdisc can be
+ * attached to it. The link takes one packet at a time from it.
  */
 struct bottleneck {
 	struct net_device *dev;
 	u8 index;
 	bool last;
 
-	/* The link: a constant rate, or else a trace, or Wi-Fi. */
+	/* The link: a constant rate, a trace, or Wi-Fi. */
 	u64 rate_bps;
 	const u32 *trace_ms;
 	u32 trace_length;
 	u32 trace_next;		/* index of the next opportunity */
-	u64 trace_base_ms;	/* when the current round of the trace began */
+	u64 trace_base_ms;	/* start of the current cycle of the trace */
 
 	struct wifi *wifi;
 
-	struct path_event sent;	/* the packet in service, or a piece of it, or a batch */
-	struct sk_buff *in_service;	/* Wi-Fi: the first of its batch */
-	u64 free_ns;		/* when the link has sent what it carries */
-	u64 free_rest;		/* the part of free_ns below 1 ns, in 1/rate_bps ns */
-	u32 credit_bytes;	/* of the current opportunity */
+	struct path_event sent;	/* end of transmission of a packet, a part of it, or a batch */
+	struct sk_buff *in_service;	/* Wi-Fi: first packet of the batch */
+	u64 free_ns;		/* end of the current transmission */
+	u64 free_rest;		/* fraction of free_ns in 1/rate_bps ns */
+	u32 credit_bytes;	/* left in the current opportunity */
 	u32 sent_bytes;		/* of the packet in service */
-	bool spending;		/* an opportunity is being used */
+	bool spending;		/* an opportunity is in use */
 
 	/* The queue. */
-	const struct sk_buff *arriving;	/* what is being given to the qdisc */
-	bool orphaned;		/* the qdisc has taken the destructor from it */
-	u64 loss_every;		/* one of so many packets is lost; 0: none */
+	const struct sk_buff *arriving;	/* packet that is being enqueued */
+	bool orphaned;		/* the qdisc has removed its destructor */
+	u64 loss_every;		/* interval of periodic loss in packets; 0: none */
 	u64 since_loss;
 	u32 loss;		/* probability in units of 2^-32 */
-	struct random_stream *loss_draws;	/* of packets without a flow, then of each flow */
+	struct random_stream *loss_draws;	/* for packets without a flow, then for each flow */
 	struct random_stream background_loss;
 };
 
@@ -106,36 +106,36 @@ int bottleneck_create(struct bottleneck *link, u8 index, bool last,
 		      const struct ccbench_link_header *header,
 		      const struct ccbench_bottleneck *spec, const u32 *trace_ms);
 void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb);
-/* The next packet, which has left the queue for the link, or NULL. */
+/* Takes the next packet from the queue; returns NULL without packets. */
 struct sk_buff *bottleneck_take(struct bottleneck *link);
 
 /* ---- background.c ---- */
 
 int background_create(const struct ccbench_link_header *header,
 		      const struct ccbench_bottleneck *specs, struct bottleneck *links);
-/* The experiment begins at this time of the monotonic clock. */
+/* Starts at a time of the monotonic clock. */
 void background_start(u64 epoch_ns);
 
 /* ---- line.c ---- */
 
-/* Packets that wait until they are due, and do not overtake each other. */
+/* A first-in first-out delay line. */
 struct line {
-	struct path_event event;	/* the first of them is due */
+	struct path_event event;	/* of the first packet */
 	struct sk_buff_head packets;
-	u64 last_ns;			/* when the last of them is due */
+	u64 last_ns;			/* due time of the last packet */
 	void (*deliver)(struct sk_buff *skb);
 };
 
 void line_init(struct line *line, void (*deliver)(struct sk_buff *skb));
-/* The packet is due at a time of the monotonic clock, or when the one before it is. */
+/* Delivers a packet at a time of the monotonic clock, but not before its predecessor. */
 void line_add(struct line *line, struct sk_buff *skb, u64 due_ns);
 
 /* ---- jitter.c ---- */
 
-/* Uniform delays from 0 to a range, drawn from a stream of each flow's own. */
+/* Uniform delays from 0 to a range, with an independent random stream per flow. */
 struct jitter {
-	u64 range_ns;			/* 0: there is none */
-	struct random_stream *draws;	/* of packets without a flow, then of each flow */
+	u64 range_ns;			/* 0: none */
+	struct random_stream *draws;	/* for packets without a flow, then for each flow */
 };
 
 int jitter_create(struct jitter *jitter, u64 range_ns, enum random_purpose purpose,
@@ -145,42 +145,42 @@ u64 jitter_draw_ns(struct jitter *jitter, u32 mark);
 /* ---- departure.c: from the sender to the first bottleneck ---- */
 
 int departure_create(const struct ccbench_link_header *header);
-/* A packet leaves the sender. */
+/* Handles a packet from the sender. */
 void departure_send(struct sk_buff *skb);
 
 /* ---- delay.c: from the receiver to the sender ---- */
 
 int delay_create(const struct ccbench_link_header *header, const u32 *extra_us);
-/* A packet for the host of skb->dev. */
+/* Handles a packet for the host of skb->dev. */
 void delay_receive(struct sk_buff *skb);
 
 /* ---- summary.c ---- */
 
 int summary_create(const struct ccbench_link_header *header);
-/* Something has happened to a packet; the first of it must be that it arrived. */
+/* Records an event of a packet; the first one must be its arrival. */
 void summary_record(u8 bottleneck, struct sk_buff *skb, enum ccbench_event event);
-/* The experiment is over. */
+/* Ends the summary at the end of the experiment. */
 void summary_finish(void);
 
 /* ---- main.c ---- */
 
-extern struct ccbench_log *queue_log;	/* NULL: packet events are not recorded */
-extern bool queue_summary;		/* they are counted */
-extern struct ccbench_log *batch_log;	/* NULL: there is no Wi-Fi */
+extern struct ccbench_log *queue_log;	/* NULL: events are not recorded */
+extern bool queue_summary;		/* events are summarised */
+extern struct ccbench_log *batch_log;	/* NULL: no Wi-Fi */
 
-/* A packet comes to the first bottleneck of its flow. */
+/* Hands a packet to the first bottleneck of its flow. */
 void path_enter(struct sk_buff *skb);
-/* A packet has crossed the given bottleneck. */
+/* Hands on a packet that has crossed a bottleneck. */
 void path_forward(struct sk_buff *skb, const struct bottleneck *from);
-/* Streams of random numbers: of packets without a flow, then of each flow; NULL without memory. */
+/* Random streams for packets without a flow, then for each flow; NULL without memory. */
 struct random_stream *path_draws(const struct ccbench_link_header *header,
 				 enum random_purpose purpose, u32 bottleneck);
-/* A packet with this mark has been dropped by a queue, or lost at random before it. */
+/* Count a packet dropped by a queue, or lost at random before it. */
 void path_count_drop(u32 mark);
 void path_count_loss(u32 mark);
-/* Puts a packet into the stack of the host of skb->dev. */
+/* Delivers a packet to the stack of the host of skb->dev. */
 void path_deliver(struct sk_buff *skb);
-/* A device that carries bare IP packets, has no addresses and needs none. */
+/* Sets up a device for IP packets without link-layer addresses. */
 void path_setup_device(struct net_device *dev);
 
 #endif /* _CCBENCH_LINK_H */

@@ -2,8 +2,8 @@
 /*
  * Record files on the host.
  *
- * A guest of User-Mode Linux is a process of the host, so a full buffer goes
- * out as one write(2) of that process, past the guest's page cache.
+ * A guest of User-Mode Linux is a process of the host, so a full buffer is written by one
+ * write(2) of that process, without the page cache of the guest.
  */
 #include <linux/list.h>
 #include <linux/mm.h>
@@ -15,7 +15,7 @@
 
 static char *out = "";
 module_param(out, charp, 0444);
-MODULE_PARM_DESC(out, "host directory that record files are written to");
+MODULE_PARM_DESC(out, "directory of record files on the host");
 
 struct ccbench_log {
 	struct list_head list;
@@ -67,7 +67,7 @@ void ccbench_log_flush(struct ccbench_log *log)
 	while (done < log->used) {
 		int n = os_write_file(log->fd, log->buffer + done, log->used - done);
 
-		/* A result with a hole in it must not look like a result. */
+		/* An incomplete result must not look like a result. */
 		if (n <= 0 && n != -EINTR)
 			panic("ccbench: cannot write results to the host: error %d", n);
 		if (n > 0)
@@ -77,7 +77,7 @@ void ccbench_log_flush(struct ccbench_log *log)
 }
 EXPORT_SYMBOL_GPL(ccbench_log_flush);
 
-/* Room for the next record, to be filled in by the caller at once. */
+/* Returns room for the next record, which the caller fills immediately. */
 void *ccbench_log_append(struct ccbench_log *log, size_t bytes)
 {
 	void *record;

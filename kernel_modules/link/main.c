@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The two ends of the emulated path, and how it is set up.
+ * Setup of the emulated path, and its two ends.
  *
- * /proc/ccbench/link takes the description of the path (struct
- * ccbench_link_header and what follows it), once. /proc/ccbench/host then takes
- * "sender" and "receiver", each written from within the network namespace that
- * is to be that host, and creates its device there.
+ * /proc/ccbench/link takes the description of the path (struct ccbench_link_header and
+ * the following data), once. /proc/ccbench/host then takes "sender" and "receiver",
+ * written from the network namespace of that host, and creates the device there.
  *
- * The guest lives for one run, and a failed set-up ends it: nothing is ever
- * taken down, and the module cannot be unloaded.
+ * A guest lives for one run, and a failed setup ends it, so nothing is ever destroyed
+ * and the module cannot be unloaded.
  */
 #include <linux/if_arp.h>
 #include <linux/ip.h>
@@ -36,10 +35,10 @@ static struct net_device *sender, *receiver;
 static struct ccbench_path_counters *counters;
 static u32 flow_count;
 static const u32 *first_bottleneck;	/* of each flow */
-static const u32 *last_bottleneck;	/* likewise */
+static const u32 *last_bottleneck;	/* of each flow */
 static u64 epoch_ns;
 
-/* ---- the clock -------------------------------------------------------- */
+/* ---- clock ------------------------------------------------------------ */
 
 void ccbench_clock_start(ktime_t epoch)
 {
@@ -111,7 +110,7 @@ void path_count_drop(u32 mark)
 	path_count_loss(mark);
 }
 
-/* A packet leaves a host: nothing of that host must go with it. */
+/* Removes the state of the host from a packet that leaves it. */
 static void leave_host(struct sk_buff *skb)
 {
 	skb_orphan(skb);
@@ -119,7 +118,7 @@ static void leave_host(struct sk_buff *skb)
 	skb_clear_hash(skb);
 	skb->tstamp = 0;
 	skb->priority = 0;
-	/* Only the flows' own numbers can be looked up. */
+	/* Other marks have no counters. */
 	if (unlikely(skb->mark > flow_count))
 		skb->mark = 0;
 }
@@ -150,8 +149,8 @@ EXPORT_SYMBOL_GPL(ccbench_path_counters);
 /* ---- devices ---------------------------------------------------------- */
 
 /*
- * The devices checksum "in hardware" but do not claim TSO: hosts keep GSO, and
- * segment in software on their way out, so that the path sees packets.
+ * The devices offer checksums in hardware, but no TSO: hosts keep GSO and segment in
+ * software when they send, so that the path carries packets.
  */
 void path_setup_device(struct net_device *dev)
 {
@@ -183,7 +182,7 @@ static int create_host(struct net_device **host, const struct net_device_ops *op
 	if (!dev)
 		return -ENOMEM;
 	dev->netdev_ops = ops;
-	/* The namespace stays when init goes on to the next one. */
+	/* The reference keeps the namespace when init enters the next one. */
 	dev_net_set(dev, get_net(current->nsproxy->net_ns));
 	err = register_netdev(dev);
 	if (err) {
@@ -206,9 +205,9 @@ struct net *ccbench_receiver_net(void)
 }
 EXPORT_SYMBOL_GPL(ccbench_receiver_net);
 
-/* ---- setting up ------------------------------------------------------- */
+/* ---- setup ------------------------------------------------------------ */
 
-/* Takes the next `bytes` of the description, or NULL where it ends too soon. */
+/* Returns the next `bytes` of the description, or NULL if it is too short. */
 static const void *take(const void **cursor, const void *end, size_t bytes)
 {
 	const void *taken = *cursor;
@@ -272,7 +271,7 @@ static int create_path(const void *cursor, const void *end)
 		const u32 length = specs[i].trace_length;
 		const u32 *trace_ms = take(&cursor, end, array_size(length, sizeof(u32)));
 
-		/* A rate, or else a trace or bitrates, which must not end with 0. */
+		/* Either a rate, or a trace or bitrates, which must not end with 0. */
 		if (!trace_ms || !specs[i].rate_bps == !length ||
 		    (length && !trace_ms[length - 1]))
 			return -EINVAL;
@@ -320,7 +319,7 @@ static ssize_t link_write(struct file *file, const char __user *from, size_t byt
 
 	if (bottlenecks)
 		return -EBUSY;
-	/* Traces, and where flows join, stay where they are. */
+	/* Not freed, because traces and bottlenecks of flows are used in place. */
 	description = vmemdup_user(from, bytes);
 	if (IS_ERR(description))
 		return PTR_ERR(description);
@@ -359,5 +358,5 @@ static int __init link_init(void)
 }
 module_init(link_init);
 
-MODULE_DESCRIPTION("The emulated path: bottlenecks and propagation delay");
+MODULE_DESCRIPTION("Emulated path: bottlenecks and propagation delay");
 MODULE_LICENSE("GPL");

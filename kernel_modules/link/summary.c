@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What queues did, in few numbers instead of a record for every event.
+ * Summary of queues, instead of a record per event.
  *
- * For each bottleneck: how long so many packets were waiting, and how many
- * packets found so many there; how long packets waited that left for the link;
- * what became of each flow's packets; and the backlog at regular times. All is
- * exact, but for the classes into which waits are put.
+ * For each bottleneck: time and arrivals by the number of waiting packets, waiting times of
+ * packets until departure, events of the packets of each flow, and the backlog at regular
+ * times. All values are exact, except for the classes of waiting times.
  */
 #include <linux/bitops.h>
 #include <linux/mm.h>
@@ -17,7 +16,7 @@
 
 #define LOG_BUFFER_BYTES	SZ_64K
 
-/* Waits are classed by their first 7 binary digits: to 1.6 % of themselves. */
+/* Classes of waiting times have 7 significant bits, a relative width of 1.6 %. */
 #define CLASSES_PER_OCTAVE	64
 #define CLASSES			((64 - 6) * CLASSES_PER_OCTAVE + CLASSES_PER_OCTAVE)
 
@@ -32,13 +31,13 @@ struct counts {
 };
 
 struct queue_summary {
-	u64 since_ns;			/* when the backlog became what it is */
-	u64 sample_ns;			/* when the next sample is due */
+	u64 since_ns;			/* time of the last change of the backlog */
+	u64 sample_ns;			/* time of the next sample */
 	u32 backlog_packets;
 	u32 backlog_bytes;
-	struct occupancy *occupancy;	/* by backlog; the last one: or more */
+	struct occupancy *occupancy;	/* by backlog; the last one includes larger backlogs */
 	u64 *waits;			/* packets, by class */
-	struct counts *counts;		/* by mark: what belongs to no flow is first */
+	struct counts *counts;		/* by mark; the first one is for packets without a flow */
 };
 
 static struct queue_summary *summaries;
@@ -47,8 +46,8 @@ static u64 end_ns, interval_ns;
 static struct ccbench_log *samples;
 
 /*
- * A packet keeps the time of its arrival at the end of its control buffer,
- * behind what belongs to the qdiscs.
+ * The arrival time of a packet is at the end of its control buffer, after the area of
+ * qdiscs.
  */
 #define ARRIVAL_OFFSET	(sizeof_field(struct sk_buff, cb) - sizeof(u64))
 
@@ -77,7 +76,7 @@ static struct occupancy *occupancy_now(const struct queue_summary *summary)
 	return &summary->occupancy[min(summary->backlog_packets, row_count - 1)];
 }
 
-/* Takes the samples that are due before a time: they tell what is after all events at their own. */
+/* Takes the samples before a time; a sample is the state after all events of its time. */
 static void take_samples(struct queue_summary *summary, u64 before_ns)
 {
 	for (; summary->sample_ns < before_ns; summary->sample_ns += interval_ns) {
@@ -92,7 +91,7 @@ static void take_samples(struct queue_summary *summary, u64 before_ns)
 	}
 }
 
-/* The backlog has been what it is until now. */
+/* Accounts the time since the last change of the backlog. */
 static void catch_up(struct queue_summary *summary, u64 now)
 {
 	occupancy_now(summary)->time_ns += now - summary->since_ns;
@@ -105,7 +104,7 @@ void summary_record(u8 bottleneck, struct sk_buff *skb, enum ccbench_event event
 	struct counts *counts = &summary->counts[ccbench_flow(skb->mark) + 1];
 	u64 now = ccbench_now_ns();
 
-	/* The guest goes on for a moment after the end. */
+	/* The guest continues for a short time after the end. */
 	if (now > end_ns)
 		return;
 	counts->packets[event]++;

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A Wi-Fi link, as 802.11n has it: frames go out in batches (A-MPDUs), each to
- * one station and each answered by a block ACK, before which no other batch is
- * sent. A batch takes its bits by the bitrate, and an overhead: waiting for the
- * channel, the preamble, and the ACK.
+ * A Wi-Fi link with frame aggregation of 802.11n: frames are sent in batches (A-MPDUs), each
+ * to one station and acknowledged by a block ACK before the next batch. A batch takes the time
+ * of its bits at the bitrate, and an overhead for channel access, preamble and ACK.
  *
- * With several stations, frames wait for theirs outside of the qdisc, as they
- * do in a driver, and stations take turns; otherwise a batch could only hold
- * what happens to lie together in the queue.
+ * With several stations, frames wait per station outside of the qdisc, as in a driver, and
+ * stations are served in turn. Otherwise a batch could only contain adjacent packets of the
+ * queue.
  *
- * From batches the link estimates what it could carry if it always had enough
- * to send (ABC, section 5.1): a batch of b frames that took the time T would
- * have taken T + (M - b) S / R if it had been one of M.
+ * From batches the link estimates its capacity with enough packets to send (ABC, section 5.1):
+ * a batch of b frames that took the time T would have taken T + (M - b) S / R with M frames.
  */
 #include <linux/math64.h>
 #include <linux/slab.h>
@@ -20,45 +18,45 @@
 
 #define MAX_STATIONS		256
 #define MAX_FRAMES		256
-/* The estimate is one of this time (T in the paper). */
+/* Window of the estimate (T in the paper). */
 #define WINDOW_NS		(40 * NSEC_PER_MSEC)
-/* More batches than this have no room in a window; the oldest is forgotten. */
+/* Maximum number of batches in the window; the oldest is removed. */
 #define MAX_WINDOW_BATCHES	512
 
 struct batch {
 	u64 acked_ns;
-	u64 bits;		/* that it had */
-	u64 full_bits;		/* that one of M frames would have had */
-	u64 full_ns;		/* and how long that would have taken */
+	u64 bits;		/* size */
+	u64 full_bits;		/* size with M frames */
+	u64 full_ns;		/* time with M frames */
 };
 
 struct wifi {
 	u32 max_frames;
 	u32 stations;
 	u64 step_ns;
-	u64 overhead_ns;	/* at least */
+	u64 overhead_ns;	/* minimum */
 	u64 overhead_range_ns;
 	struct random_stream random;
 	const u32 *bitrates_kbps;
 	u32 bitrates;
 
-	struct sk_buff_head *waiting;	/* for each station */
+	struct sk_buff_head *waiting;	/* of each station */
 	u32 held;
 	u32 next_station;
 
-	/* The batch that is being sent. */
+	/* Current batch. */
 	struct sk_buff_head frames;
 	u64 start_ns;
 	u64 bitrate_bps;
 	u32 bytes;
 	u32 station;
 
-	/* What the estimate is made of: a ring, and its sums. */
+	/* Batches in the window, a ring, and their sums. */
 	struct batch window[MAX_WINDOW_BATCHES];
 	u32 oldest;
 	u32 batches;
 	struct batch sum;
-	u64 estimate_bps;	/* 0: there was no batch yet */
+	u64 estimate_bps;	/* 0: no batch yet */
 };
 
 struct wifi *wifi_create(const struct ccbench_bottleneck *spec, const u32 *bitrates_kbps,
@@ -174,27 +172,27 @@ bool wifi_start(struct bottleneck *link)
 	return true;
 }
 
-/* ---- what the link can carry ------------------------------------------ */
+/* ---- capacity of the link --------------------------------------------- */
 
-static void forget_oldest(struct wifi *wifi)
+static void remove_oldest(struct wifi *wifi)
 {
-	const struct batch *gone = &wifi->window[wifi->oldest];
+	const struct batch *oldest = &wifi->window[wifi->oldest];
 
-	wifi->sum.bits -= gone->bits;
-	wifi->sum.full_bits -= gone->full_bits;
-	wifi->sum.full_ns -= gone->full_ns;
+	wifi->sum.bits -= oldest->bits;
+	wifi->sum.full_bits -= oldest->full_bits;
+	wifi->sum.full_ns -= oldest->full_ns;
 	wifi->oldest = (wifi->oldest + 1) % MAX_WINDOW_BATCHES;
 	wifi->batches--;
 }
 
-static void remember_batch(struct wifi *wifi, u64 now)
+static void add_batch(struct wifi *wifi, u64 now)
 {
 	u32 frames = skb_queue_len(&wifi->frames);
 	struct batch *batch;
 
 	while (wifi->batches && (wifi->batches == MAX_WINDOW_BATCHES ||
 				 wifi->window[wifi->oldest].acked_ns + WINDOW_NS <= now))
-		forget_oldest(wifi);
+		remove_oldest(wifi);
 	batch = &wifi->window[(wifi->oldest + wifi->batches++) % MAX_WINDOW_BATCHES];
 	batch->acked_ns = now;
 	batch->bits = (u64)wifi->bytes * BITS_PER_BYTE;
@@ -206,7 +204,7 @@ static void remember_batch(struct wifi *wifi, u64 now)
 	wifi->sum.full_ns += batch->full_ns;
 }
 
-/* From the oldest ACK of the window to the newest, or for a single one of the window. */
+/* Rate between the oldest and newest ACK in the window, or of a single batch per window. */
 static u64 carried_bps(const struct wifi *wifi, u64 now)
 {
 	const struct batch *oldest = &wifi->window[wifi->oldest];
@@ -216,7 +214,7 @@ static u64 carried_bps(const struct wifi *wifi, u64 now)
 	return rate_bps(wifi->sum.bits - oldest->bits, now - oldest->acked_ns);
 }
 
-/* No more than twice what the link carries now, as ABC cannot grow faster. */
+/* At most twice the current rate of the link, because ABC cannot grow faster. */
 static u64 estimate(const struct wifi *wifi, u64 now)
 {
 	return min(rate_bps(wifi->sum.full_bits, wifi->sum.full_ns),
@@ -233,7 +231,7 @@ void wifi_finish(struct bottleneck *link, struct sk_buff_head *packets)
 	struct wifi *wifi = link->wifi;
 	struct ccbench_batch_record *r;
 
-	remember_batch(wifi, path_now_ns());
+	add_batch(wifi, path_now_ns());
 	wifi->estimate_bps = estimate(wifi, path_now_ns());
 	r = ccbench_log_append(batch_log, sizeof(*r));
 	r->acked_ns = ccbench_now_ns();

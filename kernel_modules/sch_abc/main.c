@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ABC, the router (Goyal et al., "ABC: A Simple Explicit Congestion Controller
+ * The router of ABC (Goyal et al., "ABC: A Simple Explicit Congestion Controller
  * for Wireless Networks", NSDI 2020).
  *
- * A first-in first-out queue that tells senders how fast to be. When a packet
- * leaves, the rate at which packets should come one RTT later is
+ * A first-in first-out queue that controls the rate of senders by marks. When a packet
+ * leaves, packets should arrive one RTT later at the rate
  *
  *	tr = eta * mu - mu * (x - d_t)+ / delta				(1)
  *
- * for a link of rate mu that takes x for what waits. Senders send two
- * packets for an accelerate and none for a brake, so if packets leave at rate cr,
+ * on a link of rate mu with a queueing delay x. Senders send two packets for an
+ * accelerate and none for a brake, so with departures at rate cr, the fraction
  *
  *	f = min(tr / (2 cr), 1)						(2)
  *
- * of them have to be accelerates. A token bucket spreads these evenly
- * (Algorithm 1). A brake that some router before has made stays one.
+ * of them must be accelerates. A token bucket spreads these evenly (Algorithm 1). A
+ * brake of an earlier router remains a brake.
  *
- * Senders that know nothing of ABC can have a queue of their own; the link is
- * then divided such that long flows of both kinds are equally fast (weights.c).
+ * Senders without ABC can have their own queue. The link is then divided such that long
+ * flows of both kinds have the same rate (weights.c).
  *
- * The rate of the link comes from an option, or from the device, as emulated
- * links have it (link_capacity.h), or is estimated from what leaves while packets
- * wait; nothing can be said of a link on which none do, but that it carries what
- * leaves: it is then taken to carry twice that, as no sender is quicker than that.
+ * The rate of the link comes from an option, or from the device, as for emulated links
+ * (link_capacity.h), or is estimated from departures while packets wait. Without waiting
+ * packets, departures are only a lower bound. The estimate is then twice their rate,
+ * because senders at most double theirs.
  */
 #include <linux/errno.h>
 #include <linux/math64.h>
@@ -40,10 +40,10 @@
 enum { ABC_QUEUE, OTHER_QUEUE, QUEUES };
 
 struct abc_meters {
-	struct abc_meter departures;	/* of ABC's queue */
-	struct abc_meter arrivals;	/* at it */
-	struct abc_meter busy;		/* departures while packets wait, by busy_ns */
-	struct abc_flows flows[QUEUES];	/* in the present interval of weights */
+	struct abc_meter departures;	/* from ABC's queue */
+	struct abc_meter arrivals;	/* at ABC's queue */
+	struct abc_meter busy;		/* departures while packets wait, over busy_ns */
+	struct abc_flows flows[QUEUES];	/* in the current interval of weights */
 };
 
 struct abc_sched {
@@ -53,17 +53,17 @@ struct abc_sched {
 	u64 abc_backlog;	/* bytes in ABC's queue */
 	u32 token;
 
-	/* The device's answer to what it can carry, if it has one. */
+	/* Function for the capacity of the device, if there is one. */
 	typeof(ccbench_link_capacity) *capacity;
 
-	/* Estimating the link's rate. */
-	u64 busy_ns;		/* for how long packets have waited, in all */
-	u64 last_busy_ns;	/* until when */
+	/* Estimation of the link's rate. */
+	u64 busy_ns;		/* total time with waiting packets */
+	u64 last_busy_ns;	/* end of that time */
 	u64 last_departure_ns;
-	bool waiting;		/* some have since the last departure */
+	bool waiting;		/* packets have waited since the last departure */
 
 	/* Two queues. */
-	s64 lead;		/* by how many bytes, 2^-16, ABC's is ahead of its share */
+	s64 lead;		/* of ABC's queue over its share, in 2^-16 bytes */
 	u64 weights_due_ns;
 
 	struct tc_abc_xstats stats;
@@ -77,7 +77,7 @@ static u64 rate_estimate(struct abc_sched *q, u64 now_ns)
 	u64 window_ns = meters->busy.window_ns;
 	u64 rate = abc_meter_rate(&meters->busy, q->busy_ns);
 
-	/* The first window is not over yet. */
+	/* During the first window. */
 	if (q->busy_ns < window_ns)
 		rate = q->busy_ns ? mul_u64_u64_div_u64(rate, window_ns, q->busy_ns) : 0;
 	if (!rate || now_ns - q->last_busy_ns > window_ns)
@@ -85,7 +85,7 @@ static u64 rate_estimate(struct abc_sched *q, u64 now_ns)
 	return rate;
 }
 
-/* Of the whole link. */
+/* Rate of the whole link. */
 static u64 link_rate(struct Qdisc *sch, u64 now_ns)
 {
 	struct abc_sched *q = qdisc_priv(sch);
@@ -105,9 +105,9 @@ static u64 link_rate(struct Qdisc *sch, u64 now_ns)
 }
 
 /*
- * What waits, over the rate of the link, as in the paper's model. How long the
- * packet in hand has waited would be older by just that time, and the queue would
- * drain for longer than it lasts: on cellular links this costs a tenth of their use.
+ * Backlog over the rate of the link, as in the model of the paper. The waiting time of the
+ * current packet would lag by itself, and the queue would drain for too long: on cellular
+ * links this costs a tenth of the utilisation.
  */
 static u32 queueing_delay_us(u64 backlog, u64 link_rate)
 {
@@ -166,7 +166,7 @@ static u32 choose_queue(const struct abc_sched *q)
 	return q->lead > 0 ? OTHER_QUEUE : ABC_QUEUE;
 }
 
-/* Only while both have packets does either owe the other anything. */
+/* The queues only balance while both have packets. */
 static void charge(struct abc_sched *q, u32 queue, u32 bytes)
 {
 	u32 weight = clamp(q->stats.weight, ABC_LEAST_WEIGHT, ABC_ONE - ABC_LEAST_WEIGHT);
@@ -200,7 +200,7 @@ static int enqueue_packet(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff
 	return NET_XMIT_SUCCESS;
 }
 
-/* Every packet has a mark of its own, so those that were sent as one are taken apart. */
+/* Segments GSO packets, because every packet has its own mark. */
 static int enqueue_segments(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	netdev_features_t features = netif_skb_features(skb);
@@ -221,7 +221,7 @@ static int enqueue_segments(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 			packets++;
 		}
 	}
-	/* Those above this qdisc count one packet of the whole length, if any. */
+	/* Parent qdiscs count one packet of the whole length, if any. */
 	if (packets)
 		qdisc_tree_reduce_backlog(sch, 1 - packets, whole - bytes);
 	consume_skb(skb);
@@ -235,7 +235,7 @@ static int abc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **
 	return enqueue_packet(skb, sch, to_free);
 }
 
-/* Algorithm 1, and the never of changing a brake. */
+/* Algorithm 1; brakes remain brakes. */
 static void mark_packet(struct abc_sched *q, struct sk_buff *skb)
 {
 	enum abc_mark mark = abc_mark_of(skb, q->params.encoding);
@@ -319,7 +319,7 @@ static struct sk_buff *abc_dequeue(struct Qdisc *sch)
 
 /* ---- options and statistics ------------------------------------------- */
 
-/* Starts measuring anew where what is measured, or how, has changed. */
+/* Resets the measurements that depend on changed parameters. */
 static void apply(struct abc_sched *q, const struct abc_params *params)
 {
 	if (params->window_us != q->params.window_us) {
@@ -443,5 +443,5 @@ static void __exit abc_unregister(void)
 module_init(abc_register);
 module_exit(abc_unregister);
 
-MODULE_DESCRIPTION("Accel-Brake Control, the router");
+MODULE_DESCRIPTION("Accel-Brake Control: router");
 MODULE_LICENSE("GPL");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a packet's ECN bits say to ABC, and making them say brake. */
+/* Marks of ABC in the ECN bits of a packet. */
 #include <linux/skbuff.h>
 #include <net/dsfield.h>
 #include <net/inet_ecn.h>

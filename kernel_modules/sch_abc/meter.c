@@ -6,7 +6,7 @@
 
 #include "sch_abc.h"
 
-/* A window has so many slots at most; there is room for more, as some begin before it. */
+/* Maximum number of slots per window; METER_SLOTS includes slots that begin before it. */
 #define SLOTS_PER_WINDOW	256
 
 static u32 slot(const struct abc_meter *meter, u32 i)
@@ -21,7 +21,7 @@ void abc_meter_init(struct abc_meter *meter, u64 window_ns)
 	meter->finest_ns = window_ns / SLOTS_PER_WINDOW;
 }
 
-/* Forgets what has ended before the window begins. */
+/* Removes slots that end before the window. */
 static void forget(struct abc_meter *meter, u64 begin_ns)
 {
 	while (meter->count > 1 && meter->slots[slot(meter, 1)].start_ns <= begin_ns) {
@@ -55,10 +55,10 @@ u64 abc_meter_rate(struct abc_meter *meter, u64 now_ns)
 	if (!meter->count)
 		return 0;
 	bytes = meter->total;
-	/* What is added right now has yet to go. */
+	/* Bytes added at this instant are not sent yet. */
 	if (meter->slots[slot(meter, meter->count - 1)].start_ns >= now_ns)
 		bytes -= meter->slots[slot(meter, meter->count - 1)].bytes;
-	/* Of the oldest, only the part within the window counts. */
+	/* Only the part of the oldest slot within the window counts. */
 	start_ns = meter->slots[meter->first].start_ns;
 	end_ns = meter->count > 1 ? meter->slots[slot(meter, 1)].start_ns : now_ns;
 	if (start_ns < begin_ns)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The qdisc's options: description, ranges and defaults, from and to netlink. */
+/* Options of the qdisc: description, ranges, defaults and netlink attributes. */
 #include <linux/errno.h>
 #include <linux/stddef.h>
 #include <linux/time64.h>
@@ -10,51 +10,51 @@
 #include "sch_abc.h"
 
 CCBENCH_QDISC(abc, TCA_ABC_LIMIT, QDISC_MARKS,
-	      "Accel-Brake Control: tells each sender by marks whether to speed up or to slow down");
+	      "Accel-Brake Control: marks that accelerate or brake each sender");
 CCBENCH_OPTION(abc, eta, TCA_ABC_ETA,
 	       OPTION_SCALE(65536) OPTION_RANGE(0.001, 1) OPTION_DEFAULT(0.98),
 	       "target utilisation of the link");
 CCBENCH_OPTION(abc, delta_ms, TCA_ABC_DELTA,
 	       OPTION_UNIT(ms, 1000) OPTION_RANGE(1, 100000) OPTION_DEFAULT(133),
-	       "time in which a queue is to drain");
+	       "time in which the queue drains");
 CCBENCH_OPTION(abc, d_t_ms, TCA_ABC_DELAY_THRESHOLD,
 	       OPTION_UNIT(ms, 1000) OPTION_RANGE(0, 100000) OPTION_DEFAULT(20),
-	       "queueing delay that is left alone");
+	       "tolerated queueing delay");
 CCBENCH_OPTION(abc, window_ms, TCA_ABC_WINDOW,
 	       OPTION_UNIT(ms, 1000) OPTION_RANGE(1, 10000) OPTION_DEFAULT(40),
-	       "time over which rates are measured");
+	       "measurement window of rates");
 CCBENCH_OPTION(abc, token_limit, TCA_ABC_TOKEN_LIMIT,
 	       OPTION_UNIT(packets, 65536) OPTION_RANGE(2, 1000) OPTION_DEFAULT(5),
-	       "tokens that the bucket holds");
+	       "capacity of the token bucket");
 CCBENCH_OPTION(abc, rate_mbps, TCA_ABC_RATE,
 	       OPTION_UNIT(Mbit/s, 1000) OPTION_RANGE(0.001, 4000000),
-	       "rate of the link, if it is to be constant");
+	       "constant rate of the link");
 CCBENCH_OPTION(abc, rate, TCA_ABC_RATE_SOURCE,
 	       OPTION_CHOICES(known|estimated) OPTION_DEFAULT(known),
-	       "source of the link's rate: the device, or what leaves the queue");
+	       "source of the link's rate: the device, or departures from the queue");
 CCBENCH_OPTION(abc, encoding, TCA_ABC_ENCODING,
 	       OPTION_CHOICES(proxied|full) OPTION_DEFAULT(proxied),
 	       "marks: CE for a brake, or ECT(1) and ECT(0)");
 CCBENCH_OPTION(abc, feedback, TCA_ABC_FEEDBACK,
 	       OPTION_CHOICES(dequeue|enqueue) OPTION_DEFAULT(dequeue),
-	       "rate that the target is compared with: of departures or of arrivals");
+	       "rate that is compared with the target: departures or arrivals");
 CCBENCH_OPTION(abc, lookahead_ms, TCA_ABC_LOOKAHEAD,
 	       OPTION_UNIT(ms, 1000) OPTION_RANGE(0, 100000) OPTION_DEFAULT(0),
-	       "how far ahead the device tells its rate");
+	       "time by which the device's rate is known in advance");
 CCBENCH_OPTION(abc, two_queues, TCA_ABC_TWO_QUEUES,
 	       OPTION_FLAG OPTION_DEFAULT(0),
 	       "a second queue for packets of other congestion controls");
 CCBENCH_OPTION(abc, largest_flows, TCA_ABC_FLOWS,
 	       OPTION_RANGE(1, 64) OPTION_DEFAULT(10),
-	       "largest flows of each queue that are told apart");
+	       "number of largest flows per queue that are distinguished");
 CCBENCH_OPTION(abc, headroom, TCA_ABC_HEADROOM,
 	       OPTION_SCALE(65536) OPTION_RANGE(0, 1) OPTION_DEFAULT(0.1),
-	       "additional demand of such a flow, as a part of its rate");
+	       "additional demand of these flows relative to their rate");
 CCBENCH_OPTION(abc, weight_interval_ms, TCA_ABC_WEIGHT_INTERVAL,
 	       OPTION_UNIT(ms, 1000) OPTION_RANGE(1, 100000) OPTION_DEFAULT(200),
 	       "time between updates of the queues' weights");
 
-/* Not constant: 6.1 takes no pointers to constants. */
+/* Not const, because Linux 6.1 requires pointers to non-const. */
 #define RANGE(name, least, most) \
 	static struct netlink_range_validation name = { .min = least, .max = most }
 
@@ -99,7 +99,7 @@ const struct abc_params abc_defaults = {
 	.weight_interval_us	= 200 * USEC_PER_MSEC,
 };
 
-/* Where each option is kept. */
+/* Offset of each option in struct abc_params. */
 static const size_t param_offsets[TCA_ABC_MAX + 1] = {
 	[TCA_ABC_LIMIT]			= offsetof(struct abc_params, limit),
 	[TCA_ABC_ETA]			= offsetof(struct abc_params, eta),
@@ -123,7 +123,7 @@ static u32 *param(struct abc_params *params, int attribute)
 	return (void *)params + param_offsets[attribute];
 }
 
-/* Changes those of `params` that are among the options. */
+/* Sets the members of `params` that are among the options. */
 int abc_params_parse(struct abc_params *params, const struct nlattr *options,
 		     struct netlink_ext_ack *extack)
 {
@@ -139,7 +139,7 @@ int abc_params_parse(struct abc_params *params, const struct nlattr *options,
 	return 0;
 }
 
-/* Reads them without a lock, while they may change. */
+/* Reads the parameters without a lock. */
 int abc_params_put(struct sk_buff *skb, struct abc_params *params)
 {
 	int i;

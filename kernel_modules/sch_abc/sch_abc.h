@@ -48,15 +48,14 @@ int abc_params_put(struct sk_buff *skb, struct abc_params *params);
 /* ---- meter.c ---- */
 
 /*
- * The rate of something over a sliding window of time. What is added counts as
- * spread evenly until the next addition, as a packet is on a link until the
- * next one is. So the rate has no steps of a packet's size.
+ * A rate over a sliding window. Bytes count as spread evenly until the next addition, as a
+ * packet is on a link until the next one, so the rate has no steps of a packet's size.
  */
 #define METER_SLOTS	512
 
 struct abc_meter {
 	u64 window_ns;
-	u64 finest_ns;		/* additions that lie closer share a slot */
+	u64 finest_ns;		/* closer additions share a slot */
 	u64 total;		/* of all slots */
 	u32 first;
 	u32 count;
@@ -73,24 +72,24 @@ u64 abc_meter_rate(struct abc_meter *meter, u64 now_ns);
 /* ---- weights.c ---- */
 
 #define ABC_MAX_FLOWS	64
-/* So that a queue whose flows have only begun is served at all. */
+/* Minimum service for a queue whose flows have only started. */
 #define ABC_LEAST_WEIGHT	(ABC_ONE / 64)
 
-/* The largest flows of a queue, by the Space-Saving algorithm. */
+/* Largest flows of a queue by the Space-Saving algorithm. */
 struct abc_flows {
 	u64 total;		/* bytes of all flows */
 	u32 count;
 	struct abc_flow {
 		u32 hash;
-		u64 bytes;	/* at most */
-		u64 error;	/* by how much that may be too many */
+		u64 bytes;	/* upper bound */
+		u64 error;	/* maximum error of bytes */
 	} flows[ABC_MAX_FLOWS];
 };
 
 void abc_flows_count(struct abc_flows *flows, u32 limit, u32 hash, u32 bytes);
 /*
- * The share of a link of `capacity` bytes per interval that belongs to the first
- * of two queues, whose flows have sent so much in that interval.
+ * Returns the share of the first of two queues in a link of `capacity` bytes per interval,
+ * by the bytes that their flows have sent in that interval.
  */
 u32 abc_fair_weight(const struct abc_flows queues[2], u64 capacity, u32 headroom);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Weights of two queues that make their long flows equally fast (section 4.3).
+ * Weights of two queues for equal rates of their long flows (section 4.3).
  *
- * Each queue knows the rates of its largest flows; all others are short. A large
- * flow is taken to want a little more than it has, the short ones what they
- * have. A queue's weight is what a max-min fair division gives to its flows.
+ * Each queue measures the rates of its largest flows; all others are short. The demand of a
+ * large flow is slightly above its rate, that of short flows is their rate. The weight of a
+ * queue is the sum of the max-min fair shares of its flows.
  */
 #include <linux/limits.h>
 #include <linux/math64.h>
@@ -33,13 +33,13 @@ void abc_flows_count(struct abc_flows *flows, u32 limit, u32 hash, u32 bytes)
 		flows->flows[flows->count++] = (struct abc_flow) { hash, bytes, 0 };
 		return;
 	}
-	/* The new one takes the place, and the count, of the smallest. */
+	/* The new flow replaces the smallest and takes over its count. */
 	least->error = least->bytes;
 	least->bytes += bytes;
 	least->hash = hash;
 }
 
-/* What is certainly the flow's. */
+/* Lower bound of a flow's bytes. */
 static u64 sent(const struct abc_flow *flow)
 {
 	return flow->bytes - flow->error;
@@ -61,8 +61,8 @@ static u64 demand(const struct abc_flow *flow, u32 headroom)
 }
 
 /*
- * The most that any flow gets: flows that want less get what they want, and the
- * others share the rest. The level falls to where that is all there is.
+ * Returns the maximum share of a flow: flows with a lower demand get their demand, and the
+ * others share the rest. The level rises until it is consistent with the shares.
  */
 static u64 fair_level(const struct abc_flows queues[2], u64 capacity, u32 headroom)
 {
@@ -104,7 +104,7 @@ u32 abc_fair_weight(const struct abc_flows queues[2], u64 capacity, u32 headroom
 	for (q = 0; q < 2; q++)
 		for (i = 0; i < queues[q].count; i++)
 			shares[q] += min(demand(&queues[q].flows[i], headroom), level);
-	/* Where nobody sends anything else, all belongs to one queue. */
+	/* If only one queue has traffic, it gets the whole link. */
 	if (!shares[1])
 		return ABC_ONE;
 	if (!shares[0])

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The receiver: it tells the sender of each byte whether it came with an
- * accelerate or a brake.
+ * The receiver echoes the mark of each byte to the sender, accelerate or brake.
  *
- * An ACK may be for several packets as long as their marks are alike. Where the
- * mark changes, what was still to be acknowledged is acknowledged at once, with
- * the old mark, and the packet that brought the new one too. This is DCTCP's
- * state machine (RFC 8257, section 3.2), with the usual two packets per ACK.
+ * An ACK may cover several packets with the same mark. When the mark changes, the
+ * pending packets are acknowledged immediately with the old mark, and so is the
+ * packet with the new one. This is DCTCP's state machine (RFC 8257, section 3.2) with
+ * the usual two packets per ACK.
  *
- * The stack sets ECE on every ACK as long as it waits for a CWR. So that waiting
- * says which mark came last; a CWR that comes is none of its business.
+ * The stack sets ECE on every ACK until it receives a CWR. This flag represents the
+ * last mark here, and received CWRs are irrelevant.
  */
 #include "abc_compat.h"
 #include "tcp_abc.h"
@@ -29,7 +28,7 @@ void abc_echo(struct sock *sk, bool brake)
 	struct abc *abc = abc_of(sk);
 
 	if (brake != abc->echo) {
-		/* The packet in hand has not set a timer yet: what has is older. */
+		/* The current packet has not set the timer yet, so earlier packets are pending. */
 		if (icsk->icsk_ack.pending & ICSK_ACK_TIMER) {
 			set_ece(tp, abc->echo);
 			abc_send_ack(sk, abc->echo_rcv_nxt);

@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ABC, the sender (Goyal et al., "ABC: A Simple Explicit Congestion Controller
+ * The sender of ABC (Goyal et al., "ABC: A Simple Explicit Congestion Controller
  * for Wireless Networks", NSDI 2020).
  *
- * Routers say with one bit of each packet whether its ACK should accelerate the
- * sender (one packet more in flight) or brake it (one packet less). There are
- * two windows, and the smaller one counts:
+ * Routers mark each packet with one bit: its ACK should either accelerate the sender
+ * (one more packet in flight) or brake it (one packet less). The sender has two
+ * windows and uses the smaller one:
  *
- *	w_abc		follows the marks, and grows by one packet per RTT besides,
- *			which makes flows fair to each other:
+ *	w_abc		follows the marks and in addition grows by one packet per RTT,
+ *			for fairness between flows:
  *				accelerate: w += 1 + 1/w,  brake: w += -1 + 1/w
- *	w_nonabc	CUBIC's, for drops by routers that know nothing of ABC
+ *	w_nonabc	CUBIC's window, for drops by routers without ABC
  *
- * Neither is more than twice the packets in flight, so that the one that does
- * not count stays close to the one that does. That also stands in the way of slow
- * start, which has no HyStart here, wherever an ABC router is the bottleneck.
+ * Both are at most twice the packets in flight, so that the unused window stays close
+ * to the other. Behind an ABC bottleneck this also limits slow start, which has no
+ * HyStart here.
  *
- * This is the encoding for proxied networks (for the other one see ns.c): a
- * sender marks packets ECN-capable, which is an accelerate; a router makes a brake
- * of it by marking congestion (CE), and the receiver echoes that in ECE, packet by
- * packet (echo.c). A receiver with the kernel's DCTCP does the same. ECE is thus
- * not what the stack takes it for, and the reduction and the CWR that it has in
- * mind do not happen.
+ * This file implements the encoding for proxied networks (ns.c has the other one). A
+ * sender marks packets ECN-capable, which means accelerate. A router changes the mark
+ * to a brake by setting CE, which the receiver echoes in ECE for each packet (echo.c),
+ * as a receiver with DCTCP does. ECE therefore is no congestion signal here, and the
+ * stack's own reduction and CWR are suppressed.
  *
- * State that nothing else reads with this module: ssthresh is w_nonabc, in whole
- * packets, so that usual tools show both windows: the smaller is cwnd.
+ * ssthresh is unused otherwise and reports w_nonabc in whole packets, so that common
+ * tools show both windows; cwnd is the smaller one.
  */
 #include <linux/inet_diag.h>
 #include <linux/math64.h>
@@ -37,14 +36,14 @@
 #include "tcp_abc.h"
 #include "tcp_abc_info.h"
 
-/* A receiver may wait for a second packet before it sends an ACK. */
+/* A receiver may delay the ACK until a second packet. */
 #define MIN_WINDOW		(2 * ABC_PACKET)
 #define DEFAULT_INCREASE	1
 #define MAX_INCREASE		100
 
 /* ---- settings --------------------------------------------------------- */
 
-/* Of a network namespace, taken by connections when they are made. */
+/* Settings of a network namespace, copied when a connection is established. */
 struct abc_settings {
 	u8 increase;
 	struct ctl_table_header *header;
@@ -105,7 +104,7 @@ static struct pernet_operations settings_ops = {
 	.size = sizeof(struct abc_settings),
 };
 
-/* ---- what ACKs do ----------------------------------------------------- */
+/* ---- processing of ACKs ----------------------------------------------- */
 
 void abc_init(struct sock *sk)
 {
@@ -126,9 +125,9 @@ void abc_init(struct sock *sk)
 EXPORT_SYMBOL_GPL(abc_init);
 
 /*
- * What an ACK has newly acknowledged. Bytes say it best as long as packets arrive
- * in order. Otherwise an ACK that fills a gap covers packets whose marks came
- * before it, with selective ACKs: then each ACK counts what arrived with it.
+ * Returns the newly delivered packets. Acknowledged bytes are precise while packets
+ * arrive in order. Otherwise an ACK that fills a gap covers packets whose marks were
+ * already echoed by selective ACKs, so each ACK counts the packets that it reports.
  */
 static u64 newly_delivered(const struct tcp_sock *tp, struct abc *abc,
 			   const struct rate_sample *rs)
@@ -166,8 +165,8 @@ static void count(struct abc *abc, u32 packets)
 		abc->accelerated += packets;
 }
 
-/* A brake is no congestion: there is nothing to recover from and to tell the receiver. */
-static void forget_ece(struct sock *sk)
+/* Cancels the stack's reaction to ECE, because a brake is not congestion. */
+static void cancel_ece(struct sock *sk)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -177,7 +176,7 @@ static void forget_ece(struct sock *sk)
 		icsk->icsk_ca_state = TCP_CA_Open;
 }
 
-/* A router that knows nothing of ABC has marked a packet: once for each window of data. */
+/* Reacts to a mark by a router without ABC, once per window of data. */
 static void answer_congestion(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -197,7 +196,7 @@ static void set_windows(struct sock *sk)
 	struct abc *abc = abc_of(sk);
 	u32 packets = min(abc->window, abc->cubic.window) >> ABC_SHIFT;
 
-	/* The first retransmission does not wait for room. */
+	/* Always allow the first retransmission. */
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery && tp->lost_out && !tp->retrans_out)
 		packets = max(packets, tcp_packets_in_flight(tp) + 1);
 	tcp_snd_cwnd_set(tp, clamp(packets, 1U, tp->snd_cwnd_clamp));
@@ -211,14 +210,14 @@ CONG_CONTROL(abc_cong_control, sk, rs)
 	u64 delivered, cap;
 	u32 in_flight;
 
-	/* The answer to a SYN comes before abc_init(). */
+	/* The ACK of the SYN precedes abc_init(). */
 	if (!abc->window)
 		return;
-	/* What was in flight before this ACK, even if only it shows that it was not lost. */
+	/* Packets in flight before this ACK, including those wrongly marked lost. */
 	in_flight = max(rs->prior_in_flight, tcp_packets_in_flight(tp) + rs->acked_sacked);
 	cap = max(2 * in_flight * ABC_PACKET, MIN_WINDOW);
 	delivered = newly_delivered(tp, abc, rs);
-	forget_ece(sk);
+	cancel_ece(sk);
 	if (READ_ONCE(abc->congested))
 		answer_congestion(sk);
 	if (delivered) {
@@ -226,8 +225,8 @@ CONG_CONTROL(abc_cong_control, sk, rs)
 		follow_mark(abc, delivered, cap);
 		if (inet_csk(sk)->icsk_ca_state != TCP_CA_Recovery)
 			cubic_grow(&abc->cubic, delivered, cap,
-				       div_u64(tp->tcp_mstamp, USEC_PER_MSEC),
-				       (tp->srtt_us >> 3) / USEC_PER_MSEC);
+				   div_u64(tp->tcp_mstamp, USEC_PER_MSEC),
+				   (tp->srtt_us >> 3) / USEC_PER_MSEC);
 	}
 	set_windows(sk);
 }
@@ -275,24 +274,24 @@ u32 abc_undo_cwnd(struct sock *sk)
 }
 EXPORT_SYMBOL_GPL(abc_undo_cwnd);
 
-/* The window follows its own rules, not this. */
+/* The windows do not use ssthresh. */
 u32 abc_ssthresh(struct sock *sk)
 {
 	return tcp_sk(sk)->snd_ssthresh;
 }
 EXPORT_SYMBOL_GPL(abc_ssthresh);
 
-/* ---- what others may see ---------------------------------------------- */
+/* ---- state for inet_diag ---------------------------------------------- */
 
 size_t abc_get_info(struct sock *sk, u32 extensions, int *attribute, union tcp_cc_info *info)
 {
 	const struct abc *abc = abc_of(sk);
-	struct tcp_abc_info *known = (struct tcp_abc_info *)info;
+	struct tcp_abc_info *state = (struct tcp_abc_info *)info;
 
-	BUILD_BUG_ON(sizeof(*known) > sizeof(*info));
+	BUILD_BUG_ON(sizeof(*state) > sizeof(*info));
 	if (!(extensions & BIT(INET_DIAG_VEGASINFO - 1)))
 		return 0;
-	*known = (struct tcp_abc_info) {
+	*state = (struct tcp_abc_info) {
 		.w_abc = abc->window >> ABC_SHIFT,
 		.w_nonabc = abc->cubic.window >> ABC_SHIFT,
 		.accelerated = abc->accelerated,
@@ -302,15 +301,15 @@ size_t abc_get_info(struct sock *sk, u32 extensions, int *attribute, union tcp_c
 		.echo = abc->echo,
 	};
 	*attribute = INET_DIAG_ABCINFO;
-	return sizeof(*known);
+	return sizeof(*state);
 }
 EXPORT_SYMBOL_GPL(abc_get_info);
 
 /* ---- registration ----------------------------------------------------- */
 
 /*
- * Of a connection whose other end takes no part. The stack marks what it sends as
- * ECN-capable for the one below, and routers would take that for ABC's.
+ * For connections without ECN at the other end. With abc_ops, the stack would mark
+ * packets ECN-capable, which routers take for an ABC mark.
  */
 static struct tcp_congestion_ops abc_without_ecn __read_mostly = {
 	.in_ack_event	= abc_in_ack_event,
@@ -369,5 +368,5 @@ module_exit(abc_unregister);
 
 CCBENCH_CCA(abc, CCA_NEEDS_RECEIVER CCA_QDISC(abc, encoding, proxied) ABC_INFO,
 	    "Accel-Brake Control, with CE as the brake");
-MODULE_DESCRIPTION("Accel-Brake Control, the TCP sender and receiver");
+MODULE_DESCRIPTION("Accel-Brake Control: TCP sender and receiver");
 MODULE_LICENSE("GPL");

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ABC in the full encoding (section 4.2), which leaves congestion marks to routers
- * that know nothing of ABC:
+ * ABC in the full encoding (section 4.2), which local_out congestion marks to routers
+ * without ABC:
  *
  *			IP			echo
  *	accelerate	ECT(1)			NS clear
  *	brake		ECT(0)			NS set
  *	congestion	CE			ECE, until CWR (RFC 3168)
  *
- * A receiver that does not know NS thus never brakes, and the sender does what
- * CUBIC would do.
+ * With a receiver that ignores NS, the sender never brakes and behaves as CUBIC.
  *
- * TCP tells a congestion control of one mark and one echo only. So packets are
- * translated where they enter and leave a host: there, and only there, they look
- * as in the encoding for proxied networks, with CE and ECE for a brake. What CE
- * and ECE say on the wire is kept beside it, in the socket. That needs no order:
- * it stands until it is answered, and is answered once per RTT.
+ * TCP reports only one mark and one echo to a congestion control. Packets are
+ * therefore translated where they enter and leave a host: within the host they look
+ * as in the encoding for proxied networks, with CE and ECE for a brake. The meaning of
+ * CE and ECE on the wire is stored in the socket. This does not depend on the order of
+ * packets: it holds until it is answered, once per RTT.
  *
- * IPv4 only; over IPv6 there are no marks, and the sender does what CUBIC does.
+ * IPv4 only; over IPv6 there are no marks, and the sender behaves as CUBIC.
  */
 #include <linux/ip.h>
 #include <linux/module.h>
@@ -33,7 +32,7 @@
 #include "ccbench_describe.h"
 #include "tcp_abc.h"
 
-/* Of a connection over IPv6, or whose other end takes no part (main.c). */
+/* For connections over IPv6, or without ECN at the other end (main.c). */
 static struct tcp_congestion_ops abc_ns_without_ecn __read_mostly = {
 	.in_ack_event	= abc_in_ack_event,
 	.cong_control	= abc_cong_control,
@@ -75,7 +74,7 @@ static struct tcp_congestion_ops abc_ns_ops __read_mostly = {
 
 /* ---- headers ---------------------------------------------------------- */
 
-/* The flags in the 13th and 14th byte of a TCP header; their names differ between kernels. */
+/* Flags in the 13th and 14th byte of a TCP header, whose names differ between kernels. */
 #define FLAGS_WORD	6
 #define NS		0x0100
 #define CWR		0x0080
@@ -112,7 +111,7 @@ static u16 with(u16 flags, u16 flag, bool set)
 	return set ? flags | flag : flags & ~flag;
 }
 
-/* The TCP header, if both headers may be written to. */
+/* Returns the TCP header, or NULL if the headers cannot be made writable. */
 static struct tcphdr *tcp_header(struct sk_buff *skb)
 {
 	const unsigned int offset = ip_hdrlen(skb);
@@ -124,8 +123,8 @@ static struct tcphdr *tcp_header(struct sk_buff *skb)
 
 /* ---- translation ------------------------------------------------------ */
 
-/* What a connected socket of ours knows, or NULL. */
-static struct abc *known_of(const struct sock *sk)
+/* Returns the state of a connected socket with this congestion control, or NULL. */
+static struct abc *state_of(const struct sock *sk)
 {
 	struct abc *abc;
 
@@ -148,7 +147,7 @@ static void translate_out(struct abc *abc, struct sk_buff *skb, struct tcphdr *t
 	if (data && READ_ONCE(abc->reduced)) {
 		WRITE_ONCE(abc->reduced, false);
 		flags |= CWR;
-		/* The first of its segments is enough. */
+		/* CWR on the first segment only. */
 		if (skb_is_gso(skb))
 			skb_shinfo(skb)->gso_type |= SKB_GSO_TCP_ECN;
 	}
@@ -172,16 +171,16 @@ static void translate_in(struct abc *abc, struct sk_buff *skb, struct tcphdr *th
 		set_ecn(iph, INET_ECN_CE);
 		break;
 	case INET_ECN_CE:
-		/* It carries neither mark, so it counts as the one before it. */
+		/* CE replaces the mark of ABC; assume that of the packet before. */
 		WRITE_ONCE(abc->tell_congested, true);
 		set_ecn(iph, abc->echo ? INET_ECN_CE : INET_ECN_ECT_1);
 		break;
 	}
 }
 
-static unsigned int leaves(void *unused, struct sk_buff *skb, const struct nf_hook_state *state)
+static unsigned int local_out(void *unused, struct sk_buff *skb, const struct nf_hook_state *state)
 {
-	struct abc *abc = known_of(state->sk);
+	struct abc *abc = state_of(state->sk);
 	struct tcphdr *th;
 
 	if (!abc)
@@ -204,7 +203,7 @@ static struct sock *find_socket(struct net *net, struct sk_buff *skb)
 				       th->source, iph->daddr, th->dest, skb->dev->ifindex);
 }
 
-static unsigned int enters(void *unused, struct sk_buff *skb, const struct nf_hook_state *state)
+static unsigned int local_in(void *unused, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	struct sock *sk = skb->sk;
 	struct tcphdr *th;
@@ -212,10 +211,10 @@ static unsigned int enters(void *unused, struct sk_buff *skb, const struct nf_ho
 
 	if (ip_hdr(skb)->protocol != IPPROTO_TCP)
 		return NF_ACCEPT;
-	/* The stack has usually found it already. */
+	/* Early demux has usually found the socket. */
 	if (!sk)
 		sk = find_socket(state->net, skb);
-	abc = known_of(sk);
+	abc = state_of(sk);
 	th = abc ? tcp_header(skb) : NULL;
 	if (th && !th->syn)
 		translate_in(abc, skb, th);
@@ -224,16 +223,16 @@ static unsigned int enters(void *unused, struct sk_buff *skb, const struct nf_ho
 	return NF_ACCEPT;
 }
 
-/* Whoever else looks at packets sees them as they are on the wire. */
+/* Other hooks see packets as on the wire. */
 static const struct nf_hook_ops hooks[] = {
 	{
-		.hook		= enters,
+		.hook		= local_in,
 		.pf		= NFPROTO_IPV4,
 		.hooknum	= NF_INET_LOCAL_IN,
 		.priority	= NF_IP_PRI_LAST,
 	},
 	{
-		.hook		= leaves,
+		.hook		= local_out,
 		.pf		= NFPROTO_IPV4,
 		.hooknum	= NF_INET_LOCAL_OUT,
 		.priority	= NF_IP_PRI_FIRST,

@@ -14,25 +14,25 @@
 #define ABC_SHIFT		CUBIC_SHIFT
 #define ABC_PACKET		CUBIC_PACKET
 
-/* Of every socket, at either end. */
+/* State of a socket at either end. */
 struct abc {
-	u64 window;		/* for ABC routers */
-	struct cubic_window cubic;	/* for bottlenecks that are no ABC routers */
+	u64 window;		/* w_abc */
+	struct cubic_window cubic;	/* w_nonabc */
 	u64 bytes_acked;	/* at the last ACK */
-	u32 accelerated;	/* packets, over the socket's life */
+	u32 accelerated;	/* packets, since the start of the connection */
 	u32 braked;
-	u32 echo_rcv_nxt;	/* the receiver's: what the last echoed mark came with */
+	u32 echo_rcv_nxt;	/* receiver: rcv_nxt at the last echoed mark */
 	u8 increase;		/* additive, in packets per RTT */
 	bool ecn;		/* both ends take part */
-	bool sacked;		/* some packet waited for one before it at the last ACK */
-	bool brake;		/* the mark that the ACK in hand echoes */
-	bool echo;		/* the receiver's: the last packet's mark was a brake */
+	bool sacked;		/* a packet was selectively acknowledged at the last ACK */
+	bool brake;		/* mark echoed by the current ACK */
+	bool echo;		/* receiver: mark of the last packet */
 
-	/* With the full encoding (ns.c): about routers that know nothing of ABC. */
-	bool congested;		/* the receiver says that one has marked a packet */
-	bool reduced;		/* the receiver has to be told that this was heeded */
-	bool tell_congested;	/* the receiver's: says so until then */
-	u32 reduced_until;	/* what has been sent is no reason to reduce again */
+	/* Full encoding (ns.c): congestion marks of routers without ABC. */
+	bool congested;		/* the receiver reports a mark */
+	bool reduced;		/* the next packet carries CWR */
+	bool tell_congested;	/* receiver: report a mark until CWR arrives */
+	u32 reduced_until;	/* no further reduction before this sequence number */
 };
 
 static inline struct abc *abc_of(const struct sock *sk)

@@ -6,59 +6,59 @@
  *	current rate	cwnd / RTTstanding
  *	dq		RTTstanding - RTTmin
  *
- * Each ACK moves the window by v / (delta * cwnd) packets towards the target, so
- * by v / delta in a round trip. At the target, a flow has 1/delta packets in the
- * queue. What it knows of the queue is one round trip old when it goes down and
- * about half a round trip older when it goes up, so that the queue swings between
- * 0 and 2.5/delta packets with a period of five round trips (section 3).
+ * Each ACK moves the window by v / (delta * cwnd) packets towards the target, which
+ * is v / delta per round trip. At the target, a flow has 1/delta packets in the
+ * queue. Its information about the queue is one round trip old when it decreases and
+ * about half a round trip older when it increases, so that the queue oscillates
+ * between 0 and 2.5/delta packets with a period of five round trips (section 3).
  *
- *	slow start	the window doubles in a round trip until the current rate
+ *	slow start	the window doubles per round trip until the current rate
  *			exceeds the target
  *	default		delta is fixed, 1/2
- *	competitive	1/delta is increased by 1 in a round trip without loss, and
- *			halved by a loss: as Reno's window, but for the packets that
- *			wait. Chosen when the queue has not been nearly empty for five
- *			round trips: then somebody else keeps it full (section 2.2)
+ *	competitive	1/delta increases by 1 per round trip without loss, and is
+ *			halved by a loss: Reno's window, but for the packets in the
+ *			queue. Used when the queue has not been nearly empty for five
+ *			round trips, because other flows keep it full (section 2.2)
  *
- * "copa" has both modes, "copa_default" is always in the default one.
+ * "copa" has both modes, "copa_default" only the default mode.
  *
- * The filters of RTTs are win_minmax's: the best of a window from three samples.
- * The standing RTT may so be taken over half of its window instead of all of it.
+ * The filters of RTTs are those of win_minmax, which keep three samples per window,
+ * so that the standing RTT may cover half of its window.
  *
- * Where the paper leaves room:
+ * Decisions where the paper is silent or ambiguous:
  *
- * 1. v is of a direction. A step the other way has v = 1, and ends it: the target
- *    has been crossed, and what was right far from it is not right here. Were v kept
- *    until the end of the round trip, as the paper can be read, the window would
- *    swing by as much again: a lone flow of 24 Mbit/s and 50 ms then uses 3/5 of
- *    its link.
- * 2. A direction has stayed the same "for three RTTs" if three whole windows have
- *    had it before the one in which v is doubled: the steady swing takes 2.5 round
+ * 1. v belongs to a direction. A step in the other direction has v = 1 and ends it:
+ *    the target has been crossed, and a velocity for a distant target is too high
+ *    near it. If v were kept until the end of the round trip, as the paper can be
+ *    read, the window would overshoot by the same amount again: a lone flow of
+ *    24 Mbit/s and 50 ms then uses 3/5 of its link.
+ * 2. A direction has been the same "for three RTTs" if three whole windows had it
+ *    before the one in which v is doubled: the steady oscillation takes 2.5 round
  *    trips each way, which can look like three windows.
- * 3. v / delta is at most cwnd: the window at most doubles in a round trip, and
- *    never drops to nothing.
- * 4. A window that the application does not use does not grow.
- * 5. Losses do not change the window in either mode: random loss must not matter,
- *    and the delay tells of congestion. Only where more than a tenth of a window is
- *    lost, as a policer or a queue of one or two packets does it, no delay will
- *    tell: slow start ends, and the window is cut to 7/10. The authors' own program
- *    does that, the paper does not speak of it.
- * 6. After a retransmission timeout, slow start begins anew.
- * 7. A loss is a loss event of TCP's: 1/delta is halved once in each recovery, and
- *    does not grow in it. CE marks count as loss.
- * 8. The five round trips begin at the end of slow start, whose own queue takes
- *    some to drain, and after an idle time, which has emptied what was ours.
- * 9. Nearly empty is a queueing delay below a tenth of the swing, of RTTmax over four
- *    round trips and RTTmin. A tenth of a lone flow's swing is half a packet, which a
- *    queue of whole packets misses by chance; the flow would turn competitive, and
- *    might stay so: with 1/delta near the BDP, its queue no longer empties. So a queue
- *    in which one packet of ours waits is nearly empty, too, but never one of more
- *    than a third of the swing: after a loss CUBIC leaves 2/5 of a queue of 1 BDP.
+ * 3. v / delta is at most cwnd: the window at most doubles per round trip, and never
+ *    drops to zero.
+ * 4. A window that the application does not fill does not grow.
+ * 5. Losses do not change the window in either mode, so that random loss has no
+ *    effect and the delay alone signals congestion. If more than a tenth of a window
+ *    is lost, as by a policer or a queue of one or two packets, the delay signals
+ *    nothing: slow start ends, and the window is cut to 7/10. The authors' program
+ *    does this; the paper does not mention it.
+ * 6. A retransmission timeout restarts slow start.
+ * 7. A loss is a loss event of TCP: 1/delta is halved once per recovery, and does
+ *    not grow during it. CE marks count as loss.
+ * 8. The five round trips begin at the end of slow start, whose own queue needs some
+ *    to drain, and after an idle time, which has drained the flow's own packets.
+ * 9. The queue is nearly empty if the queueing delay is below a tenth of the range
+ *    between RTTmin and RTTmax of four round trips. For a lone flow, this is half a
+ *    packet, which a queue of whole packets can miss. The flow would turn competitive
+ *    and might stay so: with 1/delta near the BDP, its queue no longer empties. A
+ *    queue with one packet of the flow is therefore nearly empty, too, but never
+ *    above a third of the range: after a loss CUBIC leaves 2/5 of a queue of 1 BDP.
  *
- * Known limits are the paper's own: flows whose RTTs differ several times over, and
- * cross traffic that leaves less than a fifth of the link, are taken for somebody who
- * keeps the queue full. Above about 50 Mbit/s, segments for a millisecond leave at
- * once, as is Linux's way, and wait for each other in the queue.
+ * The limits are those of the paper: flows whose RTTs differ by several times, and
+ * cross traffic that leaves less than a fifth of the link, look like flows that keep
+ * the queue full. Above about 50 Mbit/s, Linux sends segments for a millisecond at
+ * once, which queue behind each other.
  */
 #include <linux/inet_diag.h>
 #include <linux/module.h>
@@ -73,11 +73,11 @@
 #define COPA_RTT_MIN_WINDOW	(10 * HZ)
 #define COPA_RTT_MAX_ROUNDS	4
 #define COPA_EMPTY_ROUNDS	5
-#define COPA_EMPTY_DIVISOR	10	/* nearly empty: dq below a tenth of the swing */
+#define COPA_EMPTY_DIVISOR	10	/* nearly empty: dq below a tenth of the range */
 #define COPA_EMPTY_PACKET_DIVISOR 3
 #define COPA_STEADY_WINDOWS	3
 #define COPA_PACING_GAIN	2
-#define COPA_HEAVY_LOSS_DIVISOR	10	/* more than a tenth of a window */
+#define COPA_HEAVY_LOSS_DIVISOR	10	/* a tenth of a window */
 #define COPA_MAX_INVERSE_DELTA	1000
 
 static unsigned int inverse_delta = 2;
@@ -92,23 +92,23 @@ static const struct kernel_param_ops copa_inverse_delta_ops = {
 	.get = param_get_uint,
 };
 module_param_cb(inverse_delta, &copa_inverse_delta_ops, &inverse_delta, 0644);
-MODULE_PARM_DESC(inverse_delta, "1/delta in the default mode: packets that a flow keeps waiting (1 to 1000)");
+MODULE_PARM_DESC(inverse_delta, "1/delta in the default mode: packets of a flow in the queue (1 to 1000)");
 
 struct copa {
-	struct minmax rtt_min;		/* us, complemented: the filter of maxima serves */
-	struct minmax rtt_standing;	/* the same */
+	struct minmax rtt_min;		/* us, complemented for the filter of maxima */
+	struct minmax rtt_standing;	/* likewise */
 	struct minmax rtt_max;		/* us */
 	u32	window_delivered;	/* tp->delivered at the start of the window */
-	u32	window_lost;		/* tp->lost then */
-	u32	window_cwnd;		/* packets, then */
-	u32	empty_us;		/* when the queue was last nearly empty */
+	u32	window_lost;		/* tp->lost at the start of the window */
+	u32	window_cwnd;		/* packets at the start of the window */
+	u32	empty_us;		/* last time of a nearly empty queue */
 	u32	inverse_delta;		/* packets */
 	u32	velocity;
 	u16	cwnd_fraction;		/* of a packet, in units of 2^-16 */
-	u8	same_windows;		/* that have had this direction, up to 255 */
+	u8	same_windows;		/* windows with this direction, up to 255 */
 	u8	up : 1,			/* the direction */
 		slow_start : 1,
-		switches : 1,		/* between the modes? */
+		switches : 1,		/* between the modes */
 		competitive : 1;
 };
 
@@ -127,7 +127,7 @@ static u32 copa_srtt_us(const struct tcp_sock *tp)
 	return max(tp->srtt_us >> 3, 1U);
 }
 
-/* Twice the current rate: pacing must not be what limits the flow. */
+/* Twice the current rate, so that pacing does not limit the flow. */
 static void copa_pace(struct sock *sk, u32 rtt_us)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -153,16 +153,16 @@ static void copa_start_window(struct sock *sk)
 	copa->window_cwnd = tcp_snd_cwnd(tp);
 }
 
-/* Has a packet with this RTT met a queue that was nearly empty? See 9 above. */
+/* Returns true if this RTT implies a nearly empty queue; see 9 above. */
 static bool copa_nearly_empty(const struct tcp_sock *tp, const struct copa *copa, u32 rtt_us)
 {
 	u32 queueing_us = rtt_us - copa_rtt_min(copa);
-	u32 swing_us = minmax_get(&copa->rtt_max) - copa_rtt_min(copa);
+	u32 range_us = minmax_get(&copa->rtt_max) - copa_rtt_min(copa);
 
-	if (queueing_us <= swing_us / COPA_EMPTY_DIVISOR)
+	if (queueing_us <= range_us / COPA_EMPTY_DIVISOR)
 		return true;
-	/* Of our packets, queueing / rtt * cwnd waited: one, when rounded. */
-	return queueing_us <= swing_us / COPA_EMPTY_PACKET_DIVISOR &&
+	/* The flow had queueing / rtt * cwnd packets in the queue, at most one when rounded. */
+	return queueing_us <= range_us / COPA_EMPTY_PACKET_DIVISOR &&
 	       2ULL * tcp_snd_cwnd(tp) * queueing_us <= 3ULL * rtt_us;
 }
 
@@ -177,7 +177,7 @@ static void copa_sample_rtt(struct sock *sk, u32 rtt_us)
 	minmax_running_max(&copa->rtt_standing, srtt_us / 2, now_us, ~rtt_us);
 	minmax_running_max(&copa->rtt_max, COPA_RTT_MAX_ROUNDS * srtt_us, now_us, rtt_us);
 
-	/* A single RTT tells: nothing but an empty queue makes one this short. */
+	/* A single RTT is sufficient: only an empty queue makes it this short. */
 	if (copa->slow_start || copa_nearly_empty(tp, copa, rtt_us))
 		copa->empty_us = now_us;
 }
@@ -233,7 +233,7 @@ static void copa_cut_on_heavy_loss(struct sock *sk)
 	u32 lost = tp->lost - copa->window_lost;
 	u32 delivered = tp->delivered - copa->window_delivered;
 
-	/* A timeout declares everything lost and has cut the window already. */
+	/* A timeout marks all packets lost and has already cut the window. */
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Loss ||
 	    (u64)lost * COPA_HEAVY_LOSS_DIVISOR <= (u64)lost + delivered)
 		return;
@@ -241,7 +241,7 @@ static void copa_cut_on_heavy_loss(struct sock *sk)
 	copa_leave_slow_start(sk);
 }
 
-/* What happens once in a round trip. */
+/* Called once per round trip. */
 static void copa_end_window(struct sock *sk)
 {
 	struct copa *copa = inet_csk_ca(sk);
@@ -281,9 +281,9 @@ static void copa_update_cwnd(struct sock *sk, u32 acked)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct copa *copa = inet_csk_ca(sk);
 	u32 standing_us = copa_rtt_standing(copa);
-	/* 0 where the shortest RTT so far is newer than those of the standing filter. */
+	/* 0 if the minimum RTT is newer than the samples of the standing filter. */
 	u32 queueing_us = standing_us - min(standing_us, copa_rtt_min(copa));
-	/* cwnd / RTTstanding <= 1 / (delta * dq), without dividing. */
+	/* cwnd / RTTstanding <= 1 / (delta * dq), without a division. */
 	bool up = (u64)tcp_snd_cwnd(tp) * queueing_us <= (u64)copa->inverse_delta * standing_us;
 
 	if (copa->slow_start && !up)
@@ -306,7 +306,7 @@ static CONG_CONTROL(copa_cong_control, sk, rs)
 		return;		/* no RTT yet */
 
 	copa_choose_mode(sk);
-	/* The window is over when a packet is delivered that was sent in it. */
+	/* The window ends with the delivery of a packet that was sent in it. */
 	if (rs->delivered >= 0 && !before(rs->prior_delivered, copa->window_delivered))
 		copa_end_window(sk);
 	if (rs->acked_sacked)
@@ -314,7 +314,7 @@ static CONG_CONTROL(copa_cong_control, sk, rs)
 	copa_pace(sk, copa_rtt_standing(copa));
 }
 
-/* Called once for each loss event. */
+/* Called once per loss event. */
 static u32 copa_ssthresh(struct sock *sk)
 {
 	struct copa *copa = inet_csk_ca(sk);
@@ -335,7 +335,7 @@ static void copa_set_state(struct sock *sk, u8 state)
 	copa_start_window(sk);
 }
 
-/* The loss was none: neither is slow start after it. */
+/* A spurious timeout must not leave the flow in slow start. */
 static u32 copa_undo_cwnd(struct sock *sk)
 {
 	struct copa *copa = inet_csk_ca(sk);
@@ -355,13 +355,13 @@ static void copa_event(struct sock *sk, enum tcp_ca_event event)
 	copa_reset_velocity(copa);
 }
 
-/* A packet at a time, unless the rate makes more of them one ms. */
+/* Single packets, unless the rate is above one packet per ms. */
 static u32 copa_min_tso_segs(struct sock *sk)
 {
 	return 1;
 }
 
-/* Vegas's record has room for what Copa knows. */
+/* Copa reports its state in the structure of Vegas. */
 static size_t copa_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
 	const struct copa *copa = inet_csk_ca(sk);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a flow sends at without pulses: the delay mode's rate, or the rate at which a window
- * goes by in an RTT; and the mean of it that a watcher sends at.
+ * Sending rate without pulses: the rate of the delay mode, or a window per RTT; and the mean of
+ * it at which a watcher sends.
  */
 #include <linux/limits.h>
 #include <linux/math64.h>
@@ -10,7 +10,7 @@
 
 #include "nimbus.h"
 
-/* How fast a watcher fills its window. As its means lag by 0.18 s, from 10 on it swings. */
+/* Rate at which a watcher fills its window. Its means lag by 0.18 s, so it swings from 10 on. */
 #define FILLS_PER_S	8
 
 bool nimbus_has_rate(const struct nimbus *nimbus)
@@ -54,10 +54,9 @@ static u32 rate_of(const struct nimbus *nimbus, u64 window)
 }
 
 /*
- * A watcher sends at a mean over pulses, which lags. With window / RTT it would be too late:
- * an RTT is that of a packet which has come back, and all flows together would swing between
- * an empty queue and a full one. What comes back and what the window has room for says the
- * same earlier.
+ * A watcher sends at a mean over pulses, which lags. Window / RTT would add the delay of a
+ * packet that has returned, and all flows together would swing between an empty and a full
+ * queue. The receive rate plus the room in the window gives the same value earlier.
  */
 static u32 watcher_rate(const struct nimbus *nimbus, u32 usual)
 {
@@ -75,11 +74,11 @@ void nimbus_set_base(struct nimbus *nimbus)
 		return;
 	}
 	nimbus->base = rate_of(nimbus, nimbus_window(nimbus));
-	if (nimbus->role == NIMBUS_WATCHER && nimbus->rates.known && !nimbus_in_slow_start(nimbus))
+	if (nimbus->role == NIMBUS_WATCHER && nimbus->rates.valid && !nimbus_in_slow_start(nimbus))
 		nimbus->base = watcher_rate(nimbus, nimbus->base);
 }
 
-/* Over a whole pulse: of the oldest sample, a part. */
+/* Mean over a whole pulse, which includes a part of the oldest sample. */
 static u32 mean_over_pulse(const struct nimbus *nimbus, const u32 *values, u32 pulses)
 {
 	u32 whole = NIMBUS_SAMPLES / pulses;
@@ -93,7 +92,7 @@ static u32 mean_over_pulse(const struct nimbus *nimbus, const u32 *values, u32 p
 	return div_u64(sum, NIMBUS_SAMPLES);
 }
 
-/* A mean over pulses of one mode, of means over those of the other: nothing is left of either. */
+/* Mean over pulses of one mode of means over pulses of the other, which cancels both. */
 void nimbus_smooth(struct nimbus *nimbus)
 {
 	const struct nimbus_settings *settings = &nimbus->settings;

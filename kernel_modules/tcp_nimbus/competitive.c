@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The TCP-competitive mode's window: CUBIC's or NewReno's. */
+/* Window of the TCP-competitive mode: CUBIC or NewReno. */
 #include "competitive.h"
 
 void nimbus_competitive_init(struct nimbus_competitive *c, enum nimbus_competitive_kind kind,

@@ -2,13 +2,13 @@
 /*
  * The delay-control mode.
  *
- * BasicDelay (4) takes part of the spare capacity, and keeps a queueing delay:
+ * BasicDelay (4) takes a part of the spare capacity and keeps a queueing delay:
  *
  *	rate = S + alpha (mu - S - z) + beta mu / x (x_min + d_t - x)
  *
- * Vegas keeps 2 to 4 packets in the queue, by the least RTT of each round trip. Copa is
- * its authors' default mode: 1/delta = 2 packets in the queue, with a velocity that
- * doubles while the direction stays (tcp_copa has both modes, and says more).
+ * Vegas keeps 2 to 4 packets in the queue, by the minimum RTT of each round trip. Copa is the
+ * default mode of Copa: 1/delta = 2 packets in the queue, with a velocity that doubles while
+ * the direction is constant (tcp_copa.c describes both modes).
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -33,7 +33,7 @@ static void basic(struct nimbus_delay *delay, const struct nimbus_ack *ack)
 	delay->rate = clamp_t(s64, rate, ack->least, min_t(u64, 2ULL * ack->link, U32_MAX));
 }
 
-/* The packets of a window that wait: what it has more than the least RTT needs. */
+/* Packets of a window in the queue: those beyond the window of the minimum RTT. */
 static u64 waiting(u64 window, u32 rtt_us, u32 min_rtt_us)
 {
 	if (rtt_us <= min_rtt_us)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A sliding DFT: a new sample adds what it is to each bin, and takes away what the sample
- * added that it replaces. As the window holds whole turns of every bin, both have the same
- * sine and cosine, and what is taken away is to the bit what was added: nothing drifts.
- * The bins turn with time, their magnitudes do not.
+ * A sliding DFT: each sample adds its contribution to each bin and removes that of the sample
+ * it replaces. The window holds whole periods of every bin, so both have the same sine and
+ * cosine, and the sums are exact without drift. The bins rotate over time, their magnitudes
+ * do not.
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -12,9 +12,9 @@
 #include "dft.h"
 
 /*
- * The sums have 24 bits of a sample, 15 of a sine and 9 of 500 samples: 17 less, and
- * the sum of two squares fits. With the 2 of a sine's mean square it is 500/8 of its
- * amplitude that is left.
+ * The sums have 24 bits of a sample, 15 of a sine and 9 of 500 samples. With 17 bits less, the
+ * sum of two squares fits into 64 bits. With the factor 1/2 of a sine's mean square, 500/8 of
+ * its amplitude remains.
  */
 #define SCALE_BITS	17
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A flow begins with what its network namespace says, and ends. */
+/* Start and end of a flow, with the settings of its network namespace. */
 #include <linux/slab.h>
 #include <net/tcp.h>
 
 #include "nimbus.h"
 
-/* All bins that pulses at these frequencies, and what they are compared with, may need. */
+/* Selects the bins of the pulses and of the frequencies that they are compared with. */
 static void make_spectra(struct nimbus *nimbus)
 {
 	const struct nimbus_settings *settings = &nimbus->settings;
@@ -17,7 +17,8 @@ static void make_spectra(struct nimbus *nimbus)
 		high = max(high, settings->delay_pulses);
 	}
 	nimbus_dft_init(&nimbus->cross_dft, low, 2 * high - NIMBUS_MARGIN_BINS);
-	nimbus_dft_init(&nimbus->receive_dft, nimbus_lowest_bin(low), 2 * high - NIMBUS_MARGIN_BINS);
+	nimbus_dft_init(&nimbus->receive_dft, nimbus_lowest_bin(low),
+			2 * high - NIMBUS_MARGIN_BINS);
 }
 
 struct nimbus *nimbus_begin(struct sock *sk, enum nimbus_competitive_kind competitive,
@@ -59,6 +60,6 @@ void nimbus_after_pause(const struct sock *sk, struct nimbus *nimbus)
 void nimbus_end(struct sock *sk, struct nimbus *nimbus)
 {
 	sk->sk_gso_max_segs = nimbus->gso_max_segs;
-	/* Who asks for a flow's state holds no lock. */
+	/* Readers of the state hold no lock. */
 	kfree_rcu(nimbus, rcu);
 }

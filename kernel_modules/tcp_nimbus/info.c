@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What inet_diag tells of a flow. */
+/* State of a flow for inet_diag. */
 #include <linux/inet_diag.h>
 #include <net/tcp.h>
 
@@ -13,12 +13,12 @@ static u32 kbps(s64 bytes_per_s)
 
 size_t nimbus_info(const struct nimbus *nimbus, u32 ext, int *attr, union tcp_cc_info *info)
 {
-	struct tcp_nimbus_info *known = (struct tcp_nimbus_info *)info;
+	struct tcp_nimbus_info *state = (struct tcp_nimbus_info *)info;
 
-	BUILD_BUG_ON(sizeof(*known) > sizeof(*info));
+	BUILD_BUG_ON(sizeof(*state) > sizeof(*info));
 	if (!(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
 		return 0;
-	*known = (struct tcp_nimbus_info) {
+	*state = (struct tcp_nimbus_info) {
 		.mode = nimbus->mode,
 		.role = nimbus->role,
 		.eta_percent = nimbus->eta_percent,
@@ -28,5 +28,5 @@ size_t nimbus_info(const struct nimbus *nimbus, u32 ext, int *attr, union tcp_cc
 		.receive_kbps = kbps(nimbus->rates.receive),
 	};
 	*attr = INET_DIAG_NIMBUSINFO;
-	return sizeof(*known);
+	return sizeof(*state);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What losses change: the competitive mode's window. In the delay mode Vegas and Copa heed a
- * timeout; BasicDelay follows what is sent, which is little then.
+ * Reactions to loss. Losses reduce the window of the competitive mode. In the delay mode, Vegas
+ * and Copa react to timeouts; BasicDelay follows the low sending rate.
  */
 #include <net/tcp.h>
 

@@ -3,55 +3,56 @@
  * NimbusCC (Goyal et al., "Elasticity Detection: A Building Block for Internet Congestion
  * Control", SIGCOMM 2022).
  *
- * A flow pulses: its rate goes up and down by a known frequency, and it looks whether the
- * rate of the others follows. If it does, some of them are elastic, take what they are
- * left, and would starve a flow that gives way to a queue.
+ * A flow pulses its rate at a known frequency, and measures whether the rate of the cross
+ * traffic follows. If it does, part of the cross traffic is elastic: it takes the capacity
+ * that a delay-controlled flow leaves, and would starve it.
  *
  *	                 eta >= 2 for the last 5 s
  *	   delay-control -------------------------> TCP-competitive
  *	   BasicDelay    <-------------------------  CUBIC or NewReno
- *	   Vegas, Copa           eta < 2             (where a flow begins that is alone)
+ *	   Vegas, Copa           eta < 2             (initial mode of a lone flow)
  *
- * This file is what happens on an ACK, and calls the others:
+ * This file processes ACKs and calls the others:
  *
- *	rates.c		S and R of the same packets (2), the others' rate z (1)
- *	delay.c		the delay mode's rate or window: BasicDelay (4), Vegas, Copa
- *	competitive.c	the TCP-competitive mode's window: CUBIC, NewReno
- *	base.c		what the mode sends at without pulses
- *	sample.c	every 10 ms: rates go into the spectra, from which follow
- *	  dft.c		the spectrum of the last 5 s of z, and eta (3)
- *	  role.c	who pulses where several flows elect a pulser (5), and the mode
- *	  mode.c	from one mode to the other
- *	send.c		the pacing rate, base + pulse, and the congestion window
- *	  pulse.c	the pulses (figure 6), by the table of wave.c
+ *	rates.c		S and R of the same packets (2), rate of the cross traffic z (1)
+ *	delay.c		rate or window of the delay mode: BasicDelay (4), Vegas, Copa
+ *	competitive.c	window of the TCP-competitive mode: CUBIC, NewReno
+ *	base.c		sending rate of the mode without pulses
+ *	sample.c	every 10 ms: adds the rates to the spectra and evaluates them
+ *	  dft.c		spectrum of the last 5 s of z, and eta (3)
+ *	  role.c	election of a pulser among several flows (5), and the mode
+ *	  mode.c	changes of mode
+ *	send.c		pacing rate, base + pulse, and congestion window
+ *	  pulse.c	pulses (figure 6), from the table of wave.c
  *
- * Besides: loss.c has what losses change, flow.c how a flow begins, settings.c with which
- * settings, info.c what others may see of it, register.c what the kernel calls.
+ * In addition, loss.c handles losses, flow.c creates and frees flows, settings.c has the
+ * sysctls, info.c reports state, and register.c has the interface to the kernel.
  *
- * Where the paper leaves room (docs/nimbus.md has the measurements):
+ * Decisions where the paper is silent (measurements in docs/nimbus.md):
  *
- * 1. mu is the highest of min(S, R) over whole windows since the flow began, as the link's
- *    rate is stable in the method's regime; an ACK compressed raises R, but not S.
- * 2. Pulses begin after the first slow start. Decisions are made when there have been
- *    pulses, at one frequency, for the FFT's length.
- * 3. The TCP-competitive mode lasts for the FFT's length at least (hold_ms), as it does where
- *    a flow begins: what was before it tells nothing of it, and a loss of the others hides
- *    their reaction for a moment.
- * 4. Below 2, or where the peak is less than a packet in the window of S and R, is inelastic.
- * 5. A flow is below mu/12 if the mean of R over the FFT's length is. BasicDelay's rate is
- *    never lower, so that a queue that has to drain does not end the pulses.
- * 6. A flow whose base is below a third of the pulses' height has lower pulses.
- * 7. The rate 5 s ago is a mean over a pulse, with which BasicDelay's swings; if the present
- *    one is higher, nobody has taken anything from the flow meanwhile, and it goes on with that.
- * 8. BasicDelay does not heed losses; after a timeout it follows the little that is sent.
- * 9. Packets leave in pairs, as those of ACK-clocked flows do: single ones get through a
- *    full drop-tail queue where pairs do not, which is no fair competition.
- * 10. S and R are measured over the mean RTT of some pulses, as TCP's swings with them.
- * 11. Vegas and Copa keep a queue that pulses do not empty: (1) needs one.
- * 12. A watcher sends at a mean over pulses of either mode, of which nothing is left in it:
- *     the mean of what comes back and what its window has room for. Means of window / RTT
- *     lag so much that the queue swings.
- * 13. A watcher's peak is higher than what is on both sides of it.
+ * 1. mu is the maximum of min(S, R) over whole windows since the start of the flow, because
+ *    the method assumes a link with a stable rate. Compressed ACKs raise R, but not S.
+ * 2. Pulses begin after the first slow start. Decisions require pulses at one frequency for
+ *    the length of the FFT.
+ * 3. The TCP-competitive mode lasts at least as long as the FFT (hold_ms), also at the start
+ *    of a flow: earlier samples say nothing about it, and a loss hides the reaction of the
+ *    cross traffic for a moment.
+ * 4. Cross traffic is inelastic if eta is below 2, or if the peak is less than a packet in the
+ *    window of S and R.
+ * 5. A flow is below mu/12 if the mean of R over the length of the FFT is. BasicDelay's rate
+ *    has this minimum, so that a queue that must drain does not end the pulses.
+ * 6. A flow with a base below a third of the pulses' height has lower pulses.
+ * 7. The rate 5 s ago is a mean over a pulse, because BasicDelay's rate swings with it. If the
+ *    current rate is higher, the flow has lost nothing in between and keeps the current rate.
+ * 8. BasicDelay ignores losses; after a timeout it follows the low sending rate.
+ * 9. Packets leave in pairs, as those of ACK-clocked flows. Single packets enter a full
+ *    drop-tail queue where pairs do not, which would be unfair.
+ * 10. The window of S and R is the mean RTT over some pulses, as TCP's RTT swings with them.
+ * 11. Vegas and Copa keep a queue that pulses do not empty, which (1) requires.
+ * 12. A watcher sends at a mean over pulses of both modes, which cancels them: the mean of the
+ *     receive rate plus the room in the window. Means of window / RTT lag so much that the
+ *     queue swings.
+ * 13. A watcher's peak exceeds the spectrum on both sides.
  */
 #include <net/tcp.h>
 
@@ -85,8 +86,8 @@ static void measure(const struct sock *sk, struct nimbus *nimbus, const struct r
 }
 
 /*
- * (1) holds for a queue that is not empty. A pulse adds a burst to what waits on average
- * and takes as much away: half of it is above the mean, and half below.
+ * (1) requires a queue that is not empty. A pulse adds a burst to the mean queue and takes
+ * the same amount away, half of it above the mean and half below.
  */
 static u64 trough(const struct nimbus *nimbus)
 {
@@ -118,7 +119,7 @@ static void control_delay(const struct sock *sk, struct nimbus *nimbus,
 	};
 
 	nimbus_delay_ack(&nimbus->delay, &ack);
-	/* A window that an application does not fill grows no further. */
+	/* A window that the application does not fill stops growing. */
 	nimbus->delay.window = min(nimbus->delay.window,
 				   max(2 * tp->max_packets_out * CUBIC_PACKET, window));
 }
@@ -131,8 +132,8 @@ static void compete(const struct sock *sk, struct nimbus *nimbus, const struct r
 	if (tcp_in_cwnd_reduction(sk))
 		return;
 	/*
-	 * No more than twice what was in flight within the last window, not now: ACKs of a
-	 * burst come faster than paced packets leave.
+	 * At most twice the maximum in flight of the last window, not the present number: ACKs
+	 * of a burst arrive faster than paced packets leave.
 	 */
 	nimbus_competitive_grow(&nimbus->competitive, rs->acked_sacked * CUBIC_PACKET,
 				max(2 * tp->max_packets_out * CUBIC_PACKET, window),
@@ -156,7 +157,7 @@ void nimbus_on_ack(struct sock *sk, struct nimbus *nimbus, const struct rate_sam
 	follow(sk, nimbus, rs);
 	nimbus_set_base(nimbus);
 	nimbus_sample_due(sk, nimbus);
-	/* Another mode may have another base. */
+	/* The mode may have changed. */
 	nimbus_set_base(nimbus);
 	nimbus_pace(sk, nimbus);
 	nimbus_set_cwnd(sk, nimbus);

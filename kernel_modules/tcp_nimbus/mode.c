@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A flow goes from one mode to the other, and the new one goes on from what the old one had. */
+/* Changes of mode; the new mode continues at the rate of the old one. */
 #include <net/tcp.h>
 
 #include "nimbus.h"
 
 /*
- * Where flows elect a pulser, the others are likely to control delay, too: a flow begins
- * with the delay mode, and slow start is over when a queue is as long as that wants it.
+ * Where flows elect a pulser, the others probably control delay, too. A flow then starts in
+ * the delay mode, and slow start ends when the queue reaches the target of that mode.
  */
-static bool begins(const struct nimbus *nimbus)
+static bool starts_with_delay(const struct nimbus *nimbus)
 {
 	return nimbus->settings.elect && nimbus_in_first_slow_start(nimbus) &&
 	       nimbus->srtt_us > nimbus->min_rtt_us + nimbus->settings.target_us;
@@ -29,8 +29,8 @@ static void control_delay(const struct sock *sk, struct nimbus *nimbus)
 	u32 rtt_us = nimbus->min_rtt_us + nimbus->settings.target_us;
 	u32 rate = nimbus->base;
 
-	/* Slow start sends more than the link takes. */
-	if (nimbus_in_first_slow_start(nimbus) && nimbus->rates.known)
+	/* Slow start exceeds the rate of the link. */
+	if (nimbus_in_first_slow_start(nimbus) && nimbus->rates.valid)
 		rate = min(rate, nimbus->rates.receive);
 	nimbus_delay_resume(&nimbus->delay, rate, nimbus_window_in(nimbus, rate, rtt_us),
 			    tp->tcp_mstamp);
@@ -38,7 +38,7 @@ static void control_delay(const struct sock *sk, struct nimbus *nimbus)
 
 void nimbus_set_mode(struct sock *sk, struct nimbus *nimbus)
 {
-	enum nimbus_mode mode = begins(nimbus) ? NIMBUS_DELAY : nimbus_choose(nimbus);
+	enum nimbus_mode mode = starts_with_delay(nimbus) ? NIMBUS_DELAY : nimbus_choose(nimbus);
 
 	if (mode == nimbus->mode)
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The state of one flow, and what each file does with it. */
+/* State of a flow, and the functions of each file. */
 #ifndef _TCP_NIMBUS_H
 #define _TCP_NIMBUS_H
 
@@ -17,9 +17,9 @@ struct rate_sample;
 struct sock;
 union tcp_cc_info;
 
-/* Of rates in bytes per second that go into a DFT: about a kbit/s. */
+/* Unit of the rates in a DFT: 2^7 bytes per second, about 1 kbit/s. */
 #define NIMBUS_SAMPLE_SHIFT	7
-/* Packets that leave at once: as many as a delayed ACK makes others send. */
+/* Packets per burst: as many as a delayed ACK releases in other senders. */
 #define NIMBUS_BURST		2
 
 enum nimbus_mode {
@@ -30,12 +30,12 @@ enum nimbus_mode {
 enum nimbus_role {
 	NIMBUS_WATCHER,
 	NIMBUS_PULSER,
-	NIMBUS_SILENT,		/* a pulser that does not pulse now */
+	NIMBUS_SILENT,		/* a pulser that is not pulsing */
 };
 
 /* Rates are in bytes per second on the wire, windows in units of 2^-16 packets. */
 struct nimbus {
-	struct rcu_head rcu;	/* within the first page, as kfree_rcu wants it */
+	struct rcu_head rcu;	/* in the first page, as kfree_rcu requires */
 	struct nimbus_settings settings;
 	struct nimbus_rates rates;
 	struct nimbus_competitive competitive;
@@ -43,35 +43,35 @@ struct nimbus {
 	enum nimbus_mode mode;
 	enum nimbus_role role;
 
-	bool	slow;		/* below what pulses need */
+	bool	slow;		/* too slow for pulses */
 	u32	link;		/* mu */
 	s64	cross;		/* z */
 	u32	eta_percent;
-	u32	base;		/* the rate without pulses */
-	u32	smooth;		/* a watcher's */
-	u32	height;		/* of the pulses, 0: none */
-	u32	period_ns;	/* of the pulses */
-	u64	pulse_epoch_ns;	/* when the first of them began */
+	u32	base;		/* rate without pulses */
+	u32	smooth;		/* rate of a watcher */
+	u32	height;		/* of pulses; 0: none */
+	u32	period_ns;	/* of pulses */
+	u64	pulse_epoch_ns;	/* start of the first pulse */
 	u32	packet_bytes;	/* on the wire */
-	u32	rtt_us;		/* the latest */
+	u32	rtt_us;		/* latest sample */
 	u32	srtt_us;
-	u32	window_us;	/* of S and R: the mean RTT of the last second or so */
-	u32	min_rtt_us;	/* the least ever: TCP's own forgets */
-	u32	delivered;	/* packets, at the last ACK */
-	u32	in_flight;	/* packets, at the last ACK */
-	u16	gso_max_segs;	/* the socket's, before it was ours */
+	u32	window_us;	/* of S and R: mean RTT of about the last second */
+	u32	min_rtt_us;	/* over the whole connection, unlike TCP's */
+	u32	delivered;	/* packets at the last ACK */
+	u32	in_flight;	/* packets at the last ACK */
+	u16	gso_max_segs;	/* original value of the socket */
 
-	u64	sample_us;	/* when the next sample is due */
-	u32	samples;	/* since the flow began */
-	u32	mode_since;	/* the sample from which on the mode has been what it is */
-	u32	steady_since;	/* the sample from which on pulses have been as they are */
-	u32	history[NIMBUS_SAMPLES];	/* base, the latest 5 s */
-	u32	means[NIMBUS_SAMPLES];	/* of base over competitive pulses, likewise */
+	u64	sample_us;	/* time of the next sample */
+	u32	samples;	/* number of samples */
+	u32	mode_since;	/* sample of the last change of mode */
+	u32	steady_since;	/* sample of the last change of pulses */
+	u32	history[NIMBUS_SAMPLES];	/* base of the last 5 s */
+	u32	means[NIMBUS_SAMPLES];	/* of base over competitive pulses */
 	struct nimbus_dft cross_dft;
 	struct nimbus_dft receive_dft;
 };
 
-/* The bin of the pulses in this mode. */
+/* Bin of the pulses in a mode. */
 static inline u32 nimbus_bin(const struct nimbus *nimbus, enum nimbus_mode mode)
 {
 	if (mode == NIMBUS_DELAY && nimbus->settings.elect)
@@ -79,13 +79,13 @@ static inline u32 nimbus_bin(const struct nimbus *nimbus, enum nimbus_mode mode)
 	return nimbus->settings.pulses;
 }
 
-/* From here on a peak at a bin has to be higher than what is below it. */
+/* Lowest bin below a peak that the peak must exceed. */
 static inline u32 nimbus_lowest_bin(u32 bin)
 {
 	return bin - bin / 3;
 }
 
-/* A third of the height of full pulses: a slower flow cannot send them. */
+/* A third of the height of full pulses, below which a flow cannot send them. */
 static inline u32 nimbus_least_rate(const struct nimbus *nimbus)
 {
 	return div_u64((u64)nimbus->link * nimbus->settings.pulse_permille, 3000);
@@ -93,10 +93,10 @@ static inline u32 nimbus_least_rate(const struct nimbus *nimbus)
 
 /* ---- flow.c ---- */
 
-/* NULL if there is no memory for a flow. */
+/* Returns NULL if there is no memory. */
 struct nimbus *nimbus_begin(struct sock *sk, enum nimbus_competitive_kind competitive,
 			    enum nimbus_delay_kind delay);
-/* What the flow has been silent for is no time to grow in. */
+/* Excludes an idle time from the growth of the window. */
 void nimbus_after_pause(const struct sock *sk, struct nimbus *nimbus);
 void nimbus_end(struct sock *sk, struct nimbus *nimbus);
 
@@ -106,52 +106,52 @@ void nimbus_on_ack(struct sock *sk, struct nimbus *nimbus, const struct rate_sam
 
 /* ---- base.c ---- */
 
-/* The mode has a rate, not a window. */
+/* Returns true if the mode controls a rate instead of a window. */
 bool nimbus_has_rate(const struct nimbus *nimbus);
 bool nimbus_in_slow_start(const struct nimbus *nimbus);
 bool nimbus_in_first_slow_start(const struct nimbus *nimbus);
 u64 nimbus_window(const struct nimbus *nimbus);
-/* The window that has this rate in flight if the RTT is so long. */
+/* Window in flight at a rate and an RTT. */
 u64 nimbus_window_in(const struct nimbus *nimbus, u32 rate, u32 rtt_us);
 u64 nimbus_window_of(const struct nimbus *nimbus, u32 rate);
 void nimbus_set_base(struct nimbus *nimbus);
-/* Once for each sample: what a watcher sends at. */
+/* Updates a watcher's rate, once per sample. */
 void nimbus_smooth(struct nimbus *nimbus);
 
 /* ---- sample.c ---- */
 
-/* Takes the samples that are due. */
+/* Takes all samples that are due. */
 void nimbus_sample_due(struct sock *sk, struct nimbus *nimbus);
 
 /* ---- mode.c ---- */
 
-/* Once for each sample: switches modes where the other one ought to be. */
+/* Switches the mode if required, once per sample. */
 void nimbus_set_mode(struct sock *sk, struct nimbus *nimbus);
 
 /* ---- role.c ---- */
 
-/* Once for each sample: which role the flow has, and which mode it ought to be in. */
+/* Updates the role and returns the required mode, once per sample. */
 enum nimbus_mode nimbus_choose(struct nimbus *nimbus);
 
 /* ---- send.c ---- */
 
-/* Packets leave at the base rate and the pulse on top of it. */
+/* Sets the pacing rate to the base rate plus the pulse. */
 void nimbus_pace(struct sock *sk, const struct nimbus *nimbus);
 void nimbus_limit_burst(struct sock *sk);
 void nimbus_set_cwnd(struct sock *sk, const struct nimbus *nimbus);
 
 /* ---- loss.c ---- */
 
-/* TCP wants a smaller window: once for each window in which packets were lost or marked. */
+/* Reduces the window, once per window with lost or marked packets. */
 void nimbus_on_reduction(struct nimbus *nimbus);
-/* Nothing has come back for long. */
+/* Retransmission timeout. */
 void nimbus_on_timeout(struct nimbus *nimbus);
-/* What was taken for a loss was none. */
+/* Reverts a spurious reduction. */
 void nimbus_on_undo(struct nimbus *nimbus);
 
 /* ---- info.c ---- */
 
-/* What inet_diag tells of a flow: writes it, and returns its size. */
+/* Writes the state for inet_diag and returns its size. */
 size_t nimbus_info(const struct nimbus *nimbus, u32 ext, int *attr, union tcp_cc_info *info);
 
 #endif /* _TCP_NIMBUS_H */

@@ -5,12 +5,12 @@
 
 #include <linux/types.h>
 
-/* The lower half-sine has a third of the upper one's height. */
+/* Height of the positive half-sine divided by that of the negative one. */
 #define NIMBUS_PULSE_DOWN	3
 
-/* What is added to the rate `phase_ns` after a pulse began, in the unit of `height`. */
+/* Change of the rate `phase_ns` after the start of a pulse, in the unit of `height`. */
 s64 nimbus_pulse(u32 phase_ns, u32 period_ns, u32 height);
-/* What a pulse adds to the queue before it takes it away again, in bytes. */
+/* Bytes that a pulse adds to the queue before it removes them. */
 u32 nimbus_pulse_burst(u32 period_ns, u32 height_bytes_per_s);
 
 #endif /* _TCP_NIMBUS_PULSE_H */

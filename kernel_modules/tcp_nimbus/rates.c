@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * S and R over one window of packets (2), and what they tell of the others (1).
+ * S and R over one window of packets (2), and the rate of the cross traffic (1).
  *
- * The window is from the ACK in hand back to the earliest recorded one that is not older
- * than the window is long. Delayed ACKs do not matter, as both rates are between ACKs
- * that came, and count what arrived between them. A packet that is retransmitted is sent
- * where the latest one before it was.
+ * The window extends from the current ACK back to the earliest recorded one within the
+ * window's length. Delayed ACKs do not matter, because both rates are measured between
+ * received ACKs and count the packets in between. A retransmission has the send time of the
+ * latest packet before it.
  *
  * With bytes B between two ACKs, S = B / ds and R = B / dr, (1) is (link * dr - B) / ds.
  */
@@ -20,7 +20,7 @@ static struct nimbus_record *record(struct nimbus_rates *rates, u32 index)
 	return &rates->records[index % NIMBUS_RECORDS];
 }
 
-static void keep(struct nimbus_rates *rates)
+static void store(struct nimbus_rates *rates)
 {
 	if (rates->count && rates->latest.acked_us -
 	    record(rates, rates->count - 1)->acked_us < NIMBUS_RECORD_US)
@@ -30,7 +30,7 @@ static void keep(struct nimbus_rates *rates)
 		rates->first = rates->count - NIMBUS_RECORDS;
 }
 
-/* The window may have become shorter or longer. */
+/* Adjusts the start to the current length of the window. */
 static void find_first(struct nimbus_rates *rates, u32 window_us)
 {
 	u32 oldest = rates->count > NIMBUS_RECORDS ? rates->count - NIMBUS_RECORDS : 0;
@@ -42,7 +42,7 @@ static void find_first(struct nimbus_rates *rates, u32 window_us)
 	while (rates->first + 1 < rates->count &&
 	       now_us - record(rates, rates->first)->acked_us > window_us)
 		rates->first++;
-	/* After a pause there is but what came since. */
+	/* After a pause, the records are more recent than the window. */
 	rates->whole = rates->first > oldest &&
 		       now_us - record(rates, rates->first)->acked_us > window_us / 2;
 }
@@ -66,14 +66,14 @@ static void measure(struct nimbus_rates *rates)
 	rates->span = span;
 	rates->send = rate_of(span.bytes, span.sent_us);
 	rates->receive = rate_of(span.bytes, span.acked_us);
-	rates->known = true;
+	rates->valid = true;
 }
 
 void nimbus_rates_ack(struct nimbus_rates *rates, u32 bytes, u32 sent_us, u32 now_us,
 		      u32 window_us)
 {
 	rates->bytes += bytes;
-	/* ACKs of earlier packets may come later; those of the same burst tell nothing new. */
+	/* Skip late ACKs of earlier packets, and further ACKs of the same burst. */
 	if (rates->count && (s32)(sent_us - rates->latest.sent_us) <= 0)
 		return;
 	rates->latest = (struct nimbus_record) {
@@ -84,16 +84,16 @@ void nimbus_rates_ack(struct nimbus_rates *rates, u32 bytes, u32 sent_us, u32 no
 	find_first(rates, min_t(u32, window_us, NIMBUS_MOST_WINDOW_US));
 	if (rates->count)
 		measure(rates);
-	keep(rates);
+	store(rates);
 }
 
 s64 nimbus_rates_cross(const struct nimbus_rates *rates, u32 link)
 {
 	s64 cross;
 
-	if (!rates->known)
+	if (!rates->valid)
 		return 0;
 	cross = (s64)link * rates->span.acked_us - (s64)rates->span.bytes * (s64)USEC_PER_SEC;
-	/* Packets that got through in a bunch, or that left in one, tell no rate. */
+	/* Bursts of departures or arrivals do not measure a rate. */
 	return clamp_t(s64, div_s64(cross, rates->span.sent_us), -(s64)link, 2LL * link);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The congestion controls that the kernel knows of, and what it calls them for. A socket's
- * private area is too small for a flow: it has a pointer to one, which is NULL until the
- * connection is established, as the ACK of the SYN comes before.
+ * Registration of the variants, and the operations that the kernel calls. A socket's private
+ * area is too small for the state of a flow, so it holds a pointer. The pointer is NULL until
+ * the connection is established, because the ACK of the SYN precedes init.
  */
 #include <linux/module.h>
 #include <net/tcp.h>
@@ -25,7 +25,7 @@ static CONG_CONTROL(nimbus_cong_control, sk, rs)
 		nimbus_on_ack(sk, nimbus, rs);
 }
 
-/* TCP is about to send: between ACKs, too, the pulse goes on. */
+/* Called before TCP sends, so that the pulse also advances between ACKs. */
 static u32 nimbus_min_tso_segs(struct sock *sk)
 {
 	const struct nimbus *nimbus = nimbus_of(sk);
@@ -37,7 +37,7 @@ static u32 nimbus_min_tso_segs(struct sock *sk)
 	return NIMBUS_BURST;
 }
 
-/* TCP asks for this when it wants a reduction, and then only. */
+/* TCP calls this only to reduce the window. */
 static u32 nimbus_ssthresh(struct sock *sk)
 {
 	struct nimbus *nimbus = nimbus_of(sk);
@@ -118,7 +118,7 @@ static void nimbus_release(struct sock *sk)
 {
 	struct nimbus *nimbus = nimbus_of(sk);
 
-	/* Who asks for its state must not find what is no more. */
+	/* Readers of the state must not see a freed pointer. */
 	WRITE_ONCE(*(struct nimbus **)inet_csk_ca(sk), NULL);
 	if (nimbus)
 		nimbus_end(sk, nimbus);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which of several flows pulses, and which mode a flow ought to be in (sections 4.1, 4.2).
+ * Role of a flow among several, and its mode (sections 4.1, 4.2).
  *
- * A flow by itself is a pulser, and judges the others by its pulses. Where flows elect a
- * pulser, they begin as watchers. A watcher sees the pulser's mode in its own receive
- * rate: there is a peak at f_pc or at f_pd. If there is none, it becomes the pulser by
- * chance (5). A pulser that sees more of either frequency in the others than in what it
- * receives itself is not the only one, and becomes a watcher by chance.
+ * A lone flow is a pulser and evaluates the cross traffic by its own pulses. Where flows elect
+ * a pulser, they start as watchers. A watcher detects the mode of the pulser in its own receive
+ * rate, as a peak at f_pc or f_pd. Without a peak it becomes the pulser at random (5). A pulser
+ * that sees more of either frequency in the cross traffic than in its own receive rate is not
+ * the only one, and becomes a watcher at random.
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -16,15 +16,15 @@
 
 #include "nimbus.h"
 
-/* With kappa = 1, the probability of (5) of a flow that has the whole link to itself. */
-#define MOST_CHANCE	(U32_MAX / NIMBUS_SAMPLES)
+/* Probability (5) with kappa = 1 for a flow that uses the whole link. */
+#define MAX_PROBABILITY	(U32_MAX / NIMBUS_SAMPLES)
 
 static bool steady(const struct nimbus *nimbus)
 {
 	return nimbus->height && nimbus->samples - nimbus->steady_since >= NIMBUS_SAMPLES;
 }
 
-/* Within the FFT's length. */
+/* Over the length of the FFT. */
 static bool too_slow(const struct nimbus *nimbus)
 {
 	u64 mean = (u64)max(nimbus_dft_mean(&nimbus->receive_dft), 0) << NIMBUS_SAMPLE_SHIFT;
@@ -32,14 +32,14 @@ static bool too_slow(const struct nimbus *nimbus)
 	return nimbus_dft_full(&nimbus->receive_dft) && mean < nimbus_least_rate(nimbus);
 }
 
-static bool by_chance(u32 chance)
+static bool occurs(u32 probability)
 {
-	return get_random_u32() < chance;
+	return get_random_u32() < probability;
 }
 
 /*
- * Is there a peak of more than a packet in the rates' window? Those are counted in whole
- * packets, which goes with the pulses where nothing else has any noise.
+ * Returns true if a peak exceeds a packet in the window of the rates. Rates are counted in
+ * whole packets, which follow the pulses if nothing else adds noise.
  */
 static bool is_peak(const struct nimbus *nimbus, u32 magnitude)
 {
@@ -50,8 +50,8 @@ static bool is_peak(const struct nimbus *nimbus, u32 magnitude)
 }
 
 /*
- * Does the others' rate have a peak at a frequency of pulses that is higher than in the flow's
- * own receive rate? What the flow itself did within the window is in both.
+ * Returns true if the cross traffic has a peak at a frequency of pulses that is higher than in
+ * the flow's own receive rate. The flow's own changes within the window are in both.
  */
 static bool other_pulsers(const struct nimbus *nimbus)
 {
@@ -80,7 +80,7 @@ static enum nimbus_mode pulser(struct nimbus *nimbus)
 	u32 bin = nimbus_bin(nimbus, nimbus->mode);
 
 	if (nimbus->settings.elect && nimbus_dft_full(&nimbus->cross_dft) &&
-	    other_pulsers(nimbus) && by_chance(MOST_CHANCE)) {
+	    other_pulsers(nimbus) && occurs(MAX_PROBABILITY)) {
 		nimbus->role = NIMBUS_WATCHER;
 		return nimbus->mode;
 	}
@@ -95,17 +95,17 @@ static enum nimbus_mode pulser(struct nimbus *nimbus)
 	if (nimbus->eta_percent >= nimbus->settings.threshold_percent &&
 	    is_peak(nimbus, nimbus_dft_magnitude(&nimbus->cross_dft, bin)))
 		return NIMBUS_COMPETITIVE;
-	/* What was before the mode began tells nothing in favour of giving way. */
+	/* Samples from before the change of mode are no evidence for the delay mode. */
 	return nimbus->samples - nimbus->mode_since >=
 	       nimbus->settings.hold_ms * USEC_PER_MSEC / NIMBUS_SAMPLE_US ?
 	       NIMBUS_DELAY : nimbus->mode;
 }
 
 /* (5) */
-static u32 chance(const struct nimbus *nimbus)
+static u32 pulser_probability(const struct nimbus *nimbus)
 {
 	u32 receive = min(nimbus->rates.receive, nimbus->link);
-	u64 most = div_u64((u64)MOST_CHANCE * nimbus->settings.kappa_percent, 100);
+	u64 most = div_u64((u64)MAX_PROBABILITY * nimbus->settings.kappa_percent, 100);
 
 	return mul_u64_u32_div(most, receive, nimbus->link);
 }
@@ -123,7 +123,7 @@ static enum nimbus_mode watcher(struct nimbus *nimbus)
 	competitive = nimbus_dft_magnitude(dft, settings->pulses);
 	delay = nimbus_dft_magnitude(dft, settings->delay_pulses);
 	others = nimbus_dft_highest(dft, high + NIMBUS_MARGIN_BINS, 2 * low - NIMBUS_MARGIN_BINS);
-	/* Without pulses there is more, the lower the frequency: that makes no peak. */
+	/* Without pulses the spectrum rises towards low frequencies, which is no peak. */
 	below = nimbus_dft_highest(dft, nimbus_lowest_bin(low), low - NIMBUS_MARGIN_BINS);
 	others = max3(others, below, 1U);
 	peak = max(competitive, delay);
@@ -131,11 +131,11 @@ static enum nimbus_mode watcher(struct nimbus *nimbus)
 	if (nimbus->eta_percent >= settings->threshold_percent && is_peak(nimbus, peak))
 		return competitive >= delay ? NIMBUS_COMPETITIVE : NIMBUS_DELAY;
 
-	/* A pulser that has just changed its mode makes two peaks, half as high. */
+	/* A pulser that has just changed its mode causes two peaks of half the height. */
 	if (nimbus->eta_percent >= (100 + settings->threshold_percent) / 2 &&
 	    is_peak(nimbus, 2 * peak))
 		return nimbus->mode;
-	if (nimbus->link && !too_slow(nimbus) && by_chance(chance(nimbus))) {
+	if (nimbus->link && !too_slow(nimbus) && occurs(pulser_probability(nimbus))) {
 		nimbus->role = NIMBUS_PULSER;
 		nimbus->steady_since = nimbus->samples;
 	}

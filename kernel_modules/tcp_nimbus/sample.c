@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every 10 ms: what was measured goes into the spectra, and what follows from these is the
- * mode, the role and the pulses until the next sample.
+ * Samples every 10 ms: the measured rates are added to the spectra, which determine mode, role
+ * and pulses until the next sample.
  */
 #include <net/tcp.h>
 
 #include "nimbus.h"
 
 #define WINDOW_NS	(5ULL * NSEC_PER_SEC)
-/* Of an RTT's change goes into the mean in 10 ms: it lags by 1.3 s, several pulses. */
+/* Divisor of the mean RTT's filter: it lags by 1.3 s, which is several pulses. */
 #define WINDOW_SHARE	128
 
-/* Not the RTT itself, which the pulses change. */
+/* Follows the mean RTT; the RTT itself changes with the pulses. */
 static void set_window(struct nimbus *nimbus)
 {
 	s64 longer = (s64)nimbus->srtt_us - nimbus->window_us;
@@ -53,16 +53,16 @@ static void sample(struct sock *sk, struct nimbus *nimbus)
 	set_pulses(nimbus, tcp_sk(sk)->tcp_clock_cache);
 }
 
-/* Between two ACKs, the last rates hold. */
+/* Between two ACKs, the last rates are used. */
 void nimbus_sample_due(struct sock *sk, struct nimbus *nimbus)
 {
 	u64 now_us = tcp_sk(sk)->tcp_mstamp;
 
-	if (!nimbus->rates.known || !nimbus->link) {
+	if (!nimbus->rates.valid || !nimbus->link) {
 		nimbus->sample_us = now_us;
 		return;
 	}
-	/* After a long pause, the whole window is the last rate. */
+	/* After a long pause, the last rate fills the whole window. */
 	if (now_us > nimbus->sample_us + NIMBUS_SAMPLES * NIMBUS_SAMPLE_US)
 		nimbus->sample_us = now_us - NIMBUS_SAMPLES * NIMBUS_SAMPLE_US;
 	for (; nimbus->sample_us <= now_us; nimbus->sample_us += NIMBUS_SAMPLE_US)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * When packets leave: TCP paces them at base + pulse. The congestion window is only there to
- * stop a flow whose ACKs fail to come: it has room for what a pulse adds.
+ * Pacing rate, base + pulse, and congestion window. The window only limits a flow without
+ * ACKs, and has room for the burst of a pulse.
  */
 #include <net/tcp.h>
 
@@ -9,7 +9,7 @@
 #include "pulse.h"
 
 #define MIN_CWND	4
-/* The gap before a packet is decided when the one before leaves: none is too long. */
+/* Divisor of the lowest rate: a gap is fixed when the previous packet leaves, so it is limited. */
 #define TROUGH		4
 
 static s64 pulse_now(const struct nimbus *nimbus, u64 now_ns)
@@ -31,14 +31,14 @@ void nimbus_pace(struct sock *sk, const struct nimbus *nimbus)
 	if (nimbus_in_slow_start(nimbus))
 		rate = 2ULL * nimbus->base;
 	rate = max(rate + pulse_now(nimbus, tp->tcp_clock_cache), least);
-	/* TCP paces by payload. */
+	/* TCP paces payload bytes. */
 	rate = div_u64((u64)rate * tp->mss_cache, nimbus->packet_bytes);
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 }
 
 void nimbus_limit_burst(struct sock *sk)
 {
-	/* A new route may have changed it. */
+	/* A new route resets it. */
 	if (sk->sk_gso_max_segs != NIMBUS_BURST)
 		sk->sk_gso_max_segs = NIMBUS_BURST;
 }
@@ -54,7 +54,7 @@ void nimbus_set_cwnd(struct sock *sk, const struct nimbus *nimbus)
 		window = nimbus_window(nimbus);
 	window >>= CUBIC_SHIFT;
 	window += nimbus_pulse_burst(nimbus->period_ns, nimbus->height) / nimbus->packet_bytes;
-	/* The first retransmission does not wait for room. */
+	/* Always allow the first retransmission. */
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery && tp->lost_out && !tp->retrans_out)
 		window = max_t(u64, window, tcp_packets_in_flight(tp) + 1);
 	tcp_snd_cwnd_set(tp, clamp_t(u64, window, MIN_CWND, tp->snd_cwnd_clamp));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The settings of each network namespace, and their files in /proc/sys/net/ipv4. */
+/* Settings of a network namespace, in /proc/sys/net/ipv4. */
 #include <linux/mutex.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
@@ -53,10 +53,10 @@ static u32 *value_of(struct nimbus_net *nimbus, const struct limits *limit)
 }
 
 /*
- * Several pulsers find each other by peaks at both frequencies, next to what is between the
- * higher one and twice the lower one. There has to be something.
+ * Pulsers detect each other by peaks at both frequencies relative to the frequencies between
+ * the higher one and twice the lower one. This range must not be empty.
  */
-static bool fit_together(const struct nimbus_settings *settings)
+static bool compatible(const struct nimbus_settings *settings)
 {
 	u32 low = min(settings->pulses, settings->delay_pulses);
 	u32 high = max(settings->pulses, settings->delay_pulses);
@@ -79,7 +79,7 @@ static int read_or_write(CTL_TABLE *file, int write, void *buffer, size_t *bytes
 	copy.data = (char *)&changed + limit->offset;
 	result = proc_douintvec_minmax(&copy, write, buffer, bytes, at);
 	if (!result && write) {
-		if (fit_together(&changed))
+		if (compatible(&changed))
 			WRITE_ONCE(*(u32 *)file->data, *(u32 *)copy.data);
 		else
 			result = -EINVAL;
@@ -93,7 +93,7 @@ static int make_files(struct net *net, struct nimbus_net *nimbus)
 	struct ctl_table *table;
 	u32 i;
 
-	/* One more, which is empty, ends the table in kernels before 6.6. */
+	/* An empty entry terminates the table before Linux 6.6. */
 	table = kcalloc(ARRAY_SIZE(limits) + 1, sizeof(*table), GFP_KERNEL);
 	if (!table)
 		return -ENOMEM;

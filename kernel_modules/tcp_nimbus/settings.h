@@ -7,20 +7,20 @@
 
 struct net;
 
-/* Connections take them when they are made. */
+/* Copied when a connection is established. */
 struct nimbus_settings {
-	u32	link_kbps;	/* mu; 0: what was received at most */
-	u32	pulse_permille;	/* height of a pulse, of mu */
-	u32	pulses;		/* in 5 s: f_p, or f_pc where flows elect a pulser */
-	u32	delay_pulses;	/* f_pd */
-	u32	threshold_percent;	/* eta from which on the others are elastic */
-	u32	hold_ms;	/* that the TCP-competitive mode lasts at least */
+	u32	link_kbps;	/* mu; 0: measured */
+	u32	pulse_permille;	/* height of a pulse relative to mu */
+	u32	pulses;		/* per 5 s: f_p, or f_pc with elect */
+	u32	delay_pulses;	/* per 5 s: f_pd */
+	u32	threshold_percent;	/* eta of elastic cross traffic */
+	u32	hold_ms;	/* minimum duration of the TCP-competitive mode */
 	u32	target_us;	/* BasicDelay's d_t */
 	u32	alpha_permille;
 	u32	beta_permille;
 	u32	window_us;	/* of S and R; 0: the RTT */
-	u32	elect;		/* one pulser among several flows? */
-	u32	kappa_percent;	/* of the election: pulsers that become one in an FFT's length */
+	u32	elect;		/* elect one pulser among several flows */
+	u32	kappa_percent;	/* expected number of new pulsers per length of the FFT */
 };
 
 int nimbus_settings_register(void);

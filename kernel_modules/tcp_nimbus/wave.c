@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sine and cosine at 500 points of a turn, which are the samples of an FFT's length: all
- * that a DFT of 500 samples needs, and fine enough for a pulse.
+ * Sine and cosine at 500 points of a period, which are the samples of the FFT: sufficient for a
+ * DFT of 500 samples, and for a pulse.
  */
 #include "wave.h"
 
 #define QUARTER		(NIMBUS_TURN / 4)
-/* Of one step, in units of 2^-30. */
+/* Sine and cosine of one step in units of 2^-30. */
 #define STEP_BITS	30
 #define STEP_SIN	13492683LL
 #define STEP_COS	1073657043LL

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Sine and cosine in integers, from a table. */
+/* Integer sine and cosine from a table. */
 #ifndef _TCP_NIMBUS_WAVE_H
 #define _TCP_NIMBUS_WAVE_H
 
 #include <linux/types.h>
 
-#define NIMBUS_TURN		500	/* steps of a full turn */
-#define NIMBUS_WAVE_BITS	15	/* 1 is 2^15 */
+#define NIMBUS_TURN		500	/* steps per period */
+#define NIMBUS_WAVE_BITS	15	/* 2^15 represents 1 */
 
-/* To be called once, before the others. */
+/* Must be called before the others. */
 void nimbus_wave_init(void);
 s32 nimbus_sin(u32 step);
 s32 nimbus_cos(u32 step);

@@ -6,13 +6,13 @@
 
 #define FEWEST_POINTS	3
 
-/* How much longer a packet took than the first one. */
+/* Delay relative to that of the first packet. */
 static s32 rise(const struct rapid_points *points, u32 i)
 {
 	return points->delay_ns[i] - points->delay_ns[0];
 }
 
-/* The last of the packets with the shortest delay, of those from first on. */
+/* Last packet with the shortest delay, starting at first. */
 static u32 foot_from(const struct rapid_points *points, u32 first)
 {
 	u32 foot = first;
@@ -35,7 +35,7 @@ static u32 peak_from(const struct rapid_points *points, u32 first)
 	return peak;
 }
 
-/* The last packet before the peak whose delay is as short, but for noise. */
+/* Last packet before the peak whose delay equals that of the foot, except for noise. */
 static u32 foot_with_noise(const struct rapid_points *points, u32 foot, u32 peak, u32 tolerance)
 {
 	u32 noise_ns = tolerance ? (rise(points, peak) - rise(points, foot)) / tolerance : 0;
@@ -47,7 +47,7 @@ static u32 foot_with_noise(const struct rapid_points *points, u32 foot, u32 peak
 	return i;
 }
 
-/* Growth that took so long says of no rate that it is too high. */
+/* Slow growth does not indicate a rate above the available bandwidth. */
 static bool is_slow(const struct rapid_points *points, u32 foot, u32 peak, u32 tolerance)
 {
 	u32 time_ns = points->sent_ns[points->count - 1] - points->sent_ns[foot];
@@ -55,7 +55,7 @@ static bool is_slow(const struct rapid_points *points, u32 foot, u32 peak, u32 t
 	return tolerance && (u32)(rise(points, peak) - rise(points, foot)) < time_ns / tolerance;
 }
 
-/* The mean gap of the packets from one to another. */
+/* Mean gap between two packets. */
 static u64 gap_between(const struct rapid_points *points, u32 from, u32 to)
 {
 	u64 time_ns = points->sent_ns[to] - points->sent_ns[from];
@@ -69,8 +69,8 @@ u64 rapid_last_gap(const struct rapid_points *points)
 }
 
 /*
- * The end of the excursion that begins at a packet: the first packet with less than
- * 1/1.5 of its height, or the number of packets if there is none.
+ * End of the excursion that begins at a packet: the first packet below 1/1.5 of its
+ * height, or the number of packets if there is none.
  */
 static u32 pathchirp_end(const struct rapid_points *points, u32 first)
 {
@@ -89,7 +89,7 @@ static u32 pathchirp_end(const struct rapid_points *points, u32 first)
 
 /*
  * PathChirp (Ribeiro et al. 2003): the estimate of a gap is its own rate while the delay
- * grows in an excursion that ends, and otherwise the rate at which the excursion begins
+ * grows in an excursion that ends. Otherwise it is the rate at the start of the excursion
  * that does not end, or the last rate. The result is their mean, weighted by the gaps.
  */
 static struct rapid_estimate pathchirp_estimate(const struct rapid_points *points, u32 min_length)
@@ -141,11 +141,11 @@ static struct rapid_estimate pathchirp_estimate(const struct rapid_points *point
 }
 
 /*
- * The last excursion: from the packet with the shortest delay to the end of the
- * stream, if it is long enough and most of it is still there at the end. Otherwise
- * it was a burst of others, and the search goes on behind its peak.
+ * Finds the last excursion: from the packet with the shortest delay to the end of the
+ * stream, if it is long enough and most of it remains at the end. Otherwise it was a burst
+ * of cross traffic, and the search continues after its peak.
  *
- * The rate of self-congestion is that around the packet where it begins.
+ * The result is the rate around the packet at which the excursion begins.
  */
 struct rapid_estimate rapid_estimate(const struct rapid_points *points, struct rapid_rule rule)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The available bandwidth from the delays of one p-stream. */
+/* Available bandwidth from the delays of a p-stream. */
 #ifndef _TCP_RAPID_ESTIMATE_H
 #define _TCP_RAPID_ESTIMATE_H
 
@@ -8,26 +8,26 @@
 #include "stream.h"
 
 enum rapid_verdict {
-	RAPID_UNKNOWN,	/* too few packets tell */
-	RAPID_BELOW,	/* the delay grew from the first packet on */
-	RAPID_WITHIN,	/* it grew from somewhere within the stream on */
-	RAPID_ABOVE,	/* it did not grow */
+	RAPID_UNKNOWN,	/* too few samples */
+	RAPID_BELOW,	/* the delay grew from the first packet */
+	RAPID_WITHIN,	/* the delay grew from a later packet */
+	RAPID_ABOVE,	/* the delay did not grow */
 };
 
-/* What is known of the packets of a stream whose ACKs tell, in order of sending. */
+/* Samples of the packets of a stream, in order of sending. */
 struct rapid_points {
 	u32	count;
 	u32	sent_ns[RAPID_MOST_PACKETS];	/* modulo 2^32 */
-	u32	delay_ns[RAPID_MOST_PACKETS];	/* until the ACK came, modulo 2^32 */
+	u32	delay_ns[RAPID_MOST_PACKETS];	/* until the ACK, modulo 2^32 */
 	u8	position[RAPID_MOST_PACKETS];
 };
 
 struct rapid_rule {
-	u32	min_length;	/* of the growth, in packets */
-	u32	decrease;	/* growth is over when 1/decrease of it is left */
-	/* Noise: 1/tolerance of growth, and growth in tolerance times the time; 0: there is none. */
+	u32	min_length;	/* of growth, in packets */
+	u32	decrease;	/* growth ends when 1/decrease of it remains */
+	/* Noise is 1/tolerance of growth, and growth of 1/tolerance of the time; 0: no noise. */
 	u32	tolerance;
-	/* Excursions and estimate as in PathChirp; decrease and tolerance do not count. */
+	/* Excursions and estimate as in PathChirp, without decrease and tolerance. */
 	bool	pathchirp;
 };
 
@@ -37,7 +37,7 @@ struct rapid_estimate {
 	u32	least_delay_ns;	/* of the stream's packets, modulo 2^32 */
 };
 
-/* Of two points or more: the gap before the last of them. */
+/* Gap before the last point; requires two points. */
 u64 rapid_last_gap(const struct rapid_points *points);
 struct rapid_estimate rapid_estimate(const struct rapid_points *points, struct rapid_rule rule);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What ACKs tell of the streams, and what r_avg is to be. */
+/* Evaluation of ACKs, and the resulting r_avg. */
 #include "rapid.h"
 #include "settings.h"
 
 #define RAPID_END_PACKETS	3
 
-/* r_avg is lower by what empties the queue that waits behind the whole stream. */
+/* Lowers r_avg to drain the queue that remains during the whole stream. */
 static u64 rapid_drained(const struct tcp_sock *tp, u64 gap, u32 least_delay_ns)
 {
 	u32 base_us = max(tcp_min_rtt(tp), 1U);
@@ -37,10 +37,10 @@ static void rapid_learn(struct sock *sk, struct rapid *rapid, const struct rapid
 }
 
 /*
- * Growth that goes on at the last packet known tells. That there was none does so only
- * if the packets at that end of the stream are known.
+ * Returns true if the samples support a verdict. Growth that lasts until the last sample
+ * does. The absence of growth requires samples at that end of the stream.
  */
-static bool rapid_tells(const struct rapid *rapid, enum rapid_verdict verdict)
+static bool rapid_supports(const struct rapid *rapid, enum rapid_verdict verdict)
 {
 	const struct rapid_points *points = &rapid->points;
 
@@ -56,8 +56,8 @@ static bool rapid_tells(const struct rapid *rapid, enum rapid_verdict verdict)
 }
 
 /*
- * Has a queue been too short for delays to grow? Several packets are missing then, or
- * the last ones of a stream of slow start. One that is missing was random loss.
+ * Returns true if the queue was too short for growing delays: several packets are missing,
+ * or the last packets of a stream in slow start. A single missing packet was random loss.
  */
 static bool rapid_overflowed(const struct rapid *rapid)
 {
@@ -80,7 +80,7 @@ static enum rapid_verdict rapid_finish_stream(struct sock *sk, struct rapid *rap
 	};
 	struct rapid_estimate estimate = rapid_estimate(&rapid->points, rule);
 
-	if (!rapid_tells(rapid, estimate.verdict))
+	if (!rapid_supports(rapid, estimate.verdict))
 		estimate.verdict = RAPID_UNKNOWN;
 	if (estimate.verdict == RAPID_UNKNOWN && rapid_overflowed(rapid)) {
 		estimate.verdict = RAPID_WITHIN;
@@ -92,11 +92,11 @@ static enum rapid_verdict rapid_finish_stream(struct sock *sk, struct rapid *rap
 	return estimate.verdict;
 }
 
-/* Have packets of both ends of the stream arrived? */
+/* Returns true if there are samples at both ends of the stream. */
 static bool rapid_spanned(const struct rapid *rapid)
 {
-	return rapid->points.count && rapid_tells(rapid, RAPID_BELOW) &&
-	       rapid_tells(rapid, RAPID_ABOVE);
+	return rapid->points.count && rapid_supports(rapid, RAPID_BELOW) &&
+	       rapid_supports(rapid, RAPID_ABOVE);
 }
 
 void rapid_end_wait(struct sock *sk, struct rapid *rapid)
@@ -118,7 +118,7 @@ void rapid_end_wait(struct sock *sk, struct rapid *rapid)
 		rapid->slow_shape = 0;
 		break;
 	case RAPID_UNKNOWN:
-		/* Delayed ACKs tell of too few; of retransmissions no delay is known. */
+		/* Too few samples, because of delayed ACKs or retransmissions. */
 		rapid_set_gap(sk, rapid, spanned ? rapid_least_gap(rapid) : rapid->gap / 2);
 		fallthrough;
 	case RAPID_ABOVE:
@@ -129,7 +129,7 @@ next:
 	rapid->waiting = 0;
 	rapid->due_ns = tcp_sk(sk)->tcp_clock_cache;
 	rapid_begin_stream(rapid);
-	/* It may have been set to the end of the wait. */
+	/* The timer may have been set to the end of the wait. */
 	if (hrtimer_try_to_cancel(&tcp_sk(sk)->pacing_timer) == 1)
 		__sock_put(sk);
 }
@@ -150,7 +150,7 @@ static void rapid_add_point(struct sock *sk, struct rapid *rapid, const struct r
 static void rapid_begin_points(struct sock *sk, struct rapid *rapid,
 			       const struct rapid_record *record)
 {
-	/* In slow start, only a pause ends a stream early, and then it tells nothing. */
+	/* In slow start, only a pause ends a stream early, which makes it useless. */
 	if (!rapid->slow_start)
 		rapid_finish_stream(sk, rapid);
 	rapid->points.count = 0;
@@ -160,9 +160,9 @@ static void rapid_begin_points(struct sock *sk, struct rapid *rapid,
 }
 
 /*
- * An ACK tells of the arrival of the last of the packets that it acknowledges. Those
- * passed over without being acknowledged are lost, or late. Behind such a hole delays
- * are shorter, as the packet may not have been in the queue: the stream ends there.
+ * Samples the last packet that an ACK acknowledges. Earlier unacknowledged packets are lost
+ * or late. After such a hole delays are shorter, because the packet may not have been in the
+ * queue, so the stream ends there.
  */
 void rapid_sample(struct sock *sk, struct rapid *rapid, const struct rate_sample *rs)
 {
@@ -189,8 +189,8 @@ void rapid_sample(struct sock *sk, struct rapid *rapid, const struct rate_sample
 }
 
 /*
- * The share of packets that arrive, once in a round trip. Where losses let no stream
- * tell, what has arrived is the estimate.
+ * Updates the delivered share of packets once per round trip. If losses leave no stream with
+ * an estimate, the delivered rate is the estimate.
  */
 void rapid_count_losses(struct sock *sk, struct rapid *rapid, const struct rate_sample *rs)
 {

@@ -3,48 +3,48 @@
  * RAPID (Konda and Kaur, "Rethinking the Timescales at Which Congestion-control
  * Operates"): the available bandwidth within a few round trips.
  *
- * Packets leave in p-streams of N. Packet i of a stream is sent at the rate
- * r_(i-1) = m^(i-2) r_1, that is so long after the one before it; their mean is r_avg:
+ * Packets are sent in p-streams of N. Packet i of a stream is sent at the rate
+ * r_(i-1) = m^(i-2) r_1, which determines the gap before it; the mean rate is r_avg:
  *
  *	(N - 1) / r_avg = 1 / r_1 + ... + 1 / r_(N-1)
  *
- * and the gap between two streams is that of r_avg. From where on the delay grows
- * within a stream, its rates exceed the available bandwidth: that is the next r_avg.
+ * and the gap between two streams is that of r_avg. Where the delay starts to grow
+ * within a stream, its rates exceed the available bandwidth, which is the next r_avg.
  *
- *	slow start	m = 2, N = 4, 8, ... 64, one stream in a round trip, until the
+ *	slow start	m = 2, N = 4, 8, ... 64, one stream per round trip, until the
  *			available bandwidth is among the rates of the stream
- *	then		m = 1.07, N = 22, without a pause; each stream whose ACKs have
- *			come in sets r_avg
+ *	then		m = 1.07, N = 22, without a pause; each acknowledged stream
+ *			sets r_avg
  *
- * How each packet gets its own gap: TCP asks for min_tso_segs before it sends, with the
- * socket locked. That is where the time of the next packet is decided: if it has not
- * come, tcp_wstamp_ns is set to it, so that TCP's own pacing waits until then; if it has,
- * TCP's pacing timer is set for the packet after this one. Segments are of one packet.
- * sk_pacing_rate is r_avg, and shows it, but spaces nothing.
+ * Each packet has its own gap. TCP calls min_tso_segs before it sends, with the socket
+ * locked, where the time of the next packet is determined. Before that time, it is
+ * stored in tcp_wstamp_ns, so that TCP's own pacing waits for it; at that time, TCP's
+ * pacing timer is set for the packet after it. Segments have one packet. sk_pacing_rate
+ * reports r_avg, but does not pace.
  *
- * Where the paper leaves room (docs/rapid.md has the measurements):
+ * Decisions where the paper is silent (measurements in docs/rapid.md):
  *
- * 1. One-way delays. A TCP sender has the times at which its packets left and ACKs came,
- *    in ns. The delay of the way back is taken for constant.
- * 2. Every packet has PSH set, by which a Linux receiver acknowledges it at once when it
- *    is read, and does not merge it with others. Where two are acknowledged together all
- *    the same, the later one is known, and the stream has half as many rates.
- * 3. Where the growth begins: see estimate.c.
- * 4. A queue that was too long once would stay, as r_avg is what the link still has. So
- *    r_avg is lower by as much as empties it in about one base round trip (drain_rtts).
- * 5. Losses: what was lost in a round trip found no bandwidth, and r_avg is lower by that
- *    share. A stream ends at a packet that was lost; if two or more are and nothing grew,
- *    the queue was too short to. Nothing else happens: random loss must not matter.
- * 6. A retransmission takes a place in the stream, and is no sample.
- * 7. A timeout: slow start anew from the start rate.
- * 8. After a pause longer than the timeout, slow start from the r_avg that was: a stream
- *    of four packets tells whether it is still right. After a shorter one a new stream
- *    begins.
- * 9. A stream of n packets tells of growth of at least n/4 packets, 2 to 5.
- * 10. r_avg stays the same within a stream, whatever estimates come in meanwhile.
+ * 1. One-way delays: a TCP sender has the times of its packets and of ACKs, in ns. The
+ *    delay of the reverse path is assumed constant.
+ * 2. Every packet has PSH set, so that a Linux receiver acknowledges it immediately when
+ *    it is read, and does not merge it with others. If two packets share an ACK, only
+ *    the later one is measured, and the stream has half as many rates.
+ * 3. The start of the growth: see estimate.c.
+ * 4. A standing queue would persist, because r_avg is the remaining rate of the link. A
+ *    lower r_avg drains it in about one base round trip (drain_rtts).
+ * 5. Losses: packets lost in a round trip found no bandwidth, so r_avg is reduced by
+ *    their share. A stream ends at a lost packet; if two or more are lost without
+ *    growth, the queue was too short for growth. Losses have no other effect, so that
+ *    random loss has none.
+ * 6. A retransmission has a place in the stream, but is not a sample.
+ * 7. A timeout restarts slow start at the initial rate.
+ * 8. After a pause longer than the timeout, slow start begins at the previous r_avg, so
+ *    that a stream of four packets tests it. After a shorter pause a new stream begins.
+ * 9. A stream of n packets detects growth over at least n/4 packets, 2 to 5.
+ * 10. r_avg is constant within a stream, regardless of new estimates.
  *
- * Known limits: two flows do not share fairly, a long-lived loss-based flow leaves next to
- * nothing, and where clocks have noise, "tolerance" must be set.
+ * Known limits: two flows do not share fairly, a long-lived loss-based flow leaves almost
+ * nothing, and with noisy clocks "tolerance" must be set.
  */
 #include <linux/inet_diag.h>
 #include <linux/module.h>
@@ -106,7 +106,7 @@ static void rapid_set_state(struct sock *sk, u8 state)
 	rapid_begin_stream(rapid);
 }
 
-/* BBR's record has room for what RAPID knows. */
+/* RAPID reports its state in the structure of BBR. */
 static size_t rapid_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
 	const struct rapid *rapid = rapid_of(sk);
@@ -172,7 +172,7 @@ static void rapid_release(struct sock *sk)
 		return;
 	sk->sk_gso_max_segs = rapid->gso_max_segs;
 	kfree(rapid->records);
-	/* Who asks for its state holds no lock. */
+	/* Readers of the state hold no lock. */
 	WRITE_ONCE(*(struct rapid **)inet_csk_ca(sk), NULL);
 	kfree_rcu(rapid, rcu);
 }
@@ -205,7 +205,7 @@ static void __exit rapid_unregister(void)
 module_init(rapid_register);
 module_exit(rapid_unregister);
 
-MODULE_DESCRIPTION("RAPID: congestion control that finds the available bandwidth within a few round trips");
+MODULE_DESCRIPTION("RAPID: congestion control that measures the available bandwidth within a few round trips");
 MODULE_LICENSE("GPL");
 
 /* The available bandwidth in bytes per second, packets of a stream, number of estimates. */

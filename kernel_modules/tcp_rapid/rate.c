@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* r_avg, kept as the gap between packets, and the window that comes of it. */
+/* r_avg, represented by the gap between packets, and the window derived from it. */
 #include "rapid.h"
 #include "settings.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * When which packet leaves. TCP asks for min_tso_segs before it sends, with the socket
- * locked: the time of the next packet is decided then.
+ * Send times of packets. TCP calls min_tso_segs before it sends, with the socket locked, where
+ * the time of the next packet is determined.
  */
 #include <linux/slab.h>
 
@@ -41,7 +41,7 @@ void rapid_lengthen(struct rapid *rapid)
 		rapid->slow_shape++;
 }
 
-/* Room for one more record; if there is none, the packet is not recorded. */
+/* Makes room for another record; without memory, the packet is not recorded. */
 static bool rapid_make_room(struct rapid *rapid)
 {
 	struct rapid_record *records;
@@ -77,7 +77,7 @@ void rapid_note_sent(struct sock *sk, struct rapid *rapid)
 	if (rapid->segs_out == tp->data_segs_out)
 		return;
 	rapid->segs_out = tp->data_segs_out;
-	/* New data or, in the same place, a retransmission. */
+	/* New data, or a retransmission in the same place. */
 	if (rapid->planned && before(rapid_record(rapid, rapid->tail)->seq, tp->snd_nxt))
 		rapid->tail++;
 	rapid->planned = 0;
@@ -96,7 +96,7 @@ void rapid_note_sent(struct sock *sk, struct rapid *rapid)
 void rapid_take_pacing(struct sock *sk)
 {
 	if (sk->sk_pacing_status != SK_PACING_NEEDED)
-		/* Paired with the acquire of whoever paces: what they need is set before. */
+		/* Pairs with smp_load_acquire() in tcp_needs_internal_pacing(). */
 		smp_store_release(&sk->sk_pacing_status, SK_PACING_NEEDED);
 	if (sk->sk_gso_max_segs != 1)
 		sk->sk_gso_max_segs = 1;
@@ -112,7 +112,7 @@ static void rapid_wake_at(struct sock *sk, u64 time_ns)
 	sock_hold(sk);
 }
 
-/* A receiver acknowledges at once what was pushed. */
+/* A receiver acknowledges packets with PSH immediately. */
 static void rapid_push(struct sock *sk)
 {
 	struct sk_buff *skb = tcp_send_head(sk);
@@ -128,7 +128,7 @@ static void rapid_plan_packet(struct sock *sk, struct rapid *rapid, u64 now_ns)
 	u64 mean_gap = last ? rapid->gap : rapid->stream_gap;
 	u64 gap_ns = rapid_gap_after(rapid->shape, rapid->position, mean_gap) >> RAPID_GAP_BITS;
 
-	/* By what a timer was late the gap is shorter, but not by more than half. */
+	/* Shortens the gap by the delay of the timer, at most by half. */
 	gap_ns -= min(now_ns - rapid->due_ns, gap_ns / 2);
 	rapid->next_gap_ns = max_t(u64, gap_ns, 1);
 	rapid->due_ns = now_ns;
@@ -144,14 +144,14 @@ static void rapid_plan_packet(struct sock *sk, struct rapid *rapid, u64 now_ns)
 	rapid_push(sk);
 	tp->tcp_wstamp_ns = now_ns;
 	rapid_wake_at(sk, now_ns + rapid->next_gap_ns);
-	/* TCP does not pace the first ones; there is no window for two, either. */
+	/* TCP does not pace the first packets, so the window has room for one. */
 	if (tp->data_segs_out < RAPID_UNPACED_SEGMENTS)
 		tcp_snd_cwnd_set(tp, tcp_packets_in_flight(tp) + 1);
 	else if (tp->data_segs_out == RAPID_UNPACED_SEGMENTS)
 		rapid_set_cwnd(tp, rapid);
 }
 
-/* Is there anything to send, and room for it? If not, no timer must run. */
+/* Returns true if there is data and room in the windows. Otherwise no timer must run. */
 static bool rapid_can_send(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -171,7 +171,7 @@ void rapid_plan(struct sock *sk, struct rapid *rapid)
 
 	rapid_take_pacing(sk);
 	rapid_note_sent(sk, rapid);
-	/* The last ones may be lost, and what would tell of that must not wait, too. */
+	/* The last packets may be lost, so a loss probe must not wait. */
 	if (rapid->waiting && (!tcp_packets_in_flight(tp) || now_ns >= rapid->wait_ns)) {
 		rapid_end_wait(sk, rapid);
 		rapid_set_cwnd(tp, rapid);

@@ -29,14 +29,14 @@ module_param_cb(name, &rapid_##name##_ops, &rapid_settings.name, mode);				\
 MODULE_PARM_DESC(name, text " (" #low " to " #high ")")
 
 RAPID_PARAMETER(packets, 8, 64, 0444, "packets of a stream, N");
-RAPID_PARAMETER(factor_permille, 1010, 2000, 0444, "a rate of a stream by the one before, 1000 m");
-RAPID_PARAMETER(start_kbps, 8, 1000000, 0644, "first r_avg, kbit/s of IP");
-RAPID_PARAMETER(min_kbps, 8, 1000000, 0644, "least r_avg, kbit/s of IP");
-RAPID_PARAMETER(min_length, 2, 32, 0644, "packets by which delays must grow");
-RAPID_PARAMETER(decrease, 1, 1000, 0644, "growth is over when this part of it is left");
-RAPID_PARAMETER(tolerance, 0, 1000, 0644, "this part of the growth is noise, 0: nothing is");
-RAPID_PARAMETER(drain_rtts, 0, 100, 0644, "round trips for a standing queue to go, 0: never");
+RAPID_PARAMETER(factor_permille, 1010, 2000, 0444, "ratio of successive rates of a stream, 1000 m");
+RAPID_PARAMETER(start_kbps, 8, 1000000, 0644, "initial r_avg, kbit/s of IP");
+RAPID_PARAMETER(min_kbps, 8, 1000000, 0644, "minimum r_avg, kbit/s of IP");
+RAPID_PARAMETER(min_length, 2, 32, 0644, "minimum length of growing delays in packets");
+RAPID_PARAMETER(decrease, 1, 1000, 0644, "growth ends when 1/decrease of it remains");
+RAPID_PARAMETER(tolerance, 0, 1000, 0644, "1/tolerance of the growth is noise, 0: no noise");
+RAPID_PARAMETER(drain_rtts, 0, 100, 0644, "round trips in which a standing queue drains, 0: never");
 module_param_named(push, rapid_settings.push, bool, 0644);
-MODULE_PARM_DESC(push, "have receivers acknowledge each packet");
+MODULE_PARM_DESC(push, "request an ACK of each packet");
 module_param_named(pathchirp, rapid_settings.pathchirp, bool, 0644);
-MODULE_PARM_DESC(pathchirp, "estimate as PathChirp does; decrease and tolerance do not count");
+MODULE_PARM_DESC(pathchirp, "estimate as PathChirp, without decrease and tolerance");

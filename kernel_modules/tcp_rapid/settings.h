@@ -5,7 +5,7 @@
 
 #include <linux/types.h>
 
-/* Those that can be changed while flows run are to be read with READ_ONCE(). */
+/* Writable parameters must be read with READ_ONCE(). */
 struct rapid_settings {
 	unsigned int	packets;
 	unsigned int	factor_permille;

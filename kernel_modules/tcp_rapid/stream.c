@@ -8,8 +8,8 @@
 #define ONE_BITS	32
 
 /*
- * Of N packets the gaps 1 to N - 1 are in the ratio of 1 / r_i = 1 / (m^(i-1) r_1),
- * with the mean 1 / r_avg. The gap after the last packet is 1 / r_avg, too.
+ * The gaps 1 to N - 1 of N packets have the ratio 1 / r_i = 1 / (m^(i-1) r_1) and the
+ * mean 1 / r_avg. The gap after the last packet is also 1 / r_avg.
  */
 void rapid_shape_init(struct rapid_shape *shape, u32 packets, u32 factor_permille)
 {

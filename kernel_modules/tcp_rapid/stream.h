@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The gaps between the packets of a p-stream. */
+/* Gaps between the packets of a p-stream. */
 #ifndef _TCP_RAPID_STREAM_H
 #define _TCP_RAPID_STREAM_H
 
@@ -7,9 +7,9 @@
 
 #define RAPID_MOST_PACKETS	64
 
-/* Gaps are in units of 2^-8 ns where they are computed with. */
+/* Gaps are in units of 2^-8 ns. */
 #define RAPID_GAP_BITS		8
-/* A gap of a stream is the mean one times a weight in units of 2^-16. */
+/* A gap is the mean gap times a weight in units of 2^-16. */
 #define RAPID_WEIGHT_BITS	16
 
 struct rapid_shape {
