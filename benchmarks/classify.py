@@ -209,8 +209,10 @@ def compare_verdicts(rounds: int) -> Table:
         table.add_column(heading, justify="right")
     known = TrainingSet.load(PACKAGED)
     read_s = timed(partial(TrainingSet.load, PACKAGED), rounds)
-    of_settings = [one for one in known.samples if one.setting in SETTINGS]
-    website = [next(one for one in of_settings if one.setting == setting) for setting in SETTINGS]
+    of_settings = [sample for sample in known.samples if sample.setting in SETTINGS]
+    website = [
+        next(item for item in of_settings if item.setting == setting) for setting in SETTINGS
+    ]
     rng = stream(1, "website")
     for part in (4, 2, 1):
         for seconds in (10.0, 20.0):

@@ -55,7 +55,7 @@ _WATCH_INTERVAL_S = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What it takes to simulate something once: wall time of several runs, peak memory of one.
+    """Cost of one simulation: wall time of several runs, peak memory of one.
 
     Parameters
     ----------
@@ -84,12 +84,12 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """One dumbbell on one engine: what came out, and at what cost.
+    """One dumbbell on one engine: results and cost.
 
     Parameters
     ----------
     engine : str
-        Which engine it was, with its version.
+        Engine with its version.
     virtual_s : float
         Virtual time simulated, in seconds.
     packets : int
@@ -119,20 +119,20 @@ class Measurement:
 
 
 def watch_memory(run: Callable[[], _Result]) -> tuple[_Result, float]:
-    """Run something and watch the memory of the programs that it starts.
+    """Call a function and watch the memory of the programs that it starts.
 
-    What the system adds up for finished children does not serve: it counts a child from its fork
-    on, while it still has the memory of this Python process.
+    The system's sum for finished children is not usable: it counts a child from its fork on,
+    while it still has the memory of this Python process.
 
     Parameters
     ----------
     run : callable
-        What to run.
+        Called once.
 
     Returns
     -------
     result : object
-        What `run` returned.
+        Return value of `run`.
     peak_mb : float
         Peak resident memory of the largest of the programs (10⁶ bytes).
     """
@@ -176,21 +176,21 @@ def _peak_resident_mb(pid: int) -> float:
 
 
 def measure(run: Callable[[], _Result], repeats: int) -> tuple[_Result, Cost]:
-    """Run something once to warm up and watch its memory, then against the clock.
+    """Call a function once to warm up and watch its memory, then time it.
 
     Parameters
     ----------
     run : callable
-        What to run. It must do the same every time.
+        It must do the same every time.
     repeats : int
-        How many times it is timed.
+        Number of timed calls.
 
     Returns
     -------
     result : object
-        What `run` returned the first time.
+        First return value of `run`.
     cost : Cost
-        What the runs took.
+        Cost of the runs.
     """
     result, memory_mb = watch_memory(run)
     wall_s = []
@@ -230,7 +230,7 @@ def measure_ccbench(scenario: Scenario, repeats: int) -> Measurement:
     Parameters
     ----------
     scenario : Scenario
-        A dumbbell, or one that does nothing.
+        A dumbbell, or an empty run.
     repeats : int
         How many runs are timed.
 
@@ -299,14 +299,14 @@ def measure_ns3(program: Path, scenario: Scenario, repeats: int) -> Measurement:
 def make_table(
     empty: Measurement, pairs: dict[float, tuple[Measurement, Measurement | None]]
 ) -> Table:
-    """Lay the measurements out.
+    """Return the table of measurements.
 
     Parameters
     ----------
     empty : Measurement
-        Of the run that does nothing.
+        Measurement of the empty run.
     pairs : dict
-        For each link rate in Mbit/s, ccbench's measurement and ns-3's (None where it is missing).
+        For each link rate in Mbit/s, ccbench's measurement and ns-3's (None without ns-3).
 
     Returns
     -------

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Long DCTCP flows from several senders to one receiver over a switch in ns-3: what
-// benchmarks/datacenter.py holds the simulator of data centres against. (GPL because it is compiled
-// against ns-3, which is.)
+// Long DCTCP flows from several senders to one receiver over a switch in ns-3, for the
+// comparison in benchmarks/datacenter.py. (GPL because it is compiled against ns-3, which is GPL.)
 //
 //   sender ---+
 //   sender ---+--- switch ===bottleneck=== receiver
 //   ...    ---+
 //
-// Where ns-3 leaves room, its settings follow the simulator's:
+// Where ns-3 has a choice, its settings follow the simulator's:
 //
 // - All links have the same rate and delay. A full packet takes 1048 bytes on them, ns-3's PPP header
 //   included, of which 1006 are payload.
-// - The switch marks every packet that comes to a queue of K or more (RED with both thresholds at K,
-//   without averaging) and never drops. Below the queue disc the device keeps one packet more, which is
-//   counted, as is done there.
+// - The switch marks every packet that arrives at a queue of K or more (RED with both thresholds at K,
+//   without averaging) and never drops. Below the queue disc the device holds one more packet, which is
+//   counted, as in the simulator.
 // - An ACK for every packet, alpha 1 at first, gain 1/16.
 // - The window is cut at once ("classic recovery"). By default ns-3 lowers it over a round trip (PRR):
-//   then marks still come when that is over, and it cuts a second time.
+//   then marks still arrive afterwards, and it cuts a second time.
 //
-// Only the second half of the time is measured: ns-3 begins with slow start, the simulator does not.
+// Only the second half of the time is measured: ns-3 starts with slow start, the simulator does not.
 //
-// Prints one line of JSON; `cpu_s` is the time that the simulation takes once all is set up. Bad options end it with status 1.
+// Prints one line of JSON; `cpu_s` is the CPU time of the simulation without set-up. Bad options exit with status 1.
 
 #include "ns3/boolean.h"
 #include "ns3/bulk-send-helper.h"
@@ -122,7 +121,7 @@ main(int argc, char** argv)
     link.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("1p"));
 
     TrafficControlHelper marking;
-    // The device keeps one packet of those that wait.
+    // The device holds one of the waiting packets.
     const double at_disc = threshold_packets - 1;
     marking.SetRootQueueDisc("ns3::RedQueueDisc",
                              "MinTh", DoubleValue(at_disc),

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// One BBR and one CUBIC bulk flow through a drop-tail bottleneck in ns-3: what benchmarks/engine.py
-// holds ccbench against. (GPL because it is compiled against ns-3, which is.)
+// One BBR and one CUBIC bulk flow through a drop-tail bottleneck in ns-3, for the comparison in
+// benchmarks/engine.py. (GPL because it is compiled against ns-3, which is GPL.)
 //
 //   bbr sender ---+
 //                 +--- router ===bottleneck=== receiver
 //   cubic sender -+
 //
-// Where ns-3 leaves room, its settings follow Linux and the way ccbench counts, so that both
+// Where ns-3 has a choice, its settings follow Linux and ccbench's counting, so that both
 // simulate the same network:
 //
 // - The bottleneck queue is the device's own drop-tail queue of exactly N waiting packets (the one
 //   in transmission is not counted). Without DisableFlowControl() ns-3 puts an FqCoDel queue disc
-//   in front of it, which shares the link out between the flows and so turns the result around.
+//   in front of it, which shares the link between the flows and thus reverses the result.
 // - The rate counts IP bytes (1500 for a full packet); ns-3's PPP header goes on top of it.
-// - All delay is on the bottleneck; access links and the way back are too fast to matter.
+// - All delay is on the bottleneck; access links and the reverse path are too fast to matter.
 // - Segments of 1448 bytes with timestamps and SACK, an ACK for every second segment or after
-//   40 ms, RTO from 200 ms, 15 retries, socket buffers that never hold the window back.
+//   40 ms, RTO from 200 ms, 15 retries, socket buffers that never limit the window.
 //
-// It costs ns-3 as little as possible: the fewest hops, writes that need no cutting up, nothing
-// recorded but the queue's greatest length (ccbench records every event of every packet).
+// The cost in ns-3 is minimal: the fewest hops, writes of whole segments, and no records except
+// the queue's greatest length (ccbench records every event of every packet).
 //
 // Prints one line of JSON. Bad options end it with status 1.
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what a packet costs with ABC's queueing discipline, beside pfifo, CoDel and PIE.
+"""Measure the cost of a packet in ABC's queueing discipline, compared with pfifo, CoDel and PIE.
 
     .venv/bin/python benchmarks/qdisc.py
 
 Processor time of whole runs of the virtual kernel, by packet that left the bottleneck: the best of
-several, taken in turns, so that a busy moment of the machine meets all of them. Two kinds of
+several, taken in turns, so that other load affects all queues. Two kinds of
 traffic through a link of 1 Gbit/s:
 
 light
@@ -56,7 +56,7 @@ BASELINE = "pfifo"
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a run took.
+    """Cost of a run.
 
     Parameters
     ----------

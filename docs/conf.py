@@ -68,13 +68,13 @@ def engines_table() -> str:
     heads = ("engine", "time", "byte-identical repetition", "root", "links to servers")
     rows = [[*heads, "installation", "own options"], ["---"] * (len(heads) + 2)]
     for info in ENGINES.values():
-        said = (info.is_repeatable, info.needs_root, info.has_links)
+        flags = (info.is_repeatable, info.needs_root, info.has_links)
         options = ", ".join(f"`{option.flag}`" for option in info.options)
         rows.append(
             [
                 f"[`{info.name}`]({info.page}): {info.summary}",
                 "real" if info.is_real_time else "virtual",
-                *("yes" if one else "no" for one in said),
+                *("yes" if item else "no" for item in flags),
                 info.install,
                 options or "-",
             ]

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes ready what ccbench needs here: the system packages that are missing and
-# the virtual environment .venv with ccbench in it. Run again it changes nothing.
+# Installs the requirements of ccbench: missing system packages, and the virtual
+# environment .venv with ccbench. Running it again changes nothing.
 #
 #   scripts/bootstrap.sh              to use ccbench
-#   scripts/bootstrap.sh dev          to work on it as well (pytest, ruff, mypy, sphinx, ...)
-#   scripts/bootstrap.sh dev tests    the same, and as root what only tests need of the system
+#   scripts/bootstrap.sh dev          to develop ccbench (pytest, ruff, mypy, sphinx, ...)
+#   scripts/bootstrap.sh dev tests    the same, and as root the system packages of tests
 #
 # As root it installs system packages with apt-get; as an ordinary user it prints
-# the one command that somebody with root has to run, and stops.
+# the command to run as root, and stops.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,7 +25,7 @@ stop() {
 
 have() { command -v "$1" >/dev/null; }
 apt_install() { DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "$@"; }
-# Each check tries what will really be done, wherever the tool came from.
+# Each check tries the actual use, wherever the tool comes from.
 has_venv() { python3 -c 'import ensurepip, venv' 2>/dev/null; }
 has_cxx() { printf '#include <bit>\nint main() { return std::has_single_bit(3u); }' | g++ -std=c++20 -x c++ -o /dev/null - 2>/dev/null; }
 has_python_headers() {
@@ -58,14 +58,14 @@ check_system() {
   needs bc "the kernel's build computes its time constants with it" have bc
 }
 
-# The report is tested in a browser. Nobody else needs one, and not every distribution has it as a
-# package: where it cannot be had, those tests are skipped.
+# Only tests of the report need a browser, which not every distribution has as a package: without it,
+# those tests are skipped.
 lacks_browser() {
   ! { { have chromium || have chromium-browser || have google-chrome; } && have chromedriver; } &&
     apt-cache show chromium-driver >/dev/null 2>&1
 }
 
-# `ccbench kernel build` downloads the kernel's source as a package, for which apt must know it.
+# `ccbench kernel build` downloads the kernel's source as a package, which apt must list.
 knows_kernel_source() { [ -n "$(apt-cache --names-only search '^linux-source-[0-9.]+$' 2>/dev/null)" ]; }
 
 [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] ||
@@ -115,20 +115,20 @@ fi
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
   stop "$(python3 --version) is too old: ccbench needs Python 3.10 or newer"
 
-# Installing takes a while: done again only when dependencies, compiled cores or packages change. An
-# editable installation knows the folders of packages from when it was made.
+# Installation takes a while: repeated only when dependencies, compiled cores or packages change. An
+# editable installation has the package folders of its creation.
 packages=$(find ccbench -name __pycache__ -prune -o -type d -print | sort | cksum)
 wanted="$(find native -type f -print0 | sort -z | xargs -0 cat pyproject.toml | cksum) $packages [$extras]"
 stamp=$venv/.ccbench-installed
 installed=$(cat "$stamp" 2>/dev/null || true)
-# What is installed for working on ccbench serves for using it.
+# A development installation is also one for use.
 if [ "$installed" != "$wanted" ] && [ "$installed" != "${wanted/"[]"/[dev]}" ]; then
   if ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
-    say "making the virtual environment $venv"
+    say "creating the virtual environment $venv"
     python3 -m venv --clear "$venv"
   fi
   say "installing ccbench and the Python packages it needs into $venv (a minute or two)"
-  # For those who work on it, what the compiler warns of is an error.
+  # For developers, compiler warnings are errors.
   SKBUILD_CMAKE_DEFINE="CCBENCH_WERROR=${extras:+ON}" \
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable ".${extras:+[$extras]}"
   printf '%s' "$wanted" >"$stamp"

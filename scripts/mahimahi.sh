@@ -5,9 +5,8 @@
 #
 #   scripts/mahimahi.sh
 #
-# Ubuntu and Debian 11 have the packages. Newer Debians have not: there apt is told to take these,
-# and the two libraries that they need, from Debian 11, and nothing else, now or later. What is
-# installed already stays as it is.
+# Ubuntu and Debian 11 have the packages. On newer Debians apt is configured to install only these
+# and their two libraries from Debian 11, now and later. Installed packages stay unchanged.
 set -euo pipefail
 
 packages=(mahimahi mahimahi-traces)
@@ -22,11 +21,11 @@ stop() {
 
 knows() { LC_ALL=C apt-cache policy "$1" | grep -q 'Candidate: [^(]'; }
 
-# The machine's own source of packages, for Debian 11 in place of its own release.
+# The machine's own package source, with Debian 11 as the release.
 know_debian_11() {
   local own=/etc/apt/sources.list.d/debian.sources
   [ -f "$own" ] || stop "there is no $own: add a source of Debian 11 (bullseye) by hand"
-  say "telling apt where Debian 11 is, for ${packages[*]} ${libraries[*]} only"
+  say "configuring apt to install ${packages[*]} ${libraries[*]} from Debian 11"
   sed '/^$/q' "$own" | sed 's/^Suites:.*/Suites: bullseye/' >/etc/apt/sources.list.d/bullseye.sources
   cat >/etc/apt/preferences.d/mahimahi <<END
 Package: *

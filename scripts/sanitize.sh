@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Compiles native/ with AddressSanitizer and UndefinedBehaviorSanitizer, in build/sanitize, and runs
-# the tests of what it does with that in the place of the package's own. Needs g++, cmake and the
-# packages of `make unit`. Arguments go to pytest; without, the tests of all compiled cores run.
+# its tests with the result in place of the package's compiled cores. Needs g++, cmake and the
+# packages of `make unit`. Arguments go to pytest; without any, the tests of all compiled cores run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -71,8 +71,8 @@ def opened(browser: Any, page: Path) -> Any:
 
 def elements(browser: Any, selector: str) -> list[WebElement]:
     """Return the elements that match a CSS selector."""
-    found: list[WebElement] = browser.find_elements("css selector", selector)
-    return found
+    matches: list[WebElement] = browser.find_elements("css selector", selector)
+    return matches
 
 
 def column(browser: Any, number: int) -> list[str]:
@@ -92,7 +92,7 @@ def headings(browser: Any) -> list[WebElement]:
 
 def heading(browser: Any, start: str) -> int:
     """Return the number of the column whose heading starts with these words."""
-    titles = [one.text.replace("\n", " ") for one in headings(browser)]
+    titles = [element.text.replace("\n", " ") for element in headings(browser)]
     (number,) = [i for i, title in enumerate(titles) if title.startswith(start)]
     return number
 
@@ -197,7 +197,7 @@ class TestTable:
         """Only the heading of the sorted column is marked."""
         number = heading(opened, "RTT")
         elements(opened, "table.sortable thead th button")[number].click()
-        marked = [one.get_attribute("aria-sort") for one in headings(opened)]
+        marked = [element.get_attribute("aria-sort") for element in headings(opened)]
         assert "ascending" == marked.pop(number)
         assert {None} == set(marked)
 

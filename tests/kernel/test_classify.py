@@ -34,9 +34,9 @@ CCAS = ("bbr", "cubic", "htcp", "reno", "vegas", "westwood")
 PLAIN = VARIATIONS[0]
 #: Variations on clean paths without clocks of their own, whose client sends no requests.
 KINDS = tuple(
-    one
-    for one in VARIATIONS
-    if not (one.cross_share or one.jitter_ms > 1 or one.in_milliseconds or one.delayed_acks)
+    item
+    for item in VARIATIONS
+    if not (item.cross_share or item.jitter_ms > 1 or item.in_milliseconds or item.delayed_acks)
 )
 REMEMBERS = next(one for one in VARIATIONS if one.remembers)
 
@@ -49,7 +49,7 @@ def training() -> list[Sample]:
 
 def test_samples(training: list[Sample]) -> None:
     """There is one sample for each combination, within the limit of its queue."""
-    seen = {(one.cca, one.setting, one.variation.name) for one in training}
+    seen = {(sample.cca, sample.setting, sample.variation.name) for sample in training}
     assert len(CCAS) * len(SETTINGS) * len(KINDS) == len(training) == len(seen)
     for one in training:
         assert (1000,) == one.trace.shape
@@ -64,9 +64,9 @@ def test_vote(training: list[Sample], extra_rtt_ms: float) -> None:
     labels: dict[str, list[str]] = {cca: [] for cca in CCAS}
     distances: dict[str, list[float]] = {cca: [] for cca in CCAS}
     for setting in SETTINGS:
-        known = [one for one in training if one.setting == setting]
+        known = [sample for sample in training if sample.setting == setting]
         classifier = CCAClassifier().fit([one.trace for one in known], [one.cca for one in known])
-        own = [one for one in tested if one.setting == setting]
+        own = [item for item in tested if item.setting == setting]
         traces = [one.trace for one in own]
         nearest, _ = classifier.kneighbors(traces)
         for one, label, distance in zip(own, classifier.predict(traces), nearest, strict=True):
@@ -103,18 +103,20 @@ def test_lossy() -> None:
 
 def test_seeds() -> None:
     """Another seed gives another trace."""
-    one, other = (
+    first, second = (
         next(iter(collect(["reno"], SETTINGS[:1], [PLAIN], seeds=[seed]))) for seed in (1, 2)
     )
-    assert not np.array_equal(one.trace, other.trace)
+    assert not np.array_equal(first.trace, second.trace)
 
 
 def test_clocks() -> None:
     """BBR is classified, not only nearest, on a path with millisecond clocks in both directions."""
     variation = Variation(name="clocks", in_milliseconds=True, jitter_ms=2.0, extra_rtt_ms=1.5)
     tested = collect(["bbr"], variations=[variation], seeds=[31])
-    verdict = judge([(one.setting, one.trace) for one in tested], TrainingSet.load(PACKAGED))
-    assert ["bbr"] * 4 == [one.label for one in verdict.traces]
+    verdict = judge(
+        [(sample.setting, sample.trace) for sample in tested], TrainingSet.load(PACKAGED)
+    )
+    assert ["bbr"] * 4 == [trace.label for trace in verdict.traces]
 
 
 @pytest.mark.parametrize("cca", ["bbr", "vegas"])
@@ -139,22 +141,22 @@ def test_train(tmp_path: Path, program: Callable[..., str]) -> None:
     file = tmp_path / "own.parquet"
     words = ("--cca", "copa", "--samples", "1", "--setting", setting.name, "-o", file)
     assert "saved to" in program("classify-train", *words)
-    found = program("classify", folder, "--training", file)
-    assert found.splitlines()[-1] == "congestion control: copa"
+    actual = program("classify", folder, "--training", file)
+    assert actual.splitlines()[-1] == "congestion control: copa"
 
 
 def test_novel() -> None:
     """CCAs outside the training set are unknown, and form one cluster each."""
     known = TrainingSet.load(PACKAGED)
     novel = ("bbr", "copa", "scalable")
-    reduced = replace(known, samples=tuple(one for one in known.samples if one.cca not in novel))
+    reduced = replace(known, samples=tuple(item for item in known.samples if item.cca not in novel))
     offsets = [Variation(name=f"{ms:+} ms", extra_rtt_ms=ms) for ms in (-3.0, 0.5, 3.0)]
     observed: dict[tuple[str, str], list[Sample]] = {}
     for one in collect(novel, variations=offsets, seeds=[21]):
         observed.setdefault((one.cca, one.variation.name), []).append(one)
     servers = []
     for (cca, _), samples in sorted(observed.items()):
-        traces = [(one.setting, one.trace) for one in samples]
+        traces = [(sample.setting, sample.trace) for sample in samples]
         verdict = judge(traces, reduced)
         servers.append(
             Server(
@@ -169,9 +171,9 @@ def test_novel() -> None:
         )
     assert {"unknown"} == {server.label for server in servers}
     limits = {setting: threshold.typical for setting, threshold in known.thresholds.items()}
-    found = unknown_servers(servers, limits)
-    assert found is not None
-    clusters = [{servers[i].target for i in one.members} for one in found.clustering.clusters]
+    actual = unknown_servers(servers, limits)
+    assert actual is not None
+    clusters = [{servers[i].target for i in group.members} for group in actual.clustering.clusters]
     assert [{"bbr"}, {"copa"}, {"scalable"}] == sorted(clusters, key=str)
 
 
@@ -237,9 +239,9 @@ def test_captures(
         write_pcap(tmp_path / name, packets)
         for name, packets in zip(("before.pcap", "after.pcap"), captures, strict=True)
     ]
-    found = queue_between(*files)
-    np.testing.assert_array_equal(occupancy(events), occupancy(found))
+    actual = queue_between(*files)
+    np.testing.assert_array_equal(occupancy(events), occupancy(actual))
     dropped = (events["event"] == "drop").sum()
-    assert dropped == (found["event"] == "drop").sum() > 0
+    assert dropped == (actual["event"] == "drop").sum() > 0
     of_captures = program("classify", *files, "--setting", setting.name).splitlines()[-1]
     assert f"congestion control: {cca}" == of_captures

@@ -322,14 +322,14 @@ class TestVersions:
             "class Ours(KernelEngine): pass\n"
         )
         monkeypatch.syspath_prepend(tmp_path)
-        ours = importlib.import_module("only_here").Ours()
+        measured = importlib.import_module("only_here").Ours()
         with machines(tmp_path / "cluster") as started:
             started.add_worker()
             with (
                 cluster(started.address) as executor,
                 pytest.raises(MissingRequirement, match=r"No module named 'only_here'.*install"),
             ):
-                list(run_many([SHORT], engine=ours, executor=executor, store=None))
+                list(run_many([SHORT], engine=measured, executor=executor, store=None))
 
     def test_built_when_needed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A missing version of the engine is built by default."""

@@ -33,7 +33,7 @@ def test_length_changes_nothing_before_the_end() -> None:
     assert np.array_equal(longer.iloc[:180], run(shorter).throughput(1.0))
 
 
-def test_two_flows_that_share_from_the_beginning() -> None:
+def test_flows_that_share_from_the_start() -> None:
     """The throughput of flows that settle at once is nearly that of ten minutes."""
     table = evaluate(labelled_run(run(TOGETHER))).query("method == 'Algorithm 1'")
     assert (table["label_s"] < 30).all()
@@ -53,7 +53,7 @@ def test_a_flow_that_comes_later() -> None:
 def test_wide_swings_that_stay() -> None:
     """BBR and CUBIC swing by half of the link and converge, though near no point (Figure 5.5)."""
     findings = run_study("ware-5.5", quick=True, store=None).findings
-    measured = {one.what: one.value for one in findings.comparisons}
+    measured = {comparison.what: comparison.value for comparison in findings.comparisons}
     for name in ("BBR", "CUBIC"):
         assert measured[f"{name}'s distance from the mean of what follows, median"] > 30
     converged = "flows, of two, that have converged by"

@@ -108,9 +108,9 @@ class TestDocumentation:
             example.options.pop(doctest.SKIP, None)
         flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
         runner = doctest.DocTestRunner(Lenient(), optionflags=flags)
-        said: list[str] = []
-        runner.run(test, out=said.append)
-        assert runner.summarize(verbose=False).failed == 0, "".join(said)
+        output: list[str] = []
+        runner.run(test, out=output.append)
+        assert runner.summarize(verbose=False).failed == 0, "".join(output)
 
     def test_notebook(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """The Python code of the page for beginners runs."""

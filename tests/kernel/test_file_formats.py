@@ -114,6 +114,6 @@ def test_units() -> None:
         "bps": "bit/s",
     }
     units |= {"bytes": "bytes", "packets": "packets"}
-    for name, said in re.findall(r"^\| `\w+_([a-z]+)` \| ([^|]*) \|", _PAGE, re.MULTILINE):
+    for name, output in re.findall(r"^\| `\w+_([a-z]+)` \| ([^|]*) \|", _PAGE, re.MULTILINE):
         if name in units:
-            assert units[name] == said.strip(), name
+            assert units[name] == output.strip(), name

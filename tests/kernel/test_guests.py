@@ -117,14 +117,14 @@ class TestEvilModules:
         error, console = end(deed)
         function = "evil_recurse" if deed == "stack" else r"evil_do(?:\.cold)?"
         file, number = line_of(code).split(":")
-        found = re.match(
+        actual = re.match(
             rf"tcp_evil crashed in {function}\+0x\w+ \[tcp_evil\] \({file}:(\d+)\): {message}",
             str(error),
         )
-        assert found, str(error)
+        assert actual, str(error)
         # A recursion may end at any of the lines of its function.
         further = 7 if deed == "stack" else 0
-        assert int(number) <= int(found[1]) <= int(number) + further
+        assert int(number) <= int(actual[1]) <= int(number) + further
         assert str(error).endswith(": correct the module")
         assert error.console[0] in console
         assert any("evil_cong_avoid" in line for line in error.console) or deed == "stack"
@@ -161,10 +161,10 @@ class TestEvilModules:
         """A hung guest is reported with the place of its loop or deadlock."""
         error, _ = end(deed, hook)
         place = r"clock has not advanced for 3 s, in evil_do\+0x\w+ \[tcp_evil\] \((\S+)\)"
-        found = re.search(place, str(error))
-        assert found, str(error)
+        actual = re.search(place, str(error))
+        assert actual, str(error)
         file, number = line_of(code).split(":")
-        assert found[1] in {f"{file}:{number}", f"{file}:{int(number) - 1}"}  # or its loop's head
+        assert actual[1] in {f"{file}:{number}", f"{file}:{int(number) - 1}"}  # or its loop's head
 
     @pytest.mark.parametrize(("deed", "hook"), [("eat", "cong_avoid"), ("vmalloc", "load")])
     def test_memory(self, end: Ending, deed: str, hook: str) -> None:

@@ -155,7 +155,7 @@ def test_classified(web: HttpKernelEngine, cca: str) -> None:
     known = TrainingSet.load(PACKAGED)
     variation = Variation(name="elsewhere", extra_rtt_ms=2.0)
     samples = collect([cca], SETTINGS, [variation], seeds=[41], engine=web)
-    assert judge([(one.setting, one.trace) for one in samples], known).label == cca
+    assert judge([(sample.setting, sample.trace) for sample in samples], known).label == cca
 
 
 class TestRefusals:

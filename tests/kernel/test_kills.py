@@ -76,8 +76,8 @@ def start(arguments: list[str]) -> int:
     if pid:
         return pid
     status = 70
-    with suppress(BaseException), Path("said").open("ab", buffering=0) as said:
-        sys.stdout = sys.stderr = io.TextIOWrapper(said, write_through=True)
+    with suppress(BaseException), Path("said").open("ab", buffering=0) as output:
+        sys.stdout = sys.stderr = io.TextIOWrapper(output, write_through=True)
         try:
             program(arguments, prog_name="ccbench")
         except SystemExit as end:
@@ -111,22 +111,22 @@ def survives(
     seed: int,
     is_folder_given: bool = False,
 ) -> None:
-    """Kill a program again and again, and let it end; hold its result to one without kills.
+    """Kill a program repeatedly, let it end, and compare its result with a run without kills.
 
     Parameters
     ----------
     here : Path
-        Below it all processes work.
+        Working folder of all processes.
     arguments : list of str
         The command.
     result : Path
         The folder that it writes.
     check : callable
-        Raises if what is there between two kills could not be used.
+        Raises if the files between two kills are unusable.
     seed : int
-        Of the moments.
+        Seed of the times of the kills.
     is_folder_given : bool, default False
-        Whether the folder has to be there before.
+        Create the folder beforehand.
     """
     begin_s = time.monotonic()
     assert wait(start(arguments), 600) == 0, (here / "said").read_text()

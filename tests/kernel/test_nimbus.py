@@ -142,9 +142,9 @@ class TestEstimate:
         """The kernel's eta is the library's of the same z, except for sampling times."""
         reported = state(nimbus(cross)).loc[10:]
         wanted = Detector().elasticity_over_time(reported["z_mbps"], every=1)
-        found = reported["eta"].to_numpy()[len(reported) - len(wanted) :]
-        assert np.median(found) == pytest.approx(np.median(wanted), rel=0.15)
-        assert np.mean((found >= 2) == (wanted >= 2)) > 0.95
+        actual = reported["eta"].to_numpy()[len(reported) - len(wanted) :]
+        assert np.median(actual) == pytest.approx(np.median(wanted), rel=0.15)
+        assert np.mean((actual >= 2) == (wanted >= 2)) > 0.95
 
     def test_link(self) -> None:
         """Without a given rate, a flow estimates the link's rate from its receive rate."""
@@ -170,7 +170,7 @@ class TestModes:
         A window must not shrink where a burst's ACKs come faster than paced packets leave.
         """
         results = (nimbus(duration_s=1), nimbus(duration_s=1, senders=(Flow(cca="reno"),)))
-        mine, reno = (one.flows.set_index("time_ns")["cwnd_packets"] for one in results)
+        mine, reno = (result.flows.set_index("time_ns")["cwnd_packets"] for result in results)
         for time_ns in range(150_000_000, 301_000_000, 50_000_000):
             assert mine[time_ns + 50_000_000] >= reno[time_ns]
 
@@ -272,7 +272,7 @@ class TestSeveral:
             pulsers = pd.concat([one["role"] != WATCHER for one in reported], axis=1).sum(axis=1)
             several.append((pulsers > 1).mean())
             one_alone.append((pulsers.loc[20:] == 1).mean())
-            in_delay += [(one["mode"].loc[10:] == DELAY).mean() for one in reported]
+            in_delay += [(item["mode"].loc[10:] == DELAY).mean() for item in reported]
         assert np.mean(several) < 0.1
         assert np.mean(one_alone) > 0.6
         assert np.mean(in_delay) > 0.8
@@ -297,13 +297,13 @@ class TestSeveral:
             for seed in range(1, 7)
         ]
         delays = np.array(
-            [[state(one, flow)["mode"] == DELAY for flow in (0, 1)] for one in results]
+            [[state(result, flow)["mode"] == DELAY for flow in (0, 1)] for result in results]
         )
         before, beside, after = (delays[:, :, i : i + 1000].mean() for i in (1000, 3000, 6000))
         assert before > 0.8
         assert beside < 0.3
         assert after > 0.6
-        assert np.mean([mbps(one, 30, 45)[:2].sum() for one in results]) > MBPS / 3
+        assert np.mean([mbps(item, 30, 45)[:2].sum() for item in results]) > MBPS / 3
 
     @pytest.mark.parametrize(("kappa_percent", "latest_s"), [(1000, 7.0), (1, None)])
     def test_kappa(self, kappa_percent: int, latest_s: float | None) -> None:
@@ -333,7 +333,7 @@ class TestSettings:
         ("pulses", "delay_pulses", "fits"),
         [(25, 30, True), (10, 14, True), (10, 15, False), (40, 34, True), (7, 40, False)],
     )
-    def test_nothing_to_compare_with(
+    def test_no_reference_frequency(
         self, monkeypatch: pytest.MonkeyPatch, pulses: int, delay_pulses: int, *, fits: bool
     ) -> None:
         """Two pulse frequencies need others between the higher one and twice the lower one."""

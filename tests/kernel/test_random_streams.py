@@ -120,7 +120,7 @@ class TestPurposes:
         draws.append(np.diff(arrivals_ns(background, NO_FLOW)))
         count = min(map(len, draws))
         assert count > 5000
-        assert_unrelated(np.array([one[:count] for one in draws]))
+        assert_unrelated(np.array([draw[:count] for draw in draws]))
 
     def test_jitter_is_uniform(self) -> None:
         """Jitter is uniform from 0 to its size; packets are farther apart than that."""

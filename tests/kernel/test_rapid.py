@@ -154,7 +154,7 @@ class TestAcquires:
         result = rapid_run(bandwidth_mbps=bandwidth_mbps, duration_s=3, sample_interval_ms=10)
         assert acquired_s(result, 0.9 * bandwidth_mbps) <= 7 * RTT_MS / 1e3
 
-    def test_what_others_leave(self) -> None:
+    def test_free_capacity(self) -> None:
         """Four fifths of the link, suddenly free, are in use within four round trips (Fig. 1)."""
         others = Flow(kind="cbr", rate_mbps=80, stop_s=3)
         result = rapid_run(RAPID, others, duration_s=6, sample_interval_ms=10)

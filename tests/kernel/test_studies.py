@@ -48,18 +48,18 @@ def table(findings: Conclude) -> Table:
 def test_runs(name: str, findings: Conclude) -> None:
     """Every study has comparisons, rows and a figure; a short run may lack a number."""
     try:
-        found = findings(name)
+        actual = findings(name)
     except MissingRequirement as error:
         pytest.skip(str(error))
-    assert any(math.isfinite(comparison.value) for comparison in found.comparisons)
-    for comparison in found.comparisons:
+    assert any(math.isfinite(comparison.value) for comparison in actual.comparisons)
+    for comparison in actual.comparisons:
         published = comparison.published
         assert published.low <= published.high, comparison.what
         assert published.text, comparison.what
         assert published.where, comparison.what
-    assert len(found.table)
-    assert found.figure.axes
-    assert all(axes.has_data() for axes in found.figure.axes)
+    assert len(actual.table)
+    assert actual.figure.axes
+    assert all(axes.has_data() for axes in actual.figure.axes)
 
 
 class TestBbrAgainstOne:
@@ -71,7 +71,7 @@ class TestBbrAgainstOne:
         assert shares.is_monotonic_decreasing
         assert shares.iloc[0] > 50 > shares.iloc[-1]
 
-    def test_one_flow_fills_what_another_leaves(self, table: Table) -> None:
+    def test_link_is_full(self, table: Table) -> None:
         """Together the two use the link, except for headers and retransmissions."""
         rows = table("ware-3.2")
         assert (rows["bbr_mbps"] + rows["other_mbps"]).between(9.2, 10).all()
@@ -172,7 +172,7 @@ class TestSearches:
         networks = rows.groupby(["alpha", "beta"])[["bandwidth_mbps", "rtt_ms"]].agg(tuple)
         assert networks.duplicated(keep=False).all()
 
-    def test_begin_alike(self, table: Table) -> None:
+    def test_same_beginning(self, table: Table) -> None:
         """Searches with the same seed begin with the same 4 networks, so with the same harm.
 
         Networks that a search measures again have other means, within the noise of single runs.

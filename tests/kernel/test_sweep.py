@@ -67,5 +67,5 @@ def test_repetitions(tmp_path: Path, program: Callable[..., str]) -> None:
     assert 1 == len(set(calm["single"]))
     assert 2 == len(set(noisy["single"]))
     assert noisy["low"] < noisy["mean"] < noisy["high"]
-    for one in of_bbr:  # a queue of half a BDP
-        assert all(0.1 < harm < 0.5 for harm in one["single"])
+    for item in of_bbr:  # a queue of half a BDP
+        assert all(0.1 < harm < 0.5 for harm in item["single"])

@@ -206,7 +206,7 @@ class TestSizes:
 
 
 class TestMixes:
-    def test_bytes_are_conserved(self) -> None:
+    def test_conservation(self) -> None:
         """All bytes of each flow of a mix arrive, and no packet is lost without a record."""
         mix = FlowMix(sizes="heavy-tailed", load_mbps=12, stop_s=15, seed=2)
         flow = Flow(kind="bytes", arrivals=mix.arrivals())

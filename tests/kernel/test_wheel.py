@@ -52,12 +52,12 @@ def cache() -> Iterator[Path]:
     It lies in the user's cache, because a build makes hard links.
     """
     installed()  # ensures that the source and the tree exist
-    kept = cache_dir() / "kernel"
+    stored = cache_dir() / "kernel"
     with tempfile.TemporaryDirectory(dir=cache_dir(), prefix="wheel-") as name:
         kernel = Path(name) / "kernel"
         for kind in ("sources", "trees"):
             (kernel / kind).mkdir(parents=True)
-            for path in (kept / kind).iterdir():
+            for path in (stored / kind).iterdir():
                 (kernel / kind / path.name).symlink_to(path)
         yield Path(name)
 

@@ -239,8 +239,8 @@ def serving(folder: Path, program: str, cca: str, page_bytes: int) -> Iterator[W
         config.write_text(text.format(folder=folder, address=ADDRESS))
         words = ["-c"] if program == "nginx" else ["-DFOREGROUND", "-f"]
         command = ["nsenter", "-t", str(server), "-n", program, *words, str(config)]
-        with (folder / "said").open("wb") as said:
-            process = subprocess.Popen(command, stdout=said, stderr=said)
+        with (folder / "said").open("wb") as output:
+            process = subprocess.Popen(command, stdout=output, stderr=output)
         stack.callback(process.wait, _PATIENCE_S)
         stack.callback(process.terminate)
         _wait(client, process, folder / "said")

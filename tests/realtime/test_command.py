@@ -13,7 +13,7 @@ from ccbench.emulate.registry import ENGINES, resolve_link
 from ccbench.experiment.wifi import Wifi
 
 
-@pytest.mark.parametrize("engine", [one.name for one in ENGINES.values() if one.has_links])
+@pytest.mark.parametrize("engine", [item.name for item in ENGINES.values() if item.has_links])
 @pytest.mark.parametrize(
     ("link", "message"),
     [

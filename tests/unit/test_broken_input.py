@@ -153,8 +153,8 @@ _OPTIONS = sorted(
     {
         option
         for command in program.commands.values()
-        for one in command.params
-        for option in one.opts
+        for parameter in command.params
+        for option in parameter.opts
     }
 )
 #: Excluded: commands that ask servers, compile, start programs, or examine the machine.

@@ -356,9 +356,9 @@ class TestFolders:
         path.write_bytes(damage(small_set.read_bytes()))
 
         def check(file: Path) -> None:
-            found, whole = TrainingSet.load(file), TrainingSet.load(small_set)
-            assert found.digest == whole.digest
-            assert found.provenance == whole.provenance
+            actual, whole = TrainingSet.load(file), TrainingSet.load(small_set)
+            assert actual.digest == whole.digest
+            assert actual.provenance == whole.provenance
 
         refused_or_read(check, path)
 
@@ -368,7 +368,7 @@ def small_set(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a file with a few samples of one setting of the packaged training set."""
     packaged = TrainingSet.load(PACKAGED)
     setting = packaged.settings[0]
-    samples = tuple(one for one in packaged.samples if one.setting == setting)[::40]
+    samples = tuple(sample for sample in packaged.samples if sample.setting == setting)[::40]
     path = tmp_path_factory.mktemp("training") / "small.parquet"
     thresholds = {setting: packaged.thresholds[setting]}
     TrainingSet(samples=samples, thresholds=thresholds, provenance={"made": "up"}).save(path)

@@ -73,7 +73,7 @@ class TestShapes:
             assert not is_broken or max(map(len, lines)) <= 60
 
 
-def test_one_mark() -> None:
+def test_punctuation() -> None:
     """A message that ends with a question mark has no additional full stop."""
     line = CliRunner().invoke(program, ["kernel", "build", "--json"]).stderr
     assert "Did you mean '--jobs'? See: ccbench kernel build --help" in line

@@ -34,13 +34,13 @@ _BLANKS = re.compile(r"\.\.\.|\[|…|NAME|\$name")
 
 def leaf_commands(group: click.Group, above: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
     """Return the names of all commands below a group."""
-    found: set[tuple[str, ...]] = set()
+    actual: set[tuple[str, ...]] = set()
     for name, command in group.commands.items():
         if isinstance(command, click.Group):
-            found |= leaf_commands(command, (*above, name))
+            actual |= leaf_commands(command, (*above, name))
         else:
-            found.add((*above, name))
-    return found
+            actual.add((*above, name))
+    return actual
 
 
 def refusal(words: list[str]) -> str | None:
@@ -78,8 +78,8 @@ def test_commands_exist(page: Path) -> None:
         cut = next((i for i, word in enumerate(words) if _BLANKS.search(word)), None)
         if cut is not None and words[cut - 1].startswith("-"):
             cut -= 1  # the option has no value then
-        if said := refusal(words[:cut]):
-            wrong[" ".join(words)] = said
+        if output := refusal(words[:cut]):
+            wrong[" ".join(words)] = output
     assert wrong == {}
 
 
@@ -155,6 +155,6 @@ def test_links(name: str) -> None:
     """Links on pages outside the site lead to existing files; Sphinx checks the site's own."""
     text = (CHECKOUT / name).read_text(encoding="utf-8")
     targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
-    local = [one for one in targets if not re.match(r"[a-z]+:", one)]
+    local = [target for target in targets if not re.match(r"[a-z]+:", target)]
     assert local
-    assert [] == [one for one in local if not (CHECKOUT / one).exists()]
+    assert [] == [item for item in local if not (CHECKOUT / item).exists()]

@@ -290,8 +290,8 @@ class TestTls:
                 find_site(Target.named(f"https://{server.where}"), Manners(pause_s=0))
             assert caught.value.kind == "tls"
             target = Target.named(f"https://{server.where}")
-            found = find_site(target, Manners(pause_s=0), verify=False)
-        assert found.body_bytes == 5
+            actual = find_site(target, Manners(pause_s=0), verify=False)
+        assert actual.body_bytes == 5
 
     @pytest.mark.parametrize(
         "said",

@@ -45,5 +45,5 @@ def test_interrupted(before: str, status: int) -> None:
         [sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=False
     )
     assert status == done.returncode, done.stderr
-    said = "ccbench: interrupted; finished runs are stored\n"
-    assert done.stderr == (said if status else "")
+    output = "ccbench: interrupted; finished runs are stored\n"
+    assert done.stderr == (output if status else "")

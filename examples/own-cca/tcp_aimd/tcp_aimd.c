@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/* AIMD with constants of one's own: the congestion control "aimd". */
+/* AIMD with configurable constants: the congestion control "aimd". */
 #include <linux/module.h>
 #include <net/tcp.h>
 
-static unsigned int increase = 1; /* packets that a round trip adds to the window */
+static unsigned int increase = 1; /* packets added per round trip */
 module_param(increase, uint, 0444);
 MODULE_PARM_DESC(increase, "packets added in a round trip (1 to 100)");
 
-static unsigned int keep_percent = 50; /* of the window, after a loss */
+static unsigned int keep_percent = 50; /* part of the window kept after a loss */
 module_param(keep_percent, uint, 0444);
 MODULE_PARM_DESC(keep_percent, "part of the window kept after a loss (1 to 99)");
 
@@ -22,7 +22,7 @@ static void aimd_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		if (!acked)
 			return;
 	}
-	/* One packet more for every (window / increase) packets acknowledged. */
+	/* One more packet for every (window / increase) packets acknowledged. */
 	tcp_cong_avoid_ai(tp, max(tcp_snd_cwnd(tp) / increase, 1U), acked);
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for bessd: the same calls, and a small switch that really carries packets.
 
-It is as strict as bessd about the order of calls, and can be told to fail by ``STAND_IN``:
+It is as strict as bessd about the order of calls, and fails on request by ``STAND_IN``:
 ``refuse=CALL`` answers that call with an error, ``die=CALL`` ends instead, ``slow`` has a link of
 97 % of the rate, ``deaf`` carries nothing, ``lossy`` loses every tenth packet at its ports,
 ``forgetful`` does not write every tenth departure.

@@ -100,9 +100,9 @@ for _ in range(50):
 @pytest.fixture(scope="module", autouse=True)
 def _can(bess: Path) -> None:
     missing = [
-        one.name
-        for one in BessEngine(bess).link_checks()
-        if not one.ok and one.name != "forwarding"
+        check.name
+        for check in BessEngine(bess).link_checks()
+        if not check.ok and check.name != "forwarding"
     ]
     if missing:
         pytest.skip(f"this machine lacks {', '.join(missing)}")
@@ -372,9 +372,9 @@ def test_others(tmp_path: Path, bess: Path) -> None:
     command = ["python3", "-c", _DOWNLOAD]
     done = run(tmp_path, bess, command, before=f"{foreign}; {stale}")
     assert done.returncode == 7, done.stderr
-    assert ["ccbench0@theirs", "theirs@ccbench0"] == [one.split()[0] for one in left_on(tmp_path)][
-        ::-1
-    ]
+    assert ["ccbench0@theirs", "theirs@ccbench0"] == [
+        device.split()[0] for device in left_on(tmp_path)
+    ][::-1]
 
 
 def test_ends_in_time(tmp_path: Path, bess: Path) -> None:

@@ -131,8 +131,8 @@ class TestRun:
     def test_side_by_side(self, bess: Path) -> None:
         """Two concurrent runs have separate paths."""
         scenarios = [dumbbell(duration_s=0.5, seed=seed) for seed in (1, 2)]
-        found = dict(run_many(scenarios, engine=BessEngine(bess), store=None, jobs=2))
-        assert {0, 1} == set(found)
+        actual = dict(run_many(scenarios, engine=BessEngine(bess), store=None, jobs=2))
+        assert {0, 1} == set(actual)
 
 
 class TestCores:

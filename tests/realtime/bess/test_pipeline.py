@@ -40,8 +40,8 @@ def way(found: list[pipeline.Call], start: str) -> list[str]:
 class TestOrder:
     def test_calls(self) -> None:
         """Everything is created while BESS pauses, and each object after its parts."""
-        found = calls(loss=0.01)
-        order = list(dict.fromkeys(rpc for rpc, _ in found))
+        actual = calls(loss=0.01)
+        order = list(dict.fromkeys(rpc for rpc, _ in actual))
         assert order == [
             *("PauseAll", "ResetAll", "AddWorker", "CreatePort", "CreateModule", "ModuleCommand"),
             *("ConnectModules", "AddTc", "UpdateTcParent", "CheckSchedulingConstraints"),
@@ -50,15 +50,15 @@ class TestOrder:
 
     def test_way(self) -> None:
         """Packets pass random losses, then the queue; answers pass nothing."""
-        found = calls(loss=0.01)
-        assert way(found, "from_sender") == ["from_sender", "loss", "queue", "to_receiver"]
-        assert way(found, "from_receiver") == ["from_receiver", "to_sender"]
+        actual = calls(loss=0.01)
+        assert way(actual, "from_sender") == ["from_sender", "loss", "queue", "to_receiver"]
+        assert way(actual, "from_receiver") == ["from_receiver", "to_sender"]
 
     def test_delay(self) -> None:
         """If BESS can delay, answers are stamped and delayed by the round-trip time."""
-        found = calls(delay_ms=40)
-        assert way(found, "from_receiver") == ["from_receiver", "timestamp", "delay", "to_sender"]
-        assert module(found, "delay")["delay"] == 40
+        actual = calls(delay_ms=40)
+        assert way(actual, "from_receiver") == ["from_receiver", "timestamp", "delay", "to_sender"]
+        assert module(actual, "delay")["delay"] == 40
 
 
 class TestNumbers:

@@ -87,8 +87,8 @@ class TestWhich:
         """Of packets that keep their order, those not seen later are returned."""
         sent = packets(*range(10))
         seen = sent[[0, 1, 3, 4, 9]]
-        found = packet_record.which(sent, seen)
-        assert np.flatnonzero(found).tolist() == [0, 1, 3, 4, 9]
+        actual = packet_record.which(sent, seen)
+        assert np.flatnonzero(actual).tolist() == [0, 1, 3, 4, 9]
 
     def test_equal(self) -> None:
         """Of equal consecutive packets, the last ones are those that passed a full queue."""

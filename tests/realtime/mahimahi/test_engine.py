@@ -105,7 +105,7 @@ class TestQueue:
         # The last ones may not be detected yet.
         assert list(done.completions["retransmits"]) == pytest.approx(list(drops), abs=40)
 
-    def test_empty_before_it_begins(self) -> None:
+    def test_first_event(self) -> None:
         """The first event is the arrival of the first flow's first packet, at an empty queue."""
         first = run(TWO).queue.iloc[0]
         assert (first["event"], first["flow"], first["backlog_packets"]) == ("enqueue", 0, 1)
@@ -296,7 +296,7 @@ class TestBadInput:
             (dumbbell(Flow(count=1001)), "flows is 1001; it must be at most 1000"),
         ],
     )
-    def test_what_mahimahi_cannot_do(self, scenario: Scenario, message: str) -> None:
+    def test_unsupported(self, scenario: Scenario, message: str) -> None:
         """A scenario that Mahimahi cannot run is refused with the setting and the valid values."""
         with pytest.raises(InputError, match=message):
             MahimahiEngine().check(scenario)

@@ -101,16 +101,16 @@ class TestReadCapture:
         """Units of time may be powers of 2."""
         content = pcapng("<", (9, b"\x94"), ticks=lambda t: t * 2**20 // 10**9)
         (tmp_path / "a.pcapng").write_bytes(content)
-        found = [one.time_ns for one in read_capture(tmp_path / "a.pcapng")]
-        np.testing.assert_allclose(found, TIMES_NS, rtol=0, atol=1000)
+        actual = [item.time_ns for item in read_capture(tmp_path / "a.pcapng")]
+        np.testing.assert_allclose(actual, TIMES_NS, rtol=0, atol=1000)
 
     def test_interfaces(self, tmp_path: Path) -> None:
         """Each interface has its own unit of time."""
         both = interface("<") + interface("<", (9, b"\x09"))
         packets = packet("<", TIMES_NS[0] // 1000) + packet("<", TIMES_NS[1], 1)
         (tmp_path / "a.pcapng").write_bytes(section("<") + both + packets)
-        found = [one.time_ns for one in read_capture(tmp_path / "a.pcapng")]
-        assert [TIMES_NS[0] // 1000 * 1000, TIMES_NS[1]] == found
+        actual = [item.time_ns for item in read_capture(tmp_path / "a.pcapng")]
+        assert [TIMES_NS[0] // 1000 * 1000, TIMES_NS[1]] == actual
 
     @pytest.mark.parametrize(
         ("link", "header"),
@@ -128,7 +128,7 @@ class TestReadCapture:
         """Headers of all usual link types are removed, and padding is not counted."""
         content = classic("<", 0xA1B23C4D, 1, header + IP + bytes(6), link)
         (tmp_path / "a.pcap").write_bytes(content)
-        assert [60, 60] == [one.length for one in read_capture(tmp_path / "a.pcap")]
+        assert [60, 60] == [item.length for item in read_capture(tmp_path / "a.pcap")]
         assert all(one.headers[:60] == IP for one in read_capture(tmp_path / "a.pcap"))
 
     def test_others(self, tmp_path: Path) -> None:
@@ -148,17 +148,17 @@ class TestReadCapture:
     def test_cut_off(self, tmp_path: Path, content: bytes) -> None:
         """A truncated file yields its complete packets."""
         (tmp_path / "a.pcap").write_bytes(content[:-9])
-        assert [TIMES_NS[0]] == [one.time_ns for one in read_capture(tmp_path / "a.pcap")]
+        assert [TIMES_NS[0]] == [item.time_ns for item in read_capture(tmp_path / "a.pcap")]
 
     @pytest.mark.parametrize(
         ("content", "message"),
         [
             (b"", "empty file"),
-            (b"time_s,occupancy_packets\n" * 9, "it begins with something else"),
-            (classic("<", 0xA1B23C4D, 1, link=147), "its links are of type 147"),
-            (section("<") + packet("<", 1), "of no interface"),
-            (section("<") + block("<", 3, bytes(64)), "has no times"),
-            (section("<") + bytes(40), "byte 28 begins no block"),
+            (b"time_s,occupancy_packets\n" * 9, "its header is invalid"),
+            (classic("<", 0xA1B23C4D, 1, link=147), "its link type is 147"),
+            (section("<") + packet("<", 1), "has no interface"),
+            (section("<") + block("<", 3, bytes(64)), "have no times"),
+            (section("<") + bytes(40), "the block at byte 28 is invalid"),
             (section("<") + interface("<", (9, b"")) + packet("<", 1), "record it with tcpdump"),
             (
                 section("<") + interface("<", (14, struct.pack("<q", 2**62))) + packet("<", 1),
@@ -222,7 +222,7 @@ class TestQueueBetween:
 
         This holds for wires of any length.
         """
-        found = pair(*drop_tail([0, 0, 0, 0, 9_000_000], 10, way_ns))
+        actual = pair(*drop_tail([0, 0, 0, 0, 9_000_000], 10, way_ns))
         expected = [
             *[(0, "enqueue", n) for n in (1, 2, 3, 4)],
             (0, "dequeue", 3),
@@ -231,36 +231,36 @@ class TestQueueBetween:
             (9_000_000, "dequeue", 0),
         ]
         columns = ["time_ns", "event", "backlog_packets"]
-        assert expected == list(found[columns].itertuples(index=False, name=None))
+        assert expected == list(actual[columns].itertuples(index=False, name=None))
 
     def test_drops(self, pair: Callable[..., pd.DataFrame]) -> None:
         """A packet that does not leave was dropped on arrival; no arrival is unaccounted for."""
         rng = np.random.default_rng(5)
         arrivals = np.sort(rng.integers(0, 400 * PACKET_NS, 500)).tolist()
         before, after = drop_tail([*arrivals, 10**9], 5, 3_000)
-        found = pair(before, after)
-        counts = found["event"].value_counts()
+        actual = pair(before, after)
+        counts = actual["event"].value_counts()
         assert len(before) == counts["enqueue"] == counts["dequeue"] + counts["drop"]
         assert len(before) - len(after) == counts["drop"] > 20
-        settled = found.groupby("time_ns").last()["backlog_packets"]
+        settled = actual.groupby("time_ns").last()["backlog_packets"]
         assert 5 == settled.max()
-        assert 0 == found["backlog_packets"].iloc[-1] == found["backlog_bytes"].iloc[-1]
+        assert 0 == actual["backlog_packets"].iloc[-1] == actual["backlog_bytes"].iloc[-1]
 
     def test_resent(self, pair: Callable[..., pd.DataFrame]) -> None:
         """A packet that is dropped and resent with the same headers waits only once."""
         start_ns = 10**9
         before = [(0, 0), (start_ns, 1), (start_ns + 50_000_000, 1), (start_ns + 60_000_000, 2)]
         after = [(1_000_000, 0), (start_ns + 52_000_000, 1), (start_ns + 61_000_000, 2)]
-        found = pair(before, after, identification=0)
-        dropped = found.loc[found["event"] == "drop", "time_ns"].tolist()
+        actual = pair(before, after, identification=0)
+        dropped = actual.loc[actual["event"] == "drop", "time_ns"].tolist()
         assert [start_ns] == dropped  # the first of the two
 
     def test_end(self, pair: Callable[..., pd.DataFrame]) -> None:
         """Packets still queued at the end, or sent before the start, are no drops."""
         before, after = drop_tail([i * PACKET_NS // 2 for i in range(40)], 100)
-        found = pair(before, after[5:20])
-        assert 0 == (found["event"] == "drop").sum()
-        assert 15 == (found["event"] == "dequeue").sum()
+        actual = pair(before, after[5:20])
+        assert 0 == (actual["event"] == "drop").sum()
+        assert 15 == (actual["event"] == "dequeue").sum()
 
     def test_direction(self, tmp_path: Path, tcp_headers: Headers, write_pcap: Write) -> None:
         """Acknowledgements travel the other way and do not count; other senders' packets do."""
@@ -273,22 +273,22 @@ class TestQueueBetween:
             acks = [(t + ack_ns, tcp_headers(n, 52, **back), 52) for t, n in after]
             return sorted([*data, *acks])
 
-        found = queue_between(
+        actual = queue_between(
             write_pcap(tmp_path / "b.pcap", packets(before, 400)),
             write_pcap(tmp_path / "a.pcap", packets(after, 200)),
         )
-        assert 4 == (found["event"] == "enqueue").sum() == (found["event"] == "dequeue").sum()
-        assert [0, 1, 0, 0] == found.loc[found["event"] == "enqueue", "flow"].tolist()
+        assert 4 == (actual["event"] == "enqueue").sum() == (actual["event"] == "dequeue").sum()
+        assert [0, 1, 0, 0] == actual.loc[actual["event"] == "enqueue", "flow"].tolist()
 
     def test_translated(self, tmp_path: Path, tcp_headers: Headers, write_pcap: Write) -> None:
         """Packets are matched through translation of addresses and ports."""
         before, after = drop_tail([0, 0, 0, 9_000_000], 1)
         there = {"target": b"\x0a\x00\x07\x07", "port": 1234}
-        found = queue_between(
+        actual = queue_between(
             write_pcap(tmp_path / "b.pcap", [(t, tcp_headers(n), 1500) for t, n in before]),
             write_pcap(tmp_path / "a.pcap", [(t, tcp_headers(n, **there), 1500) for t, n in after]),
         )
-        counts = found["event"].value_counts()
+        counts = actual["event"].value_counts()
         assert (4, 1, 3) == (counts["enqueue"], counts["drop"], counts["dequeue"])
 
     def test_small(self, tmp_path: Path, tcp_headers: Headers, write_pcap: Write) -> None:
@@ -298,10 +298,10 @@ class TestQueueBetween:
         rows = [(t, tcp_headers(n, size), size) for n, (t, size) in
                 enumerate(zip(starts, sizes, strict=True))]  # fmt: skip
         later = [(t + 800 * size, headers, size) for t, headers, size in rows]
-        found = queue_between(
+        actual = queue_between(
             write_pcap(tmp_path / "b.pcap", rows), write_pcap(tmp_path / "a.pcap", later)
         )
-        assert (found.groupby("time_ns").last()["backlog_packets"] == 0).all()
+        assert (actual.groupby("time_ns").last()["backlog_packets"] == 0).all()
 
     def test_ipv6(self, tmp_path: Path, write_pcap: Write) -> None:
         """IPv6 has no identification; packets are matched by sequence number."""
@@ -331,7 +331,7 @@ class TestQueueBetween:
         before, after = drop_tail([i * PACKET_NS for i in range(100)], 10)
         with pytest.raises(InputError, match=r"lacks 2 packets: record it again with a larger"):
             pair([one for one in before if one[1] not in {50, 60}], after)
-        without_packet = pair([one for one in before if one[1] != 50], after)
+        without_packet = pair([item for item in before if item[1] != 50], after)
         assert 99 == (without_packet["event"] == "dequeue").sum()
 
     def test_offloads(self, tmp_path: Path, tcp_headers: Headers, write_pcap: Write) -> None:
@@ -358,7 +358,7 @@ class TestQueueBetween:
     def test_empty(self, tmp_path: Path, write_pcap: Write) -> None:
         """Captures without packets are an input error."""
         file = write_pcap(tmp_path / "a.pcap", [])
-        with pytest.raises(InputError, match="it must be one with IP packets"):
+        with pytest.raises(InputError, match="it must be a capture with IP packets"):
             queue_between(file, file)
 
 
@@ -376,15 +376,15 @@ class TestReadAll:
         """Two consecutive captures are one recording, among files of other kinds."""
         csv = tmp_path / "queue.csv"
         csv.write_text("time_s,occupancy_packets\n0,1\n", encoding="utf-8")
-        found = read_all([*files, csv, *files], SETTINGS[0])
+        actual = read_all([*files, csv, *files], SETTINGS[0])
         names = ["before.pcap, after.pcap", "queue.csv", "before.pcap, after.pcap"]
-        assert names == [one.name for one in found]
-        assert {SETTINGS[0]} == {one.setting for one in found}
+        assert names == [item.name for item in actual]
+        assert {SETTINGS[0]} == {one.setting for one in actual}
 
     def test_single(self, tmp_path: Path, files: list[Path]) -> None:
         """A single capture is an input error."""
         for paths in (files[:1], [files[0], tmp_path / "queue.csv"]):
-            with pytest.raises(InputError, match="followed by the one from after the queue"):
+            with pytest.raises(InputError, match="followed by the capture after the queue"):
                 read_all(paths, SETTINGS[0])
 
     def test_no_setting(self, files: list[Path]) -> None:

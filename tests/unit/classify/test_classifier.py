@@ -42,8 +42,8 @@ def classifier(known: tuple[list[list[float]], list[str]]) -> CCAClassifier:
 class TestPredict:
     def test_nearest(self, classifier: CCAClassifier) -> None:
         """A trace gets the label of the nearest trace."""
-        found = classifier.predict([flat(0), flat(15.9), flat(29), flat(100)])
-        assert ["low", "middle", "middle", "high"] == found.tolist()
+        actual = classifier.predict([flat(0), flat(15.9), flat(29), flat(100)])
+        assert ["low", "middle", "middle", "high"] == actual.tolist()
 
     def test_stretched(self) -> None:
         """A trace played at another speed is at distance 0."""
@@ -64,8 +64,8 @@ class TestPredict:
         """With a threshold for each label, that of the nearest trace counts."""
         limits = {"low": 2.0, "middle": 0.0, "high": 8.0}
         classifier = clone(CCAClassifier(thresholds=limits)).fit(*known)
-        found = classifier.predict([flat(7), flat(8), flat(22), flat(48), flat(50)])
-        assert [UNKNOWN, "low", UNKNOWN, "high", UNKNOWN] == found.tolist()
+        actual = classifier.predict([flat(7), flat(8), flat(22), flat(48), flat(50)])
+        assert [UNKNOWN, "low", UNKNOWN, "high", UNKNOWN] == actual.tolist()
 
     def test_length(self, known: Any) -> None:
         """A threshold has the same meaning for traces of any length."""
@@ -99,8 +99,8 @@ class TestNeighbors:
         queries = [flat(level) for level in (0, 16, 24, 33, 90)]
         values = classifier.decision_function(queries)
         assert (5, 3) == values.shape
-        found = classifier.classes_[values.argmax(axis=1)]
-        assert classifier.predict(queries).tolist() == found.tolist()
+        actual = classifier.classes_[values.argmax(axis=1)]
+        assert classifier.predict(queries).tolist() == actual.tolist()
         assert values.max(axis=1) == pytest.approx([-10, -4, -3, -7, -49])
 
 

@@ -61,8 +61,8 @@ def write_server(folder: Path, label: str | None, traces: list[dict[str, Any]], 
             write_trace(folder / setting.name, setting, points)
     folder.mkdir(exist_ok=True)
     limits = {trace["setting"]: trace.pop("limit") for trace in traces}
-    about = {"label": label, "error": None, "group": None, "limits": limits}
-    document = {"target": folder.name, **about, **more}
+    metadata = {"label": label, "error": None, "group": None, "limits": limits}
+    document = {"target": folder.name, **metadata, **more}
     text = json.dumps(sealed(plain({**document, "traces": traces})))
     (folder / "result.json").write_text(text, encoding="utf-8")
     return folder.name
@@ -89,8 +89,8 @@ def document(*words: object) -> dict[str, Any]:
     """Run the command and return its JSON document."""
     done = cluster(*words, "--json")
     assert 0 == done.exit_code, done.output
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    actual: dict[str, Any] = json.loads(done.stdout)
+    return actual
 
 
 @pytest.fixture
@@ -125,15 +125,15 @@ class TestCommand:
 
         They have the form of Table 2.4.
         """
-        found = document(folder)
+        actual = document(folder)
         assert {
             "cdn": {"cubic": {"before": 2, "after": 3}, "unknown": {"before": 2, "after": 1}}
-        } == found["groups"]
-        after = {one["target"]: one["after"] for one in found["servers"]}
+        } == actual["groups"]
+        after = {server["target"]: server["after"] for server in actual["servers"]}
         assert {"a": "cubic", "b": "cubic", "c": "cubic", "d": "unknown"} == after
-        assert [("unknown #1", ["d"])] == [(x["label"], x["targets"]) for x in found["unknown"]]
-        assert [3, 1] == [one["size"] for one in found["clusters"]]
-        assert "b" == found["clusters"][0]["medoid"]
+        assert [("unknown #1", ["d"])] == [(x["label"], x["targets"]) for x in actual["unknown"]]
+        assert [3, 1] == [group["size"] for group in actual["clusters"]]
+        assert "b" == actual["clusters"][0]["medoid"]
 
     def test_text(self, folder: Path) -> None:
         """Text output has tables of the same results."""
@@ -145,9 +145,9 @@ class TestCommand:
     def test_results_stay(self, folder: Path, tmp_path: Path) -> None:
         """Figures and results are written to `-o`; the input is not changed."""
         before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        found = document(folder, "-o", tmp_path / "out")
+        actual = document(folder, "-o", tmp_path / "out")
         assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        assert found == json.loads((tmp_path / "out" / "relabelled.json").read_text("utf-8"))
+        assert actual == json.loads((tmp_path / "out" / "relabelled.json").read_text("utf-8"))
         pictures = {path.name for path in (tmp_path / "out").glob("*.png")}
         of_group = {f"cdn-{SETTINGS[0].name}-{one}.png" for one in ("dendrogram", "medoids")}
         assert {*of_group, "unknown-dendrogram.png", "unknown-medoids.png"} == pictures
@@ -156,18 +156,18 @@ class TestCommand:
         """Groups of a file take precedence over those of the results."""
         groups = tmp_path / "groups.csv"
         groups.write_text("target,group\nc,other\n", encoding="utf-8")
-        found = document(folder, "--group", groups)
+        actual = document(folder, "--group", groups)
         assert {"other": {"unknown": {"before": 1, "after": 1}}} == {
-            name: counts for name, counts in found["groups"].items() if name != "cdn"
+            name: counts for name, counts in actual["groups"].items() if name != "cdn"
         }
 
     def test_no_groups(self, folder: Path, tmp_path: Path) -> None:
         """Without groups all servers form one."""
         for name, points, label in (("a", 30, "cubic"), ("b", 30, "unknown")):
             write_server(tmp_path / "plain" / name, label, [level(points, label)])
-        found = document(tmp_path / "plain")
+        actual = document(tmp_path / "plain")
         expected = {"cubic": {"before": 1, "after": 2}, "unknown": {"before": 1, "after": 0}}
-        assert {"all": expected} == found["groups"]
+        assert {"all": expected} == actual["groups"]
         assert {"cdn", "none"} == set(document(folder, tmp_path / "plain")["groups"])
 
     def test_cut(self, folder: Path) -> None:
@@ -183,20 +183,20 @@ class TestCommand:
         write_server(folder / "f", None, [short], error="too little", group="cdn")
         gone = level(30, None, points=None, distance=None)
         write_server(folder / "g", None, [gone], error="too far", group="cdn")
-        found = document(folder)
-        assert {"before": 3, "after": 3} == found["groups"]["cdn"]["no verdict"]
-        assert 4 == sum(one["size"] for one in found["clusters"])
+        actual = document(folder)
+        assert {"before": 3, "after": 3} == actual["groups"]["cdn"]["no verdict"]
+        assert 4 == sum(group["size"] for group in actual["clusters"])
 
     def test_one_server(self, folder: Path) -> None:
         """The folder of a single server is accepted, too."""
-        found = document(folder / "d")
-        assert ["d"] == [one["target"] for one in found["servers"]]
+        actual = document(folder / "d")
+        assert ["d"] == [server["target"] for server in actual["servers"]]
 
     @pytest.mark.parametrize(
         ("change", "message"),
         [
             ({"limit": 3.0}, "is 3.0; it must be 2 as elsewhere: results of different"),
-            ({"points": None}, "5bw-85rtt-64q'; it must be there"),
+            ({"points": None}, "5bw-85rtt-64q'; it must be an existing folder"),
             ({"points": np.full(10, 30)}, "5bw-85rtt-64q: trace is '0.18 s'"),
         ],
     )
@@ -213,15 +213,15 @@ class TestCommand:
         for name, kind in (("slow", "slow"), ("many", "connections")):
             traces = [level(30, "unknown"), level(30, None, setting=SETTINGS[1].name, kind=kind)]
             write_server(folder / name, "unknown", traces)
-        found = {one["target"]: len(one["traces"]) for one in document(folder)["servers"]}
-        assert (found["slow"], found["many"]) == (2, 1)
+        actual = {server["target"]: len(server["traces"]) for server in document(folder)["servers"]}
+        assert (actual["slow"], actual["many"]) == (2, 1)
 
     @pytest.mark.parametrize(
         "text",
         [
             *("", "[]", '{"target": "x"}', '{"traces": [1]}', "[" * 100_000),
             '{"target": "x", "limits": {}, "traces": [], "label": 5}',
-            *(json.dumps(sealed(one)) for one in ({"target": "x"}, {"traces": [1]})),
+            *(json.dumps(sealed(item)) for item in ({"target": "x"}, {"traces": [1]})),
             json.dumps(sealed({"target": "x", "limits": {}, "traces": [], "label": 5})),
         ],
         ids=range(9),
@@ -231,7 +231,7 @@ class TestCommand:
         (folder / "a" / "result.json").write_text(text, encoding="utf-8")
         done = cluster(folder)
         assert 2 == done.exit_code
-        assert "it must be one of `ccbench classify`" in done.stderr
+        assert "it must be a result of `ccbench classify`" in done.stderr
 
     def test_changed(self, folder: Path) -> None:
         """Results with a manually changed label are an error."""
@@ -257,11 +257,14 @@ class TestCommand:
         """A folder without results is an error."""
         done = cluster(tmp_path)
         assert 2 == done.exit_code
-        assert "it must be one with results of servers" in done.stderr
+        assert "it must be a folder with results of servers" in done.stderr
 
     @pytest.mark.parametrize(
         ("text", "message"),
-        [("host,cdn\n", "a CSV file with the columns"), ("target,group\na,x\na,y\n", "named once")],
+        [
+            ("host,cdn\n", "a CSV file with the columns"),
+            ("target,group\na,x\na,y\n", "listed once"),
+        ],
     )
     def test_bad_groups(self, folder: Path, tmp_path: Path, text: str, message: str) -> None:
         """An invalid group file is an error."""
@@ -276,9 +279,10 @@ def samples_of(known: TrainingSet, cca: str, names: tuple[str, ...]) -> list[lis
     return [
         [
             next(
-                one
-                for one in known.samples
-                if (one.setting, one.cca, one.variation.name, one.seed) == (setting, cca, name, 1)
+                sample
+                for sample in known.samples
+                if (sample.setting, sample.cca, sample.variation.name, sample.seed)
+                == (setting, cca, name, 1)
             )
             for setting in SETTINGS
         ]
@@ -289,7 +293,8 @@ def samples_of(known: TrainingSet, cca: str, names: tuple[str, ...]) -> list[lis
 def clusters(found: dict[str, Any]) -> list[set[str]]:
     """Return the CCAs in each cluster of unknown servers."""
     return sorted(
-        ({name.partition("-")[0] for name in one["targets"]} for one in found["unknown"]), key=str
+        ({name.partition("-")[0] for name in server["targets"]} for server in found["unknown"]),
+        key=str,
     )
 
 
@@ -300,19 +305,21 @@ def test_unknown_ccas(tmp_path: Path) -> None:
     """
     known = TrainingSet.load(PACKAGED)
     novel = ("bbr", "scalable")
-    reduced = replace(known, samples=tuple(one for one in known.samples if one.cca not in novel))
+    reduced = replace(
+        known, samples=tuple(sample for sample in known.samples if sample.cca not in novel)
+    )
     for cca in (*novel, "reno"):
         for server in samples_of(known, cca, ("plain", "longer", "shorter")):
-            verdict = judge([(one.setting, one.trace) for one in server], reduced).to_dict()
+            verdict = judge([(item.setting, item.trace) for item in server], reduced).to_dict()
             for one, trace in zip(server, verdict["traces"], strict=True):
                 trace |= {"points": one.trace, "limit": reduced.thresholds[one.setting].distance}
             name = f"{cca}-{server[0].variation.name}"
             write_server(tmp_path / name, verdict["label"], verdict["traces"])
-    found = document(tmp_path)
+    actual = document(tmp_path)
     assert {"reno": {"before": 3, "after": 3}, "unknown": {"before": 6, "after": 6}} == (
-        found["groups"]["all"]
+        actual["groups"]["all"]
     )
-    assert all(len(ccas) == 1 for ccas in clusters(found))
+    assert all(len(ccas) == 1 for ccas in clusters(actual))
     assert [{"bbr"}, {"scalable"}] == clusters(document(tmp_path, "--cut", "3"))
 
 
@@ -337,8 +344,8 @@ def test_noisy_cubic(tmp_path: Path) -> None:
             name = f"{cca}-{server[0].variation.name}"
             before[name] = verdict["label"]
             write_server(tmp_path / name, verdict["label"], verdict["traces"])
-    found = document(tmp_path, "--cut", "3")
-    after = {one["target"]: one["after"] for one in found["servers"]}
+    actual = document(tmp_path, "--cut", "3")
+    after = {item["target"]: item["after"] for item in actual["servers"]}
     noisy = "cubic-jitter 2 ms, asking"
     known_ones = dict.fromkeys(("cubic-plain", "cubic-shorter"), "cubic")
     assert {**known_ones, noisy: "unknown", "vegas-late": "unknown"} == before

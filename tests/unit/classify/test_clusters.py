@@ -29,9 +29,9 @@ class TestTraceDistances:
     def test_dtw(self) -> None:
         """Distances are those of dynamic time warping, per point, and symmetric."""
         traces = np.random.default_rng(1).integers(0, 60, (4, 30))
-        found = trace_distances(traces)
-        assert dtw.distance(traces[1], traces[2]) / 30 == pytest.approx(found[1, 2])
-        np.testing.assert_array_equal(found, found.T)
+        actual = trace_distances(traces)
+        assert dtw.distance(traces[1], traces[2]) / 30 == pytest.approx(actual[1, 2])
+        np.testing.assert_array_equal(actual, actual.T)
 
     def test_lengths(self) -> None:
         """Traces of different lengths, whose distances are asymmetric, are an input error."""
@@ -47,24 +47,24 @@ class TestCluster:
         reference = AgglomerativeClustering(
             n_clusters=None, metric="precomputed", linkage="average", distance_threshold=cut
         ).fit_predict(distances)
-        expected = {frozenset(np.flatnonzero(reference == one)) for one in np.unique(reference)}
-        assert expected == {frozenset(one.members) for one in cluster(distances, cut).clusters}
+        expected = {frozenset(np.flatnonzero(reference == item)) for item in np.unique(reference)}
+        assert expected == {frozenset(group.members) for group in cluster(distances, cut).clusters}
 
     def test_average(self) -> None:
         """The distance of two clusters is the average over their members; the cut is inclusive."""
         distances = line(0, 1, 4)  # the last is 4 and 3 from the others
-        assert [3] == [one.size for one in cluster(distances, 3.5).clusters]
-        assert [2, 1] == [one.size for one in cluster(distances, 3.49).clusters]
+        assert [3] == [group.size for group in cluster(distances, 3.5).clusters]
+        assert [2, 1] == [item.size for item in cluster(distances, 3.49).clusters]
 
     def test_order(self) -> None:
         """Clusters are sorted by size, then by their first member."""
-        found = cluster(line(90, 0, 50, 1, 51, 2), 5).clusters
-        assert [(1, 3, 5), (2, 4), (0,)] == [one.members for one in found]
+        actual = cluster(line(90, 0, 50, 1, 51, 2), 5).clusters
+        assert [(1, 3, 5), (2, 4), (0,)] == [item.members for item in actual]
 
     def test_medoid(self) -> None:
         """The medoid is the central member, the first of two."""
-        found = cluster(line(0, 2, 3, 50, 51), 5).clusters
-        assert [1, 3] == [one.medoid for one in found]
+        actual = cluster(line(0, 2, 3, 50, 51), 5).clusters
+        assert [1, 3] == [item.medoid for item in actual]
 
     def test_cut(self) -> None:
         """A cut of 0 joins items at distance 0; a large cut joins all."""
@@ -80,7 +80,7 @@ class TestCluster:
     )
     def test_bad(self, distances: Any) -> None:
         """Anything but a symmetric matrix of numbers is an input error."""
-        with pytest.raises(InputError, match=r"distances is .* a symmetric table"):
+        with pytest.raises(InputError, match=r"distances is .* a symmetric matrix"):
             cluster(distances, 1)
 
     def test_negative(self) -> None:
@@ -92,8 +92,8 @@ class TestCluster:
 class TestDendrogram:
     def test_leaves(self) -> None:
         """Each item is a leaf, beside similar items; the cut is a line at its distance."""
-        found = cluster(line(0, 50, 1, 51), 5)
-        figure = dendrogram_figure(found, list("abcd"), ["low", "high"])
+        actual = cluster(line(0, 50, 1, 51), 5)
+        figure = dendrogram_figure(actual, list("abcd"), ["low", "high"])
         (axes,) = figure.axes
         leaves = "".join(tick.get_text() for tick in axes.get_yticklabels())
         assert {"ac", "bd"} == {"".join(sorted(half)) for half in (leaves[:2], leaves[2:])}
@@ -101,16 +101,16 @@ class TestDendrogram:
 
     def test_many(self) -> None:
         """With many items only the clusters are leaves, with their sizes."""
-        found = cluster(line(*np.linspace(0, 1, 70), *np.linspace(50, 51, 30), 99), 5)
+        actual = cluster(line(*np.linspace(0, 1, 70), *np.linspace(50, 51, 30), 99), 5)
         names = [str(i) for i in range(101)]
-        figure = dendrogram_figure(found, names, ["low", "middle", "high"])
+        figure = dendrogram_figure(actual, names, ["low", "middle", "high"])
         leaves = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
         assert {"low (N = 70)", "middle (N = 30)", "high (N = 1)"} == set(leaves)
 
     def test_many_alike(self) -> None:
         """If many items form one cluster, its two parts are the leaves, with all items."""
-        found = cluster(line(*np.linspace(0, 1, 100)), 50)
-        figure = dendrogram_figure(found, [""] * 100, ["all"])
+        actual = cluster(line(*np.linspace(0, 1, 100)), 50)
+        figure = dendrogram_figure(actual, [""] * 100, ["all"])
         leaves = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
         assert 100 == sum(int(re.sub(r"\D", "", leaf)) for leaf in leaves)
 

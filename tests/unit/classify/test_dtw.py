@@ -163,11 +163,11 @@ class TestOracles:
     def test_different_lengths(self, dtaidistance: Any, tslearn: Any) -> None:
         """Both agree on series of different lengths without a window."""
         for x, y in zip(some(6, 8), some(7, 8), strict=True):
-            ours = distance(x, y)
+            measured = distance(x, y)
             one = dtaidistance.distance(x, y, inner_dist="euclidean", use_c=True)
-            assert ours == pytest.approx(one, rel=SINGLE)
+            assert measured == pytest.approx(one, rel=SINGLE)
             _, other = tslearn.dtw_path_from_metric(x, y, metric="cityblock")
-            assert ours == pytest.approx(other, rel=SINGLE)
+            assert measured == pytest.approx(other, rel=SINGLE)
 
 
 class TestIdentities:
@@ -223,12 +223,12 @@ class TestIdentities:
 
 def _all(queries: list[Points], references: list[Points], threads: int) -> list[bytes]:
     window = max(LENGTHS)
-    found, indices = nearest(queries, references, 5, threads=threads)
+    actual, indices = nearest(queries, references, 5, threads=threads)
     in_window, _ = nearest(queries, references, 5, window=window, threads=threads)
     matrix = distances(queries, references, threads=threads)
     turned = distances(references, queries, window=window, threads=threads)
     square = pairwise(references, threads=threads)
-    parts: list[npt.NDArray[Any]] = [found, indices, in_window, matrix, turned, square]
+    parts: list[npt.NDArray[Any]] = [actual, indices, in_window, matrix, turned, square]
     return [part.tobytes() for part in parts]
 
 
@@ -353,9 +353,9 @@ class TestNearest:
         """Lower bounds of distant series, or of single points, almost equal the distance."""
         x, y = np.zeros(90, dtype=np.float32), np.full(90, 3, dtype=np.float32)
         for size_x, size_y, expected in ((90, 90, 270), (1, 1, 3), (1, 2, 6), (2, 1, 6)):
-            one, other = x[:size_x], y[:size_y]
-            assert distance(one, other) == expected
-            bound = _native.dtw_lower_bound(one, other, 1)
+            first, second = x[:size_x], y[:size_y]
+            assert distance(first, second) == expected
+            bound = _native.dtw_lower_bound(first, second, 1)
             assert bound == pytest.approx(expected, rel=1e-4)
             assert bound < expected
 

@@ -75,9 +75,9 @@ class TestSmoothed:
         step = np.repeat([10.0, 30.0], [50, 200])
         times_s = np.arange(1, 201) * STEP_S
         expected = 10 + 20 * (1 - np.exp(-times_s / time_constant_s))
-        found = smoothed(step, time_constant_s)
-        np.testing.assert_allclose(expected, found[50:], rtol=1e-5)
-        np.testing.assert_allclose(10, found[:50], rtol=1e-6)
+        actual = smoothed(step, time_constant_s)
+        np.testing.assert_allclose(expected, actual[50:], rtol=1e-5)
+        np.testing.assert_allclose(10, actual[:50], rtol=1e-6)
 
     def test_linear(self) -> None:
         """Smoothing is linear: doubling doubles the average, and a level stays constant."""
@@ -102,7 +102,7 @@ class TestSmoothed:
 def known() -> TrainingSet:
     """Give the packaged set for one setting."""
     known = TrainingSet.load(PACKAGED)
-    own = tuple(one for one in known.samples if one.setting == SETTINGS[0])
+    own = tuple(sample for sample in known.samples if sample.setting == SETTINGS[0])
     return replace(known, samples=own, thresholds={SETTINGS[0]: known.thresholds[SETTINGS[0]]})
 
 
@@ -117,10 +117,12 @@ class TestSmoothedSet:
     def test_threshold(self, known: TrainingSet) -> None:
         """The threshold is the same quantile of distances within a CCA, of smoothed traces."""
         smooth = smoothed_set(known, 0.2)
-        names = np.array([one.cca for one in smooth.samples])
+        names = np.array([sample.cca for sample in smooth.samples])
         first, second = np.triu_indices(len(names), 1)
         same = names[first] == names[second]
-        distances = dtw.pairwise([one.trace for one in smooth.samples])[first, second][same] / 1000
+        distances = (
+            dtw.pairwise([item.trace for item in smooth.samples])[first, second][same] / 1000
+        )
         threshold = smooth.thresholds[SETTINGS[0]]
         assert known.thresholds[SETTINGS[0]].quantile == threshold.quantile
         assert threshold.quantile == pytest.approx(
@@ -166,10 +168,10 @@ class TestBridged:
         """A pause becomes a line from the last arrival before it to the queue's return."""
         trace = [20.0] * 100 + [10.0, 0.0] + [np.nan] * 97 + [5.0] + [15.0] + [30.0] * 300
         events = quiet(np.array(trace))
-        found = bridged(occupancy(events, duration_s=10), events, 0.5)
-        np.testing.assert_allclose(np.linspace(20, 30, 104), found[98:202], rtol=1e-5)
-        np.testing.assert_array_equal([20] * 99, found[:99])
-        np.testing.assert_array_equal([30] * 298, found[202:])
+        actual = bridged(occupancy(events, duration_s=10), events, 0.5)
+        np.testing.assert_allclose(np.linspace(20, 30, 104), actual[98:202], rtol=1e-5)
+        np.testing.assert_array_equal([20] * 99, actual[:99])
+        np.testing.assert_array_equal([30] * 298, actual[202:])
 
     @pytest.mark.parametrize(("held", "back"), [(60.0, 30.0), (20.0, 20.0)])
     def test_back(self, held: float, back: float) -> None:
@@ -181,11 +183,11 @@ class TestBridged:
         trace = [*before, 0.0, *[np.nan] * 99, *np.arange(1.0, 31.0), *[30.0] * 250]
         events = quiet(np.array(trace))
         raw = occupancy(events, duration_s=14)
-        found = bridged(raw, events, 0.5)
+        actual = bridged(raw, events, 0.5)
         end = 420 + round(back) - 1
-        assert (found[319:end] >= min(held, back)).all()
-        assert back == found[end] == raw[end]
-        np.testing.assert_array_equal(raw[end:], found[end:])
+        assert (actual[319:end] >= min(held, back)).all()
+        assert back == actual[end] == raw[end]
+        np.testing.assert_array_equal(raw[end:], actual[end:])
 
     def test_no_pause(self) -> None:
         """A trace without pauses stays unchanged, however short its queue."""
@@ -205,11 +207,11 @@ class TestBridged:
         known = TrainingSet.load(PACKAGED)
         for setting in SETTINGS[:2]:
             own = next(
-                one
-                for one in known.samples
-                if (one.cca, one.setting, one.variation.name) == (cca, setting, "plain")
+                sample
+                for sample in known.samples
+                if (sample.cca, sample.setting, sample.variation.name) == (cca, setting, "plain")
             )
-            others = tuple(one for one in known.samples if one is not own)
+            others = tuple(item for item in known.samples if item is not own)
             events = quiet(paused(own.trace, at=400))
             (raw,), (straight,) = (
                 judge([(setting, filters.trace(events))], replace(known, samples=others)).traces
@@ -223,7 +225,11 @@ class TestCommand:
     def test_options(self, tmp_path: Path) -> None:
         """`ccbench classify` bridges and smooths: distance and threshold change."""
         known = TrainingSet.load(PACKAGED)
-        own = next(one for one in known.samples if one.cca == "cubic" and one.setting in SETTINGS)
+        own = next(
+            sample
+            for sample in known.samples
+            if sample.cca == "cubic" and sample.setting in SETTINGS
+        )
         trace = np.nan_to_num(paused(own.trace, at=400))
         rows = [f"{i * STEP_S:.2f},{packets}" for i, packets in enumerate(trace)]
         path = tmp_path / "queue.csv"

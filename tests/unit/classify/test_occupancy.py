@@ -20,13 +20,13 @@ def events(*rows: tuple[float, int]) -> pd.DataFrame:
 class TestOccupancy:
     def test_points(self) -> None:
         """A point is the backlog at that instant: after the last event before it, or at it."""
-        found = occupancy(events((1.0, 1), (1.019, 2), (1.04, 3), (1.08, 0)), duration_s=0.08)
-        assert [1, 2, 3, 3] == found.tolist()
+        actual = occupancy(events((1.0, 1), (1.019, 2), (1.04, 3), (1.08, 0)), duration_s=0.08)
+        assert [1, 2, 3, 3] == actual.tolist()
 
     def test_length(self) -> None:
         """A trace has a point for each step of its length, whatever the events."""
-        found = occupancy(events((0.0, 1), (30.0, 0)), duration_s=20.0)
-        assert (round(20 / STEP_S),) == found.shape
+        actual = occupancy(events((0.0, 1), (30.0, 0)), duration_s=20.0)
+        assert (round(20 / STEP_S),) == actual.shape
 
     def test_beginning(self) -> None:
         """A trace begins at `from_s`, by default at the first packet; before it, nothing waits."""
@@ -47,6 +47,6 @@ class TestOccupancy:
 
     def test_type(self) -> None:
         """Large counts of packets are exact."""
-        found = occupancy(events((0.0, 2**24), (1.0, 0)), duration_s=0.02)
-        assert found.dtype == np.float32
-        assert 2**24 == found[0]
+        actual = occupancy(events((0.0, 2**24), (1.0, 0)), duration_s=0.02)
+        assert actual.dtype == np.float32
+        assert 2**24 == actual[0]

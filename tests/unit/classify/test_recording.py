@@ -133,12 +133,10 @@ class TestRead:
         """For an observed server, the setting counts and not the delay added to its RTT."""
         link = Bottleneck(bandwidth_mbps=10, queue_packets=128)
         (tmp_path / "one").mkdir()
-        about = {"rtt_ms": 20.0, "setting": "10bw-130rtt-128q", "answers": FINE}
-        filled(recorded(make_run, link, **about)).save(tmp_path / "one")
+        metadata = {"rtt_ms": 20.0, "setting": "10bw-130rtt-128q", "answers": FINE}
+        filled(recorded(make_run, link, **metadata)).save(tmp_path / "one")
         assert "10bw-130rtt-128q" == read(tmp_path / "one").setting.name
-        with pytest.raises(
-            InputError, match=r"10bw-130rtt-128q for .*one, where that was recorded"
-        ):
+        with pytest.raises(InputError, match=r"10bw-130rtt-128q, the setting of .*one:"):
             read(tmp_path / "one", SETTINGS[0])
 
     def test_servers_folder(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
@@ -150,14 +148,16 @@ class TestRead:
             link = Bottleneck(
                 bandwidth_mbps=setting.bandwidth_mbps, queue_packets=setting.queue_packets
             )
-            about = {"rtt_ms": 9.0, "setting": setting.name, "answers": {**FINE, **more}}
+            metadata = {"rtt_ms": 9.0, "setting": setting.name, "answers": {**FINE, **more}}
             (tmp_path / setting.name).mkdir()
-            filled(recorded(make_run, link, **about)).save(tmp_path / setting.name)
-        assert {SETTINGS[0], SETTINGS[2]} == {one.setting for one in read_all([tmp_path])}
-        assert [SETTINGS[2]] == [one.setting for one in read_all([tmp_path], SETTINGS[2])]
-        with pytest.raises(InputError, match="20 of 40 answers are no pages"):
+            filled(recorded(make_run, link, **metadata)).save(tmp_path / setting.name)
+        assert {SETTINGS[0], SETTINGS[2]} == {
+            recording.setting for recording in read_all([tmp_path])
+        }
+        assert [SETTINGS[2]] == [item.setting for item in read_all([tmp_path], SETTINGS[2])]
+        with pytest.raises(InputError, match="20 of 40 responses are not pages"):
             read_all([tmp_path], SETTINGS[1])
-        with pytest.raises(InputError, match=r"as .* has no other"):
+        with pytest.raises(InputError, match="choose a setting of "):
             read_all([tmp_path], SETTINGS[3])
 
     def test_damaged(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
@@ -169,9 +169,9 @@ class TestRead:
 
     def test_csv(self, tmp_path: Path) -> None:
         """A CSV file has times in seconds and packets."""
-        found = read(csv(tmp_path / "a.csv", 7), SETTINGS[0]).events
-        assert 10_000_000 == found["time_ns"].iloc[1]
-        assert (found["backlog_packets"] == 7).all()
+        actual = read(csv(tmp_path / "a.csv", 7), SETTINGS[0]).events
+        assert 10_000_000 == actual["time_ns"].iloc[1]
+        assert (actual["backlog_packets"] == 7).all()
 
     def test_no_setting(self, tmp_path: Path) -> None:
         """A file without a setting is an input error unless a setting is named."""
@@ -183,7 +183,7 @@ class TestRead:
         [
             ("time,packets", 7, "the columns time_s and occupancy_packets"),
             ("", -1, "queues of 0 packets or more"),
-            ("time_s,occupancy_packets\n-1,0", 7, "finite times from 0 on"),
+            ("time_s,occupancy_packets\n-1,0", 7, "ascending finite times from 0,"),
         ],
     )
     def test_bad_csv(self, tmp_path: Path, header: str, level: int, message: str) -> None:
@@ -195,7 +195,7 @@ class TestRead:
     def test_bad_numbers(self, tmp_path: Path, row: str) -> None:
         """A CSV file with impossible times or queues is an input error."""
         (tmp_path / "a.csv").write_text(f"time_s,occupancy_packets\n0,1\n{row}\n")
-        with pytest.raises(InputError, match="finite times from 0 on in their order"):
+        with pytest.raises(InputError, match="ascending finite times from 0"):
             read(tmp_path / "a.csv", SETTINGS[0])
 
     def test_folder(self, tmp_path: Path) -> None:
@@ -231,8 +231,8 @@ class TestJudge:
         """A verdict has the nearest CCA and the second nearest, with their distances."""
         known = TrainingSet.load(training)
         verdict = judge([(SETTINGS[0], [11.0] * 1000), (SETTINGS[1], [41.0] * 1000)], known)
-        assert ["reno", "cubic"] == [one.nearest for one in verdict.traces]
-        assert ["cubic", "reno"] == [one.second for one in verdict.traces]
+        assert ["reno", "cubic"] == [trace.nearest for trace in verdict.traces]
+        assert ["cubic", "reno"] == [item.second for item in verdict.traces]
         assert verdict.traces[0].second_distance == pytest.approx(29, abs=1)
         assert verdict.label in LEVELS
 

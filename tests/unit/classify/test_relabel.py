@@ -41,7 +41,7 @@ def simple(level: float, label: str | None, group: str = "cdn", distance: float 
 def labels(servers: list[Server], min_share: float = 0.05) -> list[str | None]:
     """Return the labels of servers after relabelling."""
     clustered = list(group_clusters(servers, CUTS, min_share=min_share))
-    return [one.label for one in relabelled(servers, clustered)]
+    return [item.label for item in relabelled(servers, clustered)]
 
 
 class TestRelabelled:
@@ -58,7 +58,7 @@ class TestRelabelled:
 
     def test_most(self) -> None:
         """Of several sufficient labels the most frequent is assigned; known traces keep theirs."""
-        known = [simple(30, one) for one in ("bic", "cubic", "cubic")]
+        known = [simple(30, item) for item in ("bic", "cubic", "cubic")]
         assert ["bic", "cubic", "cubic", "cubic"] == labels([*known, simple(30, "unknown")])
 
     def test_tie(self) -> None:
@@ -80,7 +80,7 @@ class TestRelabelled:
     def test_vote(self) -> None:
         """New labels vote with the old ones, and a tie with unknown goes to the CCA."""
         cubic = [
-            server("a", *(trace(30, "cubic", one) for one in SETTINGS[:2]), label="cubic"),
+            server("a", *(trace(30, "cubic", setting) for setting in SETTINGS[:2]), label="cubic"),
         ]
         levels = (30, 30, 3, 3)
         pairs = zip(levels, SETTINGS, strict=True)
@@ -98,7 +98,7 @@ class TestRelabelled:
         servers = [simple(30, "cubic"), mixed]
         after = relabelled(servers, list(group_clusters(servers, CUTS)))[1]
         assert "cubic" == after.label  # one vote for each, and the tie
-        assert ["cubic", None, "unknown"] == [one.label for one in after.traces]
+        assert ["cubic", None, "unknown"] == [item.label for item in after.traces]
 
     def test_all_invalid(self) -> None:
         """A server with only invalid traces stays without a label, and does not count in shares."""
@@ -133,9 +133,9 @@ class TestUnknownServers:
             simple(31, "cubic"),
             simple(31, "unknown", "other"),
         ]
-        found = unknown_servers(servers, CUTS)
-        assert found is not None
-        assert {0: "unknown #2", 1: "unknown #1", 3: "unknown #1"} == found.labels
+        actual = unknown_servers(servers, CUTS)
+        assert actual is not None
+        assert {0: "unknown #2", 1: "unknown #1", 3: "unknown #1"} == actual.labels
 
     @pytest.mark.parametrize(("second", "expected"), [(32.0, 1), (33.0, 2)])
     def test_mean(self, second: float, expected: int) -> None:
@@ -145,16 +145,16 @@ class TestUnknownServers:
             server(str(levels), *map(trace, levels, ["unknown"] * 2, cuts), label="unknown")
             for levels in ((30.0, 30.0), (33.0, second))  # 1.5 cuts apart, and a half or more
         ]
-        found = unknown_servers(two, cuts)
-        assert found is not None
-        assert expected == len(found.clustering.clusters)
+        actual = unknown_servers(two, cuts)
+        assert actual is not None
+        assert expected == len(actual.clustering.clusters)
 
     def test_nothing_in_common(self) -> None:
         """Servers observed in different settings are never in one cluster."""
         other = server("b", trace(30, "unknown", SETTINGS[1]), label="unknown")
-        found = unknown_servers([simple(30, "unknown"), other], CUTS)
-        assert found is not None
-        assert [1, 1] == [one.size for one in found.clustering.clusters]
+        actual = unknown_servers([simple(30, "unknown"), other], CUTS)
+        assert actual is not None
+        assert [1, 1] == [group.size for group in actual.clustering.clusters]
 
     def test_none(self) -> None:
         """Without unknown servers there are no clusters."""

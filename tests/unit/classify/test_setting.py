@@ -12,7 +12,7 @@ from ccbench.classify.setting import LOW_RATE, SETTINGS, Setting
 class TestSettings:
     def test_names(self) -> None:
         """The settings are the thesis's four, with its names (Table 2.3), and its low-rate one."""
-        assert {one.name for one in SETTINGS} == {
+        assert {setting.name for setting in SETTINGS} == {
             "10bw-130rtt-128q",
             "10bw-85rtt-128q",
             "5bw-130rtt-64q",

@@ -75,8 +75,8 @@ class TestProgram:
             done = subprocess.run(
                 words, stdout=full, stderr=subprocess.PIPE, text=True, check=False
             )
-        said = "ccbench: No space left on device: `df` says which disk is full\n"
-        assert (1, said) == (done.returncode, done.stderr)
+        output = "ccbench: No space left on device: `df` says which disk is full\n"
+        assert (1, output) == (done.returncode, done.stderr)
 
     def test_closed(self) -> None:
         """Closed standard streams are no error, and no file takes their descriptors."""

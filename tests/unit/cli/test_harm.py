@@ -121,12 +121,12 @@ def lines(result: Result) -> dict[str, str]:
 class TestRepetitions:
     def test_default(self, noisy: NoisyEngine) -> None:
         """By default harm is repeated, and each number is printed with its interval."""
-        said = lines(command("harm", HARM, duration="5"))
-        assert said["repetitions"].startswith(f"{REPETITIONS} ")
-        assert "forward jitter 0.7 ms, reverse jitter 0.7 ms" == said["noise"]
+        output = lines(command("harm", HARM, duration="5"))
+        assert output["repetitions"].startswith(f"{REPETITIONS} ")
+        assert "forward jitter 0.7 ms, reverse jitter 0.7 ms" == output["noise"]
         for name in ("beta with alpha", "absolute harm", "relative harm", "Jain's index"):
-            assert " \u00b1 " in said[name]
-        assert set(repetition_seeds(1, REPETITIONS)) == {one.seed for one in noisy.ran}
+            assert " \u00b1 " in output[name]
+        assert set(repetition_seeds(1, REPETITIONS)) == {scenario.seed for scenario in noisy.ran}
 
     def test_help(self) -> None:
         """The help states the defaults of the library."""
@@ -141,17 +141,17 @@ class TestRepetitions:
         harm = document["harm"]
         assert harm["relative_low"] < harm["relative"] < harm["relative_high"]
         assert 3 == harm["repetitions"]
-        assert list(repetition_seeds(1, 3)) == [one["seed"] for one in harm["values"]]
+        assert list(repetition_seeds(1, 3)) == [row["seed"] for row in harm["values"]]
         assert {"forward_jitter_ms": 0.7, "reverse_jitter_ms": 0.7} == document["noise"]
         assert not document["exact"]
 
     def test_exact(self, noisy: NoisyEngine) -> None:
         """Without noise the result is one exact run without interval, and is called exact."""
-        said = lines(command("harm", HARM, "--no-noise", duration="5"))
-        assert "none" == said["noise"]
-        assert "exact" in said["repetitions"]
-        assert "\u00b1" not in said["relative harm"]
-        assert {1, repetition_seeds(1, 2)[1]} == {one.seed for one in noisy.ran}
+        output = lines(command("harm", HARM, "--no-noise", duration="5"))
+        assert "none" == output["noise"]
+        assert "exact" in output["repetitions"]
+        assert "\u00b1" not in output["relative harm"]
+        assert {1, repetition_seeds(1, 2)[1]} == {scenario.seed for scenario in noisy.ran}
         document = json.loads(command("harm", HARM, "--no-noise", "--json", duration="5").stdout)
         assert document["exact"]
         assert document["harm"]["relative_low"] is None
@@ -161,15 +161,15 @@ class TestRepetitions:
         """With --precision harm is repeated until it is reached, or reported as not reached."""
         options = {"duration": "5", "max_repeat": "9"}
         assert "precision" not in lines(command("harm", HARM, precision="0.5", **options))
-        said = lines(command("harm", HARM, precision="0.0001", **options))
-        assert said["precision"].startswith("not reached: ")
-        assert said["repetitions"].startswith("9 ")
+        output = lines(command("harm", HARM, precision="0.0001", **options))
+        assert output["precision"].startswith("not reached: ")
+        assert output["repetitions"].startswith("9 ")
 
     @pytest.mark.usefixtures("noisy")
     def test_undecided(self) -> None:
         """If the interval contains 0, the number's line says so."""
-        said = lines(command("harm", HARM, alpha="even", duration="5"))
-        assert "the interval contains 0" in said["relative harm"]
+        output = lines(command("harm", HARM, alpha="even", duration="5"))
+        assert "the interval contains 0" in output["relative harm"]
         assert "contains" not in lines(command("harm", HARM, duration="5"))["relative harm"]
 
     @pytest.mark.usefixtures("noisy")
@@ -203,14 +203,14 @@ class TestRepetitions:
 class TestNoise:
     def test_options(self, noisy: NoisyEngine) -> None:
         """Options replace values of the typical noise; the other values stay."""
-        said = lines(command("harm", HARM, noise="background_share=0.01", duration="5"))
+        output = lines(command("harm", HARM, noise="background_share=0.01", duration="5"))
         jitter = "forward jitter 0.7 ms, reverse jitter 0.7 ms"
-        assert f"{jitter}, background traffic 1 %" == said["noise"]
+        assert f"{jitter}, background traffic 1 %" == output["noise"]
         noisy.ran.clear()
-        said = lines(command("harm", HARM, jitter="0.3", duration="5"))
-        assert "forward jitter 0.3 ms, reverse jitter 0.3 ms" == said["noise"]
+        output = lines(command("harm", HARM, jitter="0.3", duration="5"))
+        assert "forward jitter 0.3 ms, reverse jitter 0.3 ms" == output["noise"]
         assert {Noise(forward_jitter_ms=0.3, reverse_jitter_ms=0.3)} == {
-            one.noise for one in noisy.ran
+            scenario.noise for scenario in noisy.ran
         }
 
     @pytest.mark.parametrize(
@@ -255,8 +255,8 @@ class TestSensitivity:
         """JSON output contains harm at each level."""
         result = command("harm", HARM, "--sensitivity", "--json", duration="5", repeat="2")
         document = json.loads(result.stdout)
-        assert [0, 0.01, 0.1, 1, 10] == [one["level"] for one in document["levels"]]
-        assert [1, 2, 2, 2, 2] == [one["harm"]["repetitions"] for one in document["levels"]]
+        assert [0, 0.01, 0.1, 1, 10] == [level["level"] for level in document["levels"]]
+        assert [1, 2, 2, 2, 2] == [item["harm"]["repetitions"] for item in document["levels"]]
         assert document["sign_depends_on_noise"] is False
 
     def test_without_noise(self, noisy: NoisyEngine) -> None:

@@ -75,7 +75,7 @@ class TestRun:
         """The run is stored in a folder: an existing file is refused before anything runs."""
         assert_refused(ccbench("run", scenario, "-o", scenario), "--output")
 
-    def test_output_holds_other_things(self, scenario: Path, arithmetic: ArithmeticEngine) -> None:
+    def test_output_has_other_contents(self, scenario: Path, arithmetic: ArithmeticEngine) -> None:
         """A folder that holds no run is refused before anything runs."""
         assert_refused(ccbench("run", scenario, "-o", scenario.parent), "scenario.toml")
         assert [] == arithmetic.ran
@@ -111,7 +111,7 @@ class TestRun:
         for words, seed in (((), 1), (("--seed", "7"), 7)):
             document = json.loads(ccbench("run", scenario, "--json", *words).stdout)
             assert seed == document["scenario"]["seed"]
-        assert [1, 7] == [one.seed for one in arithmetic.ran]
+        assert [1, 7] == [item.seed for item in arithmetic.ran]
         assert_refused(ccbench("run", scenario, "--seed", "-1"), "seed is -1")
 
     @pytest.mark.usefixtures("arithmetic")
@@ -153,7 +153,7 @@ class TestRepeat:
         assert row.count("\u00b1") >= 2
         assert "reverse jitter 0.5 ms" in result.stdout
         assert list(repetition_seeds(1, 3)) == sorted(
-            (one.seed for one in noisy.ran), key=repetition_seeds(1, 3).index
+            (item.seed for item in noisy.ran), key=repetition_seeds(1, 3).index
         )
 
     @pytest.mark.usefixtures("noisy")

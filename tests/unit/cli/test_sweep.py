@@ -47,7 +47,7 @@ class TestSweepCommand:
         document = json.loads(result.stdout)
         assert {"rtt_ms": [10, 40]} == document["sweep"]["vary"]
         assert 4 == len(document["runs"])
-        assert [10, 40] == [one["settings"]["rtt_ms"] for one in document["estimates"]]
+        assert [10, 40] == [estimate["settings"]["rtt_ms"] for estimate in document["estimates"]]
         assert 2 == document["estimates"][0]["repetitions"]
         assert "arithmetic" == document["provenance"]["engine"]
 
@@ -101,12 +101,12 @@ class TestSweepCommand:
 
     def test_completion(self, scenario: Path, tmp_path: Path) -> None:
         """The shell completes the settings of the named scenario, and nothing without one."""
-        (option,) = (one for one in sweep.params if one.name == "vary")
+        (option,) = (parameter for parameter in sweep.params if parameter.name == "vary")
         context = click.Context(sweep)
         context.params = {"scenario": scenario}
-        found = option.shell_complete(context, "bottlenecks.0.queue")
+        actual = option.shell_complete(context, "bottlenecks.0.queue")
         assert ["bottlenecks.0.queue_packets=", "bottlenecks.0.queue_bdp="] == [
-            one.value for one in found
+            item.value for item in actual
         ]
         context.params = {"scenario": tmp_path / "none.toml"}
         assert [] == option.shell_complete(context, "flows")

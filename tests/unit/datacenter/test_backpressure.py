@@ -15,7 +15,7 @@ from tests.unit.datacenter.conftest import FULL_BYTES, SMALL, long_flows, rates_
 
 class TestBfc:
     @pytest.mark.parametrize("senders", [2, 3, 5, 9])
-    def test_runs_dry_as_rarely_as_appendix_c_says(self, senders: int) -> None:
+    def test_empty_fraction_of_appendix_c(self, senders: int) -> None:
         """Equal flows run out of packets simultaneously in a share of time of at most E_f."""
         flows = long_flows(*((i, senders) for i in range(senders)))
         rates = rates_gbps(simulate(star(servers=senders + 1), flows, scheme("bfc"), 1e-3))

@@ -402,23 +402,23 @@ class TestInterpreter:
         """Fields of an absent header have another value in each packet."""
         arp = data_packet(dataclasses.replace(PACKET, flow=NOT_IP, length_bytes=64))
         machine = Interpreted(program, SETTINGS).machine
-        found = set()
+        actual = set()
         for _ in range(9):
             (waiting,) = machine.ingress(arp, 0, 0)
             (header,) = (name for name in program.widths if "ipv4" in name)
             assert header not in waiting.state.valid
-            found.add(waiting.state.read((header, "source")))
-        assert len(found) == 9
+            actual.add(waiting.state.read((header, "source")))
+        assert len(actual) == 9
 
     def test_new_header(self, program: Program) -> None:
         """A new header has undefined values until they are written."""
         (header,) = (name for name in program.widths if "ipv4" in name)
-        found = set()
+        actual = set()
         for number in range(9):
             state = PacketState({}, set(), Leftovers(program.widths, number))
             state.add_header(header)
-            found.add(tuple(state.fields.values()))
-        assert len(found) == 9
+            actual.add(tuple(state.fields.values()))
+        assert len(actual) == 9
 
     @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"__meta__": {"version": [9, 0]}}'])
     def test_other_files(self, tmp_path: Path, text: str) -> None:

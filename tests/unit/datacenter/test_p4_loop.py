@@ -74,7 +74,7 @@ def queues(result: LoopResult, place: tuple[str, int]) -> list[QueueResult]:
 
 
 class TestClosedLoop:
-    def test_nothing_goes_wrong(self, result: LoopResult) -> None:
+    def test_no_faults(self, result: LoopResult) -> None:
         """No packet is lost or reordered, each flow has its rate, and all pauses end."""
         assert faults(result) == []
 

@@ -41,8 +41,8 @@ class TestSchemes:
     def test_described(self) -> None:
         """Each scheme has a summary, and no two have the same name."""
         assert all(one.summary for one in schemes().values())
-        found = [one for module in iter_modules(package.__path__) for one in _of(module.name)]
-        assert len(found) == len(schemes())
+        actual = [item for module in iter_modules(package.__path__) for item in _of(module.name)]
+        assert len(actual) == len(schemes())
 
     @pytest.mark.usefixtures("_added_scheme")
     def test_module_is_enough(self) -> None:
@@ -78,5 +78,5 @@ class TestSchemes:
 
 
 def _of(module: str) -> tuple[Scheme, ...]:
-    found: tuple[Scheme, ...] = sys.modules[f"{package.__name__}.{module}"].SCHEMES
-    return found
+    actual: tuple[Scheme, ...] = sys.modules[f"{package.__name__}.{module}"].SCHEMES
+    return actual

@@ -170,7 +170,7 @@ class TestKey:
         assert {field.name for field in fields(Case)} == {"name", *OTHERS}
 
     @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
-    def test_all_else_counts(self, other: Case) -> None:
+    def test_every_change_counts(self, other: Case) -> None:
         """Every change of the simulation changes the key."""
         assert case_key(CASE) != case_key(other)
 

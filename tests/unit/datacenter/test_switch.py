@@ -311,7 +311,7 @@ class TestSettings:
         with pytest.raises(InputError, match=named):
             dataclasses.replace(SETTINGS, **changed)  # type: ignore[arg-type]
 
-    def test_a_port_that_is_not_there_is_an_error(self) -> None:
+    def test_unknown_port(self) -> None:
         """A packet for a nonexistent port is an error."""
         with pytest.raises(InputError, match="egress is 3"):
             Switch(SETTINGS).enqueue(packet(egress=3), 0)

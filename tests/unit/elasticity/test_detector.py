@@ -67,8 +67,8 @@ class TestElasticity:
     def test_any_unit(self, values: np.ndarray, factor: float) -> None:
         """η has no unit."""
         small = Detector(window_s=1, margin_hz=1.5, step_s=0.05)
-        one, other = small.elasticity([values, factor * values])
-        assert one == pytest.approx(other, rel=1e-5)
+        first, second = small.elasticity([values, factor * values])
+        assert first == pytest.approx(second, rel=1e-5)
 
     def test_white_noise(self) -> None:
         """Of white noise, P(η > x) = n B(n, 1 + x²) with n = 20 frequencies to compare with."""
@@ -87,9 +87,9 @@ class TestElasticity:
         """Each window is evaluated separately."""
         detector = Detector()
         values = noise(4).ravel() + 20
-        found = detector.elasticity_over_time(values, every=50)
+        actual = detector.elasticity_over_time(values, every=50)
         each = [detector.elasticity(values[i : i + 500]) for i in range(0, 1501, 50)]
-        np.testing.assert_allclose(found, each)
+        np.testing.assert_allclose(actual, each)
         assert 0 == len(detector.elasticity_over_time(values[:499]))
 
     def test_slow_pulses(self) -> None:

@@ -90,8 +90,8 @@ class TestWave:
         """Sine and cosine are exact up to the last bit, over the whole circle and beyond."""
         steps = np.arange(1200)
         for function, name in ((np.sin, "nimbus_sin"), (np.cos, "nimbus_cos")):
-            found = [getattr(nimbus, name)(int(step)) for step in steps]
-            assert np.abs(function(2 * np.pi * steps / 500) * 2**15 - found).max() < 1
+            actual = [getattr(nimbus, name)(int(step)) for step in steps]
+            assert np.abs(function(2 * np.pi * steps / 500) * 2**15 - actual).max() < 1
 
 
 class TestPulse:
@@ -101,15 +101,15 @@ class TestPulse:
         height = 3_000_000  # bytes per second: a quarter of 96 Mbit/s
         period_ns = round(1e9 / frequency_hz)
         phase_ns = np.linspace(0, period_ns - 1, 700).astype(int)
-        found = [nimbus.nimbus_pulse(int(phase), period_ns, height) for phase in phase_ns]
+        actual = [nimbus.nimbus_pulse(int(phase), period_ns, height) for phase in phase_ns]
         wanted = pulse_mbps(phase_ns / 1e9, 96, frequency_hz=frequency_hz) * 1e6 / 8
-        assert np.abs(wanted - found).max() < 0.01 * height
-        assert abs(np.mean(found)) < 0.002 * height
+        assert np.abs(wanted - actual).max() < 0.01 * height
+        assert abs(np.mean(actual)) < 0.002 * height
 
     def test_burst(self, nimbus: ctypes.CDLL) -> None:
         """The burst is T mu / 8 pi."""
-        found = nimbus.nimbus_pulse_burst(200_000_000, 3_000_000)
-        assert found == pytest.approx(burst_bytes(96), rel=0.01)
+        actual = nimbus.nimbus_pulse_burst(200_000_000, 3_000_000)
+        assert actual == pytest.approx(burst_bytes(96), rel=0.01)
 
 
 class TestDft:
@@ -122,8 +122,8 @@ class TestDft:
         whole = samples.astype(np.int64)
         dft = pushed(nimbus, whole)
         _, amplitudes = spectrum(whole)
-        found = np.array([nimbus.nimbus_dft_magnitude(dft, k) for k in range(25, 58)]) * 8 / 500
-        assert found == pytest.approx(amplitudes[25:58], abs=0.01 * amplitudes[25])
+        actual = np.array([nimbus.nimbus_dft_magnitude(dft, k) for k in range(25, 58)]) * 8 / 500
+        assert actual == pytest.approx(amplitudes[25:58], abs=0.01 * amplitudes[25])
 
     def test_eta(self, nimbus: ctypes.CDLL) -> None:
         """The elasticity equals the library's within 1 %, far below and above the threshold."""
@@ -132,23 +132,23 @@ class TestDft:
         for amplitude in (0, 300, 600, 2000, 20_000):
             whole = (50_000 + rng.normal(0, 2000, 500) + amplitude * tone).astype(np.int64)
             wanted = float(Detector().elasticity(whole))
-            found = nimbus.nimbus_dft_eta(pushed(nimbus, whole), 25) / 100
-            assert found == pytest.approx(wanted, rel=0.01, abs=0.011)
+            actual = nimbus.nimbus_dft_eta(pushed(nimbus, whole), 25) / 100
+            assert actual == pytest.approx(wanted, rel=0.01, abs=0.011)
 
     def test_does_not_drift(self, nimbus: ctypes.CDLL) -> None:
         """After 20 windows, only the last one counts, exactly."""
         samples = np.random.default_rng(3).integers(-(10**6), 10**6, 20 * 500)
         long, short = pushed(nimbus, samples), pushed(nimbus, samples[-500:])
         for k in range(25, 58):
-            found = nimbus.nimbus_dft_magnitude(long, k)
-            assert found == nimbus.nimbus_dft_magnitude(short, k)
+            actual = nimbus.nimbus_dft_magnitude(long, k)
+            assert actual == nimbus.nimbus_dft_magnitude(short, k)
 
     def test_extremes(self, nimbus: ctypes.CDLL) -> None:
         """A square wave of the largest samples overflows nothing."""
         square = np.where(np.arange(500) % 20 < 10, 2**24, -(2**24))
         _, amplitudes = spectrum(square)
-        found = nimbus.nimbus_dft_magnitude(pushed(nimbus, square), 25) * 8 / 500
-        assert found == pytest.approx(amplitudes[25], rel=0.01)
+        actual = nimbus.nimbus_dft_magnitude(pushed(nimbus, square), 25) * 8 / 500
+        assert actual == pytest.approx(amplitudes[25], rel=0.01)
 
 
 class TestRates:

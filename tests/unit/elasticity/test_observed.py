@@ -233,7 +233,7 @@ class TestObserve:
         """A missing queue log and a flow that sent nothing are refused."""
         with pytest.raises(InputError, match=r"^queue_log is False"):
             observe(make_run(scenario(queue_log=False), 6.0))
-        with pytest.raises(InputError, match=r"^flows is \[0\]; it must be ones with 2 packets"):
+        with pytest.raises(InputError, match=r"^flows is \[0\]; it must be flows with 2 packets"):
             observe(make_run(scenario(), 6.0))
 
 
@@ -247,8 +247,8 @@ class TestElasticFlows:
             Flow(kind="poisson", rate_mbps=3),
             Flow(kind="bytes", arrivals=((0, 9_000), (1, 90_000))),
         )
-        found = elastic_flows(scenario(*flows)).tolist()
-        assert [True] * 4 + [False] * 4 + [False, True] == found
+        actual = elastic_flows(scenario(*flows)).tolist()
+        assert [True] * 4 + [False] * 4 + [False, True] == actual
 
 
 class TestCommand:

@@ -63,8 +63,8 @@ class TestEstimate:
         link = 96.0
         receive = link * send / (send + cross)
         expected = wrong * cross + (wrong - 1) * send
-        found = cross_traffic_mbps(send, receive, link_mbps=wrong * link)
-        assert expected == pytest.approx(float(found), rel=1e-9, abs=1e-9)
+        actual = cross_traffic_mbps(send, receive, link_mbps=wrong * link)
+        assert expected == pytest.approx(float(actual), rel=1e-9, abs=1e-9)
 
     @laws
     @given(st.floats(0.001, 1000), st.floats(0.001, 90), st.floats(0.001, 90))
@@ -103,7 +103,7 @@ class TestEstimate:
         send, receive = window_rates_mbps(
             [0, 0], [1, 2], PACKET_BYTES, np.array([0]), np.array([1])
         )
-        assert [True, True] == [bool(np.isnan(one).all()) for one in (send, receive)]
+        assert [True, True] == [bool(np.isnan(item).all()) for item in (send, receive)]
 
     def test_bad_rates(self) -> None:
         """Impossible rates are refused by name and value."""
@@ -116,11 +116,11 @@ class TestEstimate:
 
     def test_bad_times(self) -> None:
         """Times out of order, too few or too early are refused."""
-        with pytest.raises(InputError, match=r"^received_s is 0\.0; it must be at least the one"):
+        with pytest.raises(InputError, match=r"^received_s is 0\.0; it must be at least the prev"):
             packet_windows([1, 0, 2], [2], window_s=1)
         with pytest.raises(InputError, match=r"^the shape of received_s is \(1,\)"):
             packet_windows([1], [2], window_s=1)
-        with pytest.raises(InputError, match=r"^at_s is 0\.5; it must be at least 1, when"):
+        with pytest.raises(InputError, match=r"^at_s is 0\.5; it must be at least 1, the"):
             packet_windows([0, 1], [0.5], window_s=1)
         with pytest.raises(InputError, match=r"^the shape of sent_s, received_s, packet_bytes"):
             window_rates_mbps([0], [0, 1], 1500, np.array([0]), np.array([1]))

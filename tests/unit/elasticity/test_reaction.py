@@ -77,13 +77,13 @@ class TestReaction:
 
     def test_mixed(self) -> None:
         """η grows with the elastic part of the cross traffic (figure 5)."""
-        found = [
+        actual = [
             one_link(inelastic="poisson"),
             one_link(round_trips_s=(0.05,), inelastic="poisson"),
             one_link(round_trips_s=(0.05,)),
         ]
         none, half, all_of_it = (
-            np.median(Detector().elasticity_over_time(cross)) for _, cross in found
+            np.median(Detector().elasticity_over_time(cross)) for _, cross in actual
         )
         assert 1.5 * none < half < all_of_it / 1.5
 

@@ -14,7 +14,7 @@ from ccbench.base.errors import InputError
 from ccbench.elasticity.detector import spectrum
 from ccbench.elasticity.pulse import pulse_mbps
 from ccbench.elasticity.roles import (
-    Seen,
+    PulserMode,
     Watcher,
     election_probability,
     ewma_gain,
@@ -26,25 +26,27 @@ from tests.unit.elasticity.conftest import LINK_MBPS, TIME_S, laws, noise, tone
 
 
 class TestWatcher:
-    @pytest.mark.parametrize(("hz", "seen"), [(5.0, Seen.COMPETITIVE), (6.0, Seen.DELAY)])
-    def test_modes(self, hz: float, seen: Seen) -> None:
+    @pytest.mark.parametrize(
+        ("hz", "seen"), [(5.0, PulserMode.COMPETITIVE), (6.0, PulserMode.DELAY)]
+    )
+    def test_modes(self, hz: float, seen: PulserMode) -> None:
         """The pulser's frequency indicates its mode, even if few of its pulses arrive."""
         received = 12 + 0.15 * pulse_mbps(TIME_S, LINK_MBPS, frequency_hz=hz) + 0.3 * noise(200)
-        assert (Watcher().sees(received) == seen).mean() > 0.99
+        assert (Watcher().detect(received) == seen).mean() > 0.99
 
     def test_no_pulser(self) -> None:
         """Noise looks like a pulser with at most twice the probability n B(n, 1 + x²), n = 15."""
-        found = Watcher(threshold=1).sees(noise(4000))
+        actual = Watcher(threshold=1).detect(noise(4000))
         most = 2 * 15 * special.beta(15, 2)
         one = most / 2
-        assert one - 0.02 < (found != Seen.NO_PULSER).mean() < most + 0.02
-        assert (Watcher().sees(noise(4000)) != Seen.NO_PULSER).mean() < 0.003
-        assert Seen.NO_PULSER == Watcher().sees(np.full(500, 12.0))
+        assert one - 0.02 < (actual != PulserMode.NO_PULSER).mean() < most + 0.02
+        assert (Watcher().detect(noise(4000)) != PulserMode.NO_PULSER).mean() < 0.003
+        assert PulserMode.NO_PULSER == Watcher().detect(np.full(500, 12.0))
 
     def test_other_order(self) -> None:
         """Either mode may have the higher frequency."""
-        found = Watcher(competitive_hz=6, delay_hz=5).sees([tone(5), tone(6)])
-        assert [Seen.DELAY, Seen.COMPETITIVE] == found.tolist()
+        actual = Watcher(competitive_hz=6, delay_hz=5).detect([tone(5), tone(6)])
+        assert [PulserMode.DELAY, PulserMode.COMPETITIVE] == actual.tolist()
 
     @pytest.mark.parametrize(
         ("wrong", "message"),
@@ -62,7 +64,7 @@ class TestWatcher:
     def test_bad_rates(self) -> None:
         """A series of the wrong length is refused."""
         with pytest.raises(InputError, match=r"^the shape of receive_mbps is \(3,\)"):
-            Watcher().sees([1, 2, 3])
+            Watcher().detect([1, 2, 3])
 
 
 class TestOtherPulsers:

@@ -33,9 +33,12 @@ class TestGather:
         needs = {"one": (a,), "three": (c, b, a, c)}
         run_many = partial(emulate.run_many, engine=engine, store=None, jobs=1)
         done: list[Scenario] = []
-        found = {one.key: one.runs for one in emulate.gather(needs, run_many, on_run=done.append)}
+        actual = {
+            outcome.key: outcome.runs
+            for outcome in emulate.gather(needs, run_many, on_run=done.append)
+        }
         assert {k: list(v) for k, v in needs.items()} == {
-            key: [run.scenario for run in runs] for key, runs in found.items()
+            key: [run.scenario for run in runs] for key, runs in actual.items()
         }
         assert [c, b, a] == engine.ran == done  # the longest first
 
@@ -44,8 +47,8 @@ class TestGather:
         a, b, c = map(scenario, (10, 20, 30))
         needs = {"good": (a, b), "bad": (a, c), "worse": (c,)}
         run_many = partial(emulate.run_many, engine=FailsAt30(ArithmeticEngine()), store=None)
-        found = {item.key: item for item in emulate.gather(needs, run_many, on_run=lambda _: None)}
+        actual = {item.key: item for item in emulate.gather(needs, run_many, on_run=lambda _: None)}
         assert [None, "no luck", "no luck"] == [
-            one.error and str(one.error) for one in (found[key] for key in needs)
+            one.error and str(one.error) for one in (actual[key] for key in needs)
         ]
-        assert [2, 0, 0] == [len(found[key].runs) for key in needs]
+        assert [2, 0, 0] == [len(actual[key].runs) for key in needs]

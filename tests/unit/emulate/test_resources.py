@@ -133,8 +133,8 @@ class TestRunMany:
         with caplog.at_level(logging.WARNING, "ccbench"):
             results = dict(run_many(seeds(6), engine=engine, store=None, jobs=4, machine=machine))
         assert sorted(results) == list(range(6))
-        (said,) = [record.getMessage() for record in caplog.records]
-        assert "2 of 4 runs side by side" in said
+        (output,) = [record.getMessage() for record in caplog.records]
+        assert "2 of 4 runs side by side" in output
 
     def test_enough(self, engine: GuestEngine, caplog: pytest.LogCaptureFixture) -> None:
         """With room for all jobs nothing is logged."""

@@ -102,9 +102,9 @@ class TestStore:
         folder = store.put(result)
         assert folder.is_relative_to(store.folder)
         assert store.has(SCENARIO, ENGINE)
-        found = store.get(SCENARIO, ENGINE)
-        assert found is not None
-        assert found.throughput().equals(result.throughput())
+        actual = store.get(SCENARIO, ENGINE)
+        assert actual is not None
+        assert actual.throughput().equals(result.throughput())
 
     @pytest.mark.parametrize(
         ("scenario", "engine"),
@@ -132,10 +132,10 @@ class TestStore:
         """A stored run is returned with the requested names and labels."""
         store.put(result)
         named = replace(SCENARIO, name="mine", flows=(Flow(label="my flow"),))
-        found = store.get(named, ENGINE)
-        assert found is not None
-        assert found.scenario.name == "mine"
-        assert list(found.summary()["label"]) == ["my flow"]
+        actual = store.get(named, ENGINE)
+        assert actual is not None
+        assert actual.scenario.name == "mine"
+        assert list(actual.summary()["label"]) == ["my flow"]
 
     def test_overwrite(self, store: Store, result: Run) -> None:
         """The first run stays, unless overwriting is requested."""

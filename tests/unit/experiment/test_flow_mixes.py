@@ -127,8 +127,8 @@ class TestFlowSizes:
         drawn = sizes.sample(20_000, np.random.default_rng(7))
         assert sizes.low_bytes <= drawn.min()
         assert drawn.max() <= sizes.high_bytes
-        found = stats.kstest(drawn, np.vectorize(sizes.share_up_to))
-        assert found.pvalue > 0.001
+        actual = stats.kstest(drawn, np.vectorize(sizes.share_up_to))
+        assert actual.pvalue > 0.001
 
     def test_pieces_in_order(self) -> None:
         """Pieces that overlap or do not add up to 1 are refused."""

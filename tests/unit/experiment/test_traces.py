@@ -154,7 +154,7 @@ class TestFind:
         assert "apt-get install mahimahi-traces" in message
         assert 1 == len(message.splitlines())
 
-    def test_package_is_there(self, tmp_path: Path) -> None:
+    def test_installed_package(self, tmp_path: Path) -> None:
         """If the package is installed, its installation is not suggested."""
         (tmp_path / "package").mkdir()
         with pytest.raises(InputError, match=r"did you mean 'slowing\.down'") as refused:

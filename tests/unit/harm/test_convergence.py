@@ -45,7 +45,7 @@ def _growing_swing(seconds: int) -> FloatArray:
 
 
 class TestRollingDeviation:
-    def test_is_that_of_the_window_that_starts_there(self) -> None:
+    def test_window_starts_at_its_index(self) -> None:
         """Element i is the standard deviation of the window that begins at sample i."""
         values = np.random.default_rng(1).normal(size=100)
         deviation = rolling_deviation(values, 60)
@@ -85,7 +85,7 @@ class TestBestBreakpoint:
 
 
 class TestConvergenceSteps:
-    def test_goes_on_until_the_parts_are_alike(self) -> None:
+    def test_stops_when_the_parts_are_alike(self) -> None:
         """Each step starts at the previous breakpoint, until the parts of the last are alike."""
         steps = convergence_steps(np.repeat([8.0, 4.0, 2.0, 2.0], 30))
         assert [step.start for step in steps[1:]] == [step.breakpoint for step in steps[:-1]]
@@ -166,7 +166,7 @@ class TestDetector:
 
 
 class TestConvergence:
-    def test_what_happened_to_each_flow(self) -> None:
+    def test_flows(self) -> None:
         """Each flow has its deviations, its steps and the last step's breakpoint as its time."""
         calming = np.concatenate([_swing(70, 30, 25), _swing(110, 50, 5)])
         throughput = _throughput(calming, _growing_swing(180))

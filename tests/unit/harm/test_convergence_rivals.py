@@ -41,7 +41,7 @@ class TestSkipping:
 
 
 class TestNearFairShare:
-    def test_from_where_it_stays(self) -> None:
+    def test_start_of_the_stay(self) -> None:
         """The time is the beginning of the first 5 s within 25 % of an equal share."""
         late = np.repeat([0.0, 5.0, 10.0], [30, 40, 110])
         times_s = near_fair_share(_throughput(20 - late, late))
@@ -54,7 +54,7 @@ class TestNearFairShare:
             flow[50 : 50 + seconds] = 10
             assert _times(near_fair_share(_throughput(flow, 20 - flow))) == expected
 
-    def test_what_comes_later_does_not_matter(self) -> None:
+    def test_later_values_do_not_matter(self) -> None:
         """Flows that leave their fair share again have converged nevertheless."""
         flow = np.repeat([10.0, 18.0], [20, 160])
         assert _times(near_fair_share(_throughput(flow, 20 - flow))) == [0, 0]
@@ -123,7 +123,7 @@ class TestDistanceFromLaterMean:
         distance = distance_from_later_mean(_throughput(10 + 4.0 * (-1) ** np.arange(180)))
         assert distance[0].iloc[:120].to_numpy() == pytest.approx(0.4, abs=0.01)
 
-    def test_only_what_is_later_counts(self) -> None:
+    def test_only_later_values_count(self) -> None:
         """A value is not part of the mean that it is compared with."""
         distance = distance_from_later_mean(_throughput([1.0, 2.0, 2.0]))
         assert distance[0].tolist() == [0.5, 0.0]

@@ -157,9 +157,9 @@ class TestExperiment:
 
     def test_solo_run_does_not_depend_on_alpha(self) -> None:
         """The solo run does not depend on the competitors, so it is run once."""
-        one, other = _experiment(), _experiment(alpha="reno", alpha_flows=5)
-        assert one.solo.key() == other.solo.key()
-        assert one.competing.key() != other.competing.key()
+        first, second = _experiment(), _experiment(alpha="reno", alpha_flows=5)
+        assert first.solo.key() == second.solo.key()
+        assert first.competing.key() != second.competing.key()
 
     def test_network_is_the_same(self) -> None:
         """Solo and competing scenario differ only in flows and name."""
@@ -264,14 +264,14 @@ class TestMeasure:
         result = measure(solo, make_run(experiment.competing, [0, 0, 0, 50, 50]))
         assert result.absolute == 1
 
-    def test_solo_run_that_moved_nothing(self, make_run: MakeRun) -> None:
+    def test_empty_solo_run(self, make_run: MakeRun) -> None:
         """A solo run without data is a failed measurement."""
         experiment = _experiment()
         competing = make_run(experiment.competing, [10, 10, 10, 30, 40])
         with pytest.raises(InputError, match="throughput of the beta flows: solo is 0"):
             measure(make_run(experiment.solo, [0, 0, 0]), competing)
 
-    def test_competing_run_that_moved_nothing(self, make_run: MakeRun) -> None:
+    def test_empty_competing_run(self, make_run: MakeRun) -> None:
         """A competing run without any throughput is a failed measurement, not a harm of 1."""
         experiment = _experiment()
         solo = make_run(experiment.solo, [30, 30, 30])

@@ -59,7 +59,7 @@ class TestSensitivity:
     def test_sign(self) -> None:
         """A sign that changes with the noise is reported."""
         result = harm.sensitivity(pair(), repetitions=4, engine=PhaseEngine(), store=None)
-        assert [one.sign for one in result.harms] == [1, 1, 1, 1, -1]
+        assert [item.sign for item in result.harms] == [1, 1, 1, 1, -1]
         assert result.sign_depends_on_noise
         assert result.to_dict()["sign_depends_on_noise"]
 

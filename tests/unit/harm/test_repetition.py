@@ -47,8 +47,8 @@ class TestRepeat:
                 for scenario in (one.solo, one.competing)
             )
             measured.append(harm.measure(solo, competing))
-        assert result.relative == Estimate(tuple(one.relative for one in measured))
-        assert result.estimate("jain") == Estimate(tuple(one.jain for one in measured))
+        assert result.relative == Estimate(tuple(measurement.relative for measurement in measured))
+        assert result.estimate("jain") == Estimate(tuple(item.jain for item in measured))
         assert result.values()["seed"].tolist() == list(repetition_seeds(1, 5))
         assert not result.is_exact
         assert result.relative.deviation > 0
@@ -146,7 +146,7 @@ class TestRepeat:
             return replace(result, flows=nothing) if scenario.flow_count == 1 else result
 
         monkeypatch.setattr(noisy_engine, "run", starve)
-        with pytest.raises(EngineError, match=r"seed \d+: throughput of the beta flows: solo is 0"):
+        with pytest.raises(EngineError, match="seed 1: throughput of the beta flows: solo is 0"):
             harm.repeat(experiment(), repetitions=2, engine=noisy_engine, store=None)
 
     @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ class TestDocument:
         assert parts["relative"] == pytest.approx(parts["absolute"] - parts["expected"])
         assert parts["relative_low"] < parts["relative"] < parts["relative_high"]
         assert parts["repetitions"] == len(parts["values"]) == 3
-        assert np.mean([one["relative"] for one in parts["values"]]) == parts["relative"]
+        assert np.mean([row["relative"] for row in parts["values"]]) == parts["relative"]
         (metric,) = document["metrics"]
         assert metric["absolute_low"] < metric["absolute"] < metric["absolute_high"]
         assert metric["absolute"] == pytest.approx(parts["absolute"])

@@ -177,7 +177,7 @@ class TestAssess:
         result = assess(assessment, engine=engine, store=None)
         assert dict.fromkeys(THRESHOLDS, "respected") == result.verdicts
 
-    def test_every_harm_is_there(self, engine: ArithmeticEngine) -> None:
+    def test_all_harms(self, engine: ArithmeticEngine) -> None:
         """Harm of every workload by every other is present, in each network and repetition."""
         assessment = Assessment(alpha="greedy", beta="even", **self.SETTINGS)
         harms = assess(assessment, engine=engine, store=None).harms

@@ -51,13 +51,13 @@ class TestTheorem:
 
     def test_properties(self) -> None:
         """The model's properties: delta is sufficient above 2/3, necessary above 2/pi."""
-        said = {
+        output = {
             delta_ms: (m.is_stable, m.is_locally_stable)
             for delta_ms in (63.6, 63.7, 66.6, 66.7)
             for m in [replace(MODEL, delta_ms=delta_ms)]
         }
         expected = [(False, False), (False, True), (False, True), (True, True)]
-        assert expected == list(said.values())
+        assert expected == list(output.values())
         gentle = replace(MODEL, flows=3, delta_ms=1)
         assert gentle.is_stable
         assert gentle.is_locally_stable
@@ -88,7 +88,7 @@ class TestFixedPoint:
         rates = [m.steady_rate_mbps for m in models]
         assert [23.64, 23.76, 23.88, 24, 24] == pytest.approx(rates)
 
-    def test_surplus_of_nothing(self) -> None:
+    def test_zero_surplus(self) -> None:
         """With A = 0 the delay falls to d_t, or stays at its start below it."""
         _, delays = fluid_delay(0, 5, threshold=0.2, start=[0, 0.1, 2], round_trips=100)
         assert [0, 0.1, 0.2] == pytest.approx(delays[-1].tolist(), abs=1e-6)

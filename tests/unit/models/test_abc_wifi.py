@@ -158,8 +158,8 @@ class TestTwoUsers:
         truth = capacity_mbps(quiet, busy_ms)
         both = access_point(busy, replace(quiet, load_mbps=0.8 * truth))
         own = both[2] == 1
-        found = estimate(quiet, both[0][own], both[1][own])
-        assert truth == pytest.approx(found, rel=0.05)
+        actual = estimate(quiet, both[0][own], both[1][own])
+        assert truth == pytest.approx(actual, rel=0.05)
         # This is the user's rate with a backlog.
         times, frames, who = access_point(busy, quiet)
         assert truth == pytest.approx(
@@ -182,8 +182,8 @@ class TestTwoUsers:
             bitrate_mbps=np.array([39, 65])[who],
             max_frames=np.array([16, 32])[who],
         )
-        found = np.average(rates[1:-1], weights=np.diff(times[1:]))
-        assert truth == pytest.approx(found, rel=0.05)
+        actual = np.average(rates[1:-1], weights=np.diff(times[1:]))
+        assert truth == pytest.approx(actual, rel=0.05)
 
 
 class TestArithmetic:

@@ -150,23 +150,23 @@ class TestCrossTraffic:
     def test_constant(self, cross_mbps: float, relative: float) -> None:
         """Beside constant traffic the mean estimate is the remaining capacity, within 12 %."""
         path = Path(cross_mbps=cross_mbps, standing_packets=200)
-        found = [e.mbps for e in estimates(path, relative * path.available_mbps)]
-        assert path.available_mbps == pytest.approx(np.mean(found), rel=0.12)
+        actual = [e.mbps for e in estimates(path, relative * path.available_mbps)]
+        assert path.available_mbps == pytest.approx(np.mean(actual), rel=0.12)
 
     @pytest.mark.parametrize(("cross_mbps", "least"), [(10, 0.95), (50, 0.85), (80, 0.75)])
     def test_empty_queue(self, cross_mbps: float, least: float) -> None:
         """If the queue empties, single packets of others are noise: estimates are lower."""
         path = Path(cross_mbps=cross_mbps)
-        found = [e.mbps for e in estimates(path, 0.8 * path.available_mbps)]
-        assert least < np.mean(found) / path.available_mbps < 1.05
+        actual = [e.mbps for e in estimates(path, 0.8 * path.available_mbps)]
+        assert least < np.mean(actual) / path.available_mbps < 1.05
 
     @pytest.mark.parametrize("cross_mbps", [20, 50])
     def test_poisson(self, cross_mbps: float) -> None:
         """Random arrivals scatter the estimates, whose median stays within 15 %."""
         path = Path(cross_mbps=cross_mbps, poisson=True)
-        found = [e.mbps for e in estimates(path, path.available_mbps, streams=500)]
-        assert path.available_mbps == pytest.approx(np.median(found), rel=0.15)
-        assert np.std(found) < 0.5 * path.available_mbps
+        actual = [e.mbps for e in estimates(path, path.available_mbps, streams=500)]
+        assert path.available_mbps == pytest.approx(np.median(actual), rel=0.15)
+        assert np.std(actual) < 0.5 * path.available_mbps
 
     @pytest.mark.parametrize("cross_mbps", [50, 80])
     def test_less_biased_than_pathchirp(self, cross_mbps: float) -> None:
@@ -187,7 +187,7 @@ class TestCrossTraffic:
         received[5:12] += np.linspace(10, 1, 7) * PACKET_NS
         assert available_bandwidth(sent, received).verdict == "above"
 
-    def test_burst_that_leaves_a_little(self) -> None:
+    def test_remainder_of_a_burst(self) -> None:
         """A remainder of less than an eighth of a burst is not self-congestion either."""
         sent = send_times_ns(40)
         received = sent + 20e6
@@ -239,12 +239,12 @@ def with_noise(path: Path, noise_packets: float, tolerance: float = 0) -> float:
     """Return the mean of estimates with Gaussian noise in the times."""
     random = np.random.default_rng(4)
     sent = send_times_ns(LINK_MBPS)
-    found = []
+    actual = []
     for _ in range(300):
         received = path.receive(sent, random)
         received += random.normal(0, noise_packets * PACKET_NS, PACKETS)
-        found.append(available_bandwidth(sent, received, tolerance=tolerance).mbps)
-    return float(np.mean(found))
+        actual.append(available_bandwidth(sent, received, tolerance=tolerance).mbps)
+    return float(np.mean(actual))
 
 
 class TestAcknowledgements:
@@ -255,12 +255,12 @@ class TestAcknowledgements:
         path = Path(cross_mbps=cross_mbps, standing_packets=200)
         random = np.random.default_rng(2)
         sent = send_times_ns(path.available_mbps)
-        found = []
+        actual = []
         for _ in range(200):
             received = path.receive(sent, random)
             received[np.arange(PACKETS) % every != every - 1] = math.nan
-            found.append(available_bandwidth(sent, received).mbps)
-        assert path.available_mbps == pytest.approx(np.nanmean(found), rel=0.15)
+            actual.append(available_bandwidth(sent, received).mbps)
+        assert path.available_mbps == pytest.approx(np.nanmean(actual), rel=0.15)
 
     def test_compressed(self) -> None:
         """Simultaneous ACKs look like rising rates: the estimate is too high."""
@@ -270,8 +270,8 @@ class TestAcknowledgements:
     @pytest.mark.parametrize("noise_packets", [0.05, 0.2])
     def test_noise(self, noise_packets: float) -> None:
         """In a queue that never empties, noise of a fifth of a packet's time has no effect."""
-        found = with_noise(Path(standing_packets=200), noise_packets)
-        assert LINK_MBPS == pytest.approx(found, rel=0.05)
+        actual = with_noise(Path(standing_packets=200), noise_packets)
+        assert LINK_MBPS == pytest.approx(actual, rel=0.05)
 
     @pytest.mark.parametrize("noise_packets", [0.02, 0.05])
     def test_noise_and_an_empty_queue(self, noise_packets: float) -> None:

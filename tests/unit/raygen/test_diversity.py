@@ -51,9 +51,9 @@ class TestDistances:
         """There is one distance for each pair, in the order of SciPy's pdist."""
         rng = random.Random(1)
         table = _table(NETWORK, *(NETWORK.random(rng) for _ in range(20)))
-        found = distances(NETWORK, table)
-        assert (190,) == found.shape
-        assert pdist(coordinates(NETWORK, table)) == pytest.approx(found)
+        actual = distances(NETWORK, table)
+        assert (190,) == actual.shape
+        assert pdist(coordinates(NETWORK, table)) == pytest.approx(actual)
 
     def test_random_scenarios(self) -> None:
         """Between uniform numbers the mean square is 1/6 for each, by integration."""

@@ -64,10 +64,10 @@ class TestShortFlows:
         before, during = np.arange(15)[:, None] < 5, np.arange(15)[:, None] >= 5
         solo = run_with_rates(short.solo, 10.0 * during)
         competing = run_with_rates(short.competing, [0, 99] * before + [4, 6] * during)
-        found = measure(solo, competing, short.measured_s)
-        assert (10, 4, 6) == (found.solo_mbps, found.competing_mbps, found.alpha_mbps)
-        assert (5, 15, None) == (found.from_s, found.to_s, found.converged_at_s)
-        assert 0.6 - 0.5 == pytest.approx(found.relative)
+        actual = measure(solo, competing, short.measured_s)
+        assert (10, 4, 6) == (actual.solo_mbps, actual.competing_mbps, actual.alpha_mbps)
+        assert (5, 15, None) == (actual.from_s, actual.to_s, actual.converged_at_s)
+        assert 0.6 - 0.5 == pytest.approx(actual.relative)
 
     @pytest.mark.parametrize(
         ("values", "message"),

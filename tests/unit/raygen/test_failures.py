@@ -53,12 +53,12 @@ class TestFailures:
             search(small(), engine=engine, store=None),
         )
 
-    def test_of_a_whole_later_generation(self, engine: Engine) -> None:
+    def test_whole_later_generation(self, engine: Engine) -> None:
         """The search continues after a later generation that fails completely."""
 
         class FirstFew(Wrapped):
             def before(self, scenario: Scenario) -> None:
-                links = {one.bottlenecks for one in self.ran}
+                links = {item.bottlenecks for item in self.ran}
                 if len(links) == 4 and scenario.bottlenecks not in links:
                     raise EngineError("too late")
 

@@ -79,8 +79,8 @@ class TestGenerations:
         """With the same budget it comes nearer to the peak than random search, on average."""
         genetic, chance = [], []
         for seed in range(10):
-            found = [c.chromosome for g in _generations(_search(seed=seed)) for c in g]
-            genetic.append(max(map(_distance, found)))
+            actual = [c.chromosome for g in _generations(_search(seed=seed)) for c in g]
+            genetic.append(max(map(_distance, actual)))
             rng = random.Random(seed)
             chance.append(max(_distance(DEFAULT_SPACE.random(rng)) for _ in range(300)))
         assert np.mean(genetic) > np.mean(chance)
@@ -125,9 +125,9 @@ class TestCross:
         rng = random.Random(1)
         a, b = (25.0, 10.0, 0.25, 1, 5), (400.0, 320.0, 5.0, 1, 5)
         for _ in range(200):
-            one, other = cross(DEFAULT_SPACE, a, b, rng=rng)
+            first, second = cross(DEFAULT_SPACE, a, b, rng=rng)
             for i in (0, 1):
-                product = cast("float", one[i]) * cast("float", other[i])
+                product = cast("float", first[i]) * cast("float", second[i])
                 assert product == pytest.approx(a[i] * b[i], rel=0.01)
 
     def test_each_gene_has_its_own_coin(self) -> None:
@@ -198,7 +198,7 @@ class TestCrowding:
         low = sum(place < 0.5 for place in middle)
         assert 10 <= low <= 50
 
-    def test_without_it_one_peak_is_lost(self) -> None:
+    def test_without_crowding_one_peak_is_lost(self) -> None:
         """The plain algorithm loses diversity: its population spreads less than with crowding."""
         spread = {}
         for niching in ("none", "crowding"):

@@ -19,9 +19,9 @@ class TestToldApart:
     @pytest.mark.parametrize("difference", [0.02, 0.022, 0.05])
     def test_two_are_compared_as_by_welch(self, difference: float) -> None:
         """Two means are compared by Welch's test, as SciPy computes it."""
-        one, other = _sample(0.3, 0.005), _sample(0.3 - difference, 0.02)
-        chance = stats.ttest_ind(one.values, other.values, equal_var=False).pvalue
-        assert (chance <= 0.05) == bool(told_apart([one, other]))
+        first, second = _sample(0.3, 0.005), _sample(0.3 - difference, 0.02)
+        chance = stats.ttest_ind(first.values, second.values, equal_var=False).pvalue
+        assert (chance <= 0.05) == bool(told_apart([first, second]))
 
     def test_more_pairs_need_more(self) -> None:
         """A difference significant between two need not be significant among many (Holm)."""
@@ -40,7 +40,7 @@ class TestToldApart:
 
 
 class TestGroups:
-    def test_letters_say_what_is_alike(self) -> None:
+    def test_letters(self) -> None:
         """Two share a letter if and only if they do not differ significantly, at any spread."""
         rng = np.random.default_rng(1)
         for _ in range(100):

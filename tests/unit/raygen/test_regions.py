@@ -60,10 +60,10 @@ def _searched(harm: Harm, strategy: Strategy, space: Space = DEFAULT_SPACE) -> p
     """Return the results of a search with this harm."""
     rows: list[dict[str, Any]] = []
     while candidates := strategy.ask():
-        found = [space.values(candidate.chromosome) for candidate in candidates]
-        harms = [harm(values) for values in found]
+        actual = [space.values(candidate.chromosome) for candidate in candidates]
+        harms = [harm(values) for values in actual]
         strategy.tell(harms)
-        for candidate, values, relative in zip(candidates, found, harms, strict=True):
+        for candidate, values, relative in zip(candidates, actual, harms, strict=True):
             rows.append({"number": candidate.number, "relative_harm": relative, **values})
     return pd.DataFrame(rows)
 
@@ -97,9 +97,9 @@ class TestRegions:
     def test_two_causes(self, seed: int) -> None:
         """Harm with two peaks has two regions: each rule holds at one, and names no other gene."""
         table = _random(_two_bumps, seed=seed)
-        found = regions(DEFAULT_SPACE, table)
-        assert 2 == len(found)
-        short, long = sorted(found, key=lambda region: not _contains(region, SHORT))
+        actual = regions(DEFAULT_SPACE, table)
+        assert 2 == len(actual)
+        short, long = sorted(actual, key=lambda region: not _contains(region, SHORT))
         assert _contains(short, SHORT)
         assert not _contains(short, LONG)
         assert _contains(long, LONG)
@@ -163,14 +163,14 @@ class TestRegions:
         def harm(values: Mapping[str, Any]) -> float:
             return peaks[values["qdisc"]](values) if values["qdisc"] in peaks else 0.0
 
-        found = regions(WITH_QDISC, _random(harm, 400, space=WITH_QDISC))
+        actual = regions(WITH_QDISC, _random(harm, 400, space=WITH_QDISC))
         words = {
             condition.values
-            for region in found
+            for region in actual
             for condition in region.rule
             if isinstance(condition, OneOf)
         }
-        assert 2 == len(found)
+        assert 2 == len(actual)
         assert {("droptail",), ("pie",)} == words
 
     @pytest.mark.parametrize("seed", range(4))
@@ -183,13 +183,13 @@ class TestRegions:
     def test_numbers(self) -> None:
         """Members are the most harmful, each in one region; counts of a rule can be verified."""
         table = _random(_two_bumps)
-        found = regions(DEFAULT_SPACE, table)
-        members = [number for region in found for number in region.members]
+        actual = regions(DEFAULT_SPACE, table)
+        members = [number for region in actual for number in region.members]
         assert set(table.nlargest(20, "relative_harm")["number"]) == set(members)
         assert 20 == len(members)
         harm = table.set_index("number")["relative_harm"]
-        assert table["relative_harm"].idxmax() == found[0].worst
-        for region in found:
+        assert table["relative_harm"].idxmax() == actual[0].worst
+        for region in actual:
             own = harm[list(region.members)]
             assert (own.min(), own.max(), own.idxmax()) == (
                 region.lowest_harm,
@@ -214,15 +214,15 @@ class TestRegions:
         """A scenario proposed repeatedly counts once."""
         table = _random(_two_bumps)
         again = table.assign(number=table["number"] + len(table))
-        found = regions(DEFAULT_SPACE, pd.concat([table, again], ignore_index=True))
-        assert regions(DEFAULT_SPACE, table) == found
+        actual = regions(DEFAULT_SPACE, pd.concat([table, again], ignore_index=True))
+        assert regions(DEFAULT_SPACE, table) == actual
 
     def test_failed_scenarios(self) -> None:
         """Failed scenarios are ignored."""
         table = _random(_two_bumps)
         failed = _random(_two_bumps, seed=2).assign(relative_harm=np.nan)
-        found = regions(DEFAULT_SPACE, pd.concat([table, failed], ignore_index=True))
-        assert regions(DEFAULT_SPACE, table) == found
+        actual = regions(DEFAULT_SPACE, pd.concat([table, failed], ignore_index=True))
+        assert regions(DEFAULT_SPACE, table) == actual
 
     @pytest.mark.parametrize("n", [1, 2, 4, 5, 12, 19])
     def test_few(self, n: int) -> None:
@@ -401,20 +401,20 @@ class TestSpanning:
 
 
 class TestImportance:
-    def test_what_matters(self) -> None:
+    def test_importance(self) -> None:
         """Genes are ordered by their influence on harm; the others are about 0."""
 
         def harm(values: Mapping[str, Any]) -> float:
             rtt, queue = (gene.coordinates(values[gene.name])[0] for gene in (RTT, QUEUE))
             return 2 * queue + rtt
 
-        found = importance(DEFAULT_SPACE, _random(harm))
-        assert ["queue_bdp", "rtt_ms"] == list(found.genes.index[:2])
+        actual = importance(DEFAULT_SPACE, _random(harm))
+        assert ["queue_bdp", "rtt_ms"] == list(actual.genes.index[:2])
         # Variances of sums add up, 4 : 1; shuffling a gene makes an error of twice its variance,
         # less the part that a forest smooths.
-        assert [1.6, 0.4] == pytest.approx(found.genes.iloc[:2].tolist(), rel=0.2)
-        assert found.genes.iloc[2:].abs().max() < 0.02
-        assert found.explained > 0.9
+        assert [1.6, 0.4] == pytest.approx(actual.genes.iloc[:2].tolist(), rel=0.2)
+        assert actual.genes.iloc[2:].abs().max() < 0.02
+        assert actual.explained > 0.9
 
     def test_half_is_noise(self) -> None:
         """Of harm that is half noise about half is explained, never more than possible."""
@@ -424,15 +424,15 @@ class TestImportance:
         def harm(values: Mapping[str, Any]) -> float:
             return RTT.coordinates(values["rtt_ms"])[0] + rng.gauss(0, deviation)
 
-        found = importance(DEFAULT_SPACE, _random(harm, 600))
-        assert 0.3 < found.explained < 0.55
-        assert "rtt_ms" == found.genes.index[0]
+        actual = importance(DEFAULT_SPACE, _random(harm, 600))
+        assert 0.3 < actual.explained < 0.55
+        assert "rtt_ms" == actual.genes.index[0]
 
-    def test_nothing_but_noise(self) -> None:
+    def test_only_noise(self) -> None:
         """Without any influence no gene matters, and the model is known to be useless."""
-        found = importance(DEFAULT_SPACE, _random(_noise(1)))
-        assert found.explained < 0.1
-        assert found.genes.abs().max() < 0.1
+        actual = importance(DEFAULT_SPACE, _random(_noise(1)))
+        assert actual.explained < 0.1
+        assert actual.genes.abs().max() < 0.1
 
     def test_words(self) -> None:
         """A choice counts as one gene, however many words it has."""
@@ -440,13 +440,13 @@ class TestImportance:
         def harm(values: Mapping[str, Any]) -> float:
             return float(len(values["qdisc"]))
 
-        found = importance(WITH_QDISC, _random(harm, space=WITH_QDISC))
+        actual = importance(WITH_QDISC, _random(harm, space=WITH_QDISC))
         assert [gene.name for gene in WITH_QDISC.genes] == sorted(
-            found.genes.index, key=[gene.name for gene in WITH_QDISC.genes].index
+            actual.genes.index, key=[gene.name for gene in WITH_QDISC.genes].index
         )
-        assert "qdisc" == found.genes.index[0]
-        assert 2.0 == pytest.approx(found.genes["qdisc"], rel=0.15)
-        assert found.genes.iloc[1:].abs().max() < 0.01
+        assert "qdisc" == actual.genes.index[0]
+        assert 2.0 == pytest.approx(actual.genes["qdisc"], rel=0.15)
+        assert actual.genes.iloc[1:].abs().max() < 0.01
 
     def test_same_again(self) -> None:
         """Equal input and seed give equal output; another seed gives nearly the same."""
@@ -468,9 +468,9 @@ class TestImportance:
         ],
         ids=["one", "few", "equal", "failed", "the same again"],
     )
-    def test_nothing_to_tell(self, table: pd.DataFrame) -> None:
+    def test_no_evidence(self, table: pd.DataFrame) -> None:
         """Without evidence there is no importance that looks like one."""
-        found = importance(DEFAULT_SPACE, table)
-        assert math.isnan(found.explained)
-        assert found.genes.isna().all()
-        assert [gene.name for gene in DEFAULT_SPACE.genes] == list(found.genes.index)
+        actual = importance(DEFAULT_SPACE, table)
+        assert math.isnan(actual.explained)
+        assert actual.genes.isna().all()
+        assert [gene.name for gene in DEFAULT_SPACE.genes] == list(actual.genes.index)

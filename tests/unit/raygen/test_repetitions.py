@@ -83,10 +83,10 @@ class TestRepetitions:
 
     def test_seeds_of_the_next_search(self) -> None:
         """Searches with neighbouring seeds share no seed of a network or claim."""
-        one, other = small(seed=1, repeat=3), small(seed=2, repeat=3)
-        network = one.space.chromosome({gene.name: gene.at(0.5) for gene in one.space.genes})
-        assert not {*one.seeds(network)} & {*other.seeds(network)}
-        assert not {*one.fresh_seeds(0)} & {*other.fresh_seeds(0), *one.fresh_seeds(1)}
+        first, second = small(seed=1, repeat=3), small(seed=2, repeat=3)
+        network = first.space.chromosome({gene.name: gene.at(0.5) for gene in first.space.genes})
+        assert not {*first.seeds(network)} & {*second.seeds(network)}
+        assert not {*first.fresh_seeds(0)} & {*second.fresh_seeds(0), *first.fresh_seeds(1)}
 
     def test_solo_runs_are_shared(self) -> None:
         """Networks that differ only in the number of alpha flows share their solo run."""

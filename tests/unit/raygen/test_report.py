@@ -235,9 +235,9 @@ class TestReport:
     def test_commands(self, reported: _Reported) -> None:
         """The commands name files that hold the claims' scenarios, with shell quoting."""
         commands = re.findall(r"<code>(ccbench run [^<]+)</code>", reported.page.html)
-        paths = [path for _, _, path in (shlex.split(unescape(one)) for one in commands)]
+        paths = [path for _, _, path in (shlex.split(unescape(command)) for command in commands)]
         claimed = map(reported.result.claimed, reported.result.claims["rank"])
-        expected = [scenario for one in claimed for scenario in (one.competing, one.solo)]
+        expected = [scenario for claim in claimed for scenario in (claim.competing, claim.solo)]
         assert expected == [Scenario.load(path) for path in paths]
 
     def test_all_experiments(self, reported: _Reported) -> None:
@@ -249,7 +249,7 @@ class TestReport:
         assert list(experiments["relative_harm"]) == pytest.approx(list(harm), abs=5e-4)
         assert list(experiments["number"]) == [int(number) for number in table["number"]]
 
-    def test_what_matters(self, reported: _Reported) -> None:
+    def test_importance(self, reported: _Reported) -> None:
         """Genes without influence are ranked last, and regions are described."""
         _, *rows = reported.page.tables["Importance of each gene"]
         shares = {name.strip(): float(share) for name, share in rows}

@@ -39,7 +39,7 @@ class _Late(Wrapped):
 
 
 class TestSearch:
-    def test_finds_the_known_worst(self, engine: Engine) -> None:
+    def test_finds_the_worst(self, engine: Engine) -> None:
         """The search comes near the greatest harm of the engine's arithmetic."""
         weight = 1 + 320 / 320 + 1 / (1 + 0.25)  # the longest round trip, the smallest queue
         most = max(
@@ -47,8 +47,8 @@ class TestSearch:
             for alpha, beta in itertools.product(range(1, 6), repeat=2)
         )
         config = small(budget=80, population=20)
-        found = float(search(config, engine=engine, store=None).worst(1)["relative_harm"].iloc[0])
-        assert 0.75 * most <= found <= 1.01 * most  # whole packets round the queue a little
+        actual = float(search(config, engine=engine, store=None).worst(1)["relative_harm"].iloc[0])
+        assert 0.75 * most <= actual <= 1.01 * most  # whole packets round the queue a little
 
     def test_harm_is_that_of_the_two_runs(self, engine: Engine) -> None:
         """The harm of each experiment is that of its two scenarios when they run again."""
@@ -88,8 +88,8 @@ class TestSearch:
 
     def test_seed_decides(self, engine: Engine) -> None:
         """Another seed searches elsewhere."""
-        one, other = (search(small(seed=seed), engine=engine, store=None) for seed in (1, 2))
-        bandwidths = (result.experiments["bandwidth_mbps"] for result in (one, other))
+        first, second = (search(small(seed=seed), engine=engine, store=None) for seed in (1, 2))
+        bandwidths = (result.experiments["bandwidth_mbps"] for result in (first, second))
         assert not set.intersection(*map(set, bandwidths))
 
     def test_longest_first(self, engine: Engine) -> None:
@@ -120,7 +120,7 @@ class TestSearch:
         assert counting.ran == []
         assert not (tmp_path / "new").exists()
 
-    def test_nothing_can_be_measured(self, engine: Engine) -> None:
+    def test_no_measurement(self, engine: Engine) -> None:
         """If no run of the first generation moves data, the search ends with an error."""
 
         class Dead(Wrapped):

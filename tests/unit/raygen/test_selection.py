@@ -76,7 +76,7 @@ def _searched(rng: np.random.Generator) -> _Claims:
         for one in promising(known.values(), again(SIZE), repeat=1):
             number = one.candidate.number
             known[number] = one.joined(evaluation(number, measured(number)))
-    claimed = [one.candidate.number for one in safest(known.values(), CLAIMED)]
+    claimed = [item.candidate.number for item in safest(known.values(), CLAIMED)]
     fresh = {n: Estimate(tuple(measured(n) for _ in range(FRESH))) for n in claimed}
     claimed.sort(key=lambda n: fresh[n].mean, reverse=True)
     luckiest = max(naive, key=naive.__getitem__)
@@ -99,17 +99,17 @@ def searches() -> list[_Claims]:
 class TestWinnersCurse:
     def test_the_largest_value_is_too_large(self, searches: list[_Claims]) -> None:
         """The largest single value exceeds its truth by more than a typical deviation of noise."""
-        luck = [one.naive - one.naive_truth for one in searches]
+        luck = [item.naive - item.naive_truth for item in searches]
         assert np.mean(luck) > np.mean(NOISE)
 
     def test_fresh_values_are_unbiased(self, searches: list[_Claims]) -> None:
         """Means of fresh seeds are unbiased, within three standard errors."""
-        errors = [np.subtract([e.mean for e in one.fresh], one.truth).mean() for one in searches]
+        errors = [np.subtract([e.mean for e in item.fresh], item.truth).mean() for item in searches]
         assert abs(np.mean(errors)) < 3 * np.std(errors, ddof=1) / np.sqrt(SEARCHES)
 
     def test_further_seeds_take_luck_away(self, searches: list[_Claims]) -> None:
         """The search's own value of its claims is still too large, but less than half as much."""
-        luck = np.mean([np.subtract(one.found, one.truth).mean() for one in searches])
+        luck = np.mean([np.subtract(item.found, item.truth).mean() for item in searches])
         naive = np.mean([one.naive - one.naive_truth for one in searches])
         assert 0 < luck < naive / 2
 
@@ -120,7 +120,7 @@ class TestWinnersCurse:
         monkeypatch.setattr("ccbench.raygen.selection.FURTHER", 0)
         rng = np.random.default_rng(1)
         without = [np.mean(_searched(rng).truth) for _ in range(SEARCHES)]
-        assert np.mean([np.mean(one.truth) for one in searches]) > 1.1 * np.mean(without)
+        assert np.mean([np.mean(item.truth) for item in searches]) > 1.1 * np.mean(without)
 
 
 class TestPromises:
@@ -129,16 +129,17 @@ class TestPromises:
         held = sum(
             all(
                 abs(estimate.mean - truth) <= estimate.joint_half_width(CLAIMED)
-                for estimate, truth in zip(one.fresh, one.truth, strict=True)
+                for estimate, truth in zip(item.fresh, item.truth, strict=True)
             )
-            for one in searches
+            for item in searches
         )
         assert held >= binom.ppf(0.001, SEARCHES, 0.95)
 
     def test_significant_pairs_are_in_order(self, searches: list[_Claims]) -> None:
         """In at least 95 % of the searches, no significant pair is in the wrong order."""
         wrong = sum(
-            any(one.truth[i] < one.truth[j] for i, j in told_apart(one.fresh)) for one in searches
+            any(item.truth[i] < item.truth[j] for i, j in told_apart(item.fresh))
+            for item in searches
         )
         assert wrong <= binom.ppf(0.999, SEARCHES, 0.05)
         assert sum(bool(told_apart(one.fresh)) for one in searches) > SEARCHES / 10
@@ -146,11 +147,11 @@ class TestPromises:
     def test_equals_seldom_differ(self) -> None:
         """Equally harmful claims are significantly different in at most 5 % of the searches."""
         rng = np.random.default_rng(2)
-        found = sum(
+        actual = sum(
             bool(told_apart([Estimate(tuple(rng.normal(size=FRESH))) for _ in range(CLAIMED)]))
             for _ in range(1000)
         )
-        assert found <= binom.ppf(0.999, 1000, 0.05)
+        assert actual <= binom.ppf(0.999, 1000, 0.05)
 
 
 class TestPromising:
@@ -158,14 +159,14 @@ class TestPromising:
         """The most harmful scenarios run again; failed ones never do."""
         known = [evaluation(n, harm) for n, harm in enumerate((0.1, 0.3, 0.2))]
         known.append(evaluation(3, error="no route"))
-        numbers = [one.candidate.number for one in promising(known, 2, repeat=1)]
+        numbers = [item.candidate.number for item in promising(known, 2, repeat=1)]
         assert [1, 2] == numbers
         assert 3 == len(promising(known, 9, repeat=1))
 
-    def test_until_well_known(self) -> None:
+    def test_limit_of_further_seeds(self) -> None:
         """A scenario with all its further seeds makes room for the next."""
         known = [evaluation(0, *[0.3] * (2 + FURTHER)), evaluation(1, 0.1, 0.1)]
-        assert [1] == [one.candidate.number for one in promising(known, 1, repeat=2)]
+        assert [1] == [item.candidate.number for item in promising(known, 1, repeat=2)]
 
     @pytest.mark.parametrize("sizes", [(60, *[30] * 8), (60,) * 5, (4, 2)])
     def test_cost(self, sizes: tuple[int, ...]) -> None:
@@ -175,7 +176,7 @@ class TestPromising:
 
 
 class TestSafest:
-    def test_one_lucky_value_does_not_win(self) -> None:
+    def test_lucky_value(self) -> None:
         """Several seeds with slightly less harm are preferred to a single one with more."""
         steady, lucky = evaluation(0, 0.28, 0.32, 0.25, 0.31), evaluation(1, 0.30)
         assert lucky.relative > steady.relative
@@ -184,7 +185,7 @@ class TestSafest:
     def test_copies_count_once(self) -> None:
         """A copy of a scenario is not claimed beside it."""
         known = [evaluation(0, 0.3), evaluation(0, 0.3), evaluation(1, 0.1)]
-        assert [0, 1] == [one.candidate.number for one in safest(known, 3)]
+        assert [0, 1] == [item.candidate.number for item in safest(known, 3)]
         assert 2 == len(different(known))
 
     def test_pooled_deviation(self) -> None:

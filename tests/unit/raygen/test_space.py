@@ -195,8 +195,10 @@ class TestChoice:
 
     def test_words_are_equally_far_apart(self) -> None:
         """Two different words are 1 apart, like the ends of a number's range."""
-        for one, other in itertools.combinations(QDISC.values, 2):
-            assert 1 == pytest.approx(math.dist(QDISC.coordinates(one), QDISC.coordinates(other)))
+        for first, second in itertools.combinations(QDISC.values, 2):
+            assert 1 == pytest.approx(
+                math.dist(QDISC.coordinates(first), QDISC.coordinates(second))
+            )
 
     def test_numbers_are_in_order(self) -> None:
         """Numbers to choose from have coordinates in ascending order."""

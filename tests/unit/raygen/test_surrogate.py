@@ -42,11 +42,11 @@ def _best(strategy: Strategy) -> float:
 class TestSurrogate:
     def test_finds_more_with_less(self) -> None:
         """It comes nearer to the peak with 48 experiments than random search with 320."""
-        ours, chance = [], []
+        measured, chance = [], []
         for seed in range(5):
-            ours.append(_best(Surrogate(DEFAULT_SPACE, budget=48, population=16, seed=seed)))
+            measured.append(_best(Surrogate(DEFAULT_SPACE, budget=48, population=16, seed=seed)))
             chance.append(_best(RandomSearch(DEFAULT_SPACE, budget=320, population=16, seed=seed)))
-        assert median(chance) < median(ours) <= 1
+        assert median(chance) < median(measured) <= 1
 
     def test_nothing_is_tried_twice(self) -> None:
         """While the space has something new, nothing is proposed again."""
@@ -81,7 +81,7 @@ class TestSurrogate:
 
 
 class TestPredictor:
-    def test_agrees_with_what_was_measured(self) -> None:
+    def test_reproduces_measurements(self) -> None:
         """Predictions equal measurements where there are some, and are near elsewhere."""
         rng = random.Random(1)
         known = {c: _hill(c) for c in (DEFAULT_SPACE.random(rng) for _ in range(100))}
@@ -103,7 +103,7 @@ class TestPredictor:
         mean, _ = Predictor(DEFAULT_SPACE, known).predict(list(known))
         assert mean == pytest.approx(list(known.values()), abs=0.02)
 
-    def test_knows_least_where_nothing_was_measured(self) -> None:
+    def test_uncertainty_grows_with_distance(self) -> None:
         """The uncertainty grows with the distance from the measurements."""
         known: dict[Chromosome, float]
         known = {(bandwidth, 40.0, 1.0, 2, 2): bandwidth / 100 for bandwidth in (25.0, 35.0, 50.0)}

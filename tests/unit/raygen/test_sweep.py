@@ -84,6 +84,6 @@ class TestSweep:
 
     def test_seed_changes_the_order_alone(self) -> None:
         """All seeds propose the same grid."""
-        one, other = (_proposed(100, seed=seed) for seed in (1, 2))
-        assert one != other
-        assert sorted(one) == sorted(other)
+        first, second = (_proposed(100, seed=seed) for seed in (1, 2))
+        assert first != second
+        assert sorted(first) == sorted(second)

@@ -38,7 +38,9 @@ class TestWork:
         """Stored runs take no time: they are done, and do not affect the speed."""
         now = 0.0
         experiments = _experiments(10)
-        stored = {one.solo for one in experiments} | {one.competing for one in experiments[:5]}
+        stored = {experiment.solo for experiment in experiments} | {
+            item.competing for item in experiments[:5]
+        }
         work = Work(stored.__contains__, clock=lambda: now)
         work.add(experiments, to_come=0)
         for scenario in stored:

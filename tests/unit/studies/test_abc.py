@@ -90,7 +90,9 @@ class TestLinks:
     def test_listed(self) -> None:
         """The list then has every study, and names those that cannot run."""
         listed = CliRunner().invoke(program, ["study", "list", "--json"])
-        lacking = {one["name"] for one in json.loads(listed.stdout)["studies"] if one["missing"]}
+        lacking = {
+            study["name"] for study in json.loads(listed.stdout)["studies"] if study["missing"]
+        }
         assert {"abc-1", "abc-2", "abc-7", "abc-pk"} <= lacking
         assert lacking < {name for name in studies.names() if name.startswith("abc-")}
         last = CliRunner().invoke(program, ["study", "list"]).stdout.splitlines()[-1]
@@ -161,12 +163,15 @@ class TestFairness:
 
 def verdicts(comparisons: Iterable[Comparison]) -> set[str]:
     """Return the verdicts on statements that are compared."""
-    return {str(one.verdict) for one in comparisons} - {"not compared"}
+    return {str(comparison.verdict) for comparison in comparisons} - {"not compared"}
 
 
 def schemes(used_by_abc: dict[str, float], delay_by_abc: dict[str, float]) -> pd.DataFrame:
     """Return a table of ``abc-1`` on one link with the paper's ABC and others relative to it."""
-    rows = [("ABC", 1.0, 1.0), *((one, used_by_abc[one], delay_by_abc[one]) for one in used_by_abc)]
+    rows = [
+        ("ABC", 1.0, 1.0),
+        *((item, used_by_abc[item], delay_by_abc[item]) for item in used_by_abc),
+    ]
     course = pd.DataFrame(
         {"mbps": [5.0], "capacity_mbps": [5.0], "delay_ms": [1400.0]}, index=[0.5]
     )
@@ -190,15 +195,15 @@ class TestConclusions:
         used = {name: ratio for name, (ratio, _) in abc_1._PUBLISHED.items()}
         delay = {name: ratio for name, (_, ratio) in abc_1._PUBLISHED.items()}
         of_table = [
-            one
-            for one in abc_1._conclude(schemes(used, delay)).comparisons
-            if "Figure 1" not in one.what
+            comparison
+            for comparison in abc_1._conclude(schemes(used, delay)).comparisons
+            if "Figure 1" not in comparison.what
         ]
         assert 11 == len(of_table)
         assert {"agrees"} == verdicts(of_table)
         better = dict.fromkeys(used, 1.5), dict.fromkeys(used, 0.5)
         reverse = abc_1._conclude(schemes(*better)).comparisons
-        by_scheme = [one for one in reverse if one.what.partition(":")[0] in {*used, "schemes"}]
+        by_scheme = [item for item in reverse if item.what.partition(":")[0] in {*used, "schemes"}]
         assert {"differs"} == verdicts(by_scheme)
 
     def test_one_link(self) -> None:
@@ -255,7 +260,7 @@ class TestConclusions:
             ]
             comparisons = abc_13._conclude(pd.DataFrame(rows)).comparisons
             assert [verdict, "agrees", "agrees", "not compared"] == [
-                one.verdict for one in comparisons
+                comparison.verdict for comparison in comparisons
             ]
 
     def test_wifi(self) -> None:
@@ -281,7 +286,11 @@ class TestConclusions:
         assert 9 == len(comparisons)
         assert {"agrees"} == verdicts(comparisons)
         alike = pd.DataFrame(rows).assign(throughput_mbps=30.0, p95_ms=50.0)
-        differing = [one for one in abc_9._conclude(alike).comparisons if one.verdict == "differs"]
+        differing = [
+            comparison
+            for comparison in abc_9._conclude(alike).comparisons
+            if comparison.verdict == "differs"
+        ]
         assert 8 == len(differing)  # all but "up to 29 %"
 
     def test_future(self) -> None:
@@ -299,10 +308,10 @@ class TestConclusions:
             for scheme, p95_ms in abc_pk._PUBLISHED_MS.items()
         ]
         table = pd.DataFrame(rows)
-        found = [one.verdict for one in abc_pk._conclude(table).comparisons]
-        assert ["agrees"] * 4 + ["not compared"] * 2 == found
+        actual = [comparison.verdict for comparison in abc_pk._conclude(table).comparisons]
+        assert ["agrees"] * 4 + ["not compared"] * 2 == actual
         equal = abc_pk._conclude(table.assign(p95_ms=60.0)).comparisons
-        assert ["differs"] * 2 == [one.verdict for one in equal[:2]]
+        assert ["differs"] * 2 == [item.verdict for item in equal[:2]]
 
     @pytest.mark.parametrize(("share", "verdict"), [(1.0, "agrees"), (0.7, "differs")])
     def test_ideal(self, share: float, verdict: str) -> None:
@@ -324,8 +333,8 @@ class TestConclusions:
             for step, (wireless, fair) in enumerate([(9.0, 12.0), (4.0, 6.0), (9.0, 6.0)])
         ]
         comparisons = abc_10._conclude(pd.DataFrame(rows)).comparisons
-        assert [verdict] * 3 == [one.verdict for one in comparisons[:3]]
-        assert ["not compared", "agrees"] == [one.verdict for one in comparisons[3:]]
+        assert [verdict] * 3 == [comparison.verdict for comparison in comparisons[:3]]
+        assert ["not compared", "agrees"] == [item.verdict for item in comparisons[3:]]
 
     def test_additive_increase(self) -> None:
         """Flows that are fair only with additive increase agree."""
@@ -347,7 +356,7 @@ class TestConclusions:
         table = pd.DataFrame(rows)
         first, *indices = abc_3._conclude(table).comparisons
         assert "agrees" == first.verdict
-        assert ["not compared"] * 2 == [one.verdict for one in indices]
+        assert ["not compared"] * 2 == [comparison.verdict for comparison in indices]
         reverse = table.assign(additive_increase=~table["additive_increase"])
         assert "differs" == abc_3._conclude(reverse).comparisons[0].verdict
 

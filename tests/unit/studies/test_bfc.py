@@ -24,15 +24,15 @@ def comparisons(name: str, rows: list[dict[str, Any]]) -> dict[str, Comparison]:
     study = studies.get(name)
     assert isinstance(study, SimulationStudy)
     concluded = study.conclude(pd.DataFrame(rows)).comparisons
-    found = {one.what: one for one in concluded}
-    assert len(found) == len(concluded)
-    return found
+    actual = {comparison.what: comparison for comparison in concluded}
+    assert len(actual) == len(concluded)
+    return actual
 
 
 def verdicts(name: str, rows: list[dict[str, Any]]) -> set[str]:
     """Return the verdicts on statements that are compared."""
-    found = comparisons(name, rows).values()
-    return {one.verdict for one in found if one.published.kind != "unbounded"}
+    actual = comparisons(name, rows).values()
+    return {item.verdict for item in actual if item.published.kind != "unbounded"}
 
 
 def by_size(
@@ -121,8 +121,8 @@ class TestTable:
         published = {"bfc-ns3": (37.3, 1.2), "hpcc": (22.9, 23.9), "dcqcn": (10.0, 30.4)}
         assert {"agrees"} == verdicts("bfc-t3.1", self.rows(published))
         swapped = dict(zip(published, reversed(published.values()), strict=True))
-        found = comparisons("bfc-t3.1", self.rows(swapped))
-        differing = {what for what, one in found.items() if one.verdict == "differs"}
+        actual = comparisons("bfc-t3.1", self.rows(swapped))
+        differing = {what for what, one in actual.items() if one.verdict == "differs"}
         assert 4 == len(differing)
         assert not any("HPCC" in what for what in differing)
 
@@ -145,15 +145,15 @@ class TestSlowdowns:
         assert {"agrees"} == verdicts("bfc-3.9", self.google(10.0))
         what = "p99 slowdown of flows up to 3 KB, HPCC by BFC"
         for hpcc in (4.0, 40.0):
-            found = comparisons("bfc-3.9", self.google(hpcc))
-            assert "differs" == found[what].verdict
-            assert 1 == sum(one.verdict == "differs" for one in found.values())
+            actual = comparisons("bfc-3.9", self.google(hpcc))
+            assert "differs" == actual[what].verdict
+            assert 1 == sum(item.verdict == "differs" for item in actual.values())
 
     def test_one_claim_counts_once(self) -> None:
         """BFC as in the text is shown, but not compared."""
         for text in (0.1, 100.0):
-            found = comparisons("bfc-3.9", self.google(10.0, text=text))
-            (variant,) = (one for what, one in found.items() if "in the text" in what)
+            actual = comparisons("bfc-3.9", self.google(10.0, text=text))
+            (variant,) = (one for what, one in actual.items() if "in the text" in what)
             assert "not compared" == variant.verdict
             assert 10 / text == pytest.approx(variant.value)
 
@@ -171,8 +171,8 @@ class TestSlowdowns:
     def test_without_incast(self) -> None:
         """The text's ratios agree; a worse BFC, too small a ratio and PFC pauses differ."""
         assert {"agrees"} == verdicts("bfc-3.10", self.without(1.1, 2.9, 10.0, 0.0))
-        found = comparisons("bfc-3.10", self.without(1.5, 2.9, 3.0, 0.1))
-        assert 4 == sum(one.verdict == "differs" for one in found.values())
+        actual = comparisons("bfc-3.10", self.without(1.5, 2.9, 3.0, 0.1))
+        assert 4 == sum(item.verdict == "differs" for item in actual.values())
 
     def test_interval(self) -> None:
         """Each seed gives one value, and the result is their mean with its interval."""
@@ -180,9 +180,9 @@ class TestSlowdowns:
         hpcc = table["scheme"].eq("hpcc") & table["seed"].eq(2)
         table.loc[hpcc, "p99"] *= 2
         rows = [{str(name): cell for name, cell in row.items()} for row in table.to_dict("records")]
-        found = comparisons("bfc-3.9", rows)["p99 slowdown of flows up to 3 KB, HPCC by BFC"]
-        assert 15 == pytest.approx(found.value)
-        assert found.half_width > 0
+        actual = comparisons("bfc-3.9", rows)["p99 slowdown of flows up to 3 KB, HPCC by BFC"]
+        assert 15 == pytest.approx(actual.value)
+        assert actual.half_width > 0
 
     def test_other_flows(self) -> None:
         """With Facebook's flows only the direction is compared, as no number is stated."""
@@ -198,8 +198,8 @@ class TestSlowdowns:
             )
             for row in by_size(traffic, scheme, p99)
         ]
-        found = comparisons("bfc-3.11", rows).values()
-        assert {"direction", "unbounded"} == {one.published.kind for one in found}
+        actual = comparisons("bfc-3.11", rows).values()
+        assert {"direction", "unbounded"} == {item.published.kind for item in actual}
         assert {"agrees"} == verdicts("bfc-3.11", rows)
         best = [{**row, "p99": 1.0} if row["scheme"] == "dctcp" else row for row in rows]
         assert {"differs"} == verdicts("bfc-3.11", best)
@@ -221,8 +221,8 @@ class TestSweeps:
     def test_load(self) -> None:
         """Low slowdowns that grow at 95 % agree; high and falling ones differ."""
         assert {"agrees"} == verdicts("bfc-3.12", self.loads(1.1, 20, 1.5))
-        found = comparisons("bfc-3.12", self.loads(5, 2, 4)).values()
-        assert 4 == sum(one.verdict == "differs" for one in found)
+        actual = comparisons("bfc-3.12", self.loads(5, 2, 4)).values()
+        assert 4 == sum(item.verdict == "differs" for item in actual)
 
     @staticmethod
     def degrees(bfc: tuple[float, float], hpcc: tuple[float, float]) -> list[dict[str, Any]]:
@@ -241,9 +241,11 @@ class TestSweeps:
             {**row, "dropped_percent": 0.007} if row["setting"] == 2000 else row for row in rows
         ]
         assert {"agrees"} == verdicts("bfc-3.13", drops)
-        assert 1 == sum(one.verdict == "differs" for one in comparisons("bfc-3.13", rows).values())
+        assert 1 == sum(
+            comparison.verdict == "differs" for comparison in comparisons("bfc-3.13", rows).values()
+        )
         reverse = comparisons("bfc-3.13", self.degrees((200, 2), (300, 1))).values()
-        assert 4 == sum(one.verdict == "differs" for one in reverse)
+        assert 4 == sum(item.verdict == "differs" for item in reverse)
 
     def test_flow_table(self) -> None:
         """Smaller tables with higher slowdowns agree; larger ones with higher slowdowns differ."""
@@ -288,8 +290,8 @@ class TestAssignment:
             "stochastic": steady["single"],
             "dynamic": [1800.0, 900.0, 1800.0, 1800.0],
         }
-        found = comparisons("bfc-3.8", self.times(swapped)).values()
-        assert 3 == sum(one.verdict == "differs" for one in found)
+        actual = comparisons("bfc-3.8", self.times(swapped)).values()
+        assert 3 == sum(item.verdict == "differs" for item in actual)
 
 
 class TestPauseThreshold:
@@ -319,8 +321,8 @@ class TestPauseThreshold:
             }
             for i, row in enumerate(published, start=1)
         ]
-        found = comparisons("bfc-3.7", reverse).values()
-        assert 3 == sum(one.verdict == "differs" for one in found)
+        actual = comparisons("bfc-3.7", reverse).values()
+        assert 3 == sum(item.verdict == "differs" for item in actual)
 
 
 class TestActiveFlows:
@@ -367,8 +369,8 @@ class TestMice:
         """Mice that slow down beyond the queues, unless flows are controlled, agree."""
         ideal = {8: (1.1, 1.0), 128: (1.3, 1.0), 1024: (2.0, 1.0)}
         bfc = {8: (1.1, 1.0), 128: (30.0, 1.02), 1024: (90.0, 40.0)}
-        found = {"bfc-ns3": bfc, "bfc-ns3-cc": ideal, "ideal-fq": ideal}
-        assert {"agrees"} == verdicts("bfc-3.14", self.rows(found))
+        actual = {"bfc-ns3": bfc, "bfc-ns3-cc": ideal, "ideal-fq": ideal}
+        assert {"agrees"} == verdicts("bfc-3.14", self.rows(actual))
         early = {8: (2.0, 3.0), 128: (1.0, 2.0), 1024: (1.0, 1.0)}
         reverse = {"bfc-ns3": early, "bfc-ns3-cc": bfc, "ideal-fq": ideal}
         assert {"differs"} == verdicts("bfc-3.14", self.rows(reverse))

@@ -24,7 +24,7 @@ def size(study: Study | SearchStudy | SimulationStudy, *, quick: bool) -> tuple[
     """Return the number of a study's runs, at most, and their total length; all differ."""
     if isinstance(study, SearchStudy):
         searches = study.searches(quick=quick, full=False)
-        assert all(2 * one.planned <= one.most_runs() for one in searches)
+        assert all(2 * item.planned <= item.most_runs() for item in searches)
         return (
             sum(one.most_runs() for one in searches),
             sum(one.most_runs() * one.duration_s for one in searches),
@@ -38,7 +38,7 @@ def size(study: Study | SearchStudy | SimulationStudy, *, quick: bool) -> tuple[
         scenarios = study.scenarios(quick=quick)
         assert len({*references, *scenarios}) == len(references) + len(scenarios)
         parts = (*references, *scenarios * max(1, len(study.engines)))
-    return len(parts), sum(one.duration_s for one in parts)
+    return len(parts), sum(part.duration_s for part in parts)
 
 
 class TestRegistry:

@@ -72,8 +72,8 @@ def findings() -> Findings:
 
 def compared(findings: Findings, what: str) -> Comparison:
     """Return the comparison with this description."""
-    (found,) = (one for one in findings.comparisons if one.what == what)
-    return found
+    (actual,) = (comparison for comparison in findings.comparisons if comparison.what == what)
+    return actual
 
 
 def share(findings: Findings, what: str) -> float:
@@ -87,7 +87,7 @@ class TestNearest:
         assert 100 * 11 / 12 == pytest.approx(share(findings, "clean, 20 s: nearest of all traces"))
         usual = findings.table.query("condition == @CLEAN and length_s == 20")
         is_right = (usual["nearest"] == usual["cca"]).groupby(usual["setting"]).mean()
-        first, second = (is_right[one.name] for one in SETTINGS[:2])
+        first, second = (is_right[setting.name] for setting in SETTINGS[:2])
         assert pytest.approx(2 / 3) == first
         assert 1 == second
         assert 1 == is_right["voted"]
@@ -114,9 +114,9 @@ class TestNearest:
     def test_errors_are_named(self, findings: Findings) -> None:
         """The note of each accuracy lists the confusions."""
         (note,) = (
-            one.note
-            for one in findings.comparisons
-            if one.what == "clean, 20 s: nearest of all traces"
+            comparison.note
+            for comparison in findings.comparisons
+            if comparison.what == "clean, 20 s: nearest of all traces"
         )
         assert "1 of 12 are wrong: reno as cubic 1." == note
 
@@ -125,13 +125,13 @@ class TestLeftOut:
     def test_own_traces(self) -> None:
         """With its CCA left out, no trace of the training set gets its own label."""
         samples = [
-            one
-            for one in TrainingSet.load(PACKAGED).samples
-            if one.variation.name == VARIATIONS[0].name
-            and one.seed == 1
-            and one.setting in SETTINGS
+            sample
+            for sample in TrainingSet.load(PACKAGED).samples
+            if sample.variation.name == VARIATIONS[0].name
+            and sample.seed == 1
+            and sample.setting in SETTINGS
         ]
-        rows = [row(CLEAN, one.cca, one.trace, SETTINGS.index(one.setting)) for one in samples]
+        rows = [row(CLEAN, item.cca, item.trace, SETTINGS.index(item.setting)) for item in samples]
         table = conclude("ware-2.11", rows).table
         assert (table["label"] != table["cca"]).all()
         traces = table[table["setting"] != "voted"]
@@ -141,8 +141,8 @@ class TestLeftOut:
     def test_far(self) -> None:
         """A trace unlike all others is unknown in every setting, and so is the vote."""
         rows = [row(CLEAN, "bbr", flat(500), i) for i in range(len(SETTINGS))]
-        found = conclude("ware-2.11", rows)
-        assert [UNKNOWN] * 5 == found.table["label"].tolist()
+        actual = conclude("ware-2.11", rows)
+        assert [UNKNOWN] * 5 == actual.table["label"].tolist()
 
     @pytest.mark.parametrize(
         ("known", "judged"),
@@ -151,9 +151,9 @@ class TestLeftOut:
     def test_expected_labels(self, known: tuple[str, ...], judged: tuple[str, str]) -> None:
         """Twelve CCAs should be unknown, and BIC, CDG and Scalable should have a label."""
         samples = {
-            (one.cca, one.setting): one.trace
-            for one in TrainingSet.load(PACKAGED).samples
-            if (one.variation.name, one.seed) == (VARIATIONS[0].name, 1)
+            (sample.cca, sample.setting): sample.trace
+            for sample in TrainingSet.load(PACKAGED).samples
+            if (sample.variation.name, sample.seed) == (VARIATIONS[0].name, 1)
         }
         rows = [
             row(CLEAN, cca, samples["reno", one] if cca in known else flat(500), i)
@@ -169,37 +169,37 @@ class TestVotes:
     def test_outcomes(self) -> None:
         """A trace is right, unknown or wrong, and three right ones outvote one that is not."""
         samples = {
-            (one.cca, one.setting): one.trace
-            for one in TrainingSet.load(PACKAGED).samples
-            if (one.variation.name, one.seed) == (VARIATIONS[0].name, 1)
+            (sample.cca, sample.setting): sample.trace
+            for sample in TrainingSet.load(PACKAGED).samples
+            if (sample.variation.name, sample.seed) == (VARIATIONS[0].name, 1)
         }
         first, *others = SETTINGS
         rows = [row(CLEAN, "reno", samples["reno", one], i) for i, one in enumerate(others, 1)]
         rows += [row(CLEAN, "reno", samples["bbr", first])]
         rows += [row(CLEAN, "vegas", samples["vegas", one], i) for i, one in enumerate(others, 1)]
         rows += [row(CLEAN, "vegas", flat(500))]
-        found = conclude("ware-2.13", rows)
-        outcomes = found.table.groupby("cca")["outcome"].value_counts().to_dict()
+        actual = conclude("ware-2.13", rows)
+        outcomes = actual.table.groupby("cca")["outcome"].value_counts().to_dict()
         assert outcomes == {
             ("reno", "right"): 3,
             ("reno", "wrong"): 1,
             ("vegas", "right"): 3,
             ("vegas", "unknown"): 1,
         }
-        assert share(found, "votes that are right") == 100
-        wrong = compared(found, "traces with a wrong label, but for Illinois as YeAH")
+        assert share(actual, "votes that are right") == 100
+        wrong = compared(actual, "traces with a wrong label, but for Illinois as YeAH")
         assert (1, "differs") == (wrong.value, wrong.verdict)
 
     @pytest.mark.parametrize(("label", "verdict"), [("yeah", "agrees"), ("bbr", "differs")])
     def test_illinois(self, label: str, verdict: str) -> None:
         """Illinois as YeAH is the only wrong label in the thesis."""
         samples = {
-            (one.cca, one.setting): one.trace
-            for one in TrainingSet.load(PACKAGED).samples
-            if (one.variation.name, one.seed) == (VARIATIONS[0].name, 1)
+            (sample.cca, sample.setting): sample.trace
+            for sample in TrainingSet.load(PACKAGED).samples
+            if (sample.variation.name, sample.seed) == (VARIATIONS[0].name, 1)
         }
-        found = conclude("ware-2.13", [row(CLEAN, "illinois", samples[label, SETTINGS[0]])])
-        assert verdict == found.comparisons[0].verdict
+        actual = conclude("ware-2.13", [row(CLEAN, "illinois", samples[label, SETTINGS[0]])])
+        assert verdict == actual.comparisons[0].verdict
 
 
 class TestEffort:
@@ -218,13 +218,13 @@ class TestEffort:
             for seed in seeds
             for setting in SETTINGS
         ]
-        found = conclude("ware-2.15", rows)
-        assert share(found, "data of four traces, mean over CCAs") == pytest.approx(76)
-        apart = compared(found, "the CCA that is farthest from the mean of all but CDG")
+        actual = conclude("ware-2.15", rows)
+        assert share(actual, "data of four traces, mean over CCAs") == pytest.approx(76)
+        apart = compared(actual, "the CCA that is farthest from the mean of all but CDG")
         assert apart.value == pytest.approx(100 * 4 / 76)
         assert apart.verdict == "differs"
-        assert share(found, "lowest utilisation of a trace") == pytest.approx((60 + 95) / 2)
-        assert share(found, "traces that use 80% of the link") == pytest.approx(100 * 5 / 6)
+        assert share(actual, "lowest utilisation of a trace") == pytest.approx((60 + 95) / 2)
+        assert share(actual, "traces that use 80% of the link") == pytest.approx(100 * 5 / 6)
 
 
 class TestConditions:
@@ -234,9 +234,9 @@ class TestConditions:
         assert isinstance(study, Study)
         assert study.references is not None
         known, tested = study.references(quick=False), study.scenarios(quick=False)
-        assert not {one.seed for one in known} & {one.seed for one in tested}
+        assert not {sample.seed for sample in known} & {item.seed for item in tested}
         settings, variations = len(SETTINGS), sum(map(len, CONDITIONS.values()))
         assert len(known) == 2 * 15 * settings * len(VARIATIONS)
         assert len(tested) == 2 * 15 * settings * variations
-        clean = {one.extra_rtt_ms for one in CONDITIONS[CLEAN]}
+        clean = {variation.extra_rtt_ms for variation in CONDITIONS[CLEAN]}
         assert not clean & {one.extra_rtt_ms for one in VARIATIONS}

@@ -133,8 +133,8 @@ class TestCommand:
         result = ccbench("study", "run", "even-1", "-o", tmp_path, "--json")
         document = json.loads(result.stdout)
         files = document.pop("files")
-        kept = unsealed((tmp_path / "even-1.json").read_bytes())
-        assert {name: value for name, value in kept.items() if name != "files"} == document
+        stored = unsealed((tmp_path / "even-1.json").read_bytes())
+        assert {name: value for name, value in stored.items() if name != "files"} == document
         assert [str(tmp_path / f"even-1.{kind}") for kind in ("csv", "png", "json")] == files
 
     def test_unknown(self, tmp_path: Path, registered: ArithmeticEngine) -> None:

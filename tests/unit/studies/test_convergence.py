@@ -48,8 +48,8 @@ class TestNoise:
     def test_competition(self, name: str) -> None:
         """Competing flows have the typical noise of their path, and several seeds."""
         scenarios = _study(name).scenarios(quick=False)
-        assert all(one.noise == typical(rtt_ms=one.rtt_ms) for one in scenarios)
-        assert len({one.seed for one in scenarios}) >= 4
+        assert all(scenario.noise == typical(rtt_ms=scenario.rtt_ms) for scenario in scenarios)
+        assert len({item.seed for item in scenarios}) >= 4
 
 
 class TestChapter3:

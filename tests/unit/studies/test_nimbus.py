@@ -59,7 +59,7 @@ def alternating(rows: Mapping[str, tuple[float, float, float]]) -> pd.DataFrame:
 
 def verdicts(findings: Findings, words: str = "") -> list[str]:
     """Return the verdicts of the comparisons whose description contains these words."""
-    return [one.verdict for one in findings.comparisons if words in one.what]
+    return [comparison.verdict for comparison in findings.comparisons if words in comparison.what]
 
 
 class TestFairShares:
@@ -156,10 +156,12 @@ class TestCrossTraffic:
 
     def test_random_walk(self) -> None:
         """The rates of links differ by seed, within their limits, with a step each second."""
-        one, other = (np.array(nimbus_14.random_walk(seed, 120).rates_mbps(1.0)) for seed in (1, 2))
-        assert not np.array_equal(one, other)
-        assert np.abs(np.diff(one)).max() <= 20 + 0.02
-        assert one.min() >= 24 - 0.02
+        first, second = (
+            np.array(nimbus_14.random_walk(seed, 120).rates_mbps(1.0)) for seed in (1, 2)
+        )
+        assert not np.array_equal(first, second)
+        assert np.abs(np.diff(first)).max() <= 20 + 0.02
+        assert first.min() >= 24 - 0.02
 
 
 class TestMixes:
@@ -205,8 +207,8 @@ class TestMixes:
         ]
         passed = pd.DataFrame(packets, columns=["flow", "delivered_s", "expected"])
         passed["arrival_s"] = passed["delivered_s"] - 0.03 - 1500 * 8 / 96e6
-        found = nimbus_8.carried_flows(passed.assign(queueing_ms=30.0, bytes=1500), done)
-        assert passed["expected"].tolist() == found.tolist()
+        actual = nimbus_8.carried_flows(passed.assign(queueing_ms=30.0, bytes=1500), done)
+        assert passed["expected"].tolist() == actual.tolist()
 
     @pytest.mark.parametrize(
         ("size_bytes", "took_s", "expected"),

@@ -78,7 +78,9 @@ def study_of(name: str) -> Study:
 def verdicts(name: str, rows: Rows) -> list[str]:
     """Return the verdicts on all bounded statements, from a table."""
     comparisons = study_of(name).conclude(pd.DataFrame(rows)).comparisons
-    return [one.verdict for one in comparisons if one.published.kind != "unbounded"]
+    return [
+        comparison.verdict for comparison in comparisons if comparison.published.kind != "unbounded"
+    ]
 
 
 def table_1(**rtts: float) -> Rows:

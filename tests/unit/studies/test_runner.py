@@ -54,15 +54,19 @@ class TestRunStudy:
         monkeypatch.setitem(ENGINES, "kernel", stand_in(installed))
 
         def references(*, quick: bool) -> tuple[Scenario, ...]:
-            return tuple(replace(one, seed=7) for one in scenarios(quick=quick) if one.seed == 1)
+            return tuple(
+                replace(scenario, seed=7)
+                for scenario in scenarios(quick=quick)
+                if scenario.seed == 1
+            )
 
         study = replace(STUDY, references=references)
         result = studies.run_study(study, engine=engine, store=None)
         assert (8, 4) == (len(engine.ran), len(installed.ran))
-        assert {7} == {one.seed for one in installed.ran}
+        assert {7} == {scenario.seed for scenario in installed.ran}
         assert [7] * 10 == result.findings.table["seed"].tolist()[:10]
         assert (1, 3, 7) == result.seeds
-        assert ["2", "1"] == [one["engine_version"] for one in result.provenance["engines"]]
+        assert ["2", "1"] == [item["engine_version"] for item in result.provenance["engines"]]
 
     def test_quick(self, engine: ArithmeticEngine) -> None:
         """The quick version runs its own scenarios."""

@@ -55,7 +55,7 @@ def figure(*names: str, state: str = "", reason: str = "") -> object:
 
 def lines(page: str, *results: Mapping[str, object], figures: tuple[object, ...] = ()) -> list[str]:
     """Return the lines that replace a placeholder of a page."""
-    of = {one["study"]: one for one in results}
+    of = {item["study"]: item for item in results}
     filled: str = study_pages.filled(f"above\n<!-- {page} -->\n<!-- end -->\n", of, figures)
     assert filled == study_pages.filled(filled, of, figures)
     return filled.splitlines()[3:-2]
@@ -158,10 +158,10 @@ class TestPages:
     def test_one_build(self) -> None:
         """All results of the virtual kernel are those of one build."""
         builds = {
-            one["kernel_build"]
+            item["kernel_build"]
             for result in RESULTS.values()
-            for one in result["provenance"].get("engines", [result["provenance"]])
-            if one["engine"] == "kernel"
+            for item in result["provenance"].get("engines", [result["provenance"]])
+            if item["engine"] == "kernel"
         }
         assert len(builds) <= 1
 
@@ -172,7 +172,7 @@ class TestPages:
         differ = {
             name
             for name in study_pages.placed(text) & RESULTS.keys()
-            if any(one["verdict"] == "differs" for one in RESULTS[name]["comparisons"])
+            if any(item["verdict"] == "differs" for item in RESULTS[name]["comparisons"])
         }
         assert differ <= study_pages.explained(text)
 

@@ -41,9 +41,9 @@ def sweep_of(vary: Any, **settings: Any) -> sweeps.Sweep:
 class TestSettings:
     def test_paths(self) -> None:
         """Every setting of the scenario, its flows, bottlenecks and noise has a path."""
-        found = sweeps.paths(DOCUMENT)
-        assert {"rtt_ms", "flows.1.count", QUEUE, "noise.start_spread_ms", "seed"} <= set(found)
-        assert not [path for path in found if path.startswith("flows.2")]
+        actual = sweeps.paths(DOCUMENT)
+        assert {"rtt_ms", "flows.1.count", QUEUE, "noise.start_spread_ms", "seed"} <= set(actual)
+        assert not [path for path in actual if path.startswith("flows.2")]
 
     @pytest.mark.parametrize(
         ("path", "nearest"),
@@ -295,18 +295,18 @@ class TestEstimates:
         """Each combination's mean is that of its own rows."""
         sweep = sweep_of({"rtt_ms": [10, 80], QUEUE: [1, 2]}, repeat=3, metrics=["share", "jain"])
         table = sweep.run(engine=engine)
-        found = sweeps.estimates(sweep, table)
-        assert 4 * (2 + 1) == len(found)
-        for one in found:
-            rows = table[(table["rtt_ms"] == one.values["rtt_ms"])]
-            rows = rows[rows[QUEUE] == one.values[QUEUE]]
-            if one.of:
-                rows = rows[rows["label"] == one.of]
-            assert rows[one.metric.column].mean() == pytest.approx(one.estimate.mean)
-            assert 3 == one.estimate.repetitions
+        actual = sweeps.estimates(sweep, table)
+        assert 4 * (2 + 1) == len(actual)
+        for item in actual:
+            rows = table[(table["rtt_ms"] == item.values["rtt_ms"])]
+            rows = rows[rows[QUEUE] == item.values[QUEUE]]
+            if item.of:
+                rows = rows[rows["label"] == item.of]
+            assert rows[item.metric.column].mean() == pytest.approx(item.estimate.mean)
+            assert 3 == item.estimate.repetitions
 
     def test_names(self, engine: ArithmeticEngine) -> None:
         """A group with a varying label is named by its number."""
         sweep = sweep_of({"flows.0.cca": ["even", "greedy"]}, metrics=["share"])
-        names = [one.of for one in sweeps.estimates(sweep, sweep.run(engine=engine))]
+        names = [estimate.of for estimate in sweeps.estimates(sweep, sweep.run(engine=engine))]
         assert ["group 0", "two"] * 2 == names

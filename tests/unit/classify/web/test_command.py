@@ -33,8 +33,11 @@ class TestCommand:
             result = self.classify(url, "example.com", "--dry-run", "--json")
         document = json.loads(result.stdout)
         assert (result.exit_code, seen) == (0, [])
-        assert [one["url"] for one in document["servers"]] == [f"{url}/", "https://example.com/"]
-        assert not any(one["has_result"] for one in document["servers"])
+        assert [server["url"] for server in document["servers"]] == [
+            f"{url}/",
+            "https://example.com/",
+        ]
+        assert not any(item["has_result"] for item in document["servers"])
         assert document["each"]["megabytes_at_most"] == pytest.approx(30 / 8 * 22)
 
     @pytest.mark.parametrize(("engine", "packets"), [("mahimahi", [64, 128]), ("bess", [63, 127])])
@@ -42,13 +45,13 @@ class TestCommand:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, packets: list[int]
     ) -> None:
         """The named engine emulates the link, with the queues that it supports."""
-        asked = []
+        requested = []
 
         def record(
             engine: Any, _command: Any, link: Any, _rtt_ms: float, *, output: Any
         ) -> Recording:
             output.write(b"status codes: 50 2xx\nconnections opened: 1")
-            asked.append((link.queue_packets, getattr(engine, "directory", None)))
+            requested.append((link.queue_packets, getattr(engine, "directory", None)))
             return download(SETTINGS[0])
 
         for one in (MahimahiEngine, BessEngine):
@@ -72,8 +75,8 @@ class TestCommand:
                 )
             )
         assert result.exit_code in {0, 1}, result.stderr
-        assert [count for count, _ in asked] == packets
-        assert {directory for _, directory in asked} == {tmp_path if where else None}
+        assert [count for count, _ in requested] == packets
+        assert {directory for _, directory in requested} == {tmp_path if where else None}
         (row,) = (tmp_path / "kept").glob("*/result.json")
         assert json.loads(row.read_text(encoding="utf-8"))["provenance"]["engine"] == engine
 
@@ -109,10 +112,13 @@ class TestCommand:
             (("http://localhost:8088/x",), "not this machine's loopback: let the server listen on"),
             (("example.com", "https://127.0.1.1"), "server is 'https://127.0.1.1'; it must be one"),
             (("example.com", "--pause", "5s"), "write the number of s without the unit"),
-            (("run-1",), "file is 'run-1'; it must be there"),
-            (("queue.csv",), "file is 'queue.csv'; it must be there"),
-            (("results/run.d",), "file is 'results/run.d'; it must be there"),
-            (("/nowhere/run-1",), "file is '/nowhere/run-1'; it must be there: mend the path"),
+            (("run-1",), "file is 'run-1'; it must be an existing file"),
+            (("queue.csv",), "file is 'queue.csv'; it must be an existing file"),
+            (("results/run.d",), "file is 'results/run.d'; it must be an existing file"),
+            (
+                ("/nowhere/run-1",),
+                "file is '/nowhere/run-1'; it must be an existing file: correct the path",
+            ),
             (("example.com", "--setting", "7bw-85rtt-64q", "--dry-run"), "setting is"),
             (
                 ("example.com", "--max-megabytes", "82", "--dry-run"),

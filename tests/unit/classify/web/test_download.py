@@ -49,7 +49,7 @@ class TestAdded:
 
     def test_too_far(self) -> None:
         """A server farther than the setting's RTT is refused."""
-        with pytest.raises(ServerError, match="too far for 85 ms") as caught:
+        with pytest.raises(ServerError, match="above 85 ms") as caught:
             added_rtt_ms(SETTINGS[0], 85.1)
         assert caught.value.kind == "too far"
 
@@ -68,8 +68,8 @@ class TestDownload:
 class TestTrace:
     def test_utilisation(self) -> None:
         """Utilisation is that of the link during the trace."""
-        found = utilisation(download(SETTINGS[0], share=0.9, seconds=40).queue, SETTINGS[0])
-        assert found == pytest.approx(0.9, rel=1e-3)
+        actual = utilisation(download(SETTINGS[0], share=0.9, seconds=40).queue, SETTINGS[0])
+        assert actual == pytest.approx(0.9, rel=1e-3)
 
     def test_valid(self) -> None:
         """A download that used the link over one connection for a whole trace is valid."""
@@ -88,7 +88,7 @@ class TestTrace:
             ({"pages": 40, "others": 10}, "status", "10 of 50"),
             ({"connections": 2}, "connections", "2 connections"),
             ({"share": 0.79}, "slow", "79% of the link"),
-            ({"seconds": 18.0, "broken": 4}, "closed", "after 50 answers and 18.0 s"),
+            ({"seconds": 18.0, "broken": 4}, "closed", "after 50 responses and 18.0 s"),
             ({"seconds": 18.0}, "slow", "larger file"),
             ({"seconds": 19.95}, "slow", "larger file"),
         ],

@@ -71,25 +71,25 @@ class TestSite:
     def test_found(self) -> None:
         """One request determines the size of the page and the round-trip time."""
         with serving() as (url, seen):
-            found = find_site(Target.named(f"{url}/5000"), Manners(contact="me"))
-        assert (found.body_bytes, found.address, len(seen)) == (5000, "127.0.0.1", 1)
-        assert 0 < found.rtt_ms < 100
+            actual = find_site(Target.named(f"{url}/5000"), Manners(contact="me"))
+        assert (actual.body_bytes, actual.address, len(seen)) == (5000, "127.0.0.1", 1)
+        assert 0 < actual.rtt_ms < 100
         assert seen[0]["User-Agent"] == Manners(contact="me").user_agent
         assert seen[0]["Host"] == url.removeprefix("http://")
 
     def test_redirected(self) -> None:
         """Redirects are followed, and the site is their target."""
         with serving() as (url, seen):
-            found = find_site(Target.named(f"{url}/to/to/7000"), Manners())
-        assert (found.target.path, found.body_bytes, len(seen)) == ("/7000", 7000, 3)
+            actual = find_site(Target.named(f"{url}/to/to/7000"), Manners())
+        assert (actual.target.path, actual.body_bytes, len(seen)) == ("/7000", 7000, 3)
 
     @pytest.mark.parametrize("path", ["chunked", "until-the-end"])
     def test_size_unknown(self, path: str) -> None:
         """A page of unstated size is read."""
         with serving() as (url, _):
-            found = find_site(Target.named(f"{url}/{path}"), Manners())
-        assert found.body_bytes == 1000
-        assert 0 < found.rtt_ms < 100
+            actual = find_site(Target.named(f"{url}/{path}"), Manners())
+        assert actual.body_bytes == 1000
+        assert 0 < actual.rtt_ms < 100
 
     def test_inward(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A public server may not redirect to a private address."""
@@ -116,8 +116,8 @@ class TestSite:
     def test_endless_page(self) -> None:
         """An endless page is read only until it is known to be large."""
         with serving() as (url, _):
-            found = find_site(Target.named(f"{url}/endless"), Manners())
-        assert 1_000_000 <= found.body_bytes < 2_000_000
+            actual = find_site(Target.named(f"{url}/endless"), Manners())
+        assert 1_000_000 <= actual.body_bytes < 2_000_000
 
     @pytest.mark.parametrize(
         ("path", "kind"),
@@ -161,12 +161,12 @@ class TestSite:
         begin_s = time.monotonic()
         with saying(drip(said)) as where:
             try:
-                found = find_site(Target.named(f"http://{where}"), Manners())
+                actual = find_site(Target.named(f"http://{where}"), Manners())
             except ServerError as error:
                 assert error.kind == "timeout"  # noqa: PT017 - a page that grows has been found
             else:
                 assert said.endswith(b"\r\n\r\n")
-                assert found.body_bytes < 100
+                assert actual.body_bytes < 100
         assert time.monotonic() - begin_s < 5
 
     def test_drip_in_tls(self, monkeypatch: pytest.MonkeyPatch) -> None:

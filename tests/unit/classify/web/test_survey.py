@@ -82,12 +82,12 @@ class TestSurvey:
 
     def test_resumes(self, tmp_path: Path) -> None:
         """Finished downloads are not repeated after an interruption at any time."""
-        asked = []
+        requested = []
 
         def record(_command: Any, link: Any, _rtt_ms: float, *, output: Any) -> Recording:
             output.write(b"status codes: 50 2xx\nconnections opened: 1")
-            asked.append(link.bandwidth_mbps)
-            if len(asked) == 2:
+            requested.append(link.bandwidth_mbps)
+            if len(requested) == 2:
                 raise KeyboardInterrupt
             return download(SETTINGS[0])
 
@@ -98,7 +98,7 @@ class TestSurvey:
             requests = len(seen)
             again = self.run(tmp_path, [url], record)
             assert len(seen) == requests
-        assert len(asked) == 3  # of which one was interrupted
+        assert len(requested) == 3  # of which one was interrupted
         assert rows == again
         own = tmp_path / Target.named(url).folder_name
         assert unsealed((own / "result.json").read_bytes()) == rows[0]
@@ -107,25 +107,27 @@ class TestSurvey:
 
     def test_other_options(self, tmp_path: Path) -> None:
         """With another setting or filter, downloads are reclassified, and missing ones added."""
-        asked = []
+        requested = []
 
         def record(_command: Any, link: Any, _rtt_ms: float, *, output: Any) -> Recording:
             output.write(b"status codes: 50 2xx\nconnections opened: 1")
-            asked.append(link.bandwidth_mbps)
+            requested.append(link.bandwidth_mbps)
             return download(SETTINGS[2] if link.bandwidth_mbps == 10 else SETTINGS[0])
 
         with serving() as (url, seen):
             self.run(tmp_path, [url], record)
             (smooth,) = self.run(tmp_path, [url], record, filters=Filters(smooth_s=0.5))
-            assert (len(asked), len(seen)) == (2, 1)
+            assert (len(requested), len(seen)) == (2, 1)
             assert smooth["filters"]["smooth_s"] == 0.5
             (more,) = self.run(tmp_path, [url], record, settings=SETTINGS[:3])
-            assert len(asked) == 3
+            assert len(requested) == 3
             other = replace(TrainingSet.load(PACKAGED), provenance={})
             assert other.digest == more["training"]
             self.run(tmp_path, [url], record, settings=SETTINGS[:3])
-        assert (len(asked), len(seen)) == (3, 2)
-        assert [trace["setting"] for trace in more["traces"]] == [one.name for one in SETTINGS[:3]]
+        assert (len(requested), len(seen)) == (3, 2)
+        assert [trace["setting"] for trace in more["traces"]] == [
+            setting.name for setting in SETTINGS[:3]
+        ]
 
     def test_gone(self, tmp_path: Path) -> None:
         """Earlier observations count if the server is not reachable any more."""
@@ -153,35 +155,37 @@ class TestSurvey:
         votes = sum(trace["label"] == row["label"] for trace in row["traces"])
         assert row["votes"] == f"{votes} of 2"
         assert row["megabytes"] == pytest.approx(2 * 0.95 * 5 / 8 * 21, rel=0.01)
-        assert [trace["setting"] for trace in row["traces"]] == [one.name for one in SETTINGS[:2]]
+        assert [trace["setting"] for trace in row["traces"]] == [
+            setting.name for setting in SETTINGS[:2]
+        ]
         assert row["provenance"]["engine"] == "made up"
         assert "kernel" == row["provenance"]["training"]["engine"]
         assert row["engine"] == "made up"
 
     def test_gives_up(self, tmp_path: Path) -> None:
         """A server that does not answer through the link is not asked in other settings."""
-        asked = []
+        requested = []
 
         def record(_command: Any, _link: Any, _rtt_ms: float, **_: Any) -> Recording:
-            asked.append(1)
+            requested.append(1)
             return download(SETTINGS[0])
 
         with serving() as (url, _):
             (row,) = self.run(tmp_path, [url], record)
             (same,) = self.run(tmp_path, [url], record)
-            assert (row["label"], row["kind"], len(asked)) == (None, "refused", 1)
+            assert (row["label"], row["kind"], len(requested)) == (None, "refused", 1)
             self.run(tmp_path, [url], record, retry=True)
         assert same == row
-        assert len(asked) == 2
+        assert len(requested) == 2
 
     def test_link_fails(self, tmp_path: Path) -> None:
         """If the link fails in one setting, the other settings vote."""
-        asked = []
+        requested = []
 
         def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> Recording:
             output.write(b"status codes: 50 2xx\nconnections opened: 1")
-            asked.append(1)
-            if len(asked) == 1:
+            requested.append(1)
+            if len(requested) == 1:
                 raise EngineError("too busy")
             return download(SETTINGS[1])
 
@@ -193,24 +197,24 @@ class TestSurvey:
         with serving() as (url, _):
             self.run(tmp_path / "again", [url], record)
             (row,) = self.run(tmp_path / "again", [url], record, retry=True)
-        assert len(asked) == 4  # nothing has failed there
+        assert len(requested) == 4  # nothing has failed there
 
     def test_failures_are_tried_again(self, tmp_path: Path) -> None:
         """A failed setting is retried, and only that setting."""
-        asked = []
+        requested = []
 
         def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> Recording:
-            asked.append(1)
+            requested.append(1)
             output.write(b"status codes: 50 2xx\nconnections opened: 1\n")
             made = download(SETTINGS[0])
-            return replace(made, status=1) if len(asked) == 1 else made
+            return replace(made, status=1) if len(requested) == 1 else made
 
         with serving() as (url, _):
             (row,) = self.run(tmp_path, [url], record)
             assert [trace["kind"] for trace in row["traces"]] == ["link", None]
             (row,) = self.run(tmp_path, [url], record, retry=True)
         assert [trace["kind"] for trace in row["traces"]] == [None, None]
-        assert len(asked) == 3
+        assert len(requested) == 3
 
     def test_nothing_passes(self, tmp_path: Path) -> None:
         """A machine that forwards no packets is reported as a failure of the link."""

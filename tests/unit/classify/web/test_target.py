@@ -62,8 +62,8 @@ class TestTarget:
         """A list has a server on each line, optionally with a group; comments are ignored."""
         file = tmp_path / "hosts"
         file.write_text("# own\na.com\n\nb.com/x#y, cdn  # CDN\n", encoding="utf-8")
-        found = [(target.name, target.group) for target in read_list(file)]
-        assert found == [("a.com", None), ("b.com/x#y", "cdn")]
+        actual = [(target.name, target.group) for target in read_list(file)]
+        assert actual == [("a.com", None), ("b.com/x#y", "cdn")]
 
     @pytest.mark.parametrize("text", ["", "# nobody", "a.com\nb c\n", "\xff"])
     def test_bad_list(self, tmp_path: Path, text: str) -> None:

@@ -34,7 +34,7 @@ class TestRecipe:
         write(sources, {"link/ours.c": "changed\n", "init/init.c": "changed\n", "README": "new\n"})
         assert before == tree.Recipe.of("abc", sources, 1000).key
 
-    def test_everything_else_matters(self, sources: Path) -> None:
+    def test_other_inputs_matter(self, sources: Path) -> None:
         """The key changes with source, HZ, configuration, changes, additions and flags."""
         recipe = tree.Recipe.of("abc", sources, 1000)
         others = [
